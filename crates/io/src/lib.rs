@@ -1,1 +1,34 @@
-//! io
+//! Every byte to disk passes through this crate.
+//!
+//! * [`Device`] is a range of bytes with positioned reads and writes and an explicit
+//!   [`sync`](Device::sync).
+//! * [`File`] is the device that is a locked file.
+//! * [`fault::Disk`] is a simulated disk that fails on purpose and shows what a loss of power may
+//!   leave behind.
+//! * [`Queue`] takes reads from tasks that must not sleep, and answers through futures.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use io::{Device, Queue, fault::Disk};
+//!
+//! let disk = Disk::new(1);
+//! let device = disk.device("pages");
+//! device.write_at(0, b"an atoll is a ring of islands")?;
+//! device.sync()?;
+//!
+//! let queue = Queue::new(2)?;
+//! let bytes = futures::executor::block_on(queue.read(&device, 3, 5))?;
+//! assert_eq!(bytes, b"atoll");
+//! # Ok::<(), io::Error>(())
+//! ```
+
+mod device;
+mod error;
+pub mod fault;
+mod file;
+mod queue;
+
+pub use device::Device;
+pub use error::{Error, Result};
+pub use file::{Access, File};
+pub use queue::{Queue, Statistics};

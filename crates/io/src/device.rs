@@ -1,0 +1,58 @@
+//! The device: what every byte to disk passes through.
+
+use std::fmt::Debug;
+use std::path::Path;
+
+use crate::Result;
+
+/// A range of bytes that outlives us: a [`File`](crate::File) or a simulated one.
+///
+/// Offsets and lengths are in bytes. All methods take `&self` and may be called from many threads
+/// at once; two writes to overlapping ranges at the same time leave either.
+pub trait Device: Send + Sync + Debug {
+    /// Fills `into` with the bytes at `offset`.
+    ///
+    /// # Errors
+    /// [`Error::ShortRead`](crate::Error::ShortRead) where the device ends earlier: then the first
+    /// `got` bytes of `into` are valid. Otherwise what the operating system reports.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()>;
+
+    /// Writes all of `from` at `offset`; the device grows as needed. Not durable before
+    /// [`sync`](Device::sync).
+    ///
+    /// # Errors
+    /// [`Error::Full`](crate::Error::Full) and [`Error::ShortWrite`](crate::Error::ShortWrite)
+    /// may leave a part of the bytes written.
+    fn write_at(&self, offset: u64, from: &[u8]) -> Result<()>;
+
+    /// Returns when all writes that returned before, and the length, survive a loss of power.
+    ///
+    /// # Errors
+    /// After a failure nothing is known of what was written since the last success, and trying
+    /// again would report success without reason: the device refuses further writes and syncs
+    /// with [`Error::Latched`](crate::Error::Latched).
+    fn sync(&self) -> Result<()>;
+
+    /// The present length.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn len(&self) -> Result<u64>;
+
+    /// Whether the length is zero.
+    ///
+    /// # Errors
+    /// As [`len`](Device::len).
+    fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Cuts the device or extends it by zeros. Not durable before [`sync`](Device::sync).
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn set_len(&self, bytes: u64) -> Result<()>;
+
+    /// What to call the device in messages.
+    fn path(&self) -> &Path;
+}

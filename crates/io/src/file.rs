@@ -1,0 +1,236 @@
+//! A device that is a file of the operating system.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::{Device, Error, Result};
+
+/// What an opened file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Reading only; shares the file with other readers.
+    Read,
+    /// Reading and writing; excludes everybody else.
+    Write,
+}
+
+/// A regular file, locked for as long as it is open.
+///
+/// The lock (`flock`) is exclusive for a writer and shared for readers, between processes as well
+/// as within one; it goes with the value, also when the process is killed.
+///
+/// ```
+/// use io::{Access, Device, File};
+/// # let directory = tempfile::tempdir()?;
+/// let path = directory.path().join("pages");
+/// let file = File::create(&path)?;
+/// file.write_at(4096, b"atoll")?;
+/// file.sync()?;
+/// drop(file);
+///
+/// let file = File::open(&path, Access::Read)?;
+/// let mut word = [0; 5];
+/// file.read_at(4096, &mut word)?;
+/// assert_eq!(&word, b"atoll");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct File {
+    path: PathBuf,
+    file: fs::File,
+    access: Access,
+    /// Set by the first sync that fails and never cleared: the kernel drops the dirty pages it
+    /// could not write, so a second sync would succeed without them being on disk.
+    latched: AtomicBool,
+}
+
+impl File {
+    /// Creates an empty file, locked for writing, whose name survives a loss of power.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], [`Error::NoDirectory`], [`Error::Denied`], [`Error::Full`],
+    /// [`Error::Busy`] where another process opened it in the same moment.
+    pub fn create(path: impl AsRef<Path>) -> Result<File> {
+        let path = path.as_ref();
+        let file = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(path)
+            .map_err(|source| match source.kind() {
+                ErrorKind::NotFound | ErrorKind::NotADirectory => Error::NoDirectory {
+                    path: path.to_owned(),
+                },
+                _ => failed(path, "create", None, source),
+            })?;
+        let file = File::locked(path, file, Access::Write)?;
+        file.file
+            .sync_all()
+            .map_err(|source| failed(path, "sync", None, source))?;
+        sync_directory(path)?;
+        Ok(file)
+    }
+
+    /// Opens a file that exists.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::NotAFile`], [`Error::Denied`], [`Error::Busy`].
+    pub fn open(path: impl AsRef<Path>, access: Access) -> Result<File> {
+        let path = path.as_ref();
+        // Ask before opening: opening a fifo would wait for its other end.
+        let kind = fs::metadata(path).map_err(|source| failed(path, "open", None, source))?;
+        if !kind.is_file() {
+            return Err(Error::NotAFile {
+                path: path.to_owned(),
+            });
+        }
+        let file = fs::OpenOptions::new()
+            .read(true)
+            .write(access == Access::Write)
+            .open(path)
+            .map_err(|source| failed(path, "open", None, source))?;
+        File::locked(path, file, access)
+    }
+
+    /// What the file was opened for.
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
+    fn locked(path: &Path, file: fs::File, access: Access) -> Result<File> {
+        let locked = match access {
+            Access::Read => file.try_lock_shared(),
+            Access::Write => file.try_lock(),
+        };
+        match locked {
+            Ok(()) => Ok(File {
+                path: path.to_owned(),
+                file,
+                access,
+                latched: AtomicBool::new(false),
+            }),
+            Err(fs::TryLockError::WouldBlock) => Err(Error::Busy {
+                path: path.to_owned(),
+            }),
+            Err(fs::TryLockError::Error(source)) => Err(failed(path, "lock", None, source)),
+        }
+    }
+
+    fn writable(&self) -> Result<()> {
+        if self.access == Access::Read {
+            return Err(Error::Denied {
+                path: self.path.clone(),
+            });
+        }
+        if self.latched.load(Ordering::Acquire) {
+            return Err(Error::Latched {
+                path: self.path.clone(),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Device for File {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        let mut got = 0;
+        while got < into.len() {
+            match self.file.read_at(&mut into[got..], offset + got as u64) {
+                Ok(0) => {
+                    return Err(Error::ShortRead {
+                        path: self.path.clone(),
+                        offset,
+                        wanted: into.len(),
+                        got,
+                    });
+                }
+                Ok(n) => got += n,
+                Err(source) if source.kind() == ErrorKind::Interrupted => {}
+                Err(source) => return Err(failed(&self.path, "read", Some(offset), source)),
+            }
+        }
+        Ok(())
+    }
+
+    fn write_at(&self, offset: u64, from: &[u8]) -> Result<()> {
+        self.writable()?;
+        let mut done = 0;
+        while done < from.len() {
+            match self.file.write_at(&from[done..], offset + done as u64) {
+                Ok(0) => {
+                    return Err(Error::ShortWrite {
+                        path: self.path.clone(),
+                        offset,
+                        wanted: from.len(),
+                        got: done,
+                    });
+                }
+                Ok(n) => done += n,
+                Err(source) if source.kind() == ErrorKind::Interrupted => {}
+                Err(source) => return Err(failed(&self.path, "write", Some(offset), source)),
+            }
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.writable()?;
+        // `fdatasync` also writes the length, the one piece of metadata we depend upon.
+        self.file.sync_data().map_err(|source| {
+            self.latched.store(true, Ordering::Release);
+            failed(&self.path, "sync", None, source)
+        })
+    }
+
+    fn len(&self) -> Result<u64> {
+        let metadata = self
+            .file
+            .metadata()
+            .map_err(|source| failed(&self.path, "measure", None, source))?;
+        Ok(metadata.len())
+    }
+
+    fn set_len(&self, bytes: u64) -> Result<()> {
+        self.writable()?;
+        self.file
+            .set_len(bytes)
+            .map_err(|source| failed(&self.path, "resize", Some(bytes), source))
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Makes a new name durable: it is an entry of the directory, which is synced on its own.
+fn sync_directory(path: &Path) -> Result<()> {
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    fs::File::open(parent)
+        .and_then(|directory| directory.sync_all())
+        .map_err(|source| failed(parent, "sync", None, source))
+}
+
+/// The error for what the operating system reports.
+fn failed(path: &Path, action: &'static str, offset: Option<u64>, source: std::io::Error) -> Error {
+    let path = path.to_owned();
+    match source.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => Error::NotFound { path },
+        ErrorKind::AlreadyExists => Error::Exists { path },
+        ErrorKind::IsADirectory => Error::NotAFile { path },
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Error::Denied { path },
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Error::Full { path },
+        _ => Error::Os {
+            path,
+            action,
+            offset,
+            source: Arc::new(source),
+        },
+    }
+}
