@@ -1,1 +1,56 @@
-//! fiber
+//! Pinned workers, and the one compute width.
+//!
+//! [`Workers`] is a multi-threaded runtime whose threads are pinned to the cpus of a
+//! [`Layout`]; everything that computes, DataFusion's tasks included, runs on them. Its width
+//! (how many of them may run) changes while queries run. [`here`] says which worker and node
+//! the calling code is on, and [`Morsels`] hands out pieces of work, those of the own node
+//! first.
+//!
+//! # Example
+//!
+//! ```
+//! use std::sync::Arc;
+//! use fiber::{Layout, Morsels, Workers};
+//! use topology::Machine;
+//!
+//! let live = Machine::live()?;
+//! let four_nodes = Machine::parse("4x1")?;
+//! let workers = Workers::new(Layout::of(&four_nodes, &live, 4, true))?;
+//!
+//! let distance = |a, b| four_nodes.distance(a, b);
+//! let morsels = Arc::new(Morsels::new(4, distance, (0..100).map(|n| (n as usize % 4, n))));
+//! let sums: Vec<_> = (0..4)
+//!     .map(|_| {
+//!         let morsels = morsels.clone();
+//!         workers.spawn(async move {
+//!             let node = fiber::here().map_or(0, |here| here.node);
+//!             let mut sum = 0;
+//!             while let Some(morsel) = morsels.claim(node) {
+//!                 sum += morsel;
+//!             }
+//!             sum
+//!         })
+//!     })
+//!     .collect();
+//! let total = workers.block_on(async move {
+//!     let mut total = 0;
+//!     for sum in sums {
+//!         total += sum.await?;
+//!     }
+//!     Ok::<u32, fiber::Error>(total)
+//! })?;
+//! assert_eq!(total, 4950);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod layout;
+mod morsels;
+mod task;
+mod workers;
+
+pub use error::{Error, Result};
+pub use layout::{Layout, MAX_THREADS, Place};
+pub use morsels::{Morsels, Nearness};
+pub use task::JoinHandle;
+pub use workers::{Here, Workers, here};

@@ -1,1 +1,30 @@
-//! memory
+//! Memory on a NUMA machine: arenas on a node, how much there is, where pages really are,
+//! one budget for all of it, and the count of bytes that crossed between nodes.
+//!
+//! Everything here works unprivileged and in containers that refuse `mbind`, `move_pages` or
+//! huge pages: a refusal is noted ([`Arena::notes`]), and the memory is used as it comes.
+//!
+//! ```
+//! let arena = memory::Arena::new(1 << 20, Some(0))?;
+//! assert_eq!(arena.len(), 1 << 20);
+//!
+//! let budget = memory::Budget::new(memory::available()? / 2);
+//! budget.take(arena.len() as u64)?;
+//! budget.give(arena.len() as u64);
+//! assert_eq!(budget.used(), 0);
+//! # Ok::<(), memory::Error>(())
+//! ```
+
+mod arena;
+mod budget;
+mod error;
+mod limits;
+mod residency;
+mod traffic;
+
+pub use arena::{Arena, Reserve};
+pub use budget::Budget;
+pub use error::{Error, Result};
+pub use limits::{available, total};
+pub use residency::{Mapping, numa_maps, parse_numa_maps, residency};
+pub use traffic::Traffic;

@@ -1,0 +1,148 @@
+//! Work lists with a home node for each piece.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// For each node, all nodes from the nearest (itself) to the farthest. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Nearness {
+    /// Row `n`: permutation of all nodes that starts with `n`.
+    rows: Arc<[Box<[usize]>]>,
+}
+
+impl Nearness {
+    /// Of `nodes` nodes (at least one is assumed) with these distances; equally distant nodes
+    /// come in the order of their indexes, counted from the node itself, so that not everybody
+    /// steals from node 0 first.
+    pub fn new(nodes: usize, distance: impl Fn(usize, usize) -> u32) -> Nearness {
+        let nodes = nodes.max(1);
+        let row = |node: usize| {
+            let mut row: Vec<usize> = (0..nodes).map(|step| (node + step) % nodes).collect();
+            // Stable: keeps the order from `node` upwards among equals.
+            row.sort_by_key(|&other| (other != node, distance(node, other)));
+            row.into_boxed_slice()
+        };
+        Nearness {
+            rows: (0..nodes).map(row).collect(),
+        }
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// All nodes, nearest to `node` first. A node that does not exist counts modulo their number.
+    pub fn from(&self, node: usize) -> &[usize] {
+        &self.rows[node % self.rows.len()]
+    }
+}
+
+/// An atomic counter; behind a trait so that the claiming is also run under loom.
+trait Counter: Default {
+    fn load(&self) -> usize;
+    /// Adds one, returns the value before.
+    fn next(&self) -> usize;
+}
+
+impl Counter for AtomicUsize {
+    // Relaxed throughout: the items are immutable, so that only the counter's own order matters.
+    fn load(&self) -> usize {
+        AtomicUsize::load(self, Ordering::Relaxed)
+    }
+
+    fn next(&self) -> usize {
+        self.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// The pieces of one node. Invariant: items below the cursor are claimed, each by exactly one
+/// caller. Own cache lines, as workers of other nodes write to theirs.
+#[derive(Debug)]
+#[repr(align(128))]
+struct List<C> {
+    cursor: C,
+    items: Box<[u32]>,
+}
+
+impl<C: Counter> List<C> {
+    fn claim(&self) -> Option<u32> {
+        // The look before the addition keeps a finished list from being written to, and its
+        // cursor from running away.
+        if self.cursor.load() >= self.items.len() {
+            return None;
+        }
+        self.items.get(self.cursor.next()).copied()
+    }
+
+    fn left(&self) -> usize {
+        self.items.len().saturating_sub(self.cursor.load())
+    }
+}
+
+/// A work list: numbered pieces (morsels), each with the home node of its data. Lock-free.
+///
+/// Each piece is claimed exactly once, by whoever asks first; a worker gets the pieces of its
+/// own node first, in the order they were given, then those of the nearest node that has any.
+#[derive(Debug)]
+pub struct Morsels {
+    nearness: Nearness,
+    lists: Box<[List<AtomicUsize>]>,
+}
+
+impl Morsels {
+    /// A list of `(home node, piece)` on `nodes` nodes with these distances. A home node that
+    /// does not exist counts modulo their number.
+    pub fn new(
+        nodes: usize,
+        distances: impl Fn(usize, usize) -> u32,
+        items: impl IntoIterator<Item = (usize, u32)>,
+    ) -> Morsels {
+        Morsels::near(&Nearness::new(nodes, distances), items)
+    }
+
+    /// The same with the distances of a [`Layout`](crate::Layout), sorted before.
+    pub fn near(nearness: &Nearness, items: impl IntoIterator<Item = (usize, u32)>) -> Morsels {
+        Morsels {
+            nearness: nearness.clone(),
+            lists: lists(nearness.nodes(), items),
+        }
+    }
+
+    /// A piece of work for a worker on `node`; `None` once all are claimed.
+    pub fn claim(&self, node: usize) -> Option<u32> {
+        self.claim_from(node).map(|(_, item)| item)
+    }
+
+    /// The same, with the home node of the piece.
+    pub fn claim_from(&self, node: usize) -> Option<(usize, u32)> {
+        claim(&self.nearness, &self.lists, node)
+    }
+
+    /// How many pieces are not claimed yet; a moment later it may be fewer.
+    pub fn left(&self) -> usize {
+        self.lists.iter().map(List::left).sum()
+    }
+}
+
+fn lists<C: Counter>(
+    nodes: usize,
+    items: impl IntoIterator<Item = (usize, u32)>,
+) -> Box<[List<C>]> {
+    let mut homes = vec![Vec::new(); nodes];
+    for (home, item) in items {
+        homes[home % nodes].push(item);
+    }
+    let list = |items: Vec<u32>| List {
+        cursor: C::default(),
+        items: items.into_boxed_slice(),
+    };
+    homes.into_iter().map(list).collect()
+}
+
+fn claim<C: Counter>(nearness: &Nearness, lists: &[List<C>], node: usize) -> Option<(usize, u32)> {
+    nearness
+        .from(node)
+        .iter()
+        .find_map(|&home| Some((home, lists[home].claim()?)))
+}

@@ -1,0 +1,1 @@
+//! From hwloc's object tree to a [`Machine`](crate::Machine).

@@ -1,0 +1,299 @@
+//! The machine as data: what every source is turned into.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde::ser::{SerializeStruct, Serializer};
+
+use crate::{Error, Result};
+
+/// The most hardware threads a machine may have.
+pub const MAX_CPUS: usize = 4096;
+
+/// The most NUMA nodes a machine may have.
+pub const MAX_NODES: usize = 256;
+
+/// The distance of a node to itself, and the unit of all distances: 20 is twice as far.
+pub(crate) const LOCAL: u32 = 10;
+
+/// The distance between two nodes where the source says nothing.
+pub(crate) const REMOTE: u32 = 20;
+
+/// Where a description comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// The running system, restricted to the cpus this process may use.
+    Live,
+    /// An hwloc XML file.
+    Xml(PathBuf),
+    /// A synthetic description, as given.
+    Synthetic(String),
+    /// One of [`SHIPPED`](crate::SHIPPED).
+    Shipped(&'static str),
+}
+
+/// What a cache holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheKind {
+    /// Instructions and data.
+    Unified,
+    /// Data only.
+    Data,
+    /// Instructions only.
+    Instruction,
+}
+
+/// One cache.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Cache {
+    /// 1 is nearest to the core.
+    pub level: u8,
+    /// What it holds.
+    pub kind: CacheKind,
+    /// Capacity in bytes; 0 where the source does not say.
+    pub bytes: u64,
+    /// The cpus of this machine that share it, ascending. A cache that is shared across nodes
+    /// is listed, whole, under each of them.
+    pub cpus: Vec<u32>,
+}
+
+/// One core.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Core {
+    /// Operating system numbers of its hardware threads (SMT siblings), ascending; never empty.
+    pub cpus: Vec<u32>,
+    /// Number of the processor package (socket) it is in, where the source says.
+    pub package: Option<u32>,
+}
+
+/// One NUMA node: a piece of memory with the cores it is local to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Node {
+    /// Position in [`Machine::nodes`]: what all of Atoll calls "the node".
+    pub index: usize,
+    /// The operating system's number, for `mbind` and `move_pages`.
+    pub os_index: u32,
+    /// Its cores; empty for a node that is memory only (CXL, HBM).
+    pub cores: Vec<Core>,
+    /// Capacity of its memory in bytes; 0 where the source does not say.
+    pub memory_bytes: u64,
+    /// Free memory in bytes at the time of the reading; only the live machine has it.
+    pub free_bytes: Option<u64>,
+    /// The caches its cores use, highest level first, then by first cpu.
+    pub caches: Vec<Cache>,
+}
+
+impl Node {
+    /// Number of hardware threads.
+    pub fn cpus(&self) -> usize {
+        self.cores.iter().map(|core| core.cpus.len()).sum()
+    }
+}
+
+/// A machine, as one of the [sources](Source) describes it. It never changes once made.
+///
+/// Invariants:
+/// 1. There is at least one node and at least one cpu; at most [`MAX_NODES`] and [`MAX_CPUS`].
+/// 2. `nodes()[i].index == i`.
+/// 3. Each cpu is in exactly one core of exactly one node.
+/// 4. Distances form a full matrix; the diagonal is 10 and nothing is below 10. It need not be
+///    symmetric.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    pub(crate) name: String,
+    pub(crate) source: Source,
+    pub(crate) nodes: Vec<Node>,
+    /// Row-major, `nodes.len()` squared (invariant 4).
+    pub(crate) distances: Vec<u32>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Machine {
+    /// The running system: only the nodes' cpus this process may use (cpusets, `taskset`).
+    ///
+    /// Where hwloc cannot read the system, as in some containers, the answer is one node with
+    /// the allowed cpus, and [`notes`](Machine::notes) says so.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Live`] where not even the allowed cpus can be read.
+    pub fn live() -> Result<Machine> {
+        crate::live::machine()
+    }
+
+    /// The machine that `spec` names: `live`, one of [`SHIPPED`](crate::SHIPPED), a path ending
+    /// in `.xml`, `NODESxCORES` such as `4x4`, or an hwloc synthetic description such as
+    /// `node:4 l3:1 core:4 pu:2`. Surrounding white space is ignored.
+    ///
+    /// # Errors
+    ///
+    /// One that names `spec`, says what is wrong with it and what would be accepted; machines
+    /// over [`MAX_CPUS`] or [`MAX_NODES`] are refused before memory is taken for them.
+    ///
+    /// ```
+    /// let error = topology::Machine::parse("opteron").unwrap_err();
+    /// assert!(error.to_string().contains("opteron-8387"));
+    /// ```
+    pub fn parse(spec: &str) -> Result<Machine> {
+        crate::spec::parse(spec)
+    }
+
+    /// The nodes, by index. Never empty.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// How far node `b` is from node `a`, by index: 10 is local, 20 twice as far. A node that
+    /// does not exist is infinitely far (`u32::MAX`).
+    pub fn distance(&self, a: usize, b: usize) -> u32 {
+        let count = self.nodes.len();
+        if a >= count || b >= count {
+            return u32::MAX;
+        }
+        self.distances[a * count + b]
+    }
+
+    /// All nodes, nearest to `node` first: itself, then by distance, then by index.
+    pub fn nearest(&self, node: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.nodes.len()).collect();
+        order.sort_by_key(|&other| (other != node, self.distance(node, other), other));
+        order
+    }
+
+    /// Number of hardware threads.
+    pub fn cpus(&self) -> usize {
+        self.nodes.iter().map(Node::cpus).sum()
+    }
+
+    /// Number of cores.
+    pub fn cores(&self) -> usize {
+        self.nodes.iter().map(|node| node.cores.len()).sum()
+    }
+
+    /// Total memory in bytes, over all nodes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.nodes
+            .iter()
+            .fold(0, |sum, node| sum.saturating_add(node.memory_bytes))
+    }
+
+    /// The node that the operating system's cpu number belongs to.
+    pub fn node_of_cpu(&self, cpu: u32) -> Option<usize> {
+        self.nodes
+            .iter()
+            .find(|node| node.cores.iter().any(|core| core.cpus.contains(&cpu)))
+            .map(|node| node.index)
+    }
+
+    /// A short name: of the processor or host for the live machine, otherwise what was given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where the description comes from.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// What could not be found out, and what was assumed instead; usually empty.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The machine as a drawing of at most 80 columns: each node as a box with its cores,
+    /// caches and memory, then the distances. Ends in a line feed.
+    pub fn render(&self) -> String {
+        crate::render::render(self)
+    }
+
+    /// Checks the invariants and brings the parts into their documented order.
+    pub(crate) fn assemble(
+        name: String,
+        source: Source,
+        mut nodes: Vec<Node>,
+        distances: Option<Vec<u32>>,
+        notes: Vec<String>,
+    ) -> Result<Machine> {
+        let mut distances = distances.unwrap_or_default();
+        let count = nodes.len();
+        if distances.len() != count * count {
+            distances = vec![REMOTE; count * count];
+        }
+        for (index, node) in nodes.iter_mut().enumerate() {
+            node.index = index;
+            node.caches.sort_by_key(|cache| {
+                (
+                    std::cmp::Reverse(cache.level),
+                    cache.kind,
+                    cache.cpus.first().copied(),
+                )
+            });
+        }
+        for a in 0..count {
+            for b in 0..count {
+                let distance = &mut distances[a * count + b];
+                *distance = if a == b {
+                    LOCAL
+                } else {
+                    (*distance).max(LOCAL)
+                };
+            }
+        }
+        let machine = Machine {
+            name,
+            source,
+            nodes,
+            distances,
+            notes,
+        };
+        machine.check()?;
+        Ok(machine)
+    }
+
+    /// Invariants 1 and 3; the others hold by construction.
+    fn check(&self) -> Result<()> {
+        let spec = || self.name.clone();
+        let (nodes, cpus) = (self.nodes.len(), self.cpus());
+        if nodes > MAX_NODES {
+            let why = format!("it has {nodes} nodes, at most {MAX_NODES} are supported");
+            return Err(Error::TooLarge { spec: spec(), why });
+        }
+        if cpus > MAX_CPUS {
+            let why = format!("it has {cpus} cpus, at most {MAX_CPUS} are supported");
+            return Err(Error::TooLarge { spec: spec(), why });
+        }
+        let mut all: Vec<u32> = Vec::with_capacity(cpus);
+        for core in self.nodes.iter().flat_map(|node| &node.cores) {
+            all.extend(&core.cpus);
+        }
+        if all.is_empty() {
+            return Err(Error::NoCpu { spec: spec() });
+        }
+        all.sort_unstable();
+        if let Some(twice) = all.windows(2).find(|pair| pair[0] == pair[1]) {
+            let why = format!("cpu {} is in two cores", twice[0]);
+            return Err(Error::Synthetic { spec: spec(), why });
+        }
+        Ok(())
+    }
+}
+
+/// `{"name", "source", "cpus", "cores", "memory_bytes", "nodes": [...], "distances": [[...]],
+/// "notes": [...]}`; sizes in bytes.
+impl Serialize for Machine {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let rows: Vec<&[u32]> = self.distances.chunks(self.nodes.len().max(1)).collect();
+        let mut out = serializer.serialize_struct("Machine", 8)?;
+        out.serialize_field("name", &self.name)?;
+        out.serialize_field("source", &self.source)?;
+        out.serialize_field("cpus", &self.cpus())?;
+        out.serialize_field("cores", &self.cores())?;
+        out.serialize_field("memory_bytes", &self.memory_bytes())?;
+        out.serialize_field("nodes", &self.nodes)?;
+        out.serialize_field("distances", &rows)?;
+        out.serialize_field("notes", &self.notes)?;
+        out.end()
+    }
+}
