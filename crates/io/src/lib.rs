@@ -31,4 +31,4 @@ mod queue;
 pub use device::Device;
 pub use error::{Error, Result};
 pub use file::{Access, File};
-pub use queue::{Queue, Statistics};
+pub use queue::{Queue, Reading, Statistics};

@@ -1,0 +1,115 @@
+//! What a loss of power leaves.
+//!
+//! The operating system writes unsynced data back when and in the order it likes, so a sector may
+//! hold its durable bytes or those after any later write to it, each sector for itself. The length
+//! is metadata of its own, written back in order, so it may be that after any of the operations.
+
+use std::collections::BTreeMap;
+
+use super::random::Random;
+use super::{Change, FileState, Pending, SECTOR};
+
+/// Which of the unsynced operations reach the disk.
+#[derive(Debug, Clone, Copy)]
+enum Loss {
+    /// None.
+    Everything,
+    /// All.
+    Nothing,
+    /// Those before a moment, and a part of the one at that moment.
+    After(u64),
+    /// Any, whole.
+    Operations,
+    /// Any sectors of any.
+    Sectors,
+}
+
+pub(super) fn image(files: &BTreeMap<String, FileState>, seed: u64) -> BTreeMap<String, FileState> {
+    let mut random = Random::new(seed ^ 0x6372_6173_6800);
+    let operations: Vec<u64> = {
+        let pending = files.values().flat_map(|file| &file.pending);
+        let mut numbers: Vec<u64> = pending.map(|p| p.operation).collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    let loss = match seed % 5 {
+        0 => Loss::Everything,
+        1 => Loss::Nothing,
+        2 => match operations.as_slice() {
+            [] => Loss::Nothing,
+            some => Loss::After(some[random.below(some.len() as u64) as usize]),
+        },
+        3 => Loss::Operations,
+        _ => Loss::Sectors,
+    };
+    files
+        .iter()
+        .map(|(name, file)| {
+            let bytes = left_of(file, loss, &mut random);
+            let file = FileState {
+                durable: bytes.clone(),
+                current: bytes,
+                pending: Vec::new(),
+            };
+            (name.clone(), file)
+        })
+        .collect()
+}
+
+/// How many of the pending operations have their change of length on the disk.
+fn lengths(pending: &[Pending], loss: Loss, random: &mut Random) -> usize {
+    match loss {
+        Loss::Everything => 0,
+        Loss::Nothing => pending.len(),
+        Loss::After(moment) => pending.partition_point(|p| p.operation <= moment),
+        Loss::Operations | Loss::Sectors => random.below(pending.len() as u64 + 1) as usize,
+    }
+}
+
+fn left_of(file: &FileState, loss: Loss, random: &mut Random) -> Vec<u8> {
+    let known = lengths(&file.pending, loss, random);
+    // What memory held, operation by operation; sectors are taken from it when they are kept, so
+    // that a sector never mixes a later write with the lack of an earlier one.
+    let mut memory = file.durable.clone();
+    let mut image = file.durable.clone();
+    for (index, pending) in file.pending.iter().enumerate() {
+        pending.change.apply(&mut memory);
+        match &pending.change {
+            Change::Resize { bytes } => {
+                if index < known {
+                    image.resize(*bytes, 0);
+                }
+            }
+            Change::Write { offset, bytes } => {
+                let end = offset + bytes.len();
+                if index < known && image.len() < end {
+                    image.resize(end, 0);
+                }
+                let whole = random.below(2) == 0;
+                for sector in offset / SECTOR..end.div_ceil(SECTOR) {
+                    let kept = match loss {
+                        Loss::Everything => false,
+                        Loss::Nothing => true,
+                        Loss::After(moment) if pending.operation == moment => random.below(2) == 0,
+                        Loss::After(moment) => pending.operation < moment,
+                        Loss::Operations => whole,
+                        Loss::Sectors => random.below(2) == 0,
+                    };
+                    if kept {
+                        keep(&mut image, &memory, sector);
+                    }
+                }
+            }
+        }
+    }
+    image
+}
+
+/// Copies a sector, as far as both have it.
+fn keep(image: &mut [u8], memory: &[u8], sector: usize) {
+    let start = sector * SECTOR;
+    let end = (start + SECTOR).min(image.len()).min(memory.len());
+    if start < end {
+        image[start..end].copy_from_slice(&memory[start..end]);
+    }
+}
