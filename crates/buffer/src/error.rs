@@ -1,0 +1,167 @@
+//! What can go wrong between a page and its frame.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{LoadError, PageId};
+
+/// The result of everything in this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A failure of the pool (row B7).
+///
+/// Cloning is cheap: one failed load may have to be told to many who waited for it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Error {
+    /// The page size is not a power of two from 4 KiB to 1 MiB.
+    PageSize {
+        /// What was asked for, in bytes.
+        page_size: usize,
+    },
+    /// The number of nodes is not between 1 and 256.
+    Nodes {
+        /// What was asked for.
+        nodes: usize,
+    },
+    /// The pool would have fewer frames per node than can work.
+    TooSmall {
+        /// What was asked for, in bytes.
+        bytes: u64,
+        /// What is needed at least, in bytes.
+        needed: u64,
+    },
+    /// The pool would be larger than the memory this process may use.
+    TooLarge {
+        /// What was asked for, in bytes.
+        bytes: u64,
+        /// What this process may use, in bytes.
+        available: u64,
+    },
+    /// The memory for the frames could not be had.
+    Memory {
+        /// Why.
+        source: Arc<memory::Error>,
+    },
+    /// The page id is beyond the address space the system gave us for the translation array.
+    NoSuchPage {
+        /// The page.
+        page: PageId,
+        /// The number of pages that can be translated.
+        capacity: u64,
+    },
+    /// The source could not deliver the page.
+    Load {
+        /// The page.
+        page: PageId,
+        /// What the source says.
+        source: LoadError,
+    },
+    /// The source says it delivered more bytes than a frame has.
+    TooLong {
+        /// The page.
+        page: PageId,
+        /// The length the source reported, in bytes.
+        len: usize,
+        /// The size of a frame, in bytes.
+        page_size: usize,
+    },
+    /// Every frame of a node stayed pinned for as long as we were willing to wait.
+    Exhausted {
+        /// The page that was wanted.
+        page: PageId,
+        /// The frames of its node.
+        frames: usize,
+        /// How many of them were pinned or being loaded.
+        pinned: usize,
+        /// The size of the whole pool, in bytes.
+        bytes: u64,
+    },
+    /// The page is pinned, so it cannot be discarded.
+    Pinned {
+        /// The page.
+        page: PageId,
+        /// The pins it has.
+        pins: u32,
+    },
+    /// The page has as many pins as can be counted.
+    TooManyPins {
+        /// The page.
+        page: PageId,
+    },
+    /// The thread that watches over waiting tasks could not be started.
+    Thread {
+        /// Why.
+        source: Arc<std::io::Error>,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::PageSize { page_size } => write!(
+                f,
+                "a page size of {page_size} bytes cannot be used; \
+                 choose a power of two from 4096 to 1048576"
+            ),
+            Error::Nodes { nodes } => {
+                write!(
+                    f,
+                    "a pool over {nodes} nodes cannot be made; choose 1 to 256"
+                )
+            }
+            Error::TooSmall { bytes, needed } => write!(
+                f,
+                "a pool of {bytes} bytes is too small, it needs at least {needed}; raise --pool"
+            ),
+            Error::TooLarge { bytes, available } => write!(
+                f,
+                "a pool of {bytes} bytes is larger than the {available} bytes of memory \
+                 this process may use; lower --pool"
+            ),
+            Error::Memory { source } => write!(f, "memory for the pool: {source}"),
+            Error::NoSuchPage { page, capacity } => write!(
+                f,
+                "page {page} cannot be translated, the system gave us address space for \
+                 {capacity} pages; raise the limit on virtual memory (ulimit -v)"
+            ),
+            Error::Load { page, source } => write!(f, "page {page}: {source}"),
+            Error::TooLong {
+                page,
+                len,
+                page_size,
+            } => write!(
+                f,
+                "page {page}: the source reports {len} bytes, a frame has {page_size}"
+            ),
+            Error::Exhausted {
+                page,
+                frames,
+                pinned,
+                bytes,
+            } => write!(
+                f,
+                "page {page}: {pinned} of the {frames} frames of its node are in use and none \
+                 became free; the pool of {bytes} bytes is smaller than this query needs; \
+                 raise --pool"
+            ),
+            Error::Pinned { page, pins } => write!(
+                f,
+                "page {page}: cannot be discarded, it is pinned {pins} times"
+            ),
+            Error::TooManyPins { page } => write!(f, "page {page}: has too many pins"),
+            Error::Thread { source } => write!(f, "the pool's timer thread: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Memory { source } => Some(&**source),
+            Error::Load { source, .. } => Some(&**source),
+            Error::Thread { source } => Some(&**source),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What a pool reports about itself (row B2).
+
+/// A reading of a pool's counters. Taken while others work, so the numbers need not agree to the
+/// last one with each other.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// The size of a frame in bytes.
+    pub page_size: usize,
+    /// All frames.
+    pub frames: usize,
+    /// Frames that hold a page.
+    pub resident: usize,
+    /// Frames that hold a page with at least one pin.
+    pub pinned: usize,
+    /// Pins now lent out as [`OwnedPin`](crate::OwnedPin).
+    pub lent: usize,
+    /// Pins of a page that was resident.
+    pub hits: u64,
+    /// Pins of a page that was not, whether it was then loaded, waited for or failed.
+    pub misses: u64,
+    /// Pages loaded, prefetched ones included.
+    pub loads: u64,
+    /// Bytes loaded, as the source reported them.
+    pub loaded_bytes: u64,
+    /// Loads that failed or were dropped half-way.
+    pub failures: u64,
+    /// Pages loaded by [`Pool::prefetch`](crate::Pool::prefetch).
+    pub prefetched: u64,
+    /// Pages that made room for others.
+    pub evictions: u64,
+    /// Times a task had to wait because all frames of a node were in use.
+    pub waits: u64,
+    /// The same, by logical node.
+    pub nodes: Vec<NodeStatistics>,
+}
+
+/// The share of one logical node in [`Statistics`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodeStatistics {
+    /// The node the operating system was asked to put the frames on.
+    pub os_node: Option<u32>,
+    /// Partitions on this node.
+    pub partitions: usize,
+    /// Frames on this node.
+    pub frames: usize,
+    /// Frames that hold a page.
+    pub resident: usize,
+    /// Frames that hold a page with at least one pin.
+    pub pinned: usize,
+    /// Pins of a page of this node that was not resident.
+    pub misses: u64,
+    /// Pages loaded into frames of this node.
+    pub loads: u64,
+    /// Pages of this node that made room for others.
+    pub evictions: u64,
+    /// Times a task had to wait because all frames of this node were in use.
+    pub waits: u64,
+}
