@@ -1,1 +1,63 @@
-//! store
+//! A crash-safe store of pages and a catalog in one file.
+//!
+//! * A [`Store`] is a data file and its log. One process may write, or any number may read.
+//! * A [`Transaction`] writes pages and changes the catalog, an ordered map from keys to values
+//!   in numbered spaces. Its [`commit`](Transaction::commit) is durable when it returns.
+//! * A [`Snapshot`] is the store as one commit left it; readers never wait.
+//! * Pages are read through the [`buffer::Pool`] of the store, which checks their checksums.
+//!
+//! ```
+//! # futures::executor::block_on(async {
+//! use store::{Kind, Options, Store};
+//!
+//! let directory = tempfile::tempdir()?;
+//! let path = directory.path().join("islands.atoll");
+//! let store = Store::create(&path, &Options::default())?;
+//!
+//! let mut transaction = store.begin()?;
+//! let page = transaction.write_page(b"coral", 0, Kind::Blob)?;
+//! transaction.put(0, b"reef", &page.to_le_bytes());
+//! transaction.commit()?;
+//! store.close()?;
+//!
+//! let store = Store::open(&path, &Options::read_only())?;
+//! let snapshot = store.snapshot();
+//! assert_eq!(snapshot.get(0, b"reef").as_deref(), Some(&page.to_le_bytes()[..]));
+//! let _pin = snapshot.pool().pin(page).await;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+
+mod bytes;
+mod catalog;
+mod changes;
+mod check;
+mod checkpoint;
+mod codec;
+mod disk;
+mod error;
+mod extents;
+mod format;
+mod kind;
+mod log;
+mod map;
+mod options;
+mod recovery;
+mod snapshot;
+mod source;
+mod statistics;
+mod store;
+mod transaction;
+
+pub use buffer::PageId;
+pub use catalog::Entries;
+pub use check::Problem;
+pub use error::{Error, Region, Result};
+pub use format::FORMAT_VERSION;
+pub use io::Access;
+pub use kind::{Codec, Kind};
+pub use options::{Options, PoolOptions};
+pub use snapshot::Snapshot;
+pub use statistics::{Share, Statistics};
+pub use store::{CHECKPOINT_BYTES, Store};
+pub use transaction::Transaction;

@@ -1,0 +1,193 @@
+//! Folding the log into the data file.
+//!
+//! 1. What changed of map and catalog is written to free space, with a new directory; sync.
+//! 2. The older root slot is overwritten with a root that points there; sync.
+//! 3. The log starts anew; sync.
+//! 4. What only the older root referred to is free.
+//!
+//! A crash before the end of 2 leaves the former root and the whole log; a crash before the end
+//! of 3 the new root and a log whose records it includes.
+
+use std::sync::atomic::Ordering;
+
+use crate::bytes::checksum;
+use crate::catalog::encode_space;
+use crate::codec;
+use crate::disk::tag_of;
+use crate::error::{Region, Result};
+use crate::format::{Blob, CHUNK, Directory, ENTRY_BYTES, ROOT_OFFSETS, Root, aligned};
+use crate::snapshot::Version;
+use crate::store::{Gate, Store, Writer};
+
+/// Structures being written, and those they replace.
+#[derive(Default)]
+struct Exchange {
+    new: Vec<Blob>,
+    old: Vec<Blob>,
+}
+
+impl Store {
+    /// Does steps 1 to 4. The gate shows that no transaction is under way, so the page map holds
+    /// the current version, and the pending pages.
+    pub(crate) fn write_checkpoint(&self, writer: &mut Writer, _gate: &Gate) -> Result<()> {
+        let version = self.current();
+        if version.number == writer.root.version {
+            return Ok(());
+        }
+        writer.log.repair(writer.root.version)?;
+        let mut exchange = Exchange::default();
+        let written = self
+            .write_structures(writer, &version, &mut exchange)
+            .and_then(|root| {
+                self.data().sync()?;
+                Ok(root)
+            });
+        let (directory, root) = match written {
+            Ok(both) => both,
+            Err(error) => {
+                // No root refers to them.
+                self.give_back_blobs(&exchange.new);
+                return Err(error);
+            }
+        };
+        if let Err(error) = self.write_root(&root) {
+            // Perhaps a root refers to them now: keep them until a later one is durable. The
+            // log goes on, so either root leads to the same state.
+            writer.limbo.append(&mut exchange.new);
+            return Err(error);
+        }
+        exchange.old.append(&mut writer.limbo);
+        writer.root = root;
+        writer.directory = directory;
+        writer.chunks.clear();
+        writer.spaces.clear();
+        self.checkpoints.fetch_add(1, Ordering::Relaxed);
+        if let Err(error) = writer.log.restart(version.number) {
+            // The older root with the log's records is still a full state; keep it so.
+            writer.limbo = exchange.old;
+            return Err(error);
+        }
+        self.give_back_blobs(&exchange.old);
+        Ok(())
+    }
+
+    /// After a checkpoint: gives the free end of the file back, and writes a root that knows of
+    /// the log's last restart, so that a cut file or log is noticed.
+    pub(crate) fn write_closing_root(&self, writer: &mut Writer, _gate: &Gate) -> Result<()> {
+        let end = self.space.lock().extents.trim();
+        let root = Root {
+            sequence: writer.root.sequence + 1,
+            file_bytes: end,
+            log_counter: writer.log.header().counter,
+            ..writer.root
+        };
+        let same = |old: &Root| (old.file_bytes, old.log_counter) == (end, root.log_counter);
+        if !same(&writer.root) {
+            // Either root leads to the same state, so a failure needs no care.
+            self.write_root(&root)?;
+            writer.root = root;
+        }
+        if self.data().len()? != end {
+            self.data().set_len(end)?;
+        }
+        Ok(())
+    }
+
+    fn write_root(&self, root: &Root) -> Result<()> {
+        let block = root.encode(&self.identity.id);
+        self.data()
+            .write_at(ROOT_OFFSETS[usize::from(root.slot())], &block)?;
+        Ok(self.data().sync()?)
+    }
+
+    fn write_structures(
+        &self,
+        writer: &Writer,
+        version: &Version,
+        exchange: &mut Exchange,
+    ) -> Result<(Directory, Root)> {
+        let mut directory = writer.directory.clone();
+        directory.next_page = self.space.lock().ids.next;
+        directory.next_space = version.catalog.next_space;
+        let chunks = directory.next_page.div_ceil(u64::from(CHUNK)) as usize;
+        directory
+            .chunks
+            .resize(chunks.max(directory.chunks.len()), None);
+        for &chunk in &writer.chunks {
+            let new = self.encode_chunk(writer, chunk);
+            let new = new.map(|bytes| self.write_blob(Region::MapChunk(chunk), &bytes, exchange));
+            let slot = &mut directory.chunks[chunk as usize];
+            exchange
+                .old
+                .extend(std::mem::replace(slot, new.transpose()?));
+        }
+        for &number in &writer.spaces {
+            if let Ok(at) = directory
+                .spaces
+                .binary_search_by_key(&number, |(number, _)| *number)
+            {
+                exchange.old.push(directory.spaces.remove(at).1);
+            }
+            if let Some(space) = version.catalog.spaces.get(&number) {
+                let blob =
+                    self.write_blob(Region::Space(number), &encode_space(space), exchange)?;
+                let at = directory
+                    .spaces
+                    .partition_point(|(other, _)| *other < number);
+                directory.spaces.insert(at, (number, blob));
+            }
+        }
+        let blob = self.write_blob(Region::Directory, &directory.encode(), exchange)?;
+        exchange
+            .old
+            .extend(Some(writer.root.directory).filter(|old| old.stored > 0));
+        let root = Root {
+            sequence: writer.root.sequence + 1,
+            version: version.number,
+            file_bytes: self.space.lock().extents.used_end(),
+            log_counter: writer.log.header().counter,
+            directory: blob,
+        };
+        Ok((directory, root))
+    }
+
+    /// A chunk as the file holds it, without pending pages; `None` if there is no other.
+    fn encode_chunk(&self, writer: &Writer, chunk: u32) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; CHUNK as usize * ENTRY_BYTES];
+        let mut any = false;
+        for (page, entry) in self.pages().map.chunk(chunk) {
+            if !writer.pending.contains_key(&page) {
+                any = true;
+                let at = (page % CHUNK) as usize * ENTRY_BYTES;
+                entry.write(&mut bytes[at..at + ENTRY_BYTES]);
+            }
+        }
+        any.then_some(bytes)
+    }
+
+    fn write_blob(&self, region: Region, raw: &[u8], exchange: &mut Exchange) -> Result<Blob> {
+        let (tag, number) = tag_of(region);
+        let (codec, stored) = codec::compress(raw);
+        let length = stored.len() as u64;
+        let offset = self.allocate_extent(&mut self.space.lock(), aligned(length))?;
+        let sum = checksum(tag, number, &stored);
+        let blob = Blob {
+            offset,
+            stored: length,
+            raw: raw.len() as u64,
+            sum,
+            codec,
+        };
+        exchange.new.push(blob);
+        self.data().write_at(offset, &stored)?;
+        Ok(blob)
+    }
+
+    fn give_back_blobs(&self, blobs: &[Blob]) {
+        let extents: Vec<_> = blobs
+            .iter()
+            .map(|blob| (blob.offset, aligned(blob.stored)))
+            .collect();
+        self.give_back(&[], &extents);
+    }
+}

@@ -1,0 +1,104 @@
+//! Compression of pages and structures.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+
+use crate::kind::Codec;
+
+/// Compressed bytes are kept if they are at most this share of the raw ones, in percent.
+/// Decompressing costs each later miss about as long as reading the page from the page cache
+/// again, so saving less is no gain.
+const KEEP_PERCENT: usize = 80;
+/// The level whose compression keeps up with loading data.
+const LEVEL: i32 = 1;
+
+thread_local! {
+    // A context is some hundred KiB of tables; making one per page would dominate.
+    static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// `bytes` as they are to be stored.
+pub(crate) fn compress(bytes: &[u8]) -> (Codec, Cow<'_, [u8]>) {
+    let limit = bytes.len() * KEEP_PERCENT / 100;
+    let mut packed = vec![0; limit];
+    let length = COMPRESSOR.with_borrow_mut(|slot| {
+        if slot.is_none() {
+            *slot = zstd::bulk::Compressor::new(LEVEL).ok();
+        }
+        // An error says that the result is longer than the limit.
+        slot.as_mut()?
+            .compress_to_buffer(bytes, &mut packed[..])
+            .ok()
+    });
+    match length {
+        Some(length) if length > 0 && length < bytes.len() => {
+            packed.truncate(length);
+            (Codec::Zstd, Cow::Owned(packed))
+        }
+        _ => (Codec::Raw, Cow::Borrowed(bytes)),
+    }
+}
+
+/// Fills all of `into` with what `stored` holds; says why where it holds something else.
+pub(crate) fn decompress(codec: Codec, stored: &[u8], into: &mut [u8]) -> Result<(), String> {
+    let length = match codec {
+        Codec::Raw => {
+            if stored.len() == into.len() {
+                into.copy_from_slice(stored);
+            }
+            stored.len()
+        }
+        Codec::Zstd => DECOMPRESSOR.with_borrow_mut(|slot| {
+            if slot.is_none() {
+                *slot = Some(zstd::bulk::Decompressor::new().map_err(|error| error.to_string())?);
+            }
+            let Some(decompressor) = slot else {
+                return Err("no decompressor".to_string());
+            };
+            decompressor
+                .decompress_to_buffer(stored, into)
+                .map_err(|error| format!("zstd: {error}"))
+        })?,
+    };
+    if length == into.len() {
+        Ok(())
+    } else {
+        Err(format!("{length} bytes instead of {}", into.len()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compression_is_kept_only_where_it_pays() {
+        let same = vec![7; 65_536];
+        let (codec, stored) = compress(&same);
+        assert_eq!(codec, Codec::Zstd);
+        assert!(stored.len() < 1000);
+        let mut back = vec![0; same.len()];
+        assert_eq!(decompress(codec, &stored, &mut back), Ok(()));
+        assert_eq!(back, same);
+        assert!(decompress(codec, &stored, &mut back[1..]).is_err());
+        assert!(decompress(codec, &stored[1..], &mut back).is_err());
+
+        let mut state = 1u64;
+        let noise: Vec<u8> = std::iter::repeat_with(|| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 56) as u8
+        })
+        .take(65_536)
+        .collect();
+        assert_eq!(compress(&noise).0, Codec::Raw);
+        for length in 1..40 {
+            let (codec, stored) = compress(&noise[..length]);
+            let mut back = vec![0; length];
+            assert_eq!(decompress(codec, &stored, &mut back), Ok(()));
+            assert_eq!(back, &noise[..length]);
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! What can go wrong, one variant per cause.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The result of this crate's functions.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A part of the data file or of the log that a checksum covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Region {
+    /// The identity block at the start of the data file.
+    Identity,
+    /// One of the two root slots of the data file.
+    Root(u8),
+    /// The directory, which lists map chunks and catalog spaces.
+    Directory,
+    /// A chunk of the page map, by number.
+    MapChunk(u32),
+    /// A space of the catalog, by number.
+    Space(u32),
+    /// The contents of a page.
+    Page(buffer::PageId),
+    /// One of the two header slots of the log.
+    LogHeader(u8),
+    /// A record of the log, by the version it leads to.
+    LogRecord(u64),
+}
+
+impl fmt::Display for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Region::Identity => write!(f, "identity block"),
+            Region::Root(slot) => write!(f, "root slot {slot}"),
+            Region::Directory => write!(f, "directory"),
+            Region::MapChunk(chunk) => write!(f, "page map chunk {chunk}"),
+            Region::Space(space) => write!(f, "catalog space {space}"),
+            Region::Page(page) => write!(f, "page {page}"),
+            Region::LogHeader(slot) => write!(f, "log header slot {slot}"),
+            Region::LogRecord(version) => write!(f, "log record of version {version}"),
+        }
+    }
+}
+
+/// Why the store could not do what it was asked.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file does not start with Atoll's magic bytes.
+    NotAtoll {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file was written by a later release.
+    NewerFormat {
+        /// The file.
+        path: PathBuf,
+        /// The format version in the file.
+        found: u32,
+        /// The newest format version that this release reads.
+        supported: u32,
+    },
+    /// The file is shorter than what it says it holds.
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// The bytes that the file should have at least.
+        needed: u64,
+        /// The bytes that it has.
+        found: u64,
+    },
+    /// A checksum does not match the bytes it covers, or they make no sense although it does.
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What the bytes should have been.
+        region: Region,
+        /// Where the region starts in the file.
+        offset: u64,
+        /// What exactly is wrong.
+        detail: String,
+    },
+    /// Another process, or another handle of this one, has the store open.
+    Busy {
+        /// The file that is locked.
+        path: PathBuf,
+    },
+    /// The data file is there and its log is not.
+    LogMissing {
+        /// Where the log should be.
+        path: PathBuf,
+    },
+    /// The log belongs to another store.
+    ForeignLog {
+        /// The log.
+        path: PathBuf,
+    },
+    /// There is no such file.
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The directory in which the store should be does not exist.
+    MissingDirectory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A store is to be created where a file already is.
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No space is left on the device; the transaction is undone, the store stays usable.
+    Full {
+        /// The file that could not grow.
+        path: PathBuf,
+    },
+    /// The store is open for reading only.
+    ReadOnly {
+        /// The data file.
+        path: PathBuf,
+    },
+    /// An earlier failure to write the log left open what is on disk, so nothing more is
+    /// committed by this process. Opening the store again clears the matter up.
+    Latched {
+        /// The data file.
+        path: PathBuf,
+        /// The failure that came first.
+        cause: Arc<Error>,
+    },
+    /// The page size is none of 16, 32 and 64 KiB.
+    PageSize {
+        /// The page size asked for, in bytes.
+        bytes: u32,
+    },
+    /// A page is empty or longer than the store's page size.
+    PageLength {
+        /// Its length.
+        bytes: usize,
+        /// The longest possible.
+        limit: usize,
+    },
+    /// No page with this number is live.
+    NoSuchPage {
+        /// The data file.
+        path: PathBuf,
+        /// The number.
+        page: buffer::PageId,
+    },
+    /// All 2^32 page numbers are taken.
+    OutOfPageIds {
+        /// The data file.
+        path: PathBuf,
+    },
+    /// The changes of one transaction do not fit one log record.
+    RecordTooLarge {
+        /// The length of the record.
+        bytes: u64,
+        /// The longest possible.
+        limit: u64,
+    },
+    /// The pool could not be made.
+    Pool(Arc<buffer::Error>),
+    /// Reading or writing failed.
+    Io(Arc<io::Error>),
+}
+
+impl Error {
+    /// Whether the cause is a full device, after which the store stays usable.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Error::Full { .. })
+    }
+
+    pub(crate) fn damaged(
+        path: &Path,
+        region: Region,
+        offset: u64,
+        detail: impl Into<String>,
+    ) -> Error {
+        Error::Damaged {
+            path: path.to_path_buf(),
+            region,
+            offset,
+            detail: detail.into(),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NotAtoll { path } => {
+                write!(
+                    f,
+                    "{}: not an Atoll store (its first bytes are not Atoll's)",
+                    path.display()
+                )
+            }
+            Error::NewerFormat {
+                path,
+                found,
+                supported,
+            } => write!(
+                f,
+                "{}: written in format version {found}, this release reads up to version {supported}; use a newer release",
+                path.display()
+            ),
+            Error::Truncated {
+                path,
+                needed,
+                found,
+            } => write!(
+                f,
+                "{}: truncated: {needed} bytes needed, {found} found; restore the file from a copy",
+                path.display()
+            ),
+            Error::Damaged {
+                path,
+                region,
+                offset,
+                detail,
+            } => write!(
+                f,
+                "{}: {region} at offset {offset} is damaged: {detail}; restore the store from a copy",
+                path.display()
+            ),
+            Error::Busy { path } => write!(
+                f,
+                "{}: in use by another process (one may write, or any number read); close that one first",
+                path.display()
+            ),
+            Error::LogMissing { path } => write!(
+                f,
+                "{}: the store's log is missing; put it back beside the data file, it may hold committed changes",
+                path.display()
+            ),
+            Error::ForeignLog { path } => write!(
+                f,
+                "{}: this log belongs to another store; put back the one that was beside the data file",
+                path.display()
+            ),
+            Error::Missing { path } => write!(f, "{}: no such file", path.display()),
+            Error::MissingDirectory { path } => {
+                write!(f, "{}: no such directory; make it first", path.display())
+            }
+            Error::Exists { path } => {
+                write!(
+                    f,
+                    "{}: a file of this name exists; open it, or choose another name",
+                    path.display()
+                )
+            }
+            Error::Full { path } => write!(
+                f,
+                "{}: no space left on the device; the transaction was undone, free some space and repeat it",
+                path.display()
+            ),
+            Error::ReadOnly { path } => {
+                write!(
+                    f,
+                    "{}: open for reading only; open the store for writing",
+                    path.display()
+                )
+            }
+            Error::Latched { path, cause } => write!(
+                f,
+                "{}: no more commits after an earlier failure; close the store and open it again: {cause}",
+                path.display()
+            ),
+            Error::PageSize { bytes } => {
+                write!(
+                    f,
+                    "a page size of {bytes} bytes is not possible; use 16384, 32768 or 65536"
+                )
+            }
+            Error::PageLength { bytes, limit } => {
+                write!(
+                    f,
+                    "a page of {bytes} bytes is not possible; use 1 to {limit}"
+                )
+            }
+            Error::NoSuchPage { path, page } => {
+                write!(f, "{}: page {page} does not exist", path.display())
+            }
+            Error::OutOfPageIds { path } => {
+                write!(
+                    f,
+                    "{}: all page numbers are in use; drop some tables",
+                    path.display()
+                )
+            }
+            Error::RecordTooLarge { bytes, limit } => write!(
+                f,
+                "a transaction of {bytes} bytes of changes is not possible (limit {limit}); commit more often"
+            ),
+            Error::Pool(error) => error.fmt(f),
+            Error::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Latched { cause, .. } => Some(cause),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! How a store is created and opened.
+
+use std::sync::Arc;
+
+use crate::{Error, Result};
+
+/// Settings of [`Store::create`](crate::Store::create) and [`Store::open`](crate::Store::open).
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Bytes of a page: 16, 32 or 64 KiB. A created store keeps it; opening ignores it.
+    pub page_size: u32,
+    /// The buffer pool through which pages are read.
+    pub pool: PoolOptions,
+    /// Whether the store may be changed. A store opened for reading is never written to.
+    pub access: io::Access,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            page_size: 64 << 10,
+            pool: PoolOptions::default(),
+            access: io::Access::Write,
+        }
+    }
+}
+
+impl Options {
+    /// The default settings, for reading only.
+    pub fn read_only() -> Options {
+        Options {
+            access: io::Access::Read,
+            ..Options::default()
+        }
+    }
+
+    pub(crate) fn check_page_size(&self) -> Result<()> {
+        match self.page_size {
+            16_384 | 32_768 | 65_536 => Ok(()),
+            bytes => Err(Error::PageSize { bytes }),
+        }
+    }
+}
+
+/// Settings of the buffer pool of a store.
+#[derive(Debug, Clone)]
+pub struct PoolOptions {
+    /// Bytes of all frames together; rounded down to whole pages.
+    pub bytes: u64,
+    /// The operating system's number of each node's memory; `None` leaves the place to the system.
+    pub nodes: Vec<Option<u32>>,
+    /// How many partitions share the frames of one node.
+    pub partitions_per_node: usize,
+    /// Threads that wait for the disk.
+    pub io_threads: usize,
+    /// The memory limit that the frames are taken from; `None` makes one of just `bytes`.
+    pub budget: Option<Arc<memory::Budget>>,
+}
+
+impl Default for PoolOptions {
+    fn default() -> PoolOptions {
+        PoolOptions {
+            bytes: 64 << 20,
+            nodes: vec![None],
+            partitions_per_node: 4,
+            io_threads: 4,
+            budget: None,
+        }
+    }
+}

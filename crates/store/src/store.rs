@@ -1,0 +1,591 @@
+//! The store: what an open data file and its log are together.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::{Arc, OnceLock, Weak};
+
+use buffer::{PageId, Pool};
+use io::{Access, Device, File};
+use parking_lot::{Condvar, Mutex, RwLock};
+
+use crate::catalog::Catalog;
+use crate::changes::Changes;
+use crate::disk;
+use crate::error::{Error, Result};
+use crate::extents::{Extents, Ids};
+use crate::format::{Blob, CHUNK, Directory, FIRST_EXTENT, Identity, Root};
+use crate::kind::Codec;
+use crate::log::{Log, MAX_BODY};
+use crate::options::Options;
+use crate::snapshot::{Snapshot, Version};
+use crate::source::Pages;
+use crate::statistics::Statistics;
+use crate::transaction::Transaction;
+
+/// A log longer than this is folded into the data file by the commit that made it so.
+pub const CHECKPOINT_BYTES: u64 = 16 << 20;
+
+/// A data file and its log, open.
+///
+/// Lock order: the gate (held by a transaction, a checkpoint), then `writer`, then `space` or
+/// `versions` or `current`; none of the last three is held while another is taken.
+pub struct Store {
+    pub(crate) identity: Identity,
+    pub(crate) access: Access,
+    pages: Arc<Pages>,
+    pool: Arc<Pool>,
+    /// Free parts of the file and free ids; held for as long as it takes to find some.
+    pub(crate) space: Mutex<Space>,
+    current: RwLock<Arc<Version>>,
+    /// All versions that somebody may still hold, oldest first. The last is the current one.
+    versions: Mutex<VecDeque<(u64, Weak<Version>)>>,
+    /// Whether there is a writer.
+    busy: Mutex<bool>,
+    /// Signalled when the writer leaves.
+    left: Condvar,
+    /// What only the writer changes.
+    pub(crate) writer: Mutex<Writer>,
+    /// The failure after which nothing is committed any more.
+    latch: OnceLock<Arc<Error>>,
+    pub(crate) checkpoints: AtomicU64,
+}
+
+/// Free parts of the data file and free page ids.
+#[derive(Debug)]
+pub(crate) struct Space {
+    pub(crate) extents: Extents,
+    pub(crate) ids: Ids,
+}
+
+/// What the writer needs beyond the page map.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    pub(crate) log: Log,
+    /// The newest durable root.
+    pub(crate) root: Root,
+    /// What it points to.
+    pub(crate) directory: Directory,
+    /// Map chunks changed since then.
+    pub(crate) chunks: BTreeSet<u32>,
+    /// Catalog spaces changed since then.
+    pub(crate) spaces: BTreeSet<u32>,
+    /// Freed pages that are still in the map, with the version that freed them. The map on disk
+    /// does not have them.
+    pub(crate) pending: HashMap<PageId, u64>,
+    /// Structures of a root that was perhaps written: not free before a later root is durable.
+    pub(crate) limbo: Vec<Blob>,
+    /// The log length at which a commit tries a checkpoint.
+    pub(crate) due: u64,
+    pub(crate) checkpoint_failure: Option<Error>,
+}
+
+/// The right to write; the next writer gets in when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    store: Arc<Store>,
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        *self.store.busy.lock() = false;
+        self.store.left.notify_one();
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store")
+            .field("path", &self.data().path())
+            .field("access", &self.access)
+            .field("version", &self.current.read().number)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Creates a store: the data file `path` and the log `path.log`, neither of which may exist.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], [`Error::MissingDirectory`], [`Error::PageSize`], [`Error::ReadOnly`],
+    /// [`Error::Full`], [`Error::Io`], [`Error::Pool`]. What was created is removed again.
+    pub fn create(path: impl AsRef<Path>, options: &Options) -> Result<Arc<Store>> {
+        let path = path.as_ref();
+        options.check_page_size()?;
+        if options.access == Access::Read {
+            return Err(Error::ReadOnly {
+                path: path.to_path_buf(),
+            });
+        }
+        let log_path = disk::log_path(path);
+        let data = File::create(path)?;
+        let log = match File::create(&log_path) {
+            Ok(log) => log,
+            Err(error) => {
+                let _ = std::fs::remove_file(path);
+                return Err(error.into());
+            }
+        };
+        Store::create_on(Arc::new(data), Arc::new(log), options).inspect_err(|_| {
+            let _ = std::fs::remove_file(path);
+            let _ = std::fs::remove_file(&log_path);
+        })
+    }
+
+    /// Opens the store at `path`, and brings it to its last commit. A store opened for reading
+    /// is not written to: what the log holds is applied in memory only.
+    ///
+    /// # Errors
+    /// [`Error::Missing`], [`Error::NotAtoll`], [`Error::NewerFormat`], [`Error::Truncated`],
+    /// [`Error::Damaged`], [`Error::Busy`], [`Error::LogMissing`], [`Error::ForeignLog`],
+    /// [`Error::Io`], [`Error::Pool`].
+    pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Arc<Store>> {
+        let path = path.as_ref();
+        let data: Arc<dyn Device> = Arc::new(File::open(path, options.access)?);
+        let log = match File::open(disk::log_path(path), options.access) {
+            Ok(log) => log,
+            Err(io::Error::NotFound { path }) => {
+                // Another sort of file has no log either; say what matters more.
+                crate::recovery::identity(&*data)?;
+                return Err(Error::LogMissing { path });
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Store::open_on(data, Arc::new(log), options)
+    }
+
+    /// Creates a store on two empty devices.
+    ///
+    /// # Errors
+    /// As [`create`](Store::create).
+    pub fn create_on(
+        data: Arc<dyn Device>,
+        log: Arc<dyn Device>,
+        options: &Options,
+    ) -> Result<Arc<Store>> {
+        options.check_page_size()?;
+        crate::recovery::format(&*data, &log, options.page_size)?;
+        Store::open_on(data, log, options)
+    }
+
+    /// Opens the store on two devices.
+    ///
+    /// # Errors
+    /// As [`open`](Store::open).
+    pub fn open_on(
+        data: Arc<dyn Device>,
+        log: Arc<dyn Device>,
+        options: &Options,
+    ) -> Result<Arc<Store>> {
+        let recovered = crate::recovery::recover(data, log, options)?;
+        let replayed = recovered.replayed;
+        let pages = Arc::new(recovered.pages);
+        let pool = make_pool(recovered.identity.page_size, options, &pages)?;
+        let version = Arc::new(Version {
+            number: recovered.version,
+            catalog: recovered.catalog,
+        });
+        let store = Arc::new(Store {
+            identity: recovered.identity,
+            access: options.access,
+            pages,
+            pool,
+            space: Mutex::new(recovered.space),
+            versions: Mutex::new([(version.number, Arc::downgrade(&version))].into()),
+            current: RwLock::new(version),
+            busy: Mutex::new(false),
+            left: Condvar::new(),
+            writer: Mutex::new(recovered.writer),
+            latch: OnceLock::new(),
+            checkpoints: AtomicU64::new(0),
+        });
+        if replayed > 0 && options.access == Access::Write {
+            // What was replayed may not be durable yet: a process that failed to sync its log
+            // left it in the page cache. Where the disk is full this must wait.
+            match store.checkpoint() {
+                Err(error) if !error.is_full() => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(store)
+    }
+
+    pub(crate) fn data(&self) -> &Arc<dyn Device> {
+        &self.pages.device
+    }
+
+    pub(crate) fn pages(&self) -> &Arc<Pages> {
+        &self.pages
+    }
+
+    /// The data file.
+    pub fn path(&self) -> &Path {
+        self.data().path()
+    }
+
+    /// Bytes of a page.
+    pub fn page_size(&self) -> usize {
+        self.identity.page_size as usize
+    }
+
+    /// Sixteen bytes that tell this store from all others.
+    pub fn id(&self) -> [u8; 16] {
+        self.identity.id
+    }
+
+    /// When the store was created, in seconds since 1970.
+    pub fn created(&self) -> u64 {
+        self.identity.created
+    }
+
+    /// The pool through which pages are read.
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// The last committed version. Never waits for a writer.
+    pub fn snapshot(self: &Arc<Self>) -> Snapshot {
+        let version = self.current.read().clone();
+        Snapshot::new(self.clone(), version)
+    }
+
+    /// Starts a transaction, after the one that is under way has ended.
+    ///
+    /// Waits without limit: a thread that begins a second transaction while it holds one waits
+    /// for itself. See [`try_begin`](Store::try_begin).
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::Latched`].
+    pub fn begin(self: &Arc<Self>) -> Result<Transaction> {
+        let gate = self.enter()?;
+        Ok(self.transaction(gate))
+    }
+
+    /// Starts a transaction unless one is under way.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::Latched`].
+    pub fn try_begin(self: &Arc<Self>) -> Result<Option<Transaction>> {
+        self.writable()?;
+        let mut busy = self.busy.lock();
+        if std::mem::replace(&mut *busy, true) {
+            return Ok(None);
+        }
+        drop(busy);
+        let gate = Gate {
+            store: self.clone(),
+        };
+        Ok(Some(self.transaction(gate)))
+    }
+
+    fn transaction(self: &Arc<Self>, gate: Gate) -> Transaction {
+        self.reclaim(&mut self.writer.lock());
+        Transaction::new(self.snapshot(), gate)
+    }
+
+    fn writable(&self) -> Result<()> {
+        if self.access == Access::Read {
+            return Err(Error::ReadOnly {
+                path: self.path().to_path_buf(),
+            });
+        }
+        self.not_latched()
+    }
+
+    /// Waits for the right to write.
+    pub(crate) fn enter(self: &Arc<Self>) -> Result<Gate> {
+        self.writable()?;
+        let mut busy = self.busy.lock();
+        while *busy {
+            self.left.wait(&mut busy);
+        }
+        *busy = true;
+        drop(busy);
+        let gate = Gate {
+            store: self.clone(),
+        };
+        // It may have happened while we waited.
+        self.not_latched()?;
+        Ok(gate)
+    }
+
+    pub(crate) fn not_latched(&self) -> Result<()> {
+        match self.latch.get() {
+            None => Ok(()),
+            Some(cause) => Err(Error::Latched {
+                path: self.path().to_path_buf(),
+                cause: cause.clone(),
+            }),
+        }
+    }
+
+    /// Remembers the first failure that leaves open what is on disk.
+    fn latch(&self, error: Error) -> Error {
+        let _ = self.latch.set(Arc::new(error.clone()));
+        error
+    }
+
+    /// Takes `count` page ids and `bytes` of the file, which grows if it must.
+    pub(crate) fn allocate(&self, count: usize, bytes: u64) -> Result<(Vec<PageId>, u64)> {
+        let mut space = self.space.lock();
+        let mut ids = Vec::with_capacity(count);
+        for _ in 0..count {
+            match space.ids.take() {
+                Some(page) => ids.push(page),
+                None => {
+                    space.ids.free.append(&mut ids);
+                    return Err(Error::OutOfPageIds {
+                        path: self.path().to_path_buf(),
+                    });
+                }
+            }
+        }
+        match self.allocate_extent(&mut space, bytes) {
+            Ok(offset) => Ok((ids, offset)),
+            Err(error) => {
+                space.ids.free.extend(ids.into_iter().rev());
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) fn allocate_extent(&self, space: &mut Space, bytes: u64) -> Result<u64> {
+        if let Some(offset) = space.extents.take(bytes) {
+            return Ok(offset);
+        }
+        let (wanted, enough) = space.extents.growth(bytes);
+        let end = match self.data().set_len(wanted) {
+            Ok(()) => wanted,
+            // There may be room for less.
+            Err(io::Error::Full { .. }) => {
+                self.data().set_len(enough)?;
+                enough
+            }
+            Err(error) => return Err(error.into()),
+        };
+        space.extents.grown(end);
+        space.extents.take(bytes).ok_or_else(|| Error::Full {
+            path: self.path().to_path_buf(),
+        })
+    }
+
+    /// Gives back what `allocate` took and nothing refers to.
+    pub(crate) fn give_back(&self, ids: &[PageId], extents: &[(u64, u64)]) {
+        let mut space = self.space.lock();
+        space.ids.free.extend(ids.iter().rev());
+        for &(offset, bytes) in extents {
+            space.extents.give(offset, bytes);
+        }
+    }
+
+    /// Undoes the writing of pages that no version has.
+    pub(crate) fn undo(&self, written: Vec<PageId>) {
+        // After the latch a record on disk may refer to them, so they must stay as they are.
+        if written.is_empty() || self.latch.get().is_some() {
+            return;
+        }
+        let mut writer = self.writer.lock();
+        // Version 0 is before every snapshot's: only a pin can keep these pages.
+        writer
+            .pending
+            .extend(written.into_iter().map(|page| (page, 0)));
+        self.reclaim(&mut writer);
+    }
+
+    /// Frees the pages that no snapshot and no pin keeps any more.
+    fn reclaim(&self, writer: &mut Writer) {
+        if writer.pending.is_empty() || self.latch.get().is_some() {
+            return;
+        }
+        let oldest = self.oldest_version();
+        let mut ids = Vec::new();
+        let mut extents = Vec::new();
+        writer.pending.retain(|&page, freed| {
+            if *freed > oldest || self.pool.discard(page).is_err() {
+                return true;
+            }
+            if let Some(entry) = self.pages.map.get(page) {
+                self.pages.map.clear(page);
+                extents.push((entry.offset, entry.extent()));
+            }
+            ids.push(page);
+            false
+        });
+        ids.sort_unstable();
+        self.give_back(&ids, &extents);
+    }
+
+    /// The oldest version that somebody holds.
+    fn oldest_version(&self) -> u64 {
+        let mut versions = self.versions.lock();
+        while versions.len() > 1
+            && versions
+                .front()
+                .is_some_and(|(_, held)| held.strong_count() == 0)
+        {
+            versions.pop_front();
+        }
+        // Pairs with the release in the last holder's drop: what it read, it read before we
+        // write.
+        fence(Ordering::Acquire);
+        versions.front().map_or(0, |(number, _)| *number)
+    }
+
+    /// Logs and publishes `changes`, whose result is `catalog`.
+    pub(crate) fn commit(
+        self: &Arc<Self>,
+        changes: Changes,
+        catalog: Catalog,
+        gate: &Gate,
+    ) -> Result<u64> {
+        self.not_latched()?;
+        let mut writer = self.writer.lock();
+        for &page in &changes.freed {
+            if writer.pending.contains_key(&page) || self.pages.map.get(page).is_none() {
+                return Err(Error::NoSuchPage {
+                    path: self.path().to_path_buf(),
+                    page,
+                });
+            }
+        }
+        let bytes = changes.encoded_bytes();
+        if bytes > MAX_BODY {
+            return Err(Error::RecordTooLarge {
+                bytes,
+                limit: MAX_BODY,
+            });
+        }
+        let version = self.current.read().number + 1;
+        if !changes.written.is_empty() {
+            self.data()
+                .sync()
+                .map_err(|error| self.latch(error.into()))?;
+        }
+        let end = match writer.log.append(version, &changes.encode()) {
+            Ok(end) => end,
+            Err(error) if error.is_full() => return Err(error),
+            Err(error) => return Err(self.latch(error)),
+        };
+        writer.log.sync(end).map_err(|error| self.latch(error))?;
+        self.publish(&mut writer, version, &changes, catalog);
+        self.reclaim(&mut writer);
+        if writer.log.bytes() > writer.due {
+            // The commit is durable whatever becomes of this. A disk that is full stays so for
+            // a while: try again when the log has doubled.
+            writer.checkpoint_failure = self.write_checkpoint(&mut writer, gate).err();
+            writer.due = CHECKPOINT_BYTES.max(2 * writer.log.bytes());
+        }
+        Ok(version)
+    }
+
+    fn publish(&self, writer: &mut Writer, number: u64, changes: &Changes, catalog: Catalog) {
+        let pages = changes
+            .written
+            .iter()
+            .map(|(page, _)| page)
+            .chain(&changes.freed);
+        writer.chunks.extend(pages.map(|page| page / CHUNK));
+        writer.spaces.extend(changes.spaces());
+        writer
+            .pending
+            .extend(changes.freed.iter().map(|&page| (page, number)));
+        let version = Arc::new(Version { number, catalog });
+        self.versions
+            .lock()
+            .push_back((number, Arc::downgrade(&version)));
+        *self.current.write() = version;
+    }
+
+    pub(crate) fn current(&self) -> Arc<Version> {
+        self.current.read().clone()
+    }
+
+    /// Folds the log into the data file. Waits for the transaction under way.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::Latched`], [`Error::Full`], [`Error::Io`]. The store is as
+    /// it was before.
+    pub fn checkpoint(self: &Arc<Self>) -> Result<()> {
+        let gate = self.enter()?;
+        let mut writer = self.writer.lock();
+        self.reclaim(&mut writer);
+        let result = self.write_checkpoint(&mut writer, &gate);
+        writer.checkpoint_failure = result.as_ref().err().cloned();
+        result
+    }
+
+    /// Folds the log into the data file and gives the unused end of the file back. The lock on
+    /// the files goes with the last handle to the store. Dropping a store without closing it is
+    /// no loss, the next [`open`](Store::open) then reads the log.
+    ///
+    /// # Errors
+    /// As [`checkpoint`](Store::checkpoint); nothing committed is lost.
+    pub fn close(self: Arc<Self>) -> Result<()> {
+        if self.access == Access::Read {
+            return Ok(());
+        }
+        let gate = self.enter()?;
+        let mut writer = self.writer.lock();
+        self.reclaim(&mut writer);
+        self.write_checkpoint(&mut writer, &gate)?;
+        self.write_closing_root(&mut writer, &gate)
+    }
+
+    /// Figures about the store. Looks at every page's entry.
+    pub fn statistics(&self) -> Statistics {
+        let writer = self.writer.lock();
+        let version = self.current();
+        let space = self.space.lock();
+        let (next, end, free) = (
+            space.ids.next,
+            space.extents.end(),
+            space.extents.free_bytes(),
+        );
+        drop(space);
+        let mut statistics = Statistics {
+            page_size: self.identity.page_size,
+            version: version.number,
+            file_bytes: self.data().len().unwrap_or(end),
+            used_bytes: end - free,
+            free_bytes: free,
+            log_bytes: writer.log.bytes(),
+            catalog_keys: version.catalog.keys(),
+            catalog_spaces: version.catalog.spaces.len() as u64,
+            checkpoints: self.checkpoints.load(Ordering::Relaxed),
+            checkpoint_failure: writer.checkpoint_failure.as_ref().map(Error::to_string),
+            latched: self.latch.get().map(|cause| cause.to_string()),
+            ..Statistics::default()
+        };
+        for (page, entry) in self.pages.map.live(next) {
+            let (raw, stored) = (u64::from(entry.raw), u64::from(entry.stored));
+            if writer.pending.contains_key(&page) {
+                statistics.pending_bytes += entry.extent();
+                continue;
+            }
+            statistics.pages.add(raw, stored);
+            match entry.codec {
+                Codec::Raw => statistics.raw.add(raw, stored),
+                Codec::Zstd => statistics.zstd.add(raw, stored),
+            }
+            statistics.kinds[entry.kind as usize].add(raw, stored);
+        }
+        statistics.used_bytes -= statistics.pending_bytes;
+        debug_assert!(statistics.used_bytes >= FIRST_EXTENT);
+        statistics
+    }
+}
+
+fn make_pool(page_size: u32, options: &Options, pages: &Arc<Pages>) -> Result<Arc<Pool>> {
+    let settings = &options.pool;
+    let config = buffer::Config {
+        bytes: settings.bytes,
+        page_size: page_size as usize,
+        partitions_per_node: settings.partitions_per_node,
+        nodes: settings.nodes.clone(),
+    };
+    let budget = settings
+        .budget
+        .clone()
+        .unwrap_or_else(|| memory::Budget::new(settings.bytes));
+    Pool::new(&config, pages.clone(), budget).map_err(|error| Error::Pool(Arc::new(error)))
+}
