@@ -1,13 +1,85 @@
-//! The buffer pool: pages of a store in frames on their home nodes.
+//! The buffer pool: pages of a store in frames on the memory of their home nodes.
+//!
+//! The pool knows pages by number and asks a [`Source`] for their bytes. [`Pool::pin`] returns a
+//! guard through which the page can be read for as long as the guard lives; a page that nobody has
+//! pinned may make room for another.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use buffer::{Config, LoadError, PageId, Pool, Source};
+//! use futures::future::BoxFuture;
+//!
+//! /// A source whose pages hold their own number.
+//! struct Numbers;
+//!
+//! impl Source for Numbers {
+//!     fn bucket(&self, page: PageId) -> u8 {
+//!         page as u8
+//!     }
+//!     fn load<'a>(
+//!         &'a self,
+//!         page: PageId,
+//!         frame: &'a mut [u8],
+//!     ) -> BoxFuture<'a, Result<usize, LoadError>> {
+//!         Box::pin(async move {
+//!             frame[..4].copy_from_slice(&page.to_le_bytes());
+//!             Ok(4)
+//!         })
+//!     }
+//! }
+//!
+//! let config = Config {
+//!     bytes: 1 << 20,
+//!     page_size: 4096,
+//!     partitions_per_node: 2,
+//!     nodes: vec![None, None], // two logical nodes, memory anywhere
+//! };
+//! let pool = Pool::new(&config, Arc::new(Numbers), memory::Budget::new(1 << 30))?;
+//!
+//! let page = futures::executor::block_on(pool.pin(7))?;
+//! assert_eq!(*page, 7u32.to_le_bytes());
+//! assert_eq!(page.node(), 1);
+//! assert!(pool.try_pin(7).is_some(), "resident now");
+//! assert!(pool.try_pin(8).is_none());
+//! # drop(page);
+//! # Ok::<(), buffer::Error>(())
+//! ```
+//!
+//! # How it works
+//!
+//! * A flat array holds one atomic word for each page: its state, frame, pins and usage count
+//!   (`word`). Pinning a resident page is one compare-and-swap on that word, with no lock and
+//!   no counter that others write.
+//! * Each node has an arena of frames. Its frames are dealt to partitions, each with a lock, a free
+//!   list and a clock hand (`partition`); only misses come there. A partition short of frames
+//!   takes one of another partition of its node, never of another node.
+//! * The clock takes a use off each page it passes and evicts what has none left and no pins, as
+//!   PostgreSQL does (row B3).
+//! * A miss suspends the task. The first to come loads, the others wait for it (`load`).
+//! * When all frames of a node are in use, tasks wait until one is unpinned (`starve`), for a
+//!   bounded time.
+//!
+//! The pool never writes pages, so it has no dirty ones.
 
+mod atomic;
 mod config;
 mod error;
+mod frames;
+mod hits;
+mod load;
+mod partition;
 mod pin;
 mod pool;
+mod prefetch;
+mod starve;
 mod statistics;
+mod timer;
+mod translation;
+mod word;
 
 pub use config::{Config, LoadError, PageId, Source};
 pub use error::{Error, Result};
+pub use frames::FRAMES_PER_NODE;
 pub use pin::{OwnedPin, Pin};
-pub use pool::{FRAMES_PER_NODE, Pool};
+pub use pool::Pool;
 pub use statistics::{NodeStatistics, Statistics};

@@ -1,68 +1,174 @@
 //! Guards of resident pages.
 
+use std::fmt;
 use std::ops::Deref;
+use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::{PageId, Pool};
 
-/// A page that stays in its frame for as long as this lives.
-#[derive(Debug)]
+/// A page that stays in its frame, unchanged, for as long as this lives.
+///
+/// Derefs to the bytes of the page, which begin at an address that is a multiple of 64. Many pins
+/// of a page can exist at the same time, in many threads.
 pub struct Pin<'p> {
     pool: &'p Pool,
+    held: Held,
+}
+
+/// A [`Pin`] that keeps its pool alive, for lending a page to Arrow. There are never more than
+/// [`Pool::lend_limit`] of a pool's.
+pub struct OwnedPin {
+    pool: Arc<Pool>,
+    held: Held,
+}
+
+/// Invariant: stands for one pin counted in the word of `page`, which is resident in `frame`;
+/// `start` and `len` are that frame's.
+#[derive(Clone, Copy)]
+struct Held {
+    start: NonNull<u8>,
+    len: usize,
     page: PageId,
+    frame: u32,
+}
+
+// SAFETY: while the pin is counted nobody writes to the frame, so its bytes may be read from any
+// thread; everything else is plain data.
+unsafe impl Send for Held {}
+// SAFETY: as above.
+unsafe impl Sync for Held {}
+
+impl Held {
+    /// The bytes; `'a` must not outlive the pin.
+    unsafe fn bytes<'a>(&self) -> &'a [u8] {
+        // SAFETY: the frame has at least `len` initialised bytes at `start`, and nobody writes to
+        // them while the pin is counted, which the caller says it is for `'a`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
 }
 
 impl<'p> Pin<'p> {
+    /// Wraps a pin that is counted already.
+    #[inline]
+    pub(crate) fn new(pool: &'p Pool, page: PageId, number: u32) -> Pin<'p> {
+        let frame = pool.frames.get(number);
+        debug_assert_eq!(frame.page(), page);
+        Pin {
+            pool,
+            held: Held {
+                // SAFETY: an address in a mapping is not null.
+                start: unsafe { NonNull::new_unchecked(frame.start()) },
+                len: frame.len(),
+                page,
+                frame: number,
+            },
+        }
+    }
+
     /// The page.
     pub fn page(&self) -> PageId {
-        self.page
+        self.held.page
     }
 
     /// The logical node on whose memory the page lies.
     pub fn node(&self) -> usize {
-        0
+        self.pool.frames.get(self.held.frame).node as usize
     }
 
-    /// Turns this into a pin that keeps the pool alive.
+    /// Turns this into a pin that keeps the pool alive; its bytes stay where they are.
     ///
     /// # Errors
-    /// Gives the pin back where the pool has lent as many pins as it may, or is not `pool`.
-    pub fn into_owned(self, _pool: &Arc<Pool>) -> Result<OwnedPin, Pin<'p>> {
-        Err(self)
+    /// Gives the pin back where [`Pool::lend_limit`] pins are lent already, so that the caller
+    /// copies the page instead, or where `pool` is not the pool of this pin.
+    pub fn into_owned(self, pool: &Arc<Pool>) -> Result<OwnedPin, Pin<'p>> {
+        if !std::ptr::eq(self.pool, Arc::as_ptr(pool)) || !pool.lend() {
+            return Err(self);
+        }
+        let held = self.held;
+        // The count goes over to the owned pin.
+        std::mem::forget(self);
+        Ok(OwnedPin {
+            pool: pool.clone(),
+            held,
+        })
+    }
+}
+
+impl Drop for Pin<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.pool.unpin(self.held.page, self.held.frame);
     }
 }
 
 impl Deref for Pin<'_> {
     type Target = [u8];
+
+    #[inline]
     fn deref(&self) -> &[u8] {
-        let _ = self.pool;
-        &[]
+        // SAFETY: the pin is counted until `self` is dropped.
+        unsafe { self.held.bytes() }
     }
 }
 
-/// A pin that keeps its pool alive, for lending a page to Arrow.
-#[derive(Debug)]
-pub struct OwnedPin {
-    pool: Arc<Pool>,
-    page: PageId,
+impl AsRef<[u8]> for Pin<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl fmt::Debug for Pin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pin")
+            .field("page", &self.page())
+            .field("len", &self.len())
+            .field("node", &self.node())
+            .finish()
+    }
 }
 
 impl OwnedPin {
     /// The page.
     pub fn page(&self) -> PageId {
-        self.page
+        self.held.page
     }
 
     /// The logical node on whose memory the page lies.
     pub fn node(&self) -> usize {
-        0
+        self.pool.frames.get(self.held.frame).node as usize
+    }
+}
+
+impl Drop for OwnedPin {
+    fn drop(&mut self) {
+        self.pool.unpin(self.held.page, self.held.frame);
+        self.pool.lent.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Deref for OwnedPin {
     type Target = [u8];
+
     fn deref(&self) -> &[u8] {
-        let _ = &self.pool;
-        &[]
+        // SAFETY: the pin is counted until `self` is dropped.
+        unsafe { self.held.bytes() }
+    }
+}
+
+impl AsRef<[u8]> for OwnedPin {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl fmt::Debug for OwnedPin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedPin")
+            .field("page", &self.page())
+            .field("len", &self.len())
+            .field("node", &self.node())
+            .finish()
     }
 }

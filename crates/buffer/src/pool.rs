@@ -1,93 +1,256 @@
 //! The pool.
 
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::{Config, Error, PageId, Pin, Result, Source, Statistics};
+use crate::frames::{Frames, Shape};
+use crate::hits::Hits;
+use crate::partition::{Partition, Partitions};
+use crate::timer::Timer;
+use crate::translation::Translation;
+use crate::word::Discarded;
+use crate::{Config, Error, NodeStatistics, PageId, Pin, Result, Source, Statistics};
 
-/// The least number of frames on a node.
-pub const FRAMES_PER_NODE: usize = 8;
+/// How long a task waits for a frame before it is told that there is none.
+const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Frames over the memory of all nodes.
+/// Frames on the memory of all nodes, and the pages in them (row B2).
+///
+/// A pool is shared by all threads. Pages are never written through it.
 pub struct Pool {
-    _source: Arc<dyn Source>,
-    nodes: usize,
-}
-
-impl std::fmt::Debug for Pool {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pool").field("nodes", &self.nodes).finish()
-    }
+    pub(crate) translation: Translation,
+    pub(crate) frames: Frames,
+    pub(crate) partitions: Partitions,
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) shape: Shape,
+    hits: Hits,
+    pub(crate) timer: Timer,
+    os_nodes: Vec<Option<u32>>,
+    /// In milliseconds.
+    pub(crate) patience: AtomicU64,
+    /// Invariant: the owned pins there are; at most `lend_limit` when one is added.
+    pub(crate) lent: AtomicUsize,
+    lend_limit: AtomicUsize,
+    pub(crate) prefetching: AtomicUsize,
 }
 
 impl Pool {
-    /// Makes a pool of empty frames.
+    /// Makes a pool of empty frames, whose memory it takes from `budget` and gives back when it is
+    /// dropped.
     ///
     /// # Errors
-    /// [`Error::PageSize`], [`Error::Nodes`], [`Error::TooSmall`], [`Error::TooLarge`],
-    /// [`Error::Memory`].
+    /// [`Error::PageSize`] and [`Error::Nodes`] for what cannot be; [`Error::TooSmall`] below
+    /// [`FRAMES_PER_NODE`](crate::FRAMES_PER_NODE) frames a node; [`Error::TooLarge`] past the
+    /// memory this process may use; [`Error::Memory`] where the budget or the system refuses.
     pub fn new(
         config: &Config,
         source: Arc<dyn Source>,
-        _budget: Arc<memory::Budget>,
+        budget: Arc<memory::Budget>,
     ) -> Result<Arc<Pool>> {
+        let shape = Shape::of(config)?;
+        let frames = Frames::new(shape, config, budget)?;
         Ok(Arc::new(Pool {
-            _source: source,
-            nodes: config.nodes.len(),
+            translation: Translation::new()?,
+            partitions: Partitions::new(shape),
+            source,
+            shape,
+            hits: Hits::new(),
+            timer: Timer::default(),
+            os_nodes: config.nodes.clone(),
+            patience: AtomicU64::new(PATIENCE.as_millis() as u64),
+            lent: AtomicUsize::new(0),
+            lend_limit: AtomicUsize::new(frames.len() / 4),
+            prefetching: AtomicUsize::new(0),
+            frames,
         }))
     }
 
-    /// Pins a page that is resident; one compare-and-swap.
-    pub fn try_pin(&self, _page: PageId) -> Option<Pin<'_>> {
-        None
+    /// Pins a page that is resident, with one compare-and-swap on its word; `None` if it is not
+    /// resident, which counts as nothing.
+    #[inline]
+    pub fn try_pin(&self, page: PageId) -> Option<Pin<'_>> {
+        let frame = self.translation.word(page)?.pin().ok()?;
+        self.hits.add();
+        Some(Pin::new(self, page, frame))
     }
 
-    /// Pins a page, loading it first where it is not resident.
+    /// Pins a page. If it is not resident the task is suspended until it is loaded, by itself or
+    /// by whoever came first. Needs no particular runtime.
+    ///
+    /// The future may be dropped at any time, but once polled it must be polled on until it is
+    /// ready or dropped: it may be the one that loads the page for others.
     ///
     /// # Errors
-    /// [`Error::Load`], [`Error::Exhausted`], ...
+    /// [`Error::Load`] and [`Error::TooLong`] for the loader and for all who waited for it;
+    /// [`Error::Exhausted`] when every frame of the page's node stayed pinned for the
+    /// [patience](Pool::set_patience) of the pool; [`Error::NoSuchPage`], [`Error::TooManyPins`].
     pub async fn pin(&self, page: PageId) -> Result<Pin<'_>> {
-        Err(Error::NoSuchPage { page, capacity: 0 })
+        match self.try_pin(page) {
+            Some(pin) => Ok(pin),
+            None => self.pin_missing(page).await,
+        }
     }
 
-    /// Loads pages in the background, as far as there is room.
-    pub fn prefetch(self: &Arc<Self>, _pages: &[PageId]) {}
-
-    /// Drops the frame of a page that was freed.
+    /// Drops a page that is not wanted any more: its frame is free when this returns. A load of it
+    /// that is under way is repeated, or, if it was a prefetch, dropped.
     ///
     /// # Errors
-    /// [`Error::Pinned`].
-    pub fn discard(&self, _page: PageId) -> Result<()> {
-        Ok(())
+    /// [`Error::Pinned`]; the page then stays.
+    pub fn discard(&self, page: PageId) -> Result<()> {
+        let Some(word) = self.translation.word(page) else {
+            return Ok(());
+        };
+        match word.discard() {
+            Discarded::Absent | Discarded::Doomed => Ok(()),
+            Discarded::Freed(frame) => {
+                self.partitions.give(frame, &self.frames);
+                Ok(())
+            }
+            Discarded::Pinned(pins) => Err(Error::Pinned { page, pins }),
+        }
     }
 
-    /// Empties all frames that are not pinned.
-    pub fn clear(&self) {}
+    /// Empties all frames that are not pinned: for cold runs.
+    pub fn clear(&self) {
+        self.partitions.clear(&self.frames, &self.translation);
+    }
 
-    /// The counters.
+    /// Whether a page is in a frame at this moment.
+    pub fn is_resident(&self, page: PageId) -> bool {
+        self.translation
+            .word(page)
+            .is_some_and(|word| word.load().is_resident())
+    }
+
+    /// The counters. Looks at every frame, so not for every query.
     pub fn statistics(&self) -> Statistics {
-        Statistics::default()
+        let mut nodes: Vec<NodeStatistics> = self
+            .os_nodes
+            .iter()
+            .zip(self.partitions.nodes())
+            .map(|(os_node, node)| NodeStatistics {
+                os_node: *os_node,
+                partitions: self.shape.partitions_per_node,
+                frames: self.shape.frames_per_node,
+                waits: node.waits.load(Ordering::Relaxed),
+                ..NodeStatistics::default()
+            })
+            .collect();
+        for (number, frame) in self.frames.iter() {
+            let word = self.translation.word(frame.page());
+            if let Some(pins) = word.and_then(|word| word.load().resident_in(number)) {
+                let node = &mut nodes[frame.node as usize];
+                node.resident += 1;
+                node.pinned += usize::from(pins > 0);
+            }
+        }
+        for partition in self.partitions.iter() {
+            let node = &mut nodes[partition.node];
+            node.misses += partition.counts.misses.load(Ordering::Relaxed);
+            node.loads += partition.counts.loads.load(Ordering::Relaxed);
+            node.evictions += partition.counts.evictions.load(Ordering::Relaxed);
+        }
+        let total = |of: fn(&NodeStatistics) -> u64| nodes.iter().map(of).sum();
+        let counted = |of: fn(&Partition) -> &AtomicU64| {
+            let each = self.partitions.iter().map(of);
+            each.map(|counter| counter.load(Ordering::Relaxed)).sum()
+        };
+        Statistics {
+            page_size: self.shape.page_size,
+            frames: self.frames.len(),
+            resident: nodes.iter().map(|node| node.resident).sum(),
+            pinned: nodes.iter().map(|node| node.pinned).sum(),
+            lent: self.lent.load(Ordering::Relaxed),
+            hits: self.hits.sum(),
+            misses: total(|node| node.misses),
+            loads: total(|node| node.loads),
+            loaded_bytes: counted(|partition| &partition.counts.loaded_bytes),
+            failures: counted(|partition| &partition.counts.failures),
+            prefetched: counted(|partition| &partition.counts.prefetched),
+            evictions: total(|node| node.evictions),
+            waits: total(|node| node.waits),
+            nodes,
+        }
     }
 
     /// How many logical nodes the frames lie on.
     pub fn nodes(&self) -> usize {
-        self.nodes
+        self.shape.nodes
+    }
+
+    /// The logical node on whose memory a page with this placement bucket is put.
+    pub fn node_of(&self, bucket: u8) -> usize {
+        usize::from(bucket) % self.shape.nodes
     }
 
     /// The size of a frame in bytes.
     pub fn page_size(&self) -> usize {
-        0
+        self.shape.page_size
     }
 
-    /// The most pins lent out as [`OwnedPin`](crate::OwnedPin) at the same time.
+    /// The memory of all frames in bytes: the configured size, rounded down.
+    pub fn bytes(&self) -> u64 {
+        self.shape.bytes()
+    }
+
+    /// The number of frames.
+    pub fn frames(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// What the system refused when the memory was set up (huge pages, binding), each once.
+    pub fn notes(&self) -> Vec<String> {
+        self.frames.notes()
+    }
+
+    /// The most pins lent out as [`OwnedPin`](crate::OwnedPin) at the same time: at first a
+    /// quarter of the frames.
     pub fn lend_limit(&self) -> usize {
-        0
+        self.lend_limit.load(Ordering::Relaxed)
     }
 
-    /// Sets [`lend_limit`](Pool::lend_limit).
-    pub fn set_lend_limit(&self, _pins: usize) {}
+    /// Sets [`lend_limit`](Pool::lend_limit). Pins already lent stay so.
+    pub fn set_lend_limit(&self, pins: usize) {
+        self.lend_limit.store(pins, Ordering::Relaxed);
+    }
 
-    /// Sets how long a task waits without progress for a frame before
-    /// [`Error::Exhausted`]; 5 seconds at first.
-    pub fn set_patience(&self, _patience: Duration) {}
+    /// Sets how long a task waits for a frame without any becoming free before it gets
+    /// [`Error::Exhausted`]; 5 seconds at first. Where several wait, the first to give up is
+    /// progress for the others, who wait for at least a fifth of this longer.
+    pub fn set_patience(&self, patience: Duration) {
+        let milliseconds = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+        // A day is for ever, and does not overflow a clock.
+        self.patience
+            .store(milliseconds.min(86_400_000), Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn unpin(&self, page: PageId, frame: u32) {
+        if let Some(word) = self.translation.word(page)
+            && word.unpin()
+        {
+            let node = self.frames.get(frame).node as usize;
+            self.partitions.node(node).starving.freed();
+        }
+    }
+
+    /// Counts one more owned pin, if there may be one.
+    pub(crate) fn lend(&self) -> bool {
+        let limit = self.lend_limit();
+        self.lent
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |lent| {
+                (lent < limit).then_some(lent + 1)
+            })
+            .is_ok()
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("shape", &self.shape)
+            .finish_non_exhaustive()
+    }
 }

@@ -1,0 +1,194 @@
+//! The memory of the pool: arenas, frames and their descriptors.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use memory::{Arena, Budget};
+
+use crate::{Config, Error, PageId, Result};
+
+/// The least number of frames on a node.
+pub const FRAMES_PER_NODE: usize = 8;
+
+/// What is known of a frame (row B3). State, pins and usage count are in the word of its page.
+#[derive(Debug)]
+#[repr(align(32))]
+pub(crate) struct Frame {
+    /// Where its bytes are. Invariant: `page_size` bytes in the arena of `node`, in no other
+    /// frame, aligned to 64.
+    start: *mut u8,
+    pub(crate) node: u32,
+    /// The partition in whose free list and under whose clock hand the frame is.
+    pub(crate) partition: u32,
+    /// The page it held last. Only the word of that page says whether it still does.
+    page: AtomicU32,
+    /// The length of that page, at most `page_size`. Written by the frame's owner before the
+    /// word names the frame, so those who pinned read the right one.
+    len: AtomicU32,
+}
+
+// SAFETY: `start` is an address in an arena that `Frames` owns; what lies there is accessed by the
+// owner of the frame or under a pin, as `word` arranges.
+unsafe impl Send for Frame {}
+// SAFETY: as above; the other fields are constant or atomic.
+unsafe impl Sync for Frame {}
+
+impl Frame {
+    pub(crate) fn page(&self) -> PageId {
+        self.page.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed) as usize
+    }
+
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.start
+    }
+
+    /// Writes down what the frame holds. Only for its owner.
+    pub(crate) fn describe(&self, page: PageId, len: u32) {
+        self.page.store(page, Ordering::Relaxed);
+        self.len.store(len, Ordering::Relaxed);
+    }
+}
+
+/// A share of the budget, given back when dropped.
+#[derive(Debug)]
+struct Share {
+    budget: Arc<Budget>,
+    bytes: u64,
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.budget.give(self.bytes);
+    }
+}
+
+/// How the frames are dealt: all nodes alike, and all partitions of a node nearly so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) page_size: usize,
+    pub(crate) nodes: usize,
+    pub(crate) frames_per_node: usize,
+    pub(crate) partitions_per_node: usize,
+}
+
+impl Shape {
+    pub(crate) fn of(config: &Config) -> Result<Shape> {
+        let page_size = config.page_size;
+        if !page_size.is_power_of_two() || !(4 << 10..=1 << 20).contains(&page_size) {
+            return Err(Error::PageSize { page_size });
+        }
+        let nodes = config.nodes.len();
+        if nodes == 0 || nodes > 256 {
+            return Err(Error::Nodes { nodes });
+        }
+        let frames = config.bytes / page_size as u64 / nodes as u64;
+        if frames < FRAMES_PER_NODE as u64 {
+            return Err(Error::TooSmall {
+                bytes: config.bytes,
+                needed: (nodes * FRAMES_PER_NODE * page_size) as u64,
+            });
+        }
+        // Frame numbers have 32 bits; that is 256 TiB of frames of 64 KiB.
+        let frames_per_node = frames.min(u64::from(u32::MAX) / nodes as u64) as usize;
+        let partitions_per_node = match config.partitions_per_node {
+            0 => 16,
+            some => some,
+        };
+        Ok(Shape {
+            page_size,
+            nodes,
+            frames_per_node,
+            partitions_per_node: partitions_per_node
+                .min(frames_per_node / FRAMES_PER_NODE)
+                .max(1),
+        })
+    }
+
+    /// The frames of one partition of a node, counted from the node's first.
+    pub(crate) fn frames_of(self, partition: usize) -> std::ops::Range<usize> {
+        let cut = |p: usize| self.frames_per_node * p / self.partitions_per_node;
+        cut(partition)..cut(partition + 1)
+    }
+
+    pub(crate) fn bytes(self) -> u64 {
+        (self.nodes * self.frames_per_node * self.page_size) as u64
+    }
+}
+
+/// All frames, node by node and within a node partition by partition.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    frames: Box<[Frame]>,
+    arenas: Vec<Arena>,
+    _share: Share,
+}
+
+impl Frames {
+    pub(crate) fn new(shape: Shape, config: &Config, budget: Arc<Budget>) -> Result<Frames> {
+        let bytes = shape.bytes();
+        // Where the limit cannot be found out, the budget is the only one.
+        if let Ok(available) = memory::available()
+            && bytes > available
+        {
+            return Err(Error::TooLarge { bytes, available });
+        }
+        let refused = |source| Error::Memory {
+            source: Arc::new(source),
+        };
+        budget.take(bytes).map_err(refused)?;
+        let share = Share { budget, bytes };
+        let mut arenas = Vec::with_capacity(shape.nodes);
+        for os_node in &config.nodes {
+            let bytes = shape.frames_per_node * shape.page_size;
+            arenas.push(Arena::new(bytes, *os_node).map_err(refused)?);
+        }
+        let mut frames = Vec::with_capacity(shape.nodes * shape.frames_per_node);
+        for (node, arena) in arenas.iter().enumerate() {
+            for part in 0..shape.partitions_per_node {
+                for frame in shape.frames_of(part) {
+                    frames.push(Frame {
+                        // SAFETY: the arena has `frames_per_node` times `page_size` bytes, and
+                        // `frame` is below `frames_per_node`.
+                        start: unsafe { arena.as_ptr().add(frame * shape.page_size) },
+                        node: node as u32,
+                        partition: (node * shape.partitions_per_node + part) as u32,
+                        page: AtomicU32::new(0),
+                        len: AtomicU32::new(0),
+                    });
+                }
+            }
+        }
+        Ok(Frames {
+            frames: frames.into_boxed_slice(),
+            arenas,
+            _share: share,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, frame: u32) -> &Frame {
+        &self.frames[frame as usize]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Frame)> {
+        self.frames.iter().enumerate().map(|(i, f)| (i as u32, f))
+    }
+
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> = Vec::new();
+        for note in self.arenas.iter().flat_map(|arena| arena.notes()) {
+            if !notes.contains(note) {
+                notes.push(note.clone());
+            }
+        }
+        notes
+    }
+}

@@ -1,0 +1,73 @@
+//! Loading pages before somebody asks for them (row B6).
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+use futures::StreamExt;
+use futures::stream;
+
+use crate::{PageId, Pool};
+
+/// Loads of one call that go on at the same time.
+const AT_ONCE: usize = 16;
+/// Calls whose pages are still being loaded; further ones are ignored.
+const CALLS: usize = 64;
+
+/// Counts a call as long as it lives.
+struct Call(Weak<Pool>);
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if let Some(pool) = self.0.upgrade() {
+            pool.prefetching.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Pool {
+    /// Loads pages that are not resident, in the background and as far as there is room: pinned
+    /// pages are not waited for, at most a quarter of the frames are filled, and errors are left
+    /// to whoever pins the page. Within a tokio runtime a task does it, elsewhere a short-lived
+    /// thread; dropping the pool ends it.
+    pub fn prefetch(self: &Arc<Self>, pages: &[PageId]) {
+        let absent = |page: &PageId| {
+            let word = self.translation.word(*page);
+            word.is_some_and(|word| word.load().is_absent())
+        };
+        let wanted: Vec<PageId> = pages
+            .iter()
+            .copied()
+            .filter(absent)
+            .take((self.frames.len() / 4).max(1))
+            .collect();
+        if wanted.is_empty() {
+            return;
+        }
+        if self.prefetching.fetch_add(1, Ordering::Relaxed) >= CALLS {
+            self.prefetching.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        let call = Call(Arc::downgrade(self));
+        let task = async move {
+            let pool = &call.0;
+            stream::iter(wanted)
+                .for_each_concurrent(AT_ONCE, |page| async move {
+                    if let Some(pool) = pool.upgrade() {
+                        pool.load_ahead(page).await;
+                    }
+                })
+                .await;
+            drop(call);
+        };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn(task)),
+            Err(_) => {
+                // If there is no thread to be had, there is no prefetch; `task` goes, and with it
+                // its count.
+                let _ = std::thread::Builder::new()
+                    .name("buffer-prefetch".to_owned())
+                    .spawn(move || futures::executor::block_on(task));
+            }
+        }
+    }
+}

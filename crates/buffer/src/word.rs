@@ -1,0 +1,236 @@
+//! The word of a page: where it is and who holds it, in one atomic.
+//!
+//! ```text
+//!  63  62 61 60  59   56 55            32 31                             0
+//! +------+--+--+-------+-----------------+--------------------------------+
+//! | state|  |D | usage |      pins       |  frame (partition, if loading) |
+//! +------+--+--+-------+-----------------+--------------------------------+
+//! ```
+//!
+//! | state    | means                                          | left by                        |
+//! |----------|------------------------------------------------|--------------------------------|
+//! | absent   | no frame; the whole word is zero               | [`begin`](Word::begin)         |
+//! | loading  | one loader owns the page; D: result is unwanted| [`publish`](Word::publish), [`abandon`](Word::abandon) |
+//! | resident | in `frame`, which stays while `pins` is not 0  | [`age`](Word::age), [`evict`](Word::evict), [`discard`](Word::discard) |
+//!
+//! Invariants:
+//! 1. A frame is named by at most one resident word. Who makes a word leave `resident` owns its
+//!    frame from then on, alone.
+//! 2. A word leaves `resident` only by a compare-and-swap from a value with no pins, so nobody can
+//!    find a page and lose it before the pin counts.
+//! 3. Only the loader leaves `loading`.
+//! 4. A pin acquires what `publish` released; who takes a frame acquires what every unpin
+//!    released. So bytes are written before they are read, and read before they are overwritten.
+//!
+//! `unpin` and the reading of a word by the clock are sequentially consistent: together with the
+//! flag of those who wait for a frame they decide who has to wake whom (see `starve`).
+//!
+//! This module stands alone, so that `tests/loom.rs` can compile it against loom's atomics.
+
+use crate::atomic::{AtomicU64, Ordering};
+
+const FRAME: u64 = 0xffff_ffff;
+const PIN: u64 = 1 << 32;
+const PINS: u64 = 0x00ff_ffff << 32;
+const USE: u64 = 1 << 56;
+const USAGE: u64 = 0xf << 56;
+const DOOMED: u64 = 1 << 60;
+const STATE: u64 = 3 << 62;
+const ABSENT: u64 = 0;
+const LOADING: u64 = 1 << 62;
+const RESIDENT: u64 = 2 << 62;
+
+/// The largest usage count, as in PostgreSQL: how many rounds of the clock a page can outlive.
+pub(crate) const USAGE_CAP: u32 = 5;
+const MOST_USED: u64 = (USAGE_CAP as u64) << 56;
+
+const _: () = assert!(MOST_USED <= USAGE);
+const _: () = assert!(FRAME & PINS == 0 && PINS & USAGE == 0 && USAGE & DOOMED == 0);
+const _: () = assert!(DOOMED & STATE == 0);
+
+/// What a word held at some moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Value(u64);
+
+impl Value {
+    pub(crate) fn is_absent(self) -> bool {
+        self.0 & STATE == ABSENT
+    }
+
+    pub(crate) fn is_resident(self) -> bool {
+        self.0 & STATE == RESIDENT
+    }
+
+    /// The partition in which those who wait for this load are listed.
+    pub(crate) fn loading(self) -> Option<u32> {
+        (self.0 & STATE == LOADING).then_some((self.0 & FRAME) as u32)
+    }
+
+    /// The pins, if resident in this frame.
+    pub(crate) fn resident_in(self, frame: u32) -> Option<u32> {
+        (self.is_resident() && self.0 & FRAME == u64::from(frame)).then(|| self.pins())
+    }
+
+    fn pins(self) -> u32 {
+        ((self.0 & PINS) / PIN) as u32
+    }
+}
+
+/// What the clock found at a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Swept {
+    /// The page is not in this frame: the frame is free, or being loaded.
+    Elsewhere,
+    /// The page is pinned.
+    Pinned,
+    /// The page was used since the last round; its count is one less now.
+    Aged,
+    /// The page is gone; the frame belongs to the caller.
+    Evicted,
+}
+
+/// What became of a page that is not wanted any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Discarded {
+    /// It was not here.
+    Absent,
+    /// It is being loaded; the loader will throw the result away.
+    Doomed,
+    /// It is gone; the frame belongs to the caller.
+    Freed(u32),
+    /// It is pinned and stays.
+    Pinned(u32),
+}
+
+/// The word of one page.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Word<'a>(pub(crate) &'a AtomicU64);
+
+impl Word<'_> {
+    pub(crate) fn load(self) -> Value {
+        Value(self.0.load(Ordering::SeqCst))
+    }
+
+    /// Adds a pin and a use, and returns the frame; or why not: the page is not resident, or has
+    /// as many pins as can be counted.
+    #[inline]
+    pub(crate) fn pin(self) -> Result<u32, Value> {
+        let mut seen = self.0.load(Ordering::Relaxed);
+        loop {
+            if seen & STATE != RESIDENT || seen & PINS == PINS {
+                return Err(Value(seen));
+            }
+            let used = if seen & USAGE < MOST_USED { USE } else { 0 };
+            let next = seen + PIN + used;
+            match self
+                .0
+                .compare_exchange_weak(seen, next, Ordering::Acquire, Ordering::Relaxed)
+            {
+                Ok(_) => return Ok((seen & FRAME) as u32),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Takes a pin away; true if it was the last. The caller must hold the pin.
+    #[inline]
+    pub(crate) fn unpin(self) -> bool {
+        let before = self.0.fetch_sub(PIN, Ordering::SeqCst);
+        debug_assert!(before & STATE == RESIDENT && before & PINS != 0);
+        before & PINS == PIN
+    }
+
+    /// Absent to loading; true if the caller is the loader now.
+    pub(crate) fn begin(self, partition: u32) -> bool {
+        self.0
+            .compare_exchange(
+                ABSENT,
+                LOADING | u64::from(partition),
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            )
+            .is_ok()
+    }
+
+    /// Loading to resident with one pin, which is the caller's; or, if the page was discarded
+    /// meanwhile, to absent, and false. Only for the loader.
+    #[must_use]
+    pub(crate) fn publish(self, frame: u32) -> bool {
+        let mut seen = self.0.load(Ordering::Relaxed);
+        loop {
+            debug_assert!(seen & STATE == LOADING);
+            let wanted = seen & DOOMED == 0;
+            let next = if wanted {
+                RESIDENT | USE | PIN | u64::from(frame)
+            } else {
+                ABSENT
+            };
+            match self
+                .0
+                .compare_exchange(seen, next, Ordering::SeqCst, Ordering::Relaxed)
+            {
+                Ok(_) => return wanted,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Loading to absent. Only for the loader.
+    pub(crate) fn abandon(self) {
+        let before = self.0.swap(ABSENT, Ordering::SeqCst);
+        debug_assert!(before & STATE == LOADING);
+    }
+
+    /// One look of the clock: a page in `frame` without pins loses a use, or its frame if it has
+    /// none left.
+    pub(crate) fn age(self, frame: u32) -> Swept {
+        let seen = self.load();
+        match seen.resident_in(frame) {
+            None => Swept::Elsewhere,
+            Some(0) if seen.0 & USAGE != 0 => self.swap(seen, seen.0 - USE, Swept::Aged),
+            Some(0) => self.swap(seen, ABSENT, Swept::Evicted),
+            Some(_) => Swept::Pinned,
+        }
+    }
+
+    /// As [`age`](Word::age), without regard to uses.
+    pub(crate) fn evict(self, frame: u32) -> Swept {
+        let seen = self.load();
+        match seen.resident_in(frame) {
+            None => Swept::Elsewhere,
+            Some(0) => self.swap(seen, ABSENT, Swept::Evicted),
+            Some(_) => Swept::Pinned,
+        }
+    }
+
+    /// If the swap fails somebody has just pinned the page, or freed it.
+    fn swap(self, seen: Value, next: u64, done: Swept) -> Swept {
+        match self
+            .0
+            .compare_exchange(seen.0, next, Ordering::SeqCst, Ordering::Relaxed)
+        {
+            Ok(_) => done,
+            Err(_) => Swept::Pinned,
+        }
+    }
+
+    /// Makes the page absent, or its load be in vain.
+    pub(crate) fn discard(self) -> Discarded {
+        let mut seen = self.load();
+        loop {
+            let (next, done) = match seen.0 & STATE {
+                ABSENT => return Discarded::Absent,
+                LOADING => (seen.0 | DOOMED, Discarded::Doomed),
+                _ if seen.pins() > 0 => return Discarded::Pinned(seen.pins()),
+                _ => (ABSENT, Discarded::Freed((seen.0 & FRAME) as u32)),
+            };
+            match self
+                .0
+                .compare_exchange(seen.0, next, Ordering::SeqCst, Ordering::Relaxed)
+            {
+                Ok(_) => return done,
+                Err(now) => seen = Value(now),
+            }
+        }
+    }
+}

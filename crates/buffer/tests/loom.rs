@@ -1,0 +1,216 @@
+//! The word of a page under every interleaving of a few threads.
+//!
+//! The module is compiled here against loom's atomics, and frames are loom cells, which detect
+//! an access that is not ordered with a write.
+
+#[path = "../src/word.rs"]
+#[allow(dead_code)]
+mod word;
+
+mod atomic {
+    pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
+}
+
+use atomic::{AtomicU64, Ordering};
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, fence};
+use loom::thread;
+use word::{Discarded, Swept, Word};
+
+/// Two pages and one frame; what is in the frame is the number of a page.
+struct Small {
+    words: [AtomicU64; 2],
+    frame: UnsafeCell<u64>,
+    /// Set while somebody believes to own the frame.
+    owned: AtomicBool,
+}
+
+impl Small {
+    fn new() -> Arc<Small> {
+        Arc::new(Small {
+            words: [AtomicU64::new(0), AtomicU64::new(0)],
+            frame: UnsafeCell::new(u64::MAX),
+            owned: AtomicBool::new(false),
+        })
+    }
+
+    fn word(&self, page: usize) -> Word<'_> {
+        Word(&self.words[page])
+    }
+
+    /// Fills the frame, as its owner.
+    fn fill(&self, page: usize) {
+        assert!(!self.owned.swap(true, Ordering::Relaxed), "two owners");
+        // SAFETY: loom checks that nobody else accesses the cell at the same time.
+        self.frame.with_mut(|bytes| unsafe { *bytes = page as u64 });
+        assert!(self.owned.swap(false, Ordering::Relaxed));
+    }
+
+    fn load(&self, page: usize) {
+        assert!(self.word(page).begin(0));
+        self.fill(page);
+        assert!(self.word(page).publish(0));
+    }
+
+    /// Whether the page was resident; if so the frame must hold it.
+    fn read(&self, page: usize) -> bool {
+        let Ok(frame) = self.word(page).pin() else {
+            return false;
+        };
+        assert_eq!(frame, 0);
+        self.frame.with(|bytes| {
+            // SAFETY: loom checks that nobody writes to the cell at the same time.
+            assert_eq!(unsafe { *bytes }, page as u64);
+        });
+        self.word(page).unpin();
+        true
+    }
+}
+
+#[test]
+fn a_pinned_page_is_not_evicted_under_its_reader() {
+    loom::model(|| {
+        let small = Small::new();
+        small.load(0);
+        small.word(0).unpin();
+        let readers: Vec<_> = (0..2)
+            .map(|_| {
+                let small = small.clone();
+                thread::spawn(move || small.read(0))
+            })
+            .collect();
+        if small.word(0).evict(0) == Swept::Evicted {
+            assert!(small.word(1).begin(0));
+            small.fill(1);
+            assert!(small.word(1).publish(0));
+        }
+        for reader in readers {
+            reader.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_frame_falls_to_one_of_the_clock_and_discard() {
+    loom::model(|| {
+        let small = Small::new();
+        small.load(0);
+        small.word(0).unpin();
+        let clock = {
+            let small = small.clone();
+            thread::spawn(move || {
+                let mut won = small.word(0).age(0) == Swept::Evicted;
+                won |= !won && small.word(0).age(0) == Swept::Evicted;
+                if won {
+                    small.fill(1);
+                }
+                won
+            })
+        };
+        let reader = {
+            let small = small.clone();
+            thread::spawn(move || {
+                small.read(0);
+            })
+        };
+        let freed = match small.word(0).discard() {
+            Discarded::Freed(0) => {
+                small.fill(1);
+                true
+            }
+            _ => false,
+        };
+        let evicted = clock.join().unwrap();
+        reader.join().unwrap();
+        assert!(!(freed && evicted), "both got the frame");
+        assert_eq!(small.word(0).load().is_absent(), freed || evicted);
+    });
+}
+
+#[test]
+fn two_who_miss_do_not_both_load() {
+    loom::model(|| {
+        let small = Small::new();
+        let missers: Vec<_> = (0..2)
+            .map(|_| {
+                let small = small.clone();
+                thread::spawn(move || {
+                    let word = small.word(0);
+                    if small.read(0) || !word.begin(3) {
+                        return false;
+                    }
+                    small.fill(0);
+                    assert!(word.publish(0));
+                    assert!(small.read(0));
+                    word.unpin();
+                    true
+                })
+            })
+            .collect();
+        let loads = missers
+            .into_iter()
+            .map(|misser| usize::from(misser.join().unwrap()))
+            .sum::<usize>();
+        assert_eq!(loads, 1);
+        assert_eq!(small.word(0).load().resident_in(0), Some(0));
+    });
+}
+
+#[test]
+fn what_was_discarded_while_loading_is_not_published() {
+    loom::model(|| {
+        let small = Small::new();
+        assert!(small.word(0).begin(0));
+        let loader = {
+            let small = small.clone();
+            thread::spawn(move || {
+                small.fill(0);
+                let published = small.word(0).publish(0);
+                if published {
+                    small.word(0).unpin();
+                }
+                published
+            })
+        };
+        let discarded = small.word(0).discard();
+        let published = loader.join().unwrap();
+        match discarded {
+            Discarded::Doomed => assert!(!published),
+            Discarded::Absent => panic!("it was loading"),
+            Discarded::Freed(frame) => {
+                assert_eq!(frame, 0);
+                assert!(published);
+                small.fill(1);
+            }
+            Discarded::Pinned(pins) => assert!(published && pins == 1),
+        }
+        let absent = !matches!(discarded, Discarded::Pinned(_));
+        assert_eq!(small.word(0).load().is_absent(), absent);
+    });
+}
+
+#[test]
+fn who_waits_for_a_frame_sees_it_or_is_seen() {
+    // The two sides of `starve`. Loom takes sequentially consistent accesses for acquire and
+    // release ones, so fences stand for what they guarantee; what is checked here is the order
+    // of the steps, and that without that guarantee they would not do (take the fences away).
+    loom::model(|| {
+        let small = Small::new();
+        let flag = Arc::new(AtomicBool::new(false));
+        small.load(0);
+        let unpinner = {
+            let (small, flag) = (small.clone(), flag.clone());
+            thread::spawn(move || {
+                let last = small.word(0).unpin();
+                fence(Ordering::SeqCst);
+                last && flag.load(Ordering::SeqCst)
+            })
+        };
+        flag.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let found = small.word(0).evict(0) == Swept::Evicted;
+        let woken = unpinner.join().unwrap();
+        assert!(found || woken, "the waiter would sleep for ever");
+    });
+}
