@@ -8,6 +8,7 @@
 //! A crash before the end of 2 leaves the former root and the whole log; a crash before the end
 //! of 3 the new root and a log whose records it includes.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::bytes::checksum;
@@ -68,6 +69,26 @@ impl Store {
             return Err(error);
         }
         self.give_back_blobs(&exchange.old);
+        Ok(())
+    }
+
+    /// Completes, on opening, what a crash left half done.
+    pub(crate) fn settle(self: &Arc<Self>, replayed: u64, sole_root: bool) -> Result<()> {
+        let gate = self.enter()?;
+        let mut writer = self.writer.lock();
+        if replayed > 0 {
+            // What was replayed may not be durable yet: a process that failed to sync its log
+            // left it in the page cache.
+            return self.write_checkpoint(&mut writer, &gate);
+        }
+        // Slots that no crash explains stay as they are, for `check` to find.
+        let version = writer.root.version;
+        if writer.log.is_torn(version) {
+            writer.log.repair(version)?;
+        }
+        if sole_root && writer.root.log_counter < writer.log.header().counter {
+            self.write_closing_root(&mut writer, &gate)?;
+        }
         Ok(())
     }
 

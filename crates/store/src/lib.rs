@@ -23,7 +23,7 @@
 //! let store = Store::open(&path, &Options::read_only())?;
 //! let snapshot = store.snapshot();
 //! assert_eq!(snapshot.get(0, b"reef").as_deref(), Some(&page.to_le_bytes()[..]));
-//! let _pin = snapshot.pool().pin(page).await;
+//! assert_eq!(&*snapshot.pool().pin(page).await?, b"coral");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # }).unwrap();
 //! ```

@@ -255,6 +255,11 @@ impl Log {
         Ok(())
     }
 
+    /// Whether a header slot is invalid and a crash explains it: a restart was due.
+    pub(crate) fn is_torn(&self, root_version: u64) -> bool {
+        self.suspect && root_version > self.header.base
+    }
+
     /// Writes a header again that may be torn. A checkpoint does so before it writes a root, so
     /// that no crash leaves both a root and a header torn.
     pub(crate) fn repair(&mut self, root_version: u64) -> Result<()> {

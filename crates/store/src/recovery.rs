@@ -141,6 +141,8 @@ pub(crate) struct Recovered {
     pub(crate) writer: Writer,
     /// Records of the log that the root did not include.
     pub(crate) replayed: u64,
+    /// Whether one root slot is invalid.
+    pub(crate) sole_root: bool,
 }
 
 /// Finds the last committed state; writes nothing.
@@ -155,11 +157,11 @@ pub(crate) fn recover(
         root(&*data, 1, &identity.id)?,
     ];
     let found = Log::open(log, identity.id)?;
-    let (root, sole) = choose(&*data, &roots, &found)?;
+    let (root, sole_root) = choose(&*data, &roots, &found)?;
     let file_bytes = data.len()?;
     // A root that is not the last may speak of a longer file; each structure and page is held
     // against the length in any case.
-    if !sole && root.file_bytes > file_bytes {
+    if !sole_root && root.file_bytes > file_bytes {
         let path = data.path().to_path_buf();
         return Err(Error::Truncated {
             path,
@@ -211,6 +213,7 @@ pub(crate) fn recover(
         space,
         writer,
         replayed,
+        sole_root,
     })
 }
 

@@ -88,6 +88,8 @@ pub(crate) struct Gate {
 
 impl Drop for Gate {
     fn drop(&mut self) {
+        // The transaction's own snapshot is gone by now, and what it kept can go too.
+        self.store.reclaim(&mut self.store.writer.lock());
         *self.store.busy.lock() = false;
         self.store.left.notify_one();
     }
@@ -178,7 +180,7 @@ impl Store {
         options: &Options,
     ) -> Result<Arc<Store>> {
         let recovered = crate::recovery::recover(data, log, options)?;
-        let replayed = recovered.replayed;
+        let (replayed, sole_root) = (recovered.replayed, recovered.sole_root);
         let pages = Arc::new(recovered.pages);
         let pool = make_pool(recovered.identity.page_size, options, &pages)?;
         let version = Arc::new(Version {
@@ -199,10 +201,9 @@ impl Store {
             latch: OnceLock::new(),
             checkpoints: AtomicU64::new(0),
         });
-        if replayed > 0 && options.access == Access::Write {
-            // What was replayed may not be durable yet: a process that failed to sync its log
-            // left it in the page cache. Where the disk is full this must wait.
-            match store.checkpoint() {
+        if options.access == Access::Write {
+            match store.settle(replayed, sole_root) {
+                // This must wait, and can.
                 Err(error) if !error.is_full() => return Err(error),
                 _ => {}
             }
@@ -468,7 +469,6 @@ impl Store {
         };
         writer.log.sync(end).map_err(|error| self.latch(error))?;
         self.publish(&mut writer, version, &changes, catalog);
-        self.reclaim(&mut writer);
         if writer.log.bytes() > writer.due {
             // The commit is durable whatever becomes of this. A disk that is full stays so for
             // a while: try again when the log has doubled.

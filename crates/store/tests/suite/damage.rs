@@ -1,0 +1,334 @@
+//! Flipped bits, cut files, and files of others.
+
+use io::fault::Disk;
+use store::{Error, Kind, Region, Store};
+
+use crate::model::{Random, State, change, create, open, open_to_read, small};
+
+/// A closed store with pages of both codecs, some of them freed, and several spaces.
+fn closed(seed: u64) -> (Disk, State) {
+    let disk = Disk::new(seed);
+    let mut random = Random::new(seed);
+    let store = create(&disk).unwrap();
+    let mut state = State::default();
+    for step in 0..14 {
+        let mut transaction = store.begin().unwrap();
+        change(&mut random, &mut transaction, &mut state, 900).unwrap();
+        transaction.commit().unwrap();
+        if step == 6 {
+            store.checkpoint().unwrap();
+        }
+    }
+    store.close().unwrap();
+    (disk, state)
+}
+
+fn copy(of: &Disk) -> Disk {
+    let copy = Disk::new(0);
+    for name in of.names() {
+        copy.put(&name, of.bytes(&name));
+    }
+    copy
+}
+
+/// What opening and checking say of a damaged disk; `None` is nothing, and then the contents
+/// have been found right.
+fn verdict(disk: &Disk, state: &State, of: &str) -> Option<Vec<Region>> {
+    let store = match open_to_read(disk) {
+        Ok(store) => store,
+        Err(Error::Damaged { region, .. }) => return Some(vec![region]),
+        Err(error) => panic!("{of}: {error}"),
+    };
+    let problems = store.check(&|_, _| {}).unwrap();
+    if problems.is_empty() {
+        state.assert_is_all_of(&store, of);
+        return None;
+    }
+    let region = |problem| match problem {
+        store::Problem::Damaged(Error::Damaged { region, .. }) => region,
+        other => panic!("{of}: {other}"),
+    };
+    Some(problems.into_iter().map(region).collect())
+}
+
+#[test]
+fn every_flipped_bit_is_noticed_or_harmless() {
+    let (disk, state) = closed(1);
+    let data = disk.bytes("data");
+    assert_eq!(
+        data.len() as u64,
+        open(&copy(&disk)).unwrap().statistics().file_bytes
+    );
+    let mut random = Random::new(9);
+    let mut unnoticed = 0;
+    let mut named = std::collections::BTreeSet::new();
+    for byte in 0..data.len() as u64 {
+        // The blocks before the extents are mostly zeros: try a part of them.
+        if byte < 12_288 && byte % 4096 > 80 && byte % 4096 < 4090 && !byte.is_multiple_of(97) {
+            continue;
+        }
+        let bit = byte * 8 + random.below(8);
+        let damaged = copy(&disk);
+        assert!(damaged.flip("data", bit));
+        let of = format!("bit {bit} (byte {byte})");
+        match (verdict(&damaged, &state, &of), byte) {
+            (Some(regions), 0..4096) => assert_eq!(regions, [Region::Identity], "{of}"),
+            (Some(regions), 4096..8192) => assert_eq!(regions, [Region::Root(0)], "{of}"),
+            (Some(regions), 8192..12_288) => assert_eq!(regions, [Region::Root(1)], "{of}"),
+            (Some(regions), _) => {
+                assert_eq!(regions.len(), 1, "{of}: {regions:?}");
+                named.insert(format!("{:?}", regions[0]));
+            }
+            (None, 0..12_288) => panic!("{of} is not noticed"),
+            (None, _) => unnoticed += 1,
+        }
+    }
+    for region in ["Directory", "MapChunk(0)", "Space(0)"] {
+        assert!(named.contains(region), "{region} not among {named:?}");
+    }
+    let pages = named
+        .iter()
+        .filter(|name| name.starts_with("Page("))
+        .count();
+    assert_eq!(pages, state.pages.len(), "{named:?}");
+    let free = open(&copy(&disk)).unwrap().statistics().free_bytes;
+    let padding = 63 * named.len() as u64;
+    assert!(
+        unnoticed <= free + padding,
+        "{unnoticed} of {} in use",
+        data.len() as u64 - free
+    );
+}
+
+#[test]
+fn every_flipped_bit_of_a_page_names_the_page() {
+    let disk = Disk::new(0);
+    let store = create(&disk).unwrap();
+    let transaction = store.begin().unwrap();
+    let mut random = Random::new(2);
+    let noise: Vec<u8> = (0..600).map(|_| random.next() as u8).collect();
+    transaction.write_page(&[1; 50], 0, Kind::Values).unwrap();
+    let page = transaction.write_page(&noise, 0, Kind::Values).unwrap();
+    transaction.commit().unwrap();
+    store.close().unwrap();
+    let data = disk.bytes("data");
+    let at = data
+        .windows(600)
+        .position(|window| window == noise)
+        .unwrap() as u64;
+    for bit in at * 8..(at + 600) * 8 {
+        disk.flip("data", bit);
+        let store = open_to_read(&disk).unwrap();
+        let problems = store.check(&|_, _| {}).unwrap();
+        assert_eq!(problems.len(), 1);
+        let text = problems[0].to_string();
+        assert!(
+            text.contains(&format!("page {page} at offset {at}")),
+            "{text}"
+        );
+        if bit % 64 == 0 {
+            let error = futures::executor::block_on(store.pool().pin(page)).unwrap_err();
+            assert!(
+                error
+                    .to_string()
+                    .contains(&format!("page {page} at offset {at}")),
+                "{error}"
+            );
+        }
+        disk.flip("data", bit);
+    }
+}
+
+#[test]
+fn every_flipped_bit_of_a_log_is_noticed_or_the_last_record() {
+    let (closed, mut state) = closed(4);
+    let store = open(&closed).unwrap();
+    let mut random = Random::new(8);
+    let mut states = vec![state.clone()];
+    let mut ends = vec![8192];
+    for _ in 0..5 {
+        let mut transaction = store.begin().unwrap();
+        transaction.put(1, b"some", &random.page(20));
+        change(&mut random, &mut transaction, &mut state, 50).unwrap();
+        let value = random.page(20);
+        transaction.put(1, b"more", &value);
+        state.keys.insert((1, b"more".to_vec()), value);
+        state.keys.insert(
+            (1, b"some".to_vec()),
+            transaction.get(1, b"some").unwrap().to_vec(),
+        );
+        transaction.commit().unwrap();
+        // A later delete of the space in the same transaction would have been seen by `get`.
+        states.push(state.clone());
+        ends.push(8192 + store.statistics().log_bytes);
+    }
+    let version = store.snapshot().version();
+    drop(store);
+    let last = ends[ends.len() - 2];
+    for byte in 0..disk_length(&closed, "log") {
+        if byte < 8192 && byte % 4096 > 80 && byte % 4096 < 4090 && !byte.is_multiple_of(97) {
+            continue;
+        }
+        let damaged = copy(&closed);
+        damaged.flip("log", byte * 8 + random.below(8));
+        let of = format!("byte {byte} of the log");
+        match open_to_read(&damaged) {
+            Err(Error::Damaged { region, offset, .. }) => {
+                assert!(offset <= byte, "{of}: {region} at {offset}");
+                assert!(byte < last, "{of}");
+            }
+            Err(error) => panic!("{of}: {error}"),
+            Ok(store) if byte < 8192 => {
+                let problems = store.check(&|_, _| {}).unwrap();
+                assert_eq!(problems.len(), 1, "{of}: {problems:?}");
+                assert!(problems[0].to_string().contains("log header"), "{of}");
+                states[states.len() - 1].assert_equals(&store.snapshot(), &of);
+            }
+            Ok(store) => {
+                let back = (version - store.snapshot().version()) as usize;
+                states[states.len() - 1 - back].assert_is_all_of(&store, &of);
+                // Padding after a record holds nothing; the last one looks torn.
+                let padding = ends.iter().any(|&end| byte < end && end - byte <= 7);
+                assert!(
+                    (back == 0 && padding) || (back == 1 && byte >= last),
+                    "{of}: {back}"
+                );
+            }
+        }
+    }
+}
+
+fn disk_length(disk: &Disk, name: &str) -> u64 {
+    disk.bytes(name).len() as u64
+}
+
+#[test]
+fn cut_files_are_noticed() {
+    let (disk, _) = closed(2);
+    let (data, log) = (disk.bytes("data"), disk.bytes("log"));
+    for length in (0..data.len())
+        .rev()
+        .filter(|length| length % 61 == 0 || data.len() - length < 70)
+    {
+        let cut = copy(&disk);
+        cut.put("data", data[..length].to_vec());
+        match open(&cut).unwrap_err() {
+            Error::Truncated { needed, found, .. } => {
+                assert_eq!(found, length as u64);
+                assert!(needed > found);
+            }
+            Error::NotAtoll { .. } => assert_eq!(length, 0),
+            error => panic!("cut to {length}: {error}"),
+        }
+    }
+    for length in (0..log.len()).rev().step_by(61) {
+        let cut = copy(&disk);
+        cut.put("log", log[..length].to_vec());
+        let error = open(&cut).unwrap_err();
+        assert!(
+            matches!(error, Error::Truncated { .. }),
+            "log cut to {length}: {error}"
+        );
+    }
+}
+
+#[test]
+fn a_lost_root_is_not_replaced_by_an_older_state() {
+    let disk = Disk::new(0);
+    let store = create(&disk).unwrap();
+    for value in 0..3u8 {
+        let mut transaction = store.begin().unwrap();
+        transaction.put(0, b"k", &[value]);
+        transaction.commit().unwrap();
+        store.checkpoint().unwrap();
+    }
+    // Not closed: the other slot holds the checkpoint before the last.
+    drop(store);
+    let opened: Vec<_> = [4096u64, 8192]
+        .into_iter()
+        .map(|slot| {
+            let damaged = copy(&disk);
+            damaged.flip("data", (slot + 30) * 8);
+            open(&damaged).map(|store| store.snapshot().get(0, b"k").unwrap().to_vec())
+        })
+        .collect();
+    let right = opened
+        .iter()
+        .filter(|opened| matches!(opened, Ok(value) if value == &[2]))
+        .count();
+    let lost = opened.iter().filter(|opened| {
+        matches!(
+            opened,
+            Err(Error::Damaged {
+                region: Region::Root(_),
+                ..
+            })
+        )
+    });
+    assert_eq!((right, lost.count()), (1, 1), "{opened:?}");
+}
+
+#[test]
+fn other_files_and_other_stores_are_told_apart() {
+    let (disk, _) = closed(3);
+    let open_with = |data: Vec<u8>, log: Vec<u8>| {
+        let other = Disk::new(0);
+        other.put("data", data);
+        other.put("log", log);
+        open(&other).unwrap_err()
+    };
+    let (data, log) = (disk.bytes("data"), disk.bytes("log"));
+    let (_, foreign) = {
+        let other = closed(5).0;
+        (other.bytes("data"), other.bytes("log"))
+    };
+    let error = open_with(b"PAR1 and more".repeat(5000), log.clone());
+    assert!(matches!(error, Error::NotAtoll { .. }), "{error}");
+    let error = open_with(b"short".to_vec(), log.clone());
+    assert!(matches!(error, Error::NotAtoll { .. }), "{error}");
+    let error = open_with(data.clone(), foreign);
+    assert!(matches!(error, Error::ForeignLog { .. }), "{error}");
+    let error = open_with(data.clone(), vec![0; 8192]);
+    assert!(
+        matches!(
+            error,
+            Error::Damaged {
+                region: Region::LogHeader(0),
+                ..
+            }
+        ),
+        "{error}"
+    );
+
+    // A later release would write its version into the identity, and seal it as we do.
+    let mut newer = data.clone();
+    newer[8..12].copy_from_slice(&7u32.to_le_bytes());
+    let mut seed = 6u32.to_le_bytes().to_vec();
+    seed.extend_from_slice(&[0; 4]);
+    let sum = crc32c::crc32c_append(crc32c::crc32c(&seed), &newer[..4092]);
+    newer[4092..4096].copy_from_slice(&sum.to_le_bytes());
+    let error = open_with(newer, log);
+    assert!(
+        matches!(
+            error,
+            Error::NewerFormat {
+                found: 7,
+                supported: 1,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(error.to_string().contains("version 7"), "{error}");
+}
+
+#[test]
+fn only_possible_page_sizes() {
+    let disk = Disk::new(0);
+    let options = store::Options {
+        page_size: 4096,
+        ..small()
+    };
+    let error = Store::create_on(disk.device("data"), disk.device("log"), &options).unwrap_err();
+    assert!(matches!(error, Error::PageSize { bytes: 4096 }), "{error}");
+}

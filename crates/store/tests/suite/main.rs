@@ -1,0 +1,8 @@
+//! The store against a naive model of it: by itself, under crashes, damage, and failing disks.
+
+mod crash;
+mod damage;
+mod faults;
+mod files;
+mod model;
+mod readers;
