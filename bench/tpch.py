@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""TPC-H against the peers. Started by `bench/run`; README.md beside this file says what is measured and how."""
+
+import argparse
+import datetime
+import json
+import math
+import pathlib
+import statistics
+import sys
+
+import answers
+import compare
+import engines
+import machine
+import queries
+import report
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+# name, what is measured, at most
+BARS = (
+    ("worst query against DataFusion on Parquet", "worst atoll/datafusion", 1.0),
+    ("geometric mean against DataFusion on Parquet", "mean atoll/datafusion", 1 / 1.5),
+    ("seconds to load against DuckDB", "load atoll/duckdb", 3.0),
+    ("bytes stored against DuckDB", "bytes atoll/duckdb", 1.5),
+)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="bench/run", description=__doc__)
+    parser.add_argument("--scale", default="1", help="TPC-H scale factor (default 1)")
+    parser.add_argument("--threads", type=int, default=2, help="threads of each engine (default 2)")
+    parser.add_argument("--repeat", type=int, default=5, help="timed repeats, each with other parameters (default 5)")
+    parser.add_argument("--load-repeat", type=int, default=3, help="timed loads of Atoll and DuckDB (default 3)")
+    parser.add_argument("--engines", default="atoll,duckdb,datafusion,polars,chdb", help=f"of {', '.join(engines.NAMES)}")
+    parser.add_argument("--queries", default="1-22", help="for instance 1,6,9-12")
+    parser.add_argument("--seed", type=int, default=1, help="draws the parameters (default 1)")
+    parser.add_argument("--limit", type=float, default=600, help="seconds an engine may take for one request")
+    parser.add_argument("--atoll", type=pathlib.Path, default=ROOT / "target/release/atoll", help="the program")
+    parser.add_argument("--data", type=pathlib.Path, default=HERE / "data", help="folder for data and stores")
+    parser.add_argument("--results", type=pathlib.Path, default=HERE / "results", help="folder for the JSON and the report")
+    parser.add_argument("--write-results", type=pathlib.Path, metavar="DIR",
+                        help="also write what the engines agree on for the validation parameters, as DIR/sfSCALE/qNN.csv")
+    parser.add_argument("--strict", action="store_true", help="exit with 3 when a bar is missed")
+    options = parser.parse_args()
+    options.engines = options.engines.split(",")
+    unknown = [name for name in options.engines if name not in engines.NAMES]
+    if unknown:
+        parser.error(f"no engine {unknown[0]!r}: there are {', '.join(engines.NAMES)}")
+    options.queries = numbers(parser, options.queries)
+    options.scale = f"{float(options.scale):g}"
+    if "atoll" in options.engines and not options.atoll.exists():
+        parser.error(f"no program at {options.atoll}: build it (cargo build --release) or give --atoll PATH, "
+                     "or leave it out: --engines duckdb,datafusion,polars,chdb")
+    options.atoll = options.atoll.resolve()
+    return options
+
+
+def numbers(parser, text):
+    result = []
+    try:
+        for part in text.split(","):
+            first, _, last = part.partition("-")
+            result += range(int(first), int(last or first) + 1)
+    except ValueError:
+        parser.error(f"--queries {text}: not a list of numbers")
+    if not result or not set(result) <= set(queries.TEXT):
+        parser.error(f"--queries {text}: the queries are 1 to 22")
+    return result
+
+
+def say(*words):
+    print(*words, file=sys.stderr, flush=True)
+
+
+def rotated(items, by):
+    by %= len(items)
+    return items[by:] + items[:by]
+
+
+def load(peers, options):
+    """Loads: Atoll and DuckDB several times in turn, others with a store once. The last store stays."""
+    loads = {peer.name: [] for peer in peers if peer.name in engines.LOADED}
+    for repeat in range(max(1, options.load_repeat)):
+        for peer in rotated(peers, repeat):
+            if peer.name not in loads or (peer.name == "chdb" and repeat):
+                continue
+            done = peer.load()
+            loads[peer.name].append(done)
+            say(f"load {repeat + 1}: {peer.name:10} {done['seconds']:8.2f} s {done['bytes'] / 1e6:10.1f} MB")
+    return loads
+
+
+def measure(peers, options):
+    """Every query: repeat by repeat, each engine once, in rotating order. Repeat 0 warms up and is checked, not counted."""
+    timings = []
+    agreed = {}
+    for query in options.queries:
+        for repeat in range(options.repeat + 1):
+            values = queries.parameters(query, repeat, options.scale, options.seed)
+            results = {}
+            for position, peer in enumerate(rotated(peers, query + repeat)):
+                entry = {"query": query, "repeat": repeat, "engine": peer.name, "position": position}
+                timings.append(entry)
+                results[peer.name] = (ask(peer, query, values, entry), entry)
+            agreed[query, repeat] = check(query, repeat, results, options)
+        show_progress(query, timings)
+    return timings, agreed
+
+
+def ask(peer, query, values, entry):
+    try:
+        if peer.process is None:
+            peer.open()
+        answer = peer.query(queries.text(query, values, peer.name))
+    except engines.Failed as error:
+        entry["error"] = str(error)
+        if peer.process and peer.process.child.poll() is not None:
+            peer.close()  # started again for the next request
+        return None
+    entry.update(seconds=float(answer["seconds"]), wall=answer["wall"], rows=len(answer["rows"]))
+    entry.update({key: answer[key] for key in ("bytes", "ran_on") if key in answer})
+    return answer
+
+
+def check(query, repeat, results, options):
+    """Marks wrong answers; the answer of the reference when all agree. DuckDB is the reference, or the first peer."""
+    order = sorted(results, key=lambda name: (name != "duckdb", name == "atoll"))
+    good = [name for name in order if results[name][0]]
+    if repeat == 0 and options.scale in answers.SCALES and not options.write_results:
+        digests = answers.read()
+        for name in good:
+            answer, entry = results[name]
+            problems = answers.verify(options.scale, query, answer["columns"], answer["rows"], digests)
+            if problems:
+                entry["wrong"] = "not the published answer: " + "; ".join(problems)
+    for name in good[1:]:
+        answer, entry = results[name]
+        found = compare.difference(query, answer["rows"], results[good[0]][0]["rows"])
+        if found:
+            entry.setdefault("wrong", f"not what {good[0]} answers: {found}")
+    for name in order:
+        entry = results[name][1]
+        for word in ("error", "wrong"):
+            if word in entry:
+                say(f"q{query:02} repeat {repeat} {name} {word.upper()}: {entry[word]}")
+    if len(good) == len(order) and not any("wrong" in results[name][1] for name in order):
+        return results[good[0]][0]
+    return None
+
+
+def show_progress(query, timings):
+    mine = [t for t in timings if t["query"] == query and "seconds" in t]
+    names = dict.fromkeys(t["engine"] for t in timings)
+    parts = [f"{name} {median_of(mine, name) * 1e3:.1f}" for name in sorted(names) if median_of(mine, name)]
+    say(f"q{query:02} ms: " + ", ".join(parts))
+
+
+def median_of(timings, name):
+    """Of the repeats that count (of repeat 0 when there are no others)."""
+    for counted in (True, False):
+        seconds = [t["seconds"] for t in timings if t["engine"] == name and (t["repeat"] > 0) == counted and "seconds" in t]
+        if seconds:
+            return statistics.median(seconds)
+    return None
+
+
+def summarise(loads, timings, names):
+    rows = []
+    for query in dict.fromkeys(t["query"] for t in timings):
+        mine = [t for t in timings if t["query"] == query]
+        row = {"query": query, "engines": {}}
+        for name in names:
+            own = [t for t in mine if t["engine"] == name]
+            counted = [t["seconds"] for t in own if "seconds" in t and t["repeat"] > 0]
+            row["engines"][name] = {
+                "seconds": median_of(mine, name),
+                "least": min(counted, default=None), "most": max(counted, default=None),
+                "first": next((t.get("seconds") for t in own if t["repeat"] == 0), None),
+                "wrong": next((t["wrong"] for t in own if "wrong" in t), None),
+                "error": next((t["error"] for t in own if "error" in t), None),
+            }
+        rows.append(row)
+    ratios = {}
+    if "atoll" in names:
+        for peer in names:
+            if peer != "atoll":
+                each = {r["query"]: ratio(r["engines"]["atoll"], r["engines"][peer]) for r in rows}
+                each = {query: value for query, value in each.items() if value}
+                if each:
+                    worst = max(each, key=each.get)
+                    mean = math.exp(statistics.fmean(map(math.log, each.values())))
+                    ratios[peer] = {"geometric_mean": mean, "worst_query": worst, "worst": each[worst], "queries": len(each)}
+    stored = {name: {key: statistics.median(l[key] for l in list_) for key in list_[0]} for name, list_ in loads.items() if list_}
+    return {"queries": rows, "ratios": ratios, "loads": stored, "bars": bars(ratios, stored, len(rows))}
+
+
+def ratio(mine, theirs):
+    """A time counts only when every answer was there and right."""
+    if any(e["seconds"] is None or e["wrong"] or e["error"] for e in (mine, theirs)):
+        return None
+    return mine["seconds"] / theirs["seconds"]
+
+
+def bars(ratios, loads, count):
+    found = {}
+    if ratios.get("datafusion", {}).get("queries") == count == len(queries.TEXT):
+        found["worst atoll/datafusion"] = ratios["datafusion"]["worst"]
+        found["mean atoll/datafusion"] = ratios["datafusion"]["geometric_mean"]
+    if "atoll" in loads and "duckdb" in loads:
+        found["load atoll/duckdb"] = loads["atoll"]["seconds"] / loads["duckdb"]["seconds"]
+        found["bytes atoll/duckdb"] = loads["atoll"]["bytes"] / loads["duckdb"]["bytes"]
+    return [{"name": name, "ratio": found.get(key), "at_most": limit,
+             "passed": found[key] <= limit if key in found else None} for name, key, limit in BARS]
+
+
+def print_table(summary, names):
+    print(f"{'query':>5} " + " ".join(f"{name:>17}" for name in names) + "   ms, and how many times Atoll's")
+    for row in summary["queries"]:
+        cells = []
+        for name in names:
+            own = row["engines"][name]
+            factor = ratio(own, row["engines"]["atoll"]) if "atoll" in names and name != "atoll" else None
+            if own["error"] or own["wrong"]:
+                cells.append(f"{'WRONG' if own['wrong'] else 'error':>17}")
+            else:
+                cells.append(f"{own['seconds'] * 1e3:9.1f}" + (f"{factor:7.2f}x" if factor else " " * 8))
+        print(f"{row['query']:>5} " + " ".join(cells))
+    for peer, found in summary["ratios"].items():
+        print(f"Atoll / {peer}: geometric mean {found['geometric_mean']:.3f} (Atoll {1 / found['geometric_mean']:.2f} times as "
+              f"fast) over {found['queries']} queries; worst q{found['worst_query']:02}: {found['worst']:.2f}")
+    for name, stored in summary["loads"].items():
+        print(f"load {name}: {stored['seconds']:.2f} s, {stored['bytes'] / 1e6:.1f} MB")
+    for bar in summary["bars"]:
+        verdict = {None: "not measured", True: "passed", False: "MISSED"}[bar["passed"]]
+        value = f"{bar['ratio']:.3f}" if bar["ratio"] else "-"
+        print(f"bar: {bar['name']}: {value}, at most {bar['at_most']:.3f}: {verdict}")
+
+
+def write_results(folder, scale, agreed):
+    folder = folder / f"sf{scale}"
+    folder.mkdir(parents=True, exist_ok=True)
+    missing = []
+    for (query, repeat), answer in agreed.items():
+        if repeat == 0 and answer is None:
+            missing.append(query)
+        elif repeat == 0:
+            lines = [answer["columns"]] + [["" if v is None else str(v) for v in row] for row in answer["rows"]]
+            (folder / f"q{query:02}.csv").write_text("".join("|".join(line) + "\n" for line in lines))
+    if missing:
+        sys.exit(f"the engines do not agree on queries {missing}: nothing written for these")
+    say(f"wrote {folder}")
+
+
+def main():
+    options = arguments()
+    data = options.data / f"sf{options.scale}"
+    stores = data / "stores"
+    data.mkdir(parents=True, exist_ok=True)
+    engines.generate(options.scale, data / "parquet")
+    stores.mkdir(exist_ok=True)
+    raw = engines.warm(data / "parquet")
+    described = machine.describe()
+    if described["load_average"][0] > 0.5:
+        say(f"note: the machine is busy (load {described['load_average'][0]:.1f}), figures will be too high")
+    peers = [engines.engine(name, options, data / "parquet", stores) for name in options.engines]
+    begun = datetime.datetime.now(datetime.timezone.utc)
+    try:
+        loads = load(peers, options)
+        versions = {peer.name: peer.open() for peer in peers}
+        timings, agreed = measure(peers, options)
+        usage = {peer.name: peer.process.usage() for peer in peers if peer.process}
+    except engines.Failed as error:
+        sys.exit(f"bench: {error}")
+    finally:
+        for peer in peers:
+            peer.close()
+    summary = summarise(loads, timings, options.engines)
+    result = {
+        "benchmark": "tpch", "date": begun.isoformat(timespec="seconds"), "machine": described, **machine.commit(ROOT),
+        "scale": options.scale, "threads": options.threads, "repeat": options.repeat, "seed": options.seed,
+        "parquet_bytes": raw, "versions": versions, "python": sys.version.split()[0], "usage": usage, "loads": loads,
+        "summary": summary, "timings": timings,
+    }
+    print_table(summary, options.engines)
+    for name, used in usage.items():
+        if used["idle_cpu"] > 0.02:
+            print(f"note: {name} used {used['idle_cpu']:.0%} of a core while it was asked nothing")
+    if options.write_results:
+        write_results(options.write_results, options.scale, agreed)
+    save(result, begun, described, options.results)
+    if any("wrong" in t or "error" in t for t in timings):
+        sys.exit("bench: wrong or missing answers, see above")
+    if options.strict and any(bar["passed"] is False for bar in summary["bars"]):
+        sys.exit(3)
+
+
+def save(result, begun, described, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{begun:%Y-%m-%dT%H%M%S}-{machine.slug(described)}.json"
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    path.with_suffix(".html").write_text(report.page(result))
+    print(f"wrote {path} and the report {path.with_suffix('.html').name}")
+
+
+if __name__ == "__main__":
+    main()
