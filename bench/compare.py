@@ -7,7 +7,7 @@ ORDER BY leaves ties, and where LIMIT cuts through a tie, any of the tied rows.
 from decimal import Decimal
 
 from answers import KINDS, canonical, kinds
-from queries import LIMITS
+from queries import DRAW, LIMITS, TEXT, VALIDATION, parameters, text
 
 ABSOLUTE, RELATIVE = Decimal("0.01"), Decimal("1e-9")
 
@@ -64,3 +64,28 @@ def rows_differ(got: Result, wanted: Result) -> str:
             if kind == "approximate" and not near(g[i], w[i]):
                 return f"{g[i]} where {w[i]} is wanted"
     return ""
+
+
+def self_test():
+    """Run by `python3 bench/compare.py`."""
+    three = [["1", "9.50", "1995-03-01", "0"], ["2", "8", "1995-03-02", "0"], ["3", "8.0", "1995-03-02", "0"]]
+    assert not difference(3, three, three)
+    assert not difference(3, [three[0], three[2], three[1]], three), "ties in any order"
+    assert "order" in difference(3, three[::-1], three)
+    assert "rows" in difference(3, three[:2], three)
+    assert difference(3, [three[0], three[1], ["4", "8", "1995-03-02", "0"]], three), "a tie that no limit cuts"
+    full = [[str(n), str(100 - n), "1995-03-01", "0"] for n in range(9)]
+    assert not difference(3, full + [["77", "1", "1995-03-01", "0"]], full + [["78", "1.0", "1995-03-01", "0"]])
+    assert difference(3, full + [["77", "2", "1995-03-01", "0"]], full + [["78", "1", "1995-03-01", "0"]])
+    assert not difference(17, [["348406.05"]], [[348406.0542857]]) and difference(17, [["348406.1"]], [[348406.05]])
+    assert difference(17, [[None]], [["0"]]) and not difference(17, [[None]], [[None]])
+    for query in TEXT:
+        drawn = [text(query, parameters(query, repeat, "1", 1)) for repeat in range(6)]
+        assert drawn == [text(query, parameters(query, repeat, "1", 1)) for repeat in range(6)], "the seed decides"
+        assert len(set(drawn)) > 1 and "{" not in drawn[0] + drawn[1], query
+    assert set(TEXT) == set(DRAW) == set(VALIDATION) == set(KINDS) == set(range(1, 23))
+    print("compare: self-test passed")
+
+
+if __name__ == "__main__":
+    self_test()

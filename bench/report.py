@@ -19,11 +19,12 @@ h1 { font-size: 1.4rem; margin: .3rem 0; } h2 { font-size: 1.1rem; margin: 1.6re
 p { margin: .4rem 0; } .faint, figcaption { color: var(--faint); font-size: .85rem; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .15rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th { white-space: normal; vertical-align: bottom; }
 th:first-child, td:first-child { text-align: left; } .wrap td:first-child { white-space: normal; }
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 21rem), 1fr)); gap: .8rem; }
 figure { margin: 0; padding: .5rem .7rem; background: var(--panel); border-radius: .4rem; }
 svg { display: block; width: 100%; height: auto; } svg text { font: 11px system-ui, sans-serif; fill: var(--text); }
-svg .faint { fill: var(--faint); } svg line { stroke: var(--line); } svg .range { stroke: var(--text); opacity: .6; }
+svg .faint { fill: var(--faint); font-size: 11px; } svg line { stroke: var(--line); } svg .range { stroke: var(--text); opacity: .6; }
 .good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; }
 """
 WIDTH, LEFT, ROW, TOP = 360, 118, 19, 16
@@ -34,7 +35,7 @@ def text(value):
 
 
 def duration(seconds):
-    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms" if seconds < 0.1 else f"{seconds * 1e3:.0f} ms"
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms" if seconds < 0.1 else f"{seconds * 1e3:.0f} ms"
 
 
 class Scale:
@@ -133,7 +134,7 @@ def page(result):
     m = result["machine"]
     where = (f"{m['cpu']}, {m['usable_cpus']} of {m['cpus']} processors, {m['memory_bytes'] / 2**30:.0f} GiB, "
              f"{len(m['topology']['nodes']) or 1} NUMA node(s), Linux {m['kernel']}{', virtual machine' if m['hypervisor'] else ''}")
-    engines = ", ".join(f"{TITLES[n]} {v.get('version', '')}" for n, v in result["versions"].items())
+    engines = " · ".join(f"{TITLES[n].split(',')[0]} {v.get('version', '')}" for n, v in result["versions"].items())
     changed = " with uncommitted changes" if result["changed"] else ""
     parts = [
         f"<h1>TPC-H at scale {text(result['scale'])}, {result['threads']} threads</h1>",

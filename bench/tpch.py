@@ -49,7 +49,10 @@ def arguments():
     if unknown:
         parser.error(f"no engine {unknown[0]!r}: there are {', '.join(engines.NAMES)}")
     options.queries = numbers(parser, options.queries)
-    options.scale = f"{float(options.scale):g}"
+    try:
+        options.scale = f"{float(options.scale):g}"
+    except ValueError:
+        parser.error(f"--scale {options.scale}: not a number")
     if "atoll" in options.engines and not options.atoll.exists():
         parser.error(f"no program at {options.atoll}: build it (cargo build --release) or give --atoll PATH, "
                      "or leave it out: --engines duckdb,datafusion,polars,chdb")
