@@ -1,1 +1,61 @@
-//! table
+//! Tables over the pages of a store.
+//!
+//! A table is a set of matrices over blocks of 65,536 rows (L1): dictionary codes, distances
+//! from the least value in the narrowest width, floats, texts. A page is one buffer of one
+//! column of one block, a bare array; the record of a block says what its pages hold and in
+//! which range. Committed pages never change: rows are added in new blocks (small inserts wait
+//! in a logged tail), deleted by marks.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use arrow::array::{Int64Array, RecordBatch, StringViewArray};
+//! use table::{Catalog, Definition, create, insert};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! let store = store::Store::create(folder.path().join("a.atoll"), &store::Options::default())?;
+//! let batch = RecordBatch::try_from_iter([
+//!     ("id", Arc::new(Int64Array::from(vec![1, 2, 3])) as _),
+//!     ("name", Arc::new(StringViewArray::from(vec!["ant", "bee", "cat"])) as _),
+//! ])?;
+//! let mut tx = store.begin()?;
+//! create(&mut tx, &Definition::from_schema("animals", &batch.schema())?)?;
+//! let (tx, rows) = futures::executor::block_on(insert(tx, "animals", &[batch]))?;
+//! tx.commit()?;
+//!
+//! let tables = Catalog::new().tables(&store.snapshot())?;
+//! assert_eq!((rows, tables.get("animals").unwrap().rows()), (3, 3));
+//! # Ok(())
+//! # }
+//! ```
+
+mod block;
+mod catalog;
+mod decode;
+mod dictionary;
+mod encode;
+mod error;
+mod filter;
+mod kernel;
+mod key;
+mod lane;
+mod load;
+mod mask;
+mod scan;
+mod schema;
+mod statistics;
+mod tail;
+mod write;
+
+pub use block::{BLOCK_ROWS, Block, Encoding, Matrix, Page, Zone};
+pub use catalog::{Catalog, Table, Tables};
+pub use dictionary::{Dictionary, MOST_LABELS};
+pub use encode::LONGEST_TEXT;
+pub use error::{Error, Result};
+pub use filter::{Filter, Form, LabelHits, Test};
+pub use load::{Chunker, Loader};
+pub use mask::Mask;
+pub use scan::{BATCH_ROWS, Cursor, Morsel, ROW_COLUMN, Scan};
+pub use schema::{Column, Definition, ForeignKey, MAX_COLUMNS, normalise, stored_type};
+pub use statistics::ColumnStatistics;
+pub use write::{create, definition, delete, drop, insert, truncate};

@@ -1,0 +1,147 @@
+//! Kernels over encoded values: comparing into bit masks, gathering, widening.
+//!
+//! Each loop is plain and without branches per value; it is compiled once for the baseline
+//! processor and once for AVX2 and AVX-512, and the widest the processor has is chosen at run
+//! time.
+
+/// Unsigned storage of distances and codes.
+pub(crate) trait Stored: Copy + Ord + 'static {
+    /// To 64 bits.
+    fn wide(self) -> u64;
+    /// Truncated.
+    fn narrow(value: u64) -> Self;
+    /// Wrapping difference.
+    fn minus(self, other: Self) -> Self;
+}
+
+macro_rules! stored {
+    ($($t:ty),*) => {$(
+        impl Stored for $t {
+            #[inline(always)]
+            fn wide(self) -> u64 { self as u64 }
+            #[inline(always)]
+            fn narrow(value: u64) -> Self { value as $t }
+            #[inline(always)]
+            fn minus(self, other: Self) -> Self { self.wrapping_sub(other) }
+        }
+    )*};
+}
+stored!(u8, u16, u32, u64);
+
+/// Defines a function in a version per instruction set and dispatches at run time.
+macro_rules! dispatched {
+    ($(#[$doc:meta])* $vis:vis fn $name:ident<$T:ident: $bound:path>($($arg:ident: $ty:ty),*) $body:block) => {
+        $(#[$doc])*
+        $vis fn $name<$T: $bound>($($arg: $ty),*) {
+            #[inline(always)]
+            fn plain<$T: $bound>($($arg: $ty),*) $body
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+                fn avx2<$T: $bound>($($arg: $ty),*) { plain($($arg),*) }
+                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,popcnt")]
+                fn avx512<$T: $bound>($($arg: $ty),*) { plain($($arg),*) }
+                if is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
+                    && is_x86_feature_detected!("bmi2")
+                {
+                    // SAFETY: the features were just detected (AVX-512 implies the older ones).
+                    return unsafe { avx512($($arg),*) };
+                }
+                if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
+                    // SAFETY: the features were just detected; BMI1 and POPCNT precede BMI2.
+                    return unsafe { avx2($($arg),*) };
+                }
+            }
+            plain($($arg),*)
+        }
+    };
+}
+
+dispatched! {
+    /// Sets bit `i` of `into` where `low <= values[i] <= low + span`; leaves the others.
+    pub(crate) fn in_range<T: Stored>(values: &[T], low: T, span: T, into: &mut [u64]) {
+        let (whole, rest) = values.as_chunks::<64>();
+        for (word, values) in into.iter_mut().zip(whole) {
+            let mut inside = [0u8; 64];
+            for (flag, value) in inside.iter_mut().zip(values) {
+                *flag = u8::from(value.minus(low) <= span);
+            }
+            *word |= pack(&inside);
+        }
+        if let (false, Some(word)) = (rest.is_empty(), into.get_mut(whole.len())) {
+            for (bit, value) in rest.iter().enumerate() {
+                *word |= u64::from(value.minus(low) <= span) << bit;
+            }
+        }
+    }
+}
+
+/// 64 flags of 0 or 1 into a word, the first in bit 0.
+#[inline(always)]
+fn pack(flags: &[u8; 64]) -> u64 {
+    let mut word = 0;
+    for (byte, eight) in flags.as_chunks::<8>().0.iter().enumerate() {
+        // The multiplication moves flag i from bit 8 * i to bit 56 + i.
+        let bits = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        word |= bits << (8 * byte);
+    }
+    word
+}
+
+dispatched! {
+    /// Sets bit `i` of `into` where `table[codes[i]]`; codes outside the table are not in it.
+    pub(crate) fn in_table<T: Stored>(codes: &[T], table: &[bool], into: &mut [u64]) {
+        for (word, codes) in into.iter_mut().zip(codes.chunks(64)) {
+            for (bit, code) in codes.iter().enumerate() {
+                let hit = table.get(code.wide() as usize).copied().unwrap_or(false);
+                *word |= u64::from(hit) << bit;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bits(mask: &[u64], rows: usize) -> Vec<bool> {
+        (0..rows)
+            .map(|r| mask[r / 64] >> (r % 64) & 1 == 1)
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_as_the_naive_loop(values in prop::collection::vec(any::<u16>(), 0..300), low: u16, span: u16) {
+            let mut mask = vec![0; values.len().div_ceil(64)];
+            in_range(&values, low, span, &mut mask);
+            let naive: Vec<bool> = values.iter().map(|v| v.wrapping_sub(low) <= span).collect();
+            prop_assert_eq!(bits(&mask, values.len()), naive);
+        }
+
+        #[test]
+        fn ranges_of_bytes_and_words(values in prop::collection::vec(any::<u8>(), 0..300), low: u8, span: u8) {
+            let mut mask = vec![0; values.len().div_ceil(64)];
+            in_range(&values, low, span, &mut mask);
+            let wide: Vec<u64> = values.iter().map(|v| u64::from(*v) << 33).collect();
+            let mut wide_mask = vec![0; values.len().div_ceil(64)];
+            if u16::from(low) + u16::from(span) < 256 {
+                in_range(&wide, u64::from(low) << 33, u64::from(span) << 33, &mut wide_mask);
+                prop_assert_eq!(&mask, &wide_mask);
+            }
+            let naive: Vec<bool> = values.iter().map(|v| v.wrapping_sub(low) <= span).collect();
+            prop_assert_eq!(bits(&mask, values.len()), naive);
+        }
+
+        #[test]
+        fn tables_as_the_naive_loop(codes in prop::collection::vec(0u32..90, 0..300), table in prop::collection::vec(any::<bool>(), 80)) {
+            let mut mask = vec![0; codes.len().div_ceil(64)];
+            in_table(&codes, &table, &mut mask);
+            let naive: Vec<bool> = codes.iter().map(|c| table.get(*c as usize).copied().unwrap_or(false)).collect();
+            prop_assert_eq!(bits(&mask, codes.len()), naive);
+        }
+    }
+}
