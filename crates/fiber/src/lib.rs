@@ -46,7 +46,9 @@
 mod error;
 mod layout;
 mod morsels;
+mod pin;
 mod task;
+mod width;
 mod workers;
 
 pub use error::{Error, Result};

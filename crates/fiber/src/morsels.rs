@@ -146,3 +146,113 @@ fn claim<C: Counter>(nearness: &Nearness, lists: &[List<C>], node: usize) -> Opt
         .iter()
         .find_map(|&home| Some((home, lists[home].claim()?)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// A square: 0-1, 1-2, 2-3, 3-0 are near, the diagonals far.
+    fn square(a: usize, b: usize) -> u32 {
+        match a.abs_diff(b) {
+            0 => 10,
+            2 => 22,
+            _ => 16,
+        }
+    }
+
+    #[test]
+    fn own_node_first_then_the_nearest() {
+        let morsels = Morsels::new(4, square, (0..8).map(|n| (n as usize % 4, n)));
+        assert_eq!(morsels.left(), 8);
+        let homes: Vec<usize> = std::iter::from_fn(|| morsels.claim_from(1))
+            .map(|(home, _)| home)
+            .collect();
+        assert_eq!(homes, [1, 1, 2, 2, 0, 0, 3, 3]);
+        assert_eq!((morsels.left(), morsels.claim(0)), (0, None));
+    }
+
+    #[test]
+    fn given_order_is_kept_within_a_node() {
+        let morsels = Morsels::new(2, square, [(1, 9), (0, 5), (1, 3), (1, 7)]);
+        let order: Vec<u32> = std::iter::from_fn(|| morsels.claim(1)).collect();
+        assert_eq!(order, [9, 3, 7, 5]);
+    }
+
+    #[test]
+    fn nodes_that_do_not_exist_count_modulo() {
+        let morsels = Morsels::new(0, square, [(7, 1)]);
+        assert_eq!(morsels.claim(99), Some(1));
+    }
+
+    #[test]
+    fn exactly_once_under_many_threads() {
+        let morsels = Morsels::new(4, square, (0..50_000).map(|n| (n as usize % 3, n)));
+        let claimed: Vec<Vec<u32>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..16)
+                .map(|n| {
+                    let morsels = &morsels;
+                    scope.spawn(move || std::iter::from_fn(|| morsels.claim(n % 4)).collect())
+                })
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
+        });
+        let mut all: Vec<u32> = claimed.into_iter().flatten().collect();
+        all.sort_unstable();
+        assert!(all.iter().copied().eq(0..50_000));
+    }
+
+    proptest! {
+        #[test]
+        fn rows_are_permutations_by_distance(
+            nodes in 1usize..9,
+            distances in proptest::collection::vec(10u32..40, 64),
+        ) {
+            let distance = |a: usize, b: usize| distances[a * 8 + b];
+            let nearness = Nearness::new(nodes, distance);
+            for node in 0..nodes {
+                let row = nearness.from(node);
+                prop_assert_eq!(row[0], node);
+                let all: BTreeSet<usize> = row.iter().copied().collect();
+                prop_assert_eq!(all.len(), nodes);
+                let far: Vec<u32> = row[1..].iter().map(|&other| distance(node, other)).collect();
+                prop_assert!(far.is_sorted());
+            }
+        }
+    }
+
+    impl Counter for loom::sync::atomic::AtomicUsize {
+        fn load(&self) -> usize {
+            loom::sync::atomic::AtomicUsize::load(self, Ordering::Relaxed)
+        }
+
+        fn next(&self) -> usize {
+            self.fetch_add(1, Ordering::Relaxed)
+        }
+    }
+
+    /// Every interleaving of two workers on two nodes, stealing from each other.
+    #[test]
+    fn exactly_once_in_every_interleaving() {
+        loom::model(|| {
+            type Lists = Box<[List<loom::sync::atomic::AtomicUsize>]>;
+            let shared: Arc<Lists> = Arc::new(lists(2, [(0, 10), (0, 11), (1, 20)]));
+            let run = |node: usize, shared: Arc<Lists>| {
+                let nearness = Nearness::new(2, |_, _| 20);
+                std::iter::from_fn(|| claim(&nearness, &shared, node))
+                    .map(|(_, item)| item)
+                    .collect::<Vec<u32>>()
+            };
+            let theirs = shared.clone();
+            let other = loom::thread::spawn(move || run(1, theirs));
+            let mut all = run(0, shared);
+            all.extend(other.join().unwrap());
+            all.sort_unstable();
+            assert_eq!(all, [10, 11, 20]);
+        });
+    }
+}

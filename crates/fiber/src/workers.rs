@@ -2,10 +2,25 @@
 
 use std::cell::Cell;
 use std::future::Future;
+use std::io;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::{Error, JoinHandle, Layout, MAX_THREADS, Result};
+use parking_lot::{Condvar, Mutex};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::width::Gate;
+use crate::{Error, JoinHandle, Layout, MAX_THREADS, Result, pin};
+
+/// Address space for a worker's stack; memory is taken as it is touched. Plans of deep queries
+/// are walked recursively.
+const STACK_BYTES: usize = 8 << 20;
+
+/// How long to wait for the threads to start, and to end.
+const START: Duration = Duration::from_secs(10);
+const STOP: Duration = Duration::from_secs(10);
 
 /// Which worker the calling code is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,16 +41,86 @@ pub fn here() -> Option<Here> {
     HERE.get()
 }
 
-/// A set of pinned worker threads and the runtime on them.
+/// The threads as they start. The runtime starts its workers first, and starts nothing else
+/// before `new` returns, so that the first `threads` to arrive are the workers.
+#[derive(Debug, Default)]
+struct Roll {
+    arrived: usize,
+    refused: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct Start {
+    roll: Mutex<Roll>,
+    all: Condvar,
+}
+
+impl Start {
+    /// Runs at the start of every thread of the runtime.
+    fn thread(&self, layout: &Layout) {
+        let mut roll = self.roll.lock();
+        let worker = roll.arrived;
+        roll.arrived += 1;
+        let place = layout.places().get(worker);
+        let bound = match place {
+            Some(place) if layout.pin() => pin::bind(&[place.cpu]),
+            // A thread for blocking calls inherits the mask of the worker that caused it.
+            None if layout.pin() => pin::bind(layout.cpus()),
+            _ => Ok(()),
+        };
+        if let Some(place) = place {
+            HERE.set(Some(Here {
+                worker,
+                node: place.node,
+            }));
+            if let Err(error) = bound {
+                roll.refused.get_or_insert_with(|| {
+                    format!("worker {worker} is not bound to cpu {}: {error}", place.cpu)
+                });
+            }
+        }
+        drop(roll);
+        self.all.notify_all();
+    }
+
+    /// Waits for `threads` of them.
+    fn wait(&self, threads: usize) -> io::Result<()> {
+        let deadline = Instant::now() + START;
+        let mut roll = self.roll.lock();
+        while roll.arrived < threads {
+            if self.all.wait_until(&mut roll, deadline).timed_out() {
+                let why = format!("only {} of {threads} started", roll.arrived);
+                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A set of worker threads, pinned to the cpus of a [`Layout`], and the runtime on them.
+///
+/// Everything that computes runs here: tasks given to [`spawn`](Workers::spawn) and
+/// [`block_on`](Workers::block_on), and whatever they spawn through tokio. Tasks must not block
+/// their thread in a system call that another task's progress needs, and must not call
+/// `tokio::task::block_in_place`, which would move the worker to a thread that is not pinned.
+///
+/// Dropped, it waits (up to 10 seconds, and not on a worker) until running tasks suspend; tasks
+/// that have not finished are cancelled.
 #[derive(Debug)]
 pub struct Workers {
     layout: Layout,
-    runtime: tokio::runtime::Runtime,
-    width: AtomicUsize,
+    gate: Arc<Gate>,
+    start: Arc<Start>,
+    handle: Handle,
+    /// `None` only while dropping.
+    runtime: Option<Runtime>,
+    /// `None` where there is only one thread, whose width cannot change, and while dropping.
+    control: Option<thread::JoinHandle<()>>,
 }
 
 impl Workers {
-    /// Starts the threads of `layout`; the width is their number.
+    /// Starts the threads of `layout`; the width is their number. Where the system refuses to
+    /// bind them they run unbound, and [`notes`](Workers::notes) says so.
     ///
     /// # Errors
     ///
@@ -46,27 +131,29 @@ impl Workers {
         if threads == 0 || threads > MAX_THREADS {
             return Err(Error::Threads { threads });
         }
-        let places = layout.places().to_vec();
-        let next = AtomicUsize::new(0);
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(threads)
-            .enable_time()
-            .on_thread_start(move || {
-                let worker = next.fetch_add(1, Ordering::Relaxed);
-                if let Some(place) = places.get(worker) {
-                    HERE.set(Some(Here {
-                        worker,
-                        node: place.node,
-                    }));
-                }
-            })
-            .build()
-            .map_err(|source| Error::Start { source })?;
-        Ok(Arc::new(Workers {
-            width: AtomicUsize::new(threads),
+        let failed = |source| Error::Start { source };
+        let gate = Gate::new(threads).map_err(failed)?;
+        let start = Arc::new(Start::default());
+        let runtime = runtime(&layout, &start).map_err(failed)?;
+        if let Err(error) = start.wait(threads) {
+            runtime.shutdown_background();
+            return Err(failed(error));
+        }
+        let mut workers = Workers {
+            handle: runtime.handle().clone(),
+            runtime: Some(runtime),
+            control: None,
             layout,
-            runtime,
-        }))
+            gate,
+            start,
+        };
+        if threads > 1 {
+            let (gate, handle) = (workers.gate.clone(), workers.handle.clone());
+            let control = thread::Builder::new().name("atoll-width".into());
+            let control = control.spawn(move || gate.control(&handle));
+            workers.control = Some(control.map_err(failed)?);
+        }
+        Ok(Arc::new(workers))
     }
 
     /// Runs a task on the workers.
@@ -75,11 +162,11 @@ impl Workers {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        JoinHandle::new(self.runtime.spawn(future))
+        JoinHandle::new(self.handle.spawn(future))
     }
 
-    /// Runs a task on the workers and blocks the calling thread, which must not be a worker,
-    /// until it is done.
+    /// Runs a task on the workers (not on the calling thread, which would be one more than the
+    /// width) and blocks the caller, which must not be a worker, until it is done.
     ///
     /// # Panics
     ///
@@ -89,27 +176,38 @@ impl Workers {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        match self.runtime.block_on(self.runtime.spawn(future)) {
+        match self.handle.block_on(self.handle.spawn(future)) {
             Ok(output) => output,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                Err(error) => panic!("{error}"),
+                // The handle is not given away, and shutting down needs the last reference.
+                Err(error) => unreachable!("nobody can cancel this task: {error}"),
             },
         }
     }
 
     /// The runtime on these threads, for code that spawns by itself.
-    pub fn handle(&self) -> &tokio::runtime::Handle {
-        self.runtime.handle()
+    pub fn handle(&self) -> &Handle {
+        &self.handle
     }
 
-    /// How many workers may run.
+    /// How many workers may run, as set last.
     pub fn width(&self) -> usize {
-        self.width.load(Ordering::Relaxed)
+        self.gate.width()
+    }
+
+    /// How many workers are in service now: [`width`](Workers::width), once the last change has
+    /// taken effect.
+    pub fn running(&self) -> usize {
+        self.gate.running()
     }
 
     /// Changes how many workers may run, 1 to the number of threads. May be called from
-    /// anywhere, in mid-query too.
+    /// anywhere, a task included, in mid-query, and as often as wanted.
+    ///
+    /// A higher width takes effect at once, a lower one as running tasks suspend (the engine's
+    /// do every few milliseconds): until then [`running`](Workers::running) is higher. Which
+    /// workers are taken out of service is not specified; each stays on its cpu.
     ///
     /// # Errors
     ///
@@ -119,7 +217,7 @@ impl Workers {
         if width == 0 || width > threads {
             return Err(Error::Width { width, threads });
         }
-        self.width.store(width, Ordering::Relaxed);
+        self.gate.set(width);
         Ok(())
     }
 
@@ -136,5 +234,45 @@ impl Workers {
     /// Where the workers are.
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// What the system refused, one line each; usually empty.
+    pub fn notes(&self) -> Vec<String> {
+        self.start.roll.lock().refused.iter().cloned().collect()
+    }
+}
+
+/// Starts the runtime and its threads, which report to `start`.
+fn runtime(layout: &Layout, start: &Arc<Start>) -> io::Result<Runtime> {
+    let (layout, start, threads) = (layout.clone(), start.clone(), layout.threads());
+    let build = move || {
+        Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_name("atoll-worker")
+            .thread_stack_size(STACK_BYTES)
+            .enable_time()
+            .on_thread_start(move || start.thread(&layout))
+            .build()
+    };
+    // Where the system refuses the first thread, tokio panics.
+    std::panic::catch_unwind(AssertUnwindSafe(build))
+        .unwrap_or_else(|_| Err(io::Error::other("the system refused the first thread")))
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.gate.close();
+        if let Some(control) = self.control.take() {
+            // It ends at once; its panic, if any, has been reported by itself.
+            let _ = control.join();
+        }
+        if let Some(runtime) = self.runtime.take() {
+            if Handle::try_current().is_ok() {
+                // A task, which cannot wait for itself, held the last reference.
+                runtime.shutdown_background();
+            } else {
+                runtime.shutdown_timeout(STOP);
+            }
+        }
     }
 }

@@ -1,0 +1,179 @@
+//! The elastic width: taking workers out of service and back while queries run.
+//!
+//! # How a worker is parked
+//!
+//! The runtime's scheduler decides which thread runs which task, and every task must count, also
+//! those that DataFusion spawns by itself. So a worker is taken out of service by a task that
+//! blocks its thread, a *parker*:
+//!
+//! 1. [`Gate::set`] records the width and wakes the control thread.
+//! 2. The control thread spawns as many parkers as workers are too many. It does so from outside
+//!    the runtime: a task spawned on a worker waits in that worker's own queue, one spawned from
+//!    outside in the common queue, which all workers look at even when they are busy.
+//! 3. A worker polls a parker. If there are still too many workers in service the parker blocks
+//!    the thread until the width rises or the workers shut down.
+//! 4. A parker can end up behind a long queue or on a worker that another parker blocks. Whoever
+//!    has not been polled after a while is given up (its round is over, it ends when it is
+//!    polled) and the control thread spawns another.
+//!
+//! # Why nothing is stranded on a parked worker
+//!
+//! Tasks in a blocked worker's queue are stolen by the others, but the scheduler keeps two
+//! things that nobody can steal: the task that runs next ("LIFO slot") and the tasks that
+//! yielded ("deferred"). [`tokio::task::block_in_place`] makes both stealable before it blocks, but
+//! then it starts a replacement thread for the worker, which is what parking must not do. It
+//! starts it on the runtime that is *entered*, so the parker enters one that has been shut down
+//! ([`Gate::sink`]) and therefore drops the request. Should a later version of the scheduler take
+//! its thread from elsewhere, the workers stay too many, and the tests here fail; nothing hangs.
+//!
+//! Last, the parker spawns an empty task from where it blocks. That wakes an idle worker, which
+//! finds what the parked one left behind and, going idle again, takes over the timer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+use tokio::runtime::Handle;
+
+/// How long the control thread first waits for its parkers, and at most.
+const PATIENCE: Duration = Duration::from_millis(1);
+const MOST_PATIENCE: Duration = Duration::from_millis(100);
+
+#[derive(Debug)]
+struct State {
+    /// The width asked for, 1 to `threads`.
+    width: usize,
+    /// Workers blocked in a parker. Invariants: only a parker of the present round raises it,
+    /// and never above `threads - width`; only the parker that raised it lowers it.
+    parked: usize,
+    /// Parkers of the present round that have not been polled.
+    pending: usize,
+    /// Parkers of earlier rounds do nothing.
+    round: u64,
+    /// The workers shut down: no worker stays parked and none is parked again.
+    closed: bool,
+}
+
+/// The width of one set of workers.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    threads: usize,
+    state: Mutex<State>,
+    /// For the control thread: `state` changed.
+    changed: Condvar,
+    /// For parked workers: `width` rose, or `closed`.
+    released: Condvar,
+    /// Of a runtime that has been shut down.
+    sink: Handle,
+}
+
+impl Gate {
+    /// All of `threads` (at least 1) in service.
+    pub(crate) fn new(threads: usize) -> std::io::Result<Arc<Gate>> {
+        let dead = tokio::runtime::Builder::new_current_thread().build()?;
+        let sink = dead.handle().clone();
+        drop(dead);
+        let state = State {
+            width: threads,
+            parked: 0,
+            pending: 0,
+            round: 0,
+            closed: false,
+        };
+        Ok(Arc::new(Gate {
+            threads,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            released: Condvar::new(),
+            sink,
+        }))
+    }
+
+    /// The width asked for last.
+    pub(crate) fn width(&self) -> usize {
+        self.state.lock().width
+    }
+
+    /// Workers that are not parked now.
+    pub(crate) fn running(&self) -> usize {
+        self.threads - self.state.lock().parked
+    }
+
+    /// Asks for a width of 1 to `threads`.
+    pub(crate) fn set(&self, width: usize) {
+        debug_assert!((1..=self.threads).contains(&width));
+        self.state.lock().width = width;
+        self.changed.notify_one();
+        self.released.notify_all();
+    }
+
+    /// Releases all workers, and the control thread, for good.
+    pub(crate) fn close(&self) {
+        self.state.lock().closed = true;
+        self.changed.notify_one();
+        self.released.notify_all();
+    }
+
+    /// What the control thread does until [`Gate::close`].
+    pub(crate) fn control(self: &Arc<Gate>, workers: &Handle) {
+        let mut patience = PATIENCE;
+        let mut state = self.state.lock();
+        while !state.closed {
+            let surplus = self.threads - state.width;
+            let missing = surplus.saturating_sub(state.parked + state.pending);
+            if missing > 0 {
+                state.pending += missing;
+                let round = state.round;
+                drop(state);
+                for _ in 0..missing {
+                    workers.spawn(park(self.clone(), round, workers.clone()));
+                }
+                state = self.state.lock();
+            } else if state.parked >= surplus {
+                patience = PATIENCE;
+                self.changed.wait(&mut state);
+            } else if self.changed.wait_for(&mut state, patience).timed_out() {
+                state.round += 1;
+                state.pending = 0;
+                patience = (patience * 2).min(MOST_PATIENCE);
+            }
+        }
+    }
+
+    /// Step 3: blocks the calling worker if there are too many. The state's lock is not held
+    /// while anything of the runtime runs.
+    fn park_here(&self, round: u64, workers: &Handle) {
+        if !self.claim(round) {
+            return;
+        }
+        let _sink = self.sink.enter();
+        tokio::task::block_in_place(|| {
+            workers.spawn(async {});
+            let mut state = self.state.lock();
+            while !state.closed && state.parked <= self.threads - state.width {
+                self.released.wait(&mut state);
+            }
+            state.parked -= 1;
+        });
+    }
+
+    /// Whether the caller, a parker of this round, is to park; counted as parked if so.
+    fn claim(&self, round: u64) -> bool {
+        let mut state = self.state.lock();
+        if state.closed || state.round != round {
+            return false;
+        }
+        state.pending -= 1;
+        let too_many = state.parked < self.threads - state.width;
+        state.parked += usize::from(too_many);
+        drop(state);
+        self.changed.notify_one();
+        too_many
+    }
+}
+
+/// The parker. A task that is dropped unpolled (the runtime shuts down) leaves `pending` too
+/// high, which no longer matters then.
+async fn park(gate: Arc<Gate>, round: u64, workers: Handle) {
+    gate.park_here(round, &workers);
+}
