@@ -36,9 +36,11 @@ mod error;
 mod hwloc;
 mod live;
 mod machine;
+mod parts;
 mod render;
 mod shipped;
 mod spec;
+mod xml;
 
 pub use error::{Error, Result};
 pub use machine::{Cache, CacheKind, Core, MAX_CPUS, MAX_NODES, Machine, Node, Source};

@@ -103,6 +103,7 @@ impl Node {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     pub(crate) name: String,
+    pub(crate) about: String,
     pub(crate) source: Source,
     pub(crate) nodes: Vec<Node>,
     /// Row-major, `nodes.len()` squared (invariant 4).
@@ -187,9 +188,14 @@ impl Machine {
             .map(|node| node.index)
     }
 
-    /// A short name: of the processor or host for the live machine, otherwise what was given.
+    /// A short name: `live`, the name of the file without its ending, or what was given.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The processors in words, where the source says; may be empty.
+    pub fn about(&self) -> &str {
+        &self.about
     }
 
     /// Where the description comes from.
@@ -208,20 +214,20 @@ impl Machine {
         crate::render::render(self)
     }
 
-    /// Checks the invariants and brings the parts into their documented order.
-    pub(crate) fn assemble(
-        name: String,
-        source: Source,
-        mut nodes: Vec<Node>,
-        distances: Option<Vec<u32>>,
-        notes: Vec<String>,
-    ) -> Result<Machine> {
-        let mut distances = distances.unwrap_or_default();
-        let count = nodes.len();
-        if distances.len() != count * count {
-            distances = vec![REMOTE; count * count];
+    /// Brings the parts into their documented order and checks the invariants. Distances that
+    /// do not form a matrix are taken as unknown.
+    pub(crate) fn assembled(mut self) -> Result<Machine> {
+        // First, as a matrix over too many nodes would be large.
+        self.check()?;
+        let count = self.nodes.len();
+        if self.distances.len() != count * count {
+            self.distances = vec![REMOTE; count * count];
         }
-        for (index, node) in nodes.iter_mut().enumerate() {
+        for (at, distance) in self.distances.iter_mut().enumerate() {
+            let local = at / count == at % count;
+            *distance = if local { LOCAL } else { (*distance).max(LOCAL) };
+        }
+        for (index, node) in self.nodes.iter_mut().enumerate() {
             node.index = index;
             node.caches.sort_by_key(|cache| {
                 (
@@ -231,25 +237,7 @@ impl Machine {
                 )
             });
         }
-        for a in 0..count {
-            for b in 0..count {
-                let distance = &mut distances[a * count + b];
-                *distance = if a == b {
-                    LOCAL
-                } else {
-                    (*distance).max(LOCAL)
-                };
-            }
-        }
-        let machine = Machine {
-            name,
-            source,
-            nodes,
-            distances,
-            notes,
-        };
-        machine.check()?;
-        Ok(machine)
+        Ok(self)
     }
 
     /// Invariants 1 and 3; the others hold by construction.
@@ -280,13 +268,14 @@ impl Machine {
     }
 }
 
-/// `{"name", "source", "cpus", "cores", "memory_bytes", "nodes": [...], "distances": [[...]],
+/// `{"name", "about", "source", "cpus", "cores", "memory_bytes", "nodes": [...], "distances": [[...]],
 /// "notes": [...]}`; sizes in bytes.
 impl Serialize for Machine {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let rows: Vec<&[u32]> = self.distances.chunks(self.nodes.len().max(1)).collect();
-        let mut out = serializer.serialize_struct("Machine", 8)?;
+        let mut out = serializer.serialize_struct("Machine", 9)?;
         out.serialize_field("name", &self.name)?;
+        out.serialize_field("about", &self.about)?;
         out.serialize_field("source", &self.source)?;
         out.serialize_field("cpus", &self.cpus())?;
         out.serialize_field("cores", &self.cores())?;
