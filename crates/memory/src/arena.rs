@@ -21,28 +21,17 @@ unsafe impl Sync for Map {}
 
 impl Map {
     /// Maps `bytes`, readable, writable and zero, with additional `flags`.
-    fn new(bytes: usize, flags: libc::c_int) -> Result<Map> {
+    fn new(bytes: usize, flags: libc::c_int) -> io::Result<Map> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | flags;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
         if start == libc::MAP_FAILED {
-            let source = io::Error::last_os_error();
-            return Err(Error::Map {
-                bytes: bytes as u64,
-                source,
-            });
+            return Err(io::Error::last_os_error());
         }
-        match NonNull::new(start.cast()) {
-            Some(start) => Ok(Map { start, bytes }),
-            None => {
-                let source = io::Error::other("the system mapped address 0");
-                Err(Error::Map {
-                    bytes: bytes as u64,
-                    source,
-                })
-            }
-        }
+        let start = NonNull::new(start.cast());
+        let start = start.ok_or_else(|| io::Error::other("the system mapped address 0"))?;
+        Ok(Map { start, bytes })
     }
 }
 
@@ -54,36 +43,84 @@ impl Drop for Map {
     }
 }
 
-/// Memory on one node, zeroed, aligned to at least 4 KiB, unmapped on drop.
+/// A huge page; the kernel uses them only where a whole one fits.
+const HUGE: usize = 2 << 20;
+
+/// Nodes that a binding mask has room for: more than any kernel is built for.
+const MAX_OS_NODES: u32 = 1024;
+
+/// Memory on one node, zeroed, unmapped on drop. Aligned to 2 MiB where it is at least that
+/// long, otherwise to a page.
+///
+/// It takes physical memory only as it is touched; binding says where from.
 #[derive(Debug)]
 pub struct Arena {
-    map: Map,
+    /// Never accessed but through `start`; unmaps on drop.
+    _map: Map,
+    /// The first byte of the map that is aligned. Invariant: `start + len` is inside the map.
+    start: NonNull<u8>,
     len: usize,
     node: Option<u32>,
     notes: Vec<String>,
 }
 
+// SAFETY: as for `Map`, whose address `start` is.
+unsafe impl Send for Arena {}
+// SAFETY: as above.
+unsafe impl Sync for Arena {}
+
 impl Arena {
     /// Maps `bytes` (at least 1) of zeroed memory, with huge pages where allowed, preferably on
     /// the node with the operating system's number `os_node`.
+    ///
+    /// The preference is no guarantee: where the node is full the system takes the memory from
+    /// the next one.
     ///
     /// # Errors
     ///
     /// [`Error::Map`] where there is no such memory. Refused binding or huge pages are no
     /// error: see [`notes`](Arena::notes).
     pub fn new(bytes: usize, os_node: Option<u32>) -> Result<Arena> {
-        let map = Map::new(bytes, 0)?;
+        let spare = if bytes >= HUGE { HUGE } else { 0 };
+        // Errors name the length that was asked for.
+        let failed = |source| Error::Map {
+            bytes: bytes as u64,
+            source,
+        };
+        let whole = bytes.checked_add(spare);
+        let whole = whole.ok_or_else(|| failed(io::Error::from_raw_os_error(libc::ENOMEM)))?;
+        let map = Map::new(whole, 0).map_err(failed)?;
+        let skip = if spare > 0 {
+            map.start.as_ptr().align_offset(HUGE)
+        } else {
+            0
+        };
+        // SAFETY: `skip` is less than HUGE, by which the map is longer than `bytes`; without
+        // spare it is 0.
+        let start = unsafe { map.start.add(skip) };
+        let mut notes = Vec::new();
+        if let Some(node) = os_node
+            && let Err(error) = prefer(start, bytes, node)
+        {
+            notes.push(format!("memory is not bound to node {node}: {error}"));
+        }
+        if spare > 0
+            && let Err(error) = huge(start, bytes)
+        {
+            notes.push(format!("memory is not in huge pages: {error}"));
+        }
         Ok(Arena {
-            map,
+            _map: map,
+            start,
             len: bytes,
             node: os_node,
-            notes: Vec::new(),
+            notes,
         })
     }
 
     /// The first byte. Whoever writes through it sees to it that nobody else does at the time.
     pub fn as_ptr(&self) -> *mut u8 {
-        self.map.start.as_ptr()
+        self.start.as_ptr()
     }
 
     /// Length in bytes, as asked for.
@@ -107,6 +144,45 @@ impl Arena {
     }
 }
 
+/// Asks the system to take the memory from `node` first.
+fn prefer(start: NonNull<u8>, bytes: usize, node: u32) -> io::Result<()> {
+    const WORD: u32 = u64::BITS;
+    if node >= MAX_OS_NODES {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    let mut mask = [0u64; (MAX_OS_NODES / WORD) as usize];
+    mask[(node / WORD) as usize] = 1 << (node % WORD);
+    // SAFETY: the range is mapped and ours; the kernel reads `MAX_OS_NODES` bits of `mask` (it
+    // counts one more). A policy changes where pages come from, not what is in them.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mbind,
+            start.as_ptr(),
+            bytes,
+            libc::MPOL_PREFERRED,
+            mask.as_ptr(),
+            u64::from(MAX_OS_NODES) + 1,
+            0,
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Asks the system for huge pages.
+fn huge(start: NonNull<u8>, bytes: usize) -> io::Result<()> {
+    // SAFETY: the range is mapped and ours; the advice does not change what is in it.
+    let result = unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
 /// A large zeroed range of addresses that takes memory only as it is touched.
 #[derive(Debug)]
 pub struct Reserve {
@@ -121,10 +197,12 @@ impl Reserve {
     ///
     /// [`Error::Map`] where the address space or `ulimit -v` does not allow it.
     pub fn new(bytes: usize) -> Result<Reserve> {
-        Ok(Reserve {
-            map: Map::new(bytes, libc::MAP_NORESERVE)?,
-            len: bytes,
-        })
+        let map = Map::new(bytes, libc::MAP_NORESERVE);
+        let map = map.map_err(|source| Error::Map {
+            bytes: bytes as u64,
+            source,
+        })?;
+        Ok(Reserve { map, len: bytes })
     }
 
     /// The first byte.
@@ -148,5 +226,79 @@ impl Reserve {
         // SAFETY: the mapping holds `len` bytes, is page-aligned, lives as long as `self`, and
         // any bytes are a valid `AtomicU64`.
         unsafe { std::slice::from_raw_parts(self.as_ptr().cast::<AtomicU64>(), count) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn zeroed_writable_and_aligned() {
+        for bytes in [1, 4096, HUGE - 1, HUGE, 3 * HUGE + 5] {
+            let arena = Arena::new(bytes, Some(0)).unwrap();
+            assert_eq!((arena.len(), arena.node()), (bytes, Some(0)));
+            let align = if bytes >= HUGE { HUGE } else { 4096 };
+            assert_eq!(arena.as_ptr().addr() % align, 0);
+            // SAFETY: the arena is ours alone, and `bytes` long.
+            let all = unsafe { std::slice::from_raw_parts_mut(arena.as_ptr(), bytes) };
+            assert!(all.iter().all(|byte| *byte == 0));
+            all.fill(7);
+            assert_eq!(all[bytes - 1], 7);
+        }
+    }
+
+    #[test]
+    fn a_node_that_does_not_exist_is_noted_and_the_memory_works() {
+        for node in [1023, 5000, u32::MAX] {
+            let arena = Arena::new(1 << 16, Some(node)).unwrap();
+            assert_eq!(arena.notes().len(), 1, "{:?}", arena.notes());
+            assert!(arena.notes()[0].contains(&format!("node {node}")));
+            // SAFETY: the arena is ours alone, and longer than one byte.
+            unsafe { arena.as_ptr().write(1) };
+        }
+        assert_eq!(Arena::new(4096, None).unwrap().notes().len(), 0);
+    }
+
+    #[test]
+    fn impossible_sizes_are_errors() {
+        for bytes in [0, 1 << 60, usize::MAX] {
+            let error = Arena::new(bytes, None).unwrap_err();
+            assert!(matches!(error, Error::Map { .. }));
+            assert!(error.to_string().contains(&bytes.to_string()), "{error}");
+            assert!(Reserve::new(bytes).is_err());
+        }
+    }
+
+    #[test]
+    fn a_reserve_is_larger_than_memory_and_zero() {
+        // 256 GiB of addresses.
+        let reserve = Reserve::new(1 << 38).unwrap();
+        let words = reserve.words();
+        assert_eq!(words.len(), 1 << 35);
+        for at in [0, 12345, words.len() - 1] {
+            assert_eq!(words[at].swap(at as u64 + 1, Ordering::Relaxed), 0);
+            assert_eq!(words[at].load(Ordering::Relaxed), at as u64 + 1);
+        }
+    }
+
+    #[test]
+    fn shared_between_threads() {
+        let reserve = Reserve::new(1 << 20).unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for word in reserve.words().iter().take(1000) {
+                        word.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        assert!(
+            reserve.words()[..1000]
+                .iter()
+                .all(|word| word.load(Ordering::Relaxed) == 4)
+        );
     }
 }
