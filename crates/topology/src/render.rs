@@ -35,7 +35,7 @@ pub(crate) fn render(machine: &Machine) -> String {
     }
     distances(machine, &mut out);
     for note in machine.notes() {
-        line(&mut out, format_args!("note: {note}"));
+        wrap(&mut out, &format!("note: {note}"));
     }
     out
 }
@@ -44,6 +44,20 @@ pub(crate) fn render(machine: &Machine) -> String {
 fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
     out.push_str(&cut(&text.to_string(), WIDTH));
     out.push('\n');
+}
+
+/// As many lines as needed, broken at blanks.
+fn wrap(out: &mut String, text: &str) {
+    let mut row = String::new();
+    for word in text.split_whitespace() {
+        if !row.is_empty() && row.chars().count() + 1 + word.chars().count() > WIDTH {
+            line(out, format_args!("{row}"));
+            row.clear();
+        }
+        let blank = if row.is_empty() { "" } else { " " };
+        let _ = write!(row, "{blank}{word}");
+    }
+    line(out, format_args!("{row}"));
 }
 
 fn head(machine: &Machine, out: &mut String) {
@@ -252,4 +266,32 @@ fn cut(text: &str, width: usize) -> String {
         .take(width.saturating_sub(3))
         .chain("...".chars())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_wrapped_not_cut() {
+        let mut machine = Machine::parse("1x1").unwrap();
+        machine.notes = vec!["a reason that goes on ".repeat(9), "x".repeat(300)];
+        let drawing = render(&machine);
+        assert_eq!(drawing.matches("reason").count(), 9);
+        assert!(drawing.lines().all(|line| line.chars().count() <= WIDTH));
+    }
+
+    #[test]
+    fn sizes() {
+        let table = [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1536, "1.5 KiB"),
+            (14 << 20, "14 MiB"),
+        ];
+        for (bytes, text) in table {
+            assert_eq!(size(bytes), text);
+        }
+        assert_eq!(size(u64::MAX), "15.9 EiB");
+    }
 }
