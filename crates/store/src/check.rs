@@ -196,13 +196,16 @@ impl Store {
             .chain([(Region::Directory, &writer.root.directory)])
             .map(|(region, blob)| (blob.offset, aligned(blob.stored), region))
             .collect();
-        let mut pages = Vec::new();
-        for (page, entry) in self.pages().map.live(next) {
-            used.push((entry.offset, entry.extent(), Region::Page(page)));
-            if !writer.pending.contains_key(&page) {
-                pages.push((page, entry));
-            }
-        }
+        let live = self.pages().map.live(next);
+        let mut pages: Vec<_> = live
+            .filter(|(page, _)| !writer.pending.contains_key(page))
+            .collect();
+        let pending = writer
+            .pending
+            .iter()
+            .map(|(page, freed)| (*page, freed.entry));
+        let all = pages.iter().copied().chain(pending);
+        used.extend(all.map(|(page, entry)| (entry.offset, entry.extent(), Region::Page(page))));
         used.sort_unstable_by_key(|&(offset, length, _)| (offset, length));
         for pair in used.windows(2) {
             let [(start, length, first), (offset, _, second)] = [pair[0], pair[1]];

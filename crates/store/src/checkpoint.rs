@@ -131,9 +131,7 @@ impl Store {
         directory.next_page = self.space.lock().ids.next;
         directory.next_space = version.catalog.next_space;
         let chunks = directory.next_page.div_ceil(u64::from(CHUNK)) as usize;
-        directory
-            .chunks
-            .resize(chunks.max(directory.chunks.len()), None);
+        directory.chunks.resize(chunks, None);
         for &chunk in &writer.chunks {
             let new = self.encode_chunk(writer, chunk);
             let new = new.map(|bytes| self.write_blob(Region::MapChunk(chunk), &bytes, exchange));

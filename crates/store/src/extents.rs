@@ -1,6 +1,7 @@
 //! Which parts of the data file are free, and which page ids.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Range, RangeInclusive};
 
 use buffer::PageId;
 
@@ -10,7 +11,7 @@ use crate::format::{ALIGNMENT, FIRST_EXTENT};
 /// after the other, and their reads are coalesced.
 const RUN: u64 = 1 << 20;
 /// The file grows by an eighth, but by at least and at most this much.
-const GROWTH: std::ops::RangeInclusive<u64> = RUN..=64 << 20;
+const GROWTH: RangeInclusive<u64> = RUN..=64 << 20;
 
 /// The free parts of the data file.
 ///
@@ -168,17 +169,48 @@ impl Extents {
 pub(crate) struct Ids {
     /// Ids from here on were never used.
     pub(crate) next: u64,
-    pub(crate) free: Vec<PageId>,
+    /// Runs of free ids below `next`; none is empty.
+    free: Vec<Range<u64>>,
 }
 
 impl Ids {
-    pub(crate) fn take(&mut self) -> Option<PageId> {
-        if let Some(page) = self.free.pop() {
-            return Some(page);
+    /// The complement of `used`, which is in order, below `next`.
+    pub(crate) fn complement(next: u64, used: impl Iterator<Item = PageId>) -> Ids {
+        let mut free = Vec::new();
+        let mut expected = 0;
+        for page in used.map(u64::from).chain([next]) {
+            if expected < page {
+                free.push(expected..page);
+            }
+            expected = page + 1;
         }
-        let page = PageId::try_from(self.next).ok()?;
-        self.next += 1;
+        // The lowest are taken first, which keeps the map small.
+        free.reverse();
+        Ids { next, free }
+    }
+
+    pub(crate) fn take(&mut self) -> Option<PageId> {
+        let Some(run) = self.free.last_mut() else {
+            let page = PageId::try_from(self.next).ok()?;
+            self.next += 1;
+            return Some(page);
+        };
+        let page = run.start as PageId;
+        run.start += 1;
+        if run.is_empty() {
+            self.free.pop();
+        }
         Some(page)
+    }
+
+    /// Gives back ids, in their order, which are taken again in their order.
+    pub(crate) fn give(&mut self, ids: &[PageId]) {
+        for page in ids.iter().rev().map(|&page| u64::from(page)) {
+            match self.free.last_mut() {
+                Some(run) if run.start == page + 1 => run.start = page,
+                _ => self.free.push(page..page + 1),
+            }
+        }
     }
 }
 
@@ -200,6 +232,23 @@ mod tests {
         let mut extents = Extents::complement(&[]).unwrap();
         let offsets: Vec<_> = (0..100).map(|_| grow(&mut extents, 65_536)).collect();
         assert!(offsets.windows(2).all(|pair| pair[1] == pair[0] + 65_536));
+    }
+
+    #[test]
+    fn ids_are_taken_from_the_lowest_and_again() {
+        let mut ids = Ids::complement(6, [1, 4].into_iter());
+        let taken: Vec<_> = (0..6).map_while(|_| ids.take()).collect();
+        assert_eq!(taken, [0, 2, 3, 5, 6, 7]);
+        ids.give(&[2, 3, 6]);
+        assert_eq!(ids.free, [6..7, 2..4]);
+        assert_eq!(
+            (0..4).map_while(|_| ids.take()).collect::<Vec<_>>(),
+            [2, 3, 6, 8]
+        );
+        let mut all = Ids::complement(1 << 32, [0].into_iter());
+        assert_eq!(all.take(), Some(1));
+        all.free.clear();
+        assert_eq!(all.take(), None);
     }
 
     #[test]

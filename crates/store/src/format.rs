@@ -343,6 +343,9 @@ impl Directory {
         let next_page = reader.u64().filter(|&next| next <= 1 << 32)?;
         let next_space = reader.u32()?;
         let chunks = reader.u32()?;
+        if u64::from(chunks) != next_page.div_ceil(u64::from(CHUNK)) {
+            return None;
+        }
         let spaces = reader.u32()?;
         let mut directory = Directory {
             next_page,
@@ -437,7 +440,7 @@ mod tests {
         );
         assert_eq!(Entry::of_words([0; 3], 65_536), Ok(None));
         let directory = Directory {
-            next_page: 1 << 32,
+            next_page: 1030,
             next_space: 4,
             chunks: vec![Some(blob(64)), None],
             spaces: vec![(0, blob(128)), (3, blob(256))],

@@ -10,7 +10,8 @@ use crate::format::{CHUNK, Entry};
 const FAN: usize = 2048;
 const LEAF: usize = CHUNK as usize;
 
-type Leaf = Box<[[AtomicU64; 3]]>;
+type Words = [AtomicU64; 3];
+type Leaf = Box<[Words]>;
 type Inner = Box<[OnceLock<Leaf>]>;
 
 /// Page id -> [`Entry`], three levels that only ever grow.
@@ -42,14 +43,16 @@ impl PageMap {
         }
     }
 
-    fn words(&self, page: PageId) -> Option<&[AtomicU64; 3]> {
-        let (top, inner, leaf) = split(page);
-        self.top[top].get()?[inner].get()?.get(leaf)
+    fn leaf(&self, page: PageId) -> Option<&Leaf> {
+        let (top, inner, _) = split(page);
+        self.top[top].get()?[inner].get()
     }
 
-    /// The entry of a live page.
-    pub(crate) fn get(&self, page: PageId) -> Option<Entry> {
-        let words = self.words(page)?;
+    fn words(&self, page: PageId) -> Option<&Words> {
+        self.leaf(page)?.get(split(page).2)
+    }
+
+    fn entry(&self, words: &Words) -> Option<Entry> {
         // Acquire pairs with the release in `set`, invariant 1.
         let last = words[2].load(Ordering::Acquire);
         let [first, second] = [0, 1].map(|word| words[word].load(Ordering::Relaxed));
@@ -60,6 +63,11 @@ impl PageMap {
         Entry::of_words([first, second, last], self.page_size)
             .ok()
             .flatten()
+    }
+
+    /// The entry of a live page.
+    pub(crate) fn get(&self, page: PageId) -> Option<Entry> {
+        self.entry(self.words(page)?)
     }
 
     /// The placement bucket of a live page, 0 for any other.
@@ -95,7 +103,10 @@ impl PageMap {
     /// The live pages of one chunk.
     pub(crate) fn chunk(&self, chunk: u32) -> impl Iterator<Item = (PageId, Entry)> + '_ {
         let first = chunk * CHUNK;
-        (first..=first + (CHUNK - 1)).filter_map(|page| Some((page, self.get(page)?)))
+        let leaf = self.leaf(first).into_iter().flatten();
+        (first..=first + (CHUNK - 1))
+            .zip(leaf)
+            .filter_map(|(page, words)| Some((page, self.entry(words)?)))
     }
 
     /// All live pages below `end`, in their order.

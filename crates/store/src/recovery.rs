@@ -375,20 +375,9 @@ impl Loader<'_> {
         for blob in blobs.chain([&root.directory]) {
             used.push((blob.offset, aligned(blob.stored), Region::Directory));
         }
-        let mut ids = Ids {
-            next: next_page,
-            free: Vec::new(),
-        };
-        let mut expected = 0;
-        for (page, entry) in self.pages.map.live(next_page) {
-            ids.free.extend(expected..page);
-            expected = page.saturating_add(1);
-            used.push((entry.offset, entry.extent(), Region::Page(page)));
-        }
-        ids.free
-            .extend((u64::from(expected)..next_page).map(|page| page as u32));
-        // The lowest ids are taken first, which keeps the map small.
-        ids.free.reverse();
+        let live = || self.pages.map.live(next_page);
+        let ids = Ids::complement(next_page, live().map(|(page, _)| page));
+        used.extend(live().map(|(page, entry)| (entry.offset, entry.extent(), Region::Page(page))));
         used.sort_unstable_by_key(|&(offset, length, _)| (offset, length));
         let places: Vec<_> = used
             .iter()

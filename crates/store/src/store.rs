@@ -14,7 +14,7 @@ use crate::changes::Changes;
 use crate::disk;
 use crate::error::{Error, Result};
 use crate::extents::{Extents, Ids};
-use crate::format::{Blob, CHUNK, Directory, FIRST_EXTENT, Identity, Root};
+use crate::format::{Blob, CHUNK, Directory, Entry, FIRST_EXTENT, Identity, Root};
 use crate::kind::Codec;
 use crate::log::{Log, MAX_BODY};
 use crate::options::Options;
@@ -70,14 +70,21 @@ pub(crate) struct Writer {
     pub(crate) chunks: BTreeSet<u32>,
     /// Catalog spaces changed since then.
     pub(crate) spaces: BTreeSet<u32>,
-    /// Freed pages that are still in the map, with the version that freed them. The map on disk
-    /// does not have them.
-    pub(crate) pending: HashMap<PageId, u64>,
+    /// Freed pages whose space and id are still kept. The map on disk does not have them.
+    pub(crate) pending: HashMap<PageId, Freed>,
     /// Structures of a root that was perhaps written: not free before a later root is durable.
     pub(crate) limbo: Vec<Blob>,
     /// The log length at which a commit tries a checkpoint.
     pub(crate) due: u64,
     pub(crate) checkpoint_failure: Option<Error>,
+}
+
+/// A page that is to be free when nobody can see it any more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Freed {
+    /// The version that has it no more: snapshots of older ones may.
+    version: u64,
+    pub(crate) entry: Entry,
 }
 
 /// The right to write; the next writer gets in when it is dropped.
@@ -334,7 +341,7 @@ impl Store {
             match space.ids.take() {
                 Some(page) => ids.push(page),
                 None => {
-                    space.ids.free.append(&mut ids);
+                    space.ids.give(&ids);
                     return Err(Error::OutOfPageIds {
                         path: self.path().to_path_buf(),
                     });
@@ -344,7 +351,7 @@ impl Store {
         match self.allocate_extent(&mut space, bytes) {
             Ok(offset) => Ok((ids, offset)),
             Err(error) => {
-                space.ids.free.extend(ids.into_iter().rev());
+                space.ids.give(&ids);
                 Err(error)
             }
         }
@@ -373,7 +380,7 @@ impl Store {
     /// Gives back what `allocate` took and nothing refers to.
     pub(crate) fn give_back(&self, ids: &[PageId], extents: &[(u64, u64)]) {
         let mut space = self.space.lock();
-        space.ids.free.extend(ids.iter().rev());
+        space.ids.give(ids);
         for &(offset, bytes) in extents {
             space.extents.give(offset, bytes);
         }
@@ -386,10 +393,8 @@ impl Store {
             return;
         }
         let mut writer = self.writer.lock();
-        // Version 0 is before every snapshot's: only a pin can keep these pages.
-        writer
-            .pending
-            .extend(written.into_iter().map(|page| (page, 0)));
+        // No snapshot has them, so only a pin can keep these pages: that is what version 0 says.
+        self.pend(&mut writer, 0, written.into_iter());
         self.reclaim(&mut writer);
     }
 
@@ -402,18 +407,35 @@ impl Store {
         let mut ids = Vec::new();
         let mut extents = Vec::new();
         writer.pending.retain(|&page, freed| {
-            if *freed > oldest || self.pool.discard(page).is_err() {
+            if freed.version > oldest {
                 return true;
             }
-            if let Some(entry) = self.pages.map.get(page) {
-                self.pages.map.clear(page);
-                extents.push((entry.offset, entry.extent()));
+            // In this order: a late prefetch that begins after the first finds no page, one that
+            // began before is made void by the second. Else it could leave the old page in a
+            // frame under an id that is about to name another.
+            self.pages.map.clear(page);
+            if self.pool.discard(page).is_err() {
+                return true;
             }
+            extents.push((freed.entry.offset, freed.entry.extent()));
             ids.push(page);
             false
         });
         ids.sort_unstable();
         self.give_back(&ids, &extents);
+    }
+
+    fn pend(&self, writer: &mut Writer, version: u64, pages: impl Iterator<Item = PageId>) {
+        let freed = |page| {
+            Some((
+                page,
+                Freed {
+                    version,
+                    entry: self.pages.map.get(page)?,
+                },
+            ))
+        };
+        writer.pending.extend(pages.filter_map(freed));
     }
 
     /// The oldest version that somebody holds.
@@ -486,9 +508,7 @@ impl Store {
             .chain(&changes.freed);
         writer.chunks.extend(pages.map(|page| page / CHUNK));
         writer.spaces.extend(changes.spaces());
-        writer
-            .pending
-            .extend(changes.freed.iter().map(|&page| (page, number)));
+        self.pend(writer, number, changes.freed.iter().copied());
         let version = Arc::new(Version { number, catalog });
         self.versions
             .lock()
@@ -554,12 +574,16 @@ impl Store {
             checkpoints: self.checkpoints.load(Ordering::Relaxed),
             checkpoint_failure: writer.checkpoint_failure.as_ref().map(Error::to_string),
             latched: self.latch.get().map(|cause| cause.to_string()),
+            pending_bytes: writer
+                .pending
+                .values()
+                .map(|freed| freed.entry.extent())
+                .sum(),
             ..Statistics::default()
         };
         for (page, entry) in self.pages.map.live(next) {
             let (raw, stored) = (u64::from(entry.raw), u64::from(entry.stored));
             if writer.pending.contains_key(&page) {
-                statistics.pending_bytes += entry.extent();
                 continue;
             }
             statistics.pages.add(raw, stored);
