@@ -126,7 +126,8 @@ impl Store {
                 Err(error) => note(error),
             }
         }
-        for error in writer.log.check() {
+        let version = self.current().number;
+        for error in writer.log.check(writer.root.version, version) {
             note(error);
         }
     }
@@ -181,19 +182,10 @@ impl Store {
             space.extents.free_bytes(),
         );
         drop(space);
-        let directory = &writer.directory;
-        let chunks = (0..).zip(&directory.chunks);
-        let chunks =
-            chunks.filter_map(|(chunk, blob)| Some((Region::MapChunk(chunk), blob.as_ref()?)));
-        let spaces = directory
-            .spaces
-            .iter()
-            .map(|(space, blob)| (Region::Space(*space), blob));
         let limbo = writer.limbo.iter().map(|blob| (Region::Directory, blob));
-        let mut used: Vec<(u64, u64, Region)> = chunks
-            .chain(spaces)
-            .chain(limbo)
-            .chain([(Region::Directory, &writer.root.directory)])
+        let own = (Region::Directory, &writer.root.directory);
+        let blobs = writer.directory.blobs().chain(limbo).chain([own]);
+        let mut used: Vec<_> = blobs
             .map(|(region, blob)| (blob.offset, aligned(blob.stored), region))
             .collect();
         let live = self.pages().map.live(next);

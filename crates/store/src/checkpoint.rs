@@ -83,9 +83,7 @@ impl Store {
         }
         // Slots that no crash explains stay as they are, for `check` to find.
         let version = writer.root.version;
-        if writer.log.is_torn(version) {
-            writer.log.repair(version)?;
-        }
+        writer.log.complete_restart(version)?;
         if sole_root && writer.root.log_counter < writer.log.header().counter {
             self.write_closing_root(&mut writer, &gate)?;
         }

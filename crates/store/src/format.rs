@@ -2,6 +2,7 @@
 //! `docs/format.md` shows them byte by byte.
 
 use crate::bytes::{Put, Reader, Tag, checksum};
+use crate::error::Region;
 use crate::kind::{Codec, Kind};
 
 /// The format version that this release writes, and the newest that it reads.
@@ -319,6 +320,15 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
+    /// The structures that the directory lists.
+    pub(crate) fn blobs(&self) -> impl Iterator<Item = (Region, &Blob)> {
+        let chunks = (0..).zip(&self.chunks);
+        let chunks =
+            chunks.filter_map(|(chunk, blob)| Some((Region::MapChunk(chunk), blob.as_ref()?)));
+        let spaces = self.spaces.iter();
+        chunks.chain(spaces.map(|(space, blob)| (Region::Space(*space), blob)))
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(32 + (self.chunks.len() + self.spaces.len()) * 33);
         out.put_u64(self.next_page);

@@ -165,8 +165,9 @@ impl Log {
         })
     }
 
-    /// Reads the headers and records again; returns what is wrong with them.
-    pub(crate) fn check(&self) -> Vec<Error> {
+    /// Reads headers and records again; returns what is wrong with them. The records after
+    /// `root_version` must lead to `version`.
+    pub(crate) fn check(&self, root_version: u64, version: u64) -> Vec<Error> {
         let mut found = match Log::open(self.device.clone(), self.id) {
             Ok(found) => found,
             Err(error) => return vec![error],
@@ -184,10 +185,15 @@ impl Log {
                 ))
             })
             .collect();
-        match found.log.replay(self.header.base, |_, _, _| Ok(())) {
-            Ok(()) if found.log.end < self.end => {
-                let detail = "records that were there are not valid any more".to_string();
-                errors.push(self.damaged(self.header.base, found.log.end, detail));
+        let mut last = root_version;
+        let replayed = found.log.replay(root_version, |version, _, _| {
+            last = version;
+            Ok(())
+        });
+        match replayed {
+            Ok(()) if last < version => {
+                let detail = "it is not valid any more".to_string();
+                errors.push(self.damaged(last + 1, found.log.end, detail));
             }
             Ok(()) => {}
             Err(error) => errors.push(error),
@@ -255,9 +261,14 @@ impl Log {
         Ok(())
     }
 
-    /// Whether a header slot is invalid and a crash explains it: a restart was due.
-    pub(crate) fn is_torn(&self, root_version: u64) -> bool {
-        self.suspect && root_version > self.header.base
+    /// Completes, on opening, a restart that a crash prevented after the root was written. Only
+    /// then may records that an older root would need be overwritten.
+    pub(crate) fn complete_restart(&mut self, root_version: u64) -> Result<()> {
+        if root_version > self.header.base {
+            self.write_header(root_version)
+        } else {
+            Ok(())
+        }
     }
 
     /// Writes a header again that may be torn. A checkpoint does so before it writes a root, so

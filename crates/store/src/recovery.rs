@@ -366,15 +366,11 @@ impl Loader<'_> {
 
     /// What the map and the structures do not use.
     fn space(&self, root: &Root, directory: &Directory, next_page: u64) -> Result<Space> {
-        let mut used: Vec<(u64, u64, Region)> = Vec::new();
-        let blobs = directory
-            .chunks
-            .iter()
-            .flatten()
-            .chain(directory.spaces.iter().map(|(_, b)| b));
-        for blob in blobs.chain([&root.directory]) {
-            used.push((blob.offset, aligned(blob.stored), Region::Directory));
-        }
+        let own = (Region::Directory, &root.directory);
+        let blobs = directory.blobs().chain([own]);
+        let mut used: Vec<_> = blobs
+            .map(|(region, blob)| (blob.offset, aligned(blob.stored), region))
+            .collect();
         let live = || self.pages.map.live(next_page);
         let ids = Ids::complement(next_page, live().map(|(page, _)| page));
         used.extend(live().map(|(page, entry)| (entry.offset, entry.extent(), Region::Page(page))));

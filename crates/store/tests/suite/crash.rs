@@ -95,9 +95,10 @@ fn recovers(image: &Disk, history: &History, of: &str) {
     let mut transaction = store.begin().unwrap();
     transaction.put(11, b"after", of.as_bytes());
     assert_eq!(transaction.commit().unwrap() as usize, version + 1, "{of}");
-    drop(store);
     let mut state = history.states[version].clone();
     state.keys.insert((11, b"after".to_vec()), of.into());
+    state.assert_is_all_of(&store, of);
+    drop(store);
     state.assert_is_all_of(&open(image).unwrap(), of);
 }
 
