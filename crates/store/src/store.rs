@@ -1,6 +1,6 @@
 //! The store: what an open data file and its log are together.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock, Weak};
@@ -39,7 +39,7 @@ pub struct Store {
     pub(crate) space: Mutex<Space>,
     current: RwLock<Arc<Version>>,
     /// All versions that somebody may still hold, oldest first. The last is the current one.
-    versions: Mutex<VecDeque<(u64, Weak<Version>)>>,
+    versions: Mutex<Vec<(u64, Weak<Version>)>>,
     /// Whether there is a writer.
     busy: Mutex<bool>,
     /// Signalled when the writer leaves.
@@ -200,7 +200,7 @@ impl Store {
             pages,
             pool,
             space: Mutex::new(recovered.space),
-            versions: Mutex::new([(version.number, Arc::downgrade(&version))].into()),
+            versions: Mutex::new(vec![(version.number, Arc::downgrade(&version))]),
             current: RwLock::new(version),
             busy: Mutex::new(false),
             left: Condvar::new(),
@@ -441,17 +441,12 @@ impl Store {
     /// The oldest version that somebody holds.
     fn oldest_version(&self) -> u64 {
         let mut versions = self.versions.lock();
-        while versions.len() > 1
-            && versions
-                .front()
-                .is_some_and(|(_, held)| held.strong_count() == 0)
-        {
-            versions.pop_front();
-        }
+        // All of them, or one long-lived snapshot would keep a trace of every later version.
+        versions.retain(|(_, held)| held.strong_count() > 0);
         // Pairs with the release in the last holder's drop: what it read, it read before we
         // write.
         fence(Ordering::Acquire);
-        versions.front().map_or(0, |(number, _)| *number)
+        versions.first().map_or(0, |(number, _)| *number)
     }
 
     /// Logs and publishes `changes`, whose result is `catalog`.
@@ -512,7 +507,7 @@ impl Store {
         let version = Arc::new(Version { number, catalog });
         self.versions
             .lock()
-            .push_back((number, Arc::downgrade(&version)));
+            .push((number, Arc::downgrade(&version)));
         *self.current.write() = version;
     }
 

@@ -140,6 +140,37 @@ fn every_flipped_bit_of_a_page_names_the_page() {
 }
 
 #[test]
+fn pages_in_each_others_place_are_noticed() {
+    let disk = Disk::new(0);
+    let store = create(&disk).unwrap();
+    let transaction = store.begin().unwrap();
+    let mut random = Random::new(3);
+    let noise: Vec<Vec<u8>> = (0..2)
+        .map(|_| (0..640).map(|_| random.next() as u8).collect())
+        .collect();
+    let slices: Vec<&[u8]> = noise.iter().map(|page| &page[..]).collect();
+    transaction.write_pages(&slices, 0, Kind::Values).unwrap();
+    transaction.commit().unwrap();
+    store.close().unwrap();
+    let mut data = disk.bytes("data");
+    let first = data
+        .windows(640)
+        .position(|window| window == noise[0])
+        .unwrap();
+    let second = first + 640;
+    assert_eq!(
+        data[second..second + 640],
+        noise[1],
+        "one run, one page after the other"
+    );
+    let (head, tail) = data.split_at_mut(second);
+    head[first..].swap_with_slice(&mut tail[..640]);
+    disk.put("data", data);
+    let problems = open_to_read(&disk).unwrap().check(&|_, _| {}).unwrap();
+    assert_eq!(problems.len(), 2, "{problems:?}");
+}
+
+#[test]
 fn every_flipped_bit_of_a_log_is_noticed_or_the_last_record() {
     let (closed, mut state) = closed(4);
     let store = open(&closed).unwrap();
