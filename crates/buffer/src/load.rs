@@ -40,7 +40,13 @@ impl Pool {
         let mut counted = false;
         loop {
             let value = match word.pin() {
-                Ok(frame) => return Ok(Pin::new(self, page, frame)),
+                Ok(frame) => {
+                    if !counted {
+                        // It has become resident since it was looked for.
+                        self.hits.add();
+                    }
+                    return Ok(Pin::new(self, page, frame));
+                }
                 Err(value) if value.is_resident() => return Err(Error::TooManyPins { page }),
                 Err(value) => value,
             };

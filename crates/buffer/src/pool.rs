@@ -25,7 +25,7 @@ pub struct Pool {
     pub(crate) partitions: Partitions,
     pub(crate) source: Arc<dyn Source>,
     pub(crate) shape: Shape,
-    hits: Hits,
+    pub(crate) hits: Hits,
     pub(crate) timer: Timer,
     os_nodes: Vec<Option<u32>>,
     /// In milliseconds.

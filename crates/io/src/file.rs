@@ -234,3 +234,23 @@ fn failed(path: &Path, action: &'static str, offset: Option<u64>, source: std::i
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_device_is_told_from_other_failures() {
+        // The device node that is always full stands for a disk that is.
+        let path = Path::new("/dev/full");
+        let node = fs::OpenOptions::new().write(true).open(path).unwrap();
+        let file = File::locked(path, node, Access::Write).unwrap();
+        let error = file.write_at(0, &[1; 100]).unwrap_err();
+        assert!(matches!(error, Error::Full { .. }), "{error}");
+        assert!(error.to_string().starts_with("/dev/full: no space left"));
+        // What `fsync` makes of it is an error, which latches.
+        assert!(matches!(file.sync(), Err(Error::Os { action: "sync", .. })));
+        assert!(matches!(file.write_at(0, &[1]), Err(Error::Latched { .. })));
+        assert!(matches!(file.sync(), Err(Error::Latched { .. })));
+    }
+}

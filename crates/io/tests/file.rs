@@ -1,0 +1,145 @@
+//! Files of the operating system.
+
+use std::process::Command;
+
+use io::{Access, Device, Error, File};
+
+#[test]
+fn bytes_come_back_after_reopening() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    let file = File::create(&path).unwrap();
+    assert!(file.is_empty().unwrap());
+    let bytes: Vec<u8> = (0..100_000u32).map(|i| i as u8).collect();
+    file.write_at(12_345, &bytes).unwrap();
+    file.sync().unwrap();
+    assert_eq!(file.len().unwrap(), 112_345);
+    drop(file);
+
+    let file = File::open(&path, Access::Write).unwrap();
+    let mut back = vec![1; 100_000];
+    file.read_at(12_345, &mut back).unwrap();
+    assert_eq!(back, bytes);
+    file.read_at(0, &mut back[..12_345]).unwrap();
+    assert!(back[..12_345].iter().all(|byte| *byte == 0));
+    file.set_len(12_346).unwrap();
+    assert_eq!(file.len().unwrap(), 12_346);
+    assert_eq!(file.path(), path);
+}
+
+#[test]
+fn a_read_past_the_end_says_how_much_there_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    let file = File::create(&path).unwrap();
+    file.write_at(0, &[7; 100]).unwrap();
+    let mut into = [0; 64];
+    let error = file.read_at(90, &mut into).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::ShortRead {
+                offset: 90,
+                wanted: 64,
+                got: 10,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert_eq!(into[..10], [7; 10]);
+    assert!(
+        error
+            .to_string()
+            .contains("data: read only 10 of 64 bytes at offset 90")
+    );
+    assert!(file.read_at(1 << 40, &mut into).is_err());
+    file.read_at(100, &mut []).unwrap();
+}
+
+#[test]
+fn offsets_no_file_can_have_are_errors() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = File::create(directory.path().join("data")).unwrap();
+    let mut into = [0; 8];
+    assert!(file.read_at(u64::MAX - 3, &mut into).is_err());
+    assert!(file.write_at(u64::MAX - 3, &into).is_err());
+    assert!(file.set_len(u64::MAX).is_err());
+    assert_eq!(file.len().unwrap(), 0);
+}
+
+#[test]
+fn what_cannot_be_opened_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    let missing = directory.path().join("no/such/data");
+    assert!(
+        matches!(File::open(&path, Access::Read), Err(Error::NotFound { path: p }) if p == path)
+    );
+    assert!(matches!(File::create(&missing), Err(Error::NoDirectory { path: p }) if p == missing));
+    assert!(matches!(
+        File::open(directory.path(), Access::Read),
+        Err(Error::NotAFile { .. })
+    ));
+    drop(File::create(&path).unwrap());
+    assert!(matches!(File::create(&path), Err(Error::Exists { .. })));
+    // A file is no directory.
+    assert!(matches!(
+        File::create(path.join("below")),
+        Err(Error::NoDirectory { .. })
+    ));
+}
+
+#[test]
+fn a_writer_excludes_all_and_readers_share() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    let busy = |access| matches!(File::open(&path, access), Err(Error::Busy { .. }));
+    let writer = File::create(&path).unwrap();
+    assert!(busy(Access::Read) && busy(Access::Write));
+    drop(writer);
+    let reader = File::open(&path, Access::Read).unwrap();
+    let _other = File::open(&path, Access::Read).unwrap();
+    assert!(busy(Access::Write));
+    assert_eq!(reader.access(), Access::Read);
+    assert!(matches!(
+        reader.write_at(0, b"x"),
+        Err(Error::Denied { .. })
+    ));
+    assert!(matches!(reader.set_len(0), Err(Error::Denied { .. })));
+}
+
+#[test]
+fn another_process_is_excluded_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    let _writer = File::create(&path).unwrap();
+    // This test again, in a process of its own, told to open the file.
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "open_for_another_process", "--nocapture"])
+        .env("ATOLL_TEST_OPEN", &path)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("is in use, another process"), "{text}");
+}
+
+/// Does its work only when the test above starts it.
+#[test]
+fn open_for_another_process() {
+    if let Some(path) = std::env::var_os("ATOLL_TEST_OPEN") {
+        match File::open(path, Access::Write) {
+            Ok(_) => panic!("opened a file that is in use"),
+            Err(error) => eprintln!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_device_node_is_not_a_file() {
+    assert!(matches!(
+        File::open("/dev/full", Access::Write),
+        Err(Error::NotAFile { .. })
+    ));
+}
