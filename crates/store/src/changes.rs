@@ -158,6 +158,14 @@ mod tests {
         for length in 0..bytes.len() {
             assert_eq!(Changes::decode(&bytes[..length], 65_536), None);
         }
+        for at in 0..bytes.len() {
+            for value in [0, 1, 0x7f, 0xff] {
+                let mut strange = bytes.clone();
+                strange[at] = value;
+                // Whatever comes out, it comes out without a panic.
+                let _ = Changes::decode(&strange, 65_536);
+            }
+        }
         assert_eq!(Changes::decode(&bytes, 65_536), Some(changes));
     }
 }

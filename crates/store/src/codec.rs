@@ -6,8 +6,12 @@ use std::cell::RefCell;
 use crate::kind::Codec;
 
 /// Compressed bytes are kept if they are at most this share of the raw ones, in percent.
-/// Decompressing costs each later miss about as long as reading the page from the page cache
-/// again, so saving less is no gain.
+///
+/// Measured on a Xeon of 2.x GHz, 64 KiB of typical columns: decompressing takes 35 to 75 us of a
+/// core whatever was saved, reading from the page cache 2 us. So a fifth saved pays for itself in
+/// time on disks of up to some 250 MB/s (boards, network volumes), more saved on faster ones; on
+/// the fastest it only pays in space. Bits that no dictionary narrows (prices, dates, at 82 to
+/// 85 %) stay as they are.
 const KEEP_PERCENT: usize = 80;
 /// The level whose compression keeps up with loading data.
 const LEVEL: i32 = 1;

@@ -23,6 +23,8 @@ pub(crate) const ROOT_OFFSETS: [u64; 2] = [BLOCK as u64, 2 * BLOCK as u64];
 pub(crate) const FIRST_EXTENT: u64 = 3 * BLOCK as u64;
 /// Extents start at multiples of this: a cache line, so that a mapped raw page is aligned.
 pub(crate) const ALIGNMENT: u64 = 64;
+/// Sequences, versions and counters stay below this, so that adding to them cannot overflow.
+pub(crate) const LIMIT: u64 = 1 << 62;
 /// Map entries of one chunk.
 pub(crate) const CHUNK: u32 = 1024;
 /// Bytes of a map entry in the file.
@@ -151,13 +153,15 @@ impl Blob {
     }
 
     fn take(reader: &mut Reader<'_>) -> Option<Blob> {
-        Some(Blob {
+        let blob = Blob {
             offset: reader.u64()?,
             stored: reader.u64()?,
             raw: reader.u64()?,
             sum: reader.u32()?,
             codec: Codec::of(reader.u8()?)?,
-        })
+        };
+        let place = blob.offset >= FIRST_EXTENT && blob.offset.is_multiple_of(ALIGNMENT);
+        (place || blob.offset == 0).then_some(blob)
     }
 }
 
@@ -213,6 +217,7 @@ impl Root {
                 directory: Blob::take(&mut reader)?,
             })
         })()
+        .filter(|root| root.sequence.max(root.version) < LIMIT)
         .ok_or(Bad::Fields("impossible fields"))?;
         if root.slot() != slot {
             return Err(Bad::Fields("it is in the other slot"));
@@ -380,10 +385,11 @@ const _: () = assert!((BLOCK as u64).is_multiple_of(ALIGNMENT));
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn blob(offset: u64) -> Blob {
         Blob {
-            offset,
+            offset: FIRST_EXTENT + offset,
             stored: 100,
             raw: 200,
             sum: 5,
@@ -458,5 +464,20 @@ mod tests {
         let bytes = directory.encode();
         assert_eq!(Directory::decode(&bytes), Some(directory));
         assert_eq!(Directory::decode(&bytes[..bytes.len() - 1]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_are_too_strange(mut bytes in prop::collection::vec(any::<u8>(), 0..4096), seal in any::<bool>()) {
+            let _ = Directory::decode(&bytes);
+            let _ = Entry::take(&mut Reader::new(&bytes), 65_536);
+            if seal {
+                bytes.splice(0..bytes.len().min(8), ROOT_MAGIC);
+                bytes.truncate(BLOCK - 4);
+                bytes = super::seal(bytes, Tag::Root, 0);
+            }
+            let _ = Root::decode(&bytes, 0, &[0; 16]);
+            let _ = Identity::decode(&bytes);
+        }
     }
 }

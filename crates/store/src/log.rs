@@ -11,7 +11,7 @@ use io::Device;
 use crate::bytes::{Put, Reader, Tag, checksum};
 use crate::disk;
 use crate::error::{Error, Region, Result};
-use crate::format::{BLOCK, Bad, FORMAT_VERSION, LOG_MAGIC};
+use crate::format::{BLOCK, Bad, FORMAT_VERSION, LIMIT, LOG_MAGIC};
 
 /// Where the records start: after two blocks of one header slot each.
 pub(crate) const FIRST_RECORD: u64 = 2 * BLOCK as u64;
@@ -65,6 +65,9 @@ impl Header {
             return Err(Bad::Newer(version));
         }
         let header = Header { counter, base };
+        if header.counter >= LIMIT {
+            return Err(Bad::Fields("impossible counter"));
+        }
         if header.slot() != slot {
             return Err(Bad::Fields("it is in the other slot"));
         }
@@ -369,7 +372,7 @@ impl Log {
             return None;
         }
         let length = reader.u32()? as usize;
-        let version = reader.u64()?;
+        let version = reader.u64().filter(|&version| version < LIMIT)?;
         let body_sum = reader.u32()?;
         let header_sum = reader.u32()?;
         if checksum(Tag::RecordHeader, self.seed(), &bytes[..RECORD_HEADER - 4]) != header_sum {

@@ -24,12 +24,18 @@ fn readers_see_whole_versions_while_one_commits() {
                         assert!(snapshot.version() >= last);
                         versions += u64::from(snapshot.version() > last);
                         last = snapshot.version();
-                        for (_, page) in snapshot.prefix(1, b"") {
-                            let page = PageId::from_le_bytes((&*page).try_into().unwrap());
+                        let ids = snapshot.prefix(1, b"").map(|(_, page)| page);
+                        let pages: Vec<_> = ids
+                            .map(|page| PageId::from_le_bytes((&*page).try_into().unwrap()))
+                            .collect();
+                        for &page in &pages {
                             let pin = block_on(snapshot.pool().pin(page)).unwrap();
                             let expected = snapshot.version().to_le_bytes();
                             assert!(pin.chunks(8).all(|word| word == expected), "page {page}");
                         }
+                        // Too late: the pages may be freed and their ids used again.
+                        drop(snapshot);
+                        store.pool().prefetch(&pages);
                     }
                     versions
                 })
