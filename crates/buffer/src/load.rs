@@ -9,6 +9,9 @@
 //! A loader that fails, or is dropped on the way, gives the frame back and the word returns to
 //! absent; those who waited get the error, or, after a drop, try again, and one of them is the
 //! next loader.
+//!
+//! A loader is a future, and a future that nobody polls any more stands still without being
+//! dropped. Those who wait for one therefore lose patience, and one of them takes the page over.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -16,6 +19,8 @@ use std::time::{Duration, Instant};
 use futures::future::{Either, select};
 
 use crate::partition::{Counts, Outcome, count};
+use crate::timer::Sleep;
+use crate::word::{CLAIMS, Published, Value};
 use crate::{Error, PageId, Pin, Pool, Result};
 
 /// The loader's claim to a page.
@@ -23,6 +28,8 @@ struct Loading<'p> {
     pool: &'p Pool,
     page: PageId,
     partition: u32,
+    /// Which loader this is, in the word of the page.
+    claim: u32,
     /// A frame this loader owns.
     frame: Option<u32>,
     /// Whether the word has left `loading`.
@@ -58,12 +65,16 @@ impl Pool {
                 count(&self.counts(partition).misses, 1);
                 counted = true;
             }
-            if value.loading().is_some() {
-                self.wait_for(page, partition).await?;
-            } else if word.begin(partition) {
-                let claim = Loading::new(self, page, partition);
+            let claim = self.claim();
+            let mine = if value.loading().is_some() {
+                self.wait_for(page, partition, value, claim).await?
+            } else {
+                word.begin(partition, claim)
+            };
+            if mine {
+                let loader = Loading::new(self, page, partition, claim);
                 // None: the page was discarded meanwhile, so what was read may be outdated.
-                if let Some(pin) = claim.run().await? {
+                if let Some(pin) = loader.run().await? {
                     return Ok(pin);
                 }
             }
@@ -80,14 +91,15 @@ impl Pool {
             return;
         }
         let partition = self.partitions.of(page, self.source.bucket(page));
-        if !word.begin(partition) {
+        let claim = self.claim();
+        if !word.begin(partition, claim) {
             return;
         }
-        let mut claim = Loading::new(self, page, partition);
-        claim.frame = self
+        let mut loader = Loading::new(self, page, partition, claim);
+        loader.frame = self
             .partitions
             .take(partition, &self.frames, &self.translation);
-        if claim.frame.is_some() && matches!(claim.run().await, Ok(Some(_))) {
+        if loader.frame.is_some() && matches!(loader.run().await, Ok(Some(_))) {
             count(&self.counts(partition).prefetched, 1);
         }
     }
@@ -96,15 +108,44 @@ impl Pool {
         &self.partitions.get(partition).counts
     }
 
-    /// Returns when a load has ended, in whatever way but for an error.
-    async fn wait_for(&self, page: PageId, partition: u32) -> Outcome {
-        let goes_on = || {
-            let word = self.translation.word(page);
-            word.and_then(|word| word.load().loading()) == Some(partition)
+    fn claim(&self) -> u32 {
+        self.claims.fetch_add(1, Ordering::Relaxed) & CLAIMS
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_millis(self.patience.load(Ordering::Relaxed))
+    }
+
+    fn sleep(&self, until: Instant) -> Result<Sleep> {
+        self.timer.sleep(until).map_err(|source| Error::Thread {
+            source: source.into(),
+        })
+    }
+
+    /// Waits for the load that is under way in `seen`. True if it took too long and the caller
+    /// has taken it over, with `claim`.
+    async fn wait_for(
+        &self,
+        page: PageId,
+        partition: u32,
+        seen: Value,
+        claim: u32,
+    ) -> Result<bool> {
+        let Some(word) = self.translation.word(page) else {
+            return Ok(false);
         };
-        match self.partitions.get(partition).join(page, goes_on) {
-            Some(receiver) => receiver.await.unwrap_or(Ok(())),
-            None => Ok(()),
+        let goes_on = || word.load().loading() == Some(partition);
+        let Some(told) = self.partitions.get(partition).join(page, goes_on) else {
+            return Ok(false);
+        };
+        let sleep = self.sleep(Instant::now() + self.patience())?;
+        match select(told, sleep).await {
+            Either::Left((told, _)) => told.unwrap_or(Ok(())).map(|()| false),
+            Either::Right(_) => {
+                let mine = word.take_over(seen, claim);
+                count(&self.counts(partition).takeovers, u64::from(mine));
+                Ok(mine)
+            }
         }
     }
 
@@ -122,17 +163,12 @@ impl Pool {
         count(&self.partitions.node(node).waits, 1);
         let since = Instant::now();
         loop {
-            let patience = Duration::from_millis(self.patience.load(Ordering::Relaxed));
+            let patience = self.patience();
             let freed = starving.join();
             if let Some(frame) = take() {
                 return Ok(frame);
             }
-            let sleep = self
-                .timer
-                .sleep(starving.deadline(since, patience))
-                .map_err(|source| Error::Thread {
-                    source: source.into(),
-                })?;
+            let sleep = self.sleep(starving.deadline(since, patience))?;
             if let Either::Right(_) = select(freed, sleep).await
                 && starving.gives_up(since, patience)
             {
@@ -158,11 +194,12 @@ impl Pool {
 }
 
 impl<'p> Loading<'p> {
-    fn new(pool: &'p Pool, page: PageId, partition: u32) -> Loading<'p> {
+    fn new(pool: &'p Pool, page: PageId, partition: u32, claim: u32) -> Loading<'p> {
         Loading {
             pool,
             page,
             partition,
+            claim,
             frame: None,
             done: false,
         }
@@ -200,51 +237,58 @@ impl<'p> Loading<'p> {
         let pool = self.pool;
         let word = pool.translation.word(self.page)?;
         pool.frames.get(frame).describe(self.page, len as u32);
-        if !word.publish(frame) {
-            self.release(&Ok(()));
-            return None;
+        match word.publish(self.claim, frame) {
+            Published::Resident => {
+                self.done = true;
+                self.frame = None;
+                let pin = Pin::new(pool, self.page, frame);
+                let partition = pool.partitions.get(self.partition);
+                count(&partition.counts.loads, 1);
+                count(&partition.counts.loaded_bytes, len as u64);
+                partition.tell(self.page, &Ok(()));
+                Some(pin)
+            }
+            Published::Doomed => {
+                self.release(true, &Ok(()));
+                None
+            }
+            Published::Superseded => {
+                self.release(false, &Ok(()));
+                None
+            }
         }
-        self.done = true;
-        self.frame = None;
-        let pin = Pin::new(pool, self.page, frame);
-        let partition = pool.partitions.get(self.partition);
-        count(&partition.counts.loads, 1);
-        count(&partition.counts.loaded_bytes, len as u64);
-        partition.tell(self.page, &Ok(()));
-        Some(pin)
     }
 
     fn fail(mut self, error: Error) -> Error {
-        if let Some(word) = self.pool.translation.word(self.page) {
-            word.abandon();
-        }
-        count(&self.pool.counts(self.partition).failures, 1);
-        self.release(&Err(error.clone()));
+        self.abandon(&Err(error.clone()));
         error
     }
 
-    /// After the word has left `loading` without success: gives the frame back, wakes the others.
-    fn release(&mut self, outcome: &Outcome) {
+    fn abandon(&mut self, outcome: &Outcome) {
+        let word = self.pool.translation.word(self.page);
+        let mine = word.is_some_and(|word| word.abandon(self.claim));
+        count(&self.pool.counts(self.partition).failures, 1);
+        self.release(mine, outcome);
+    }
+
+    /// After the word has left `loading` without success, or belongs to another loader: gives the
+    /// frame back, and tells the others if that is up to this loader.
+    fn release(&mut self, tells: bool, outcome: &Outcome) {
         self.done = true;
         if let Some(frame) = self.frame.take() {
             self.pool.partitions.give(frame, &self.pool.frames);
         }
-        self.pool
-            .partitions
-            .get(self.partition)
-            .tell(self.page, outcome);
+        if tells {
+            let partition = self.pool.partitions.get(self.partition);
+            partition.tell(self.page, outcome);
+        }
     }
 }
 
 impl Drop for Loading<'_> {
     fn drop(&mut self) {
-        if self.done {
-            return;
+        if !self.done {
+            self.abandon(&Ok(()));
         }
-        if let Some(word) = self.pool.translation.word(self.page) {
-            word.abandon();
-        }
-        count(&self.pool.counts(self.partition).failures, 1);
-        self.release(&Ok(()));
     }
 }

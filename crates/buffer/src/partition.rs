@@ -41,6 +41,7 @@ pub(crate) struct Counts {
     pub(crate) loads: AtomicU64,
     pub(crate) loaded_bytes: AtomicU64,
     pub(crate) failures: AtomicU64,
+    pub(crate) takeovers: AtomicU64,
     pub(crate) prefetched: AtomicU64,
     pub(crate) evictions: AtomicU64,
 }

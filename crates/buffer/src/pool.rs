@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::frames::{Frames, Shape};
@@ -34,6 +34,8 @@ pub struct Pool {
     pub(crate) lent: AtomicUsize,
     lend_limit: AtomicUsize,
     pub(crate) prefetching: AtomicUsize,
+    /// The claim of the next loader.
+    pub(crate) claims: AtomicU32,
 }
 
 impl Pool {
@@ -63,6 +65,7 @@ impl Pool {
             lent: AtomicUsize::new(0),
             lend_limit: AtomicUsize::new(frames.len() / 4),
             prefetching: AtomicUsize::new(0),
+            claims: AtomicU32::new(0),
             frames,
         }))
     }
@@ -79,8 +82,9 @@ impl Pool {
     /// Pins a page. If it is not resident the task is suspended until it is loaded, by itself or
     /// by whoever came first. Needs no particular runtime.
     ///
-    /// The future may be dropped at any time, but once polled it must be polled on until it is
-    /// ready or dropped: it may be the one that loads the page for others.
+    /// The future may be dropped at any time. Once polled it should be polled on until it is ready
+    /// or dropped: it may be the one that loads the page for others, who take over only when they
+    /// have waited for the [patience](Pool::set_patience) of the pool.
     ///
     /// # Errors
     /// [`Error::Load`] and [`Error::TooLong`] for the loader and for all who waited for it;
@@ -168,6 +172,7 @@ impl Pool {
             loads: total(|node| node.loads),
             loaded_bytes: counted(|partition| &partition.counts.loaded_bytes),
             failures: counted(|partition| &partition.counts.failures),
+            takeovers: counted(|partition| &partition.counts.takeovers),
             prefetched: counted(|partition| &partition.counts.prefetched),
             evictions: total(|node| node.evictions),
             waits: total(|node| node.waits),
@@ -218,7 +223,8 @@ impl Pool {
 
     /// Sets how long a task waits for a frame without any becoming free before it gets
     /// [`Error::Exhausted`]; 5 seconds at first. Where several wait, the first to give up is
-    /// progress for the others, who wait for at least a fifth of this longer.
+    /// progress for the others, who wait for at least a fifth of this longer. Also how long a
+    /// load may take before another who waits for the page tries it anew.
     pub fn set_patience(&self, patience: Duration) {
         let milliseconds = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
         // A day is for ever, and does not overflow a clock.

@@ -24,6 +24,8 @@ pub struct Statistics {
     pub loaded_bytes: u64,
     /// Loads that failed or were dropped half-way.
     pub failures: u64,
+    /// Loads that stood still until another task took them over.
+    pub takeovers: u64,
     /// Pages loaded by [`Pool::prefetch`](crate::Pool::prefetch).
     pub prefetched: u64,
     /// Pages that made room for others.

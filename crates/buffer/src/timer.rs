@@ -100,7 +100,10 @@ impl Future for Sleep {
         }
         let mut sleepers = self.shared.sleepers.lock();
         sleepers.wakers.insert(self.key, context.waker().clone());
-        self.shared.changed.notify_one();
+        // The thread sleeps until the first of them; later ones need not wake it.
+        if sleepers.wakers.first_key_value().map(|(key, _)| *key) == Some(self.key) {
+            self.shared.changed.notify_one();
+        }
         Poll::Pending
     }
 }

@@ -3,14 +3,15 @@
 //! ```text
 //!  63  62 61 60  59   56 55            32 31                             0
 //! +------+--+--+-------+-----------------+--------------------------------+
-//! | state|  |D | usage |      pins       |  frame (partition, if loading) |
+//! | state|  |D | usage |      pins       |  frame                         |  resident
+//! |      |  |  |         claim           |  partition                     |  loading
 //! +------+--+--+-------+-----------------+--------------------------------+
 //! ```
 //!
 //! | state    | means                                          | left by                        |
 //! |----------|------------------------------------------------|--------------------------------|
 //! | absent   | no frame; the whole word is zero               | [`begin`](Word::begin)         |
-//! | loading  | one loader owns the page; D: result is unwanted| [`publish`](Word::publish), [`abandon`](Word::abandon) |
+//! | loading  | the loader with this claim owns the page; D: its result is unwanted | [`publish`](Word::publish), [`abandon`](Word::abandon) |
 //! | resident | in `frame`, which stays while `pins` is not 0  | [`age`](Word::age), [`evict`](Word::evict), [`discard`](Word::discard) |
 //!
 //! Invariants:
@@ -18,7 +19,10 @@
 //!    frame from then on, alone.
 //! 2. A word leaves `resident` only by a compare-and-swap from a value with no pins, so nobody can
 //!    find a page and lose it before the pin counts.
-//! 3. Only the loader leaves `loading`.
+//! 3. Only the loader whose claim the word holds leaves `loading`. Another may take the page over,
+//!    with a claim and a frame of its own; the first then finds its claim gone, and only has its
+//!    frame to give back. (Claims repeat after 2^28; even then each loader has its own frame, so
+//!    one of them publishes and the other gives back.)
 //! 4. A pin acquires what `publish` released; who takes a frame acquires what every unpin
 //!    released. So bytes are written before they are read, and read before they are overwritten.
 //!
@@ -32,6 +36,9 @@ use crate::atomic::{AtomicU64, Ordering};
 const FRAME: u64 = 0xffff_ffff;
 const PIN: u64 = 1 << 32;
 const PINS: u64 = 0x00ff_ffff << 32;
+const CLAIM: u64 = PINS | USAGE;
+/// The largest claim.
+pub(crate) const CLAIMS: u32 = (1 << 28) - 1;
 const USE: u64 = 1 << 56;
 const USAGE: u64 = 0xf << 56;
 const DOOMED: u64 = 1 << 60;
@@ -89,6 +96,17 @@ pub(crate) enum Swept {
     Evicted,
 }
 
+/// What became of what a loader brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Published {
+    /// The page is resident, with a pin for the loader.
+    Resident,
+    /// The page was discarded meanwhile and is absent; the loader keeps its frame.
+    Doomed,
+    /// Another has taken the page over; the loader keeps its frame.
+    Superseded,
+}
+
 /// What became of a page that is not wanted any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Discarded {
@@ -100,6 +118,14 @@ pub(crate) enum Discarded {
     Freed(u32),
     /// It is pinned and stays.
     Pinned(u32),
+}
+
+fn loading(partition: u32, claim: u32) -> u64 {
+    LOADING | (u64::from(claim & CLAIMS) * PIN) | u64::from(partition)
+}
+
+fn is_claim(word: u64, claim: u32) -> bool {
+    word & STATE == LOADING && (word & CLAIM) / PIN == u64::from(claim & CLAIMS)
 }
 
 /// The word of one page.
@@ -141,44 +167,68 @@ impl Word<'_> {
     }
 
     /// Absent to loading; true if the caller is the loader now.
-    pub(crate) fn begin(self, partition: u32) -> bool {
+    pub(crate) fn begin(self, partition: u32, claim: u32) -> bool {
         self.0
             .compare_exchange(
                 ABSENT,
-                LOADING | u64::from(partition),
+                loading(partition, claim),
                 Ordering::Acquire,
                 Ordering::Relaxed,
             )
             .is_ok()
     }
 
+    /// Makes the caller the loader in place of the one that `seen` named; false if that one has
+    /// come to an end, or has been replaced, meanwhile.
+    pub(crate) fn take_over(self, seen: Value, claim: u32) -> bool {
+        let Some(partition) = seen.loading() else {
+            return false;
+        };
+        self.0
+            .compare_exchange(
+                seen.0,
+                loading(partition, claim),
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            )
+            .is_ok()
+    }
+
     /// Loading to resident with one pin, which is the caller's; or, if the page was discarded
-    /// meanwhile, to absent, and false. Only for the loader.
+    /// meanwhile, to absent. Only for the loader with this claim.
     #[must_use]
-    pub(crate) fn publish(self, frame: u32) -> bool {
+    pub(crate) fn publish(self, claim: u32, frame: u32) -> Published {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
-            debug_assert!(seen & STATE == LOADING);
-            let wanted = seen & DOOMED == 0;
-            let next = if wanted {
-                RESIDENT | USE | PIN | u64::from(frame)
-            } else {
-                ABSENT
+            let (next, done) = match seen {
+                _ if !is_claim(seen, claim) => return Published::Superseded,
+                _ if seen & DOOMED != 0 => (ABSENT, Published::Doomed),
+                _ => (RESIDENT | USE | PIN | u64::from(frame), Published::Resident),
             };
             match self
                 .0
                 .compare_exchange(seen, next, Ordering::SeqCst, Ordering::Relaxed)
             {
-                Ok(_) => return wanted,
+                Ok(_) => return done,
                 Err(now) => seen = now,
             }
         }
     }
 
-    /// Loading to absent. Only for the loader.
-    pub(crate) fn abandon(self) {
-        let before = self.0.swap(ABSENT, Ordering::SeqCst);
-        debug_assert!(before & STATE == LOADING);
+    /// Loading to absent; false if another has taken the page over. Only for the loader with this
+    /// claim.
+    pub(crate) fn abandon(self, claim: u32) -> bool {
+        let mut seen = self.0.load(Ordering::Relaxed);
+        while is_claim(seen, claim) {
+            match self
+                .0
+                .compare_exchange(seen, ABSENT, Ordering::SeqCst, Ordering::Relaxed)
+            {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
     }
 
     /// One look of the clock: a page in `frame` without pins loses a use, or its frame if it has

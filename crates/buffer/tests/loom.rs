@@ -16,7 +16,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, fence};
 use loom::thread;
-use word::{Discarded, Swept, Word};
+use word::{Discarded, Published, Swept, Word};
 
 /// Two pages and one frame; what is in the frame is the number of a page.
 struct Small {
@@ -48,9 +48,9 @@ impl Small {
     }
 
     fn load(&self, page: usize) {
-        assert!(self.word(page).begin(0));
+        assert!(self.word(page).begin(0, page as u32));
         self.fill(page);
-        assert!(self.word(page).publish(0));
+        assert_eq!(self.word(page).publish(page as u32, 0), Published::Resident);
     }
 
     /// Whether the page was resident; if so the frame must hold it.
@@ -81,9 +81,7 @@ fn a_pinned_page_is_not_evicted_under_its_reader() {
             })
             .collect();
         if small.word(0).evict(0) == Swept::Evicted {
-            assert!(small.word(1).begin(0));
-            small.fill(1);
-            assert!(small.word(1).publish(0));
+            small.load(1);
         }
         for reader in readers {
             reader.join().unwrap();
@@ -133,15 +131,15 @@ fn two_who_miss_do_not_both_load() {
     loom::model(|| {
         let small = Small::new();
         let missers: Vec<_> = (0..2)
-            .map(|_| {
+            .map(|claim| {
                 let small = small.clone();
                 thread::spawn(move || {
                     let word = small.word(0);
-                    if small.read(0) || !word.begin(3) {
+                    if small.read(0) || !word.begin(3, claim) {
                         return false;
                     }
                     small.fill(0);
-                    assert!(word.publish(0));
+                    assert_eq!(word.publish(claim, 0), Published::Resident);
                     assert!(small.read(0));
                     word.unpin();
                     true
@@ -161,12 +159,12 @@ fn two_who_miss_do_not_both_load() {
 fn what_was_discarded_while_loading_is_not_published() {
     loom::model(|| {
         let small = Small::new();
-        assert!(small.word(0).begin(0));
+        assert!(small.word(0).begin(0, 9));
         let loader = {
             let small = small.clone();
             thread::spawn(move || {
                 small.fill(0);
-                let published = small.word(0).publish(0);
+                let published = small.word(0).publish(9, 0) == Published::Resident;
                 if published {
                     small.word(0).unpin();
                 }
@@ -187,6 +185,35 @@ fn what_was_discarded_while_loading_is_not_published() {
         }
         let absent = !matches!(discarded, Discarded::Pinned(_));
         assert_eq!(small.word(0).load().is_absent(), absent);
+    });
+}
+
+#[test]
+fn of_a_loader_and_who_takes_over_one_publishes() {
+    loom::model(|| {
+        let small = Small::new();
+        assert!(small.word(0).begin(5, 1));
+        let seen = small.word(0).load();
+        // The first comes back to life, with a frame of its own, while the other takes over.
+        let first = {
+            let small = small.clone();
+            thread::spawn(move || small.word(0).publish(1, 10))
+        };
+        let other = {
+            let small = small.clone();
+            thread::spawn(move || {
+                let word = small.word(0);
+                word.take_over(seen, 2).then(|| word.publish(2, 11))
+            })
+        };
+        let (first, other) = (first.join().unwrap(), other.join().unwrap());
+        let frame = match (first, other) {
+            (Published::Resident, None) => 10,
+            (Published::Superseded, Some(Published::Resident)) => 11,
+            unexpected => panic!("{unexpected:?}"),
+        };
+        assert_eq!(small.word(0).load().resident_in(frame), Some(1));
+        assert!(!small.word(0).abandon(1) && !small.word(0).abandon(2));
     });
 }
 

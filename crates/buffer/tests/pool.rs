@@ -143,6 +143,47 @@ fn a_dropped_loader_leaves_the_page_to_another() {
 }
 
 #[test]
+fn a_loader_that_stands_still_is_replaced() {
+    let (pool, source) = pool(1, 8, 1);
+    pool.set_patience(Duration::from_millis(50));
+    source.hold(3);
+    let mut loader = Box::pin(pool.pin(3));
+    assert!(loader.as_mut().now_or_never().is_none());
+    source.release(3);
+    // Nobody polls the loader, and nobody drops it.
+    let pin = now(pool.pin(3)).unwrap();
+    check(3, 0, &pin);
+    assert_eq!(source.loads.load(Ordering::SeqCst), 2);
+    assert_eq!(pool.statistics().takeovers, 1);
+    // Its frame comes back when it ends; what it gets is the page that is there.
+    let late = now(loader).unwrap();
+    assert_eq!(late.as_ptr(), pin.as_ptr());
+    drop((late, pin));
+
+    // The same where the first is dropped, or fails, after it was replaced.
+    for fails in [false, true] {
+        let page = 4 + u32::from(fails);
+        source.hold(page);
+        let mut loader = Box::pin(pool.pin(page));
+        assert!(loader.as_mut().now_or_never().is_none());
+        source.release(page);
+        let pin = now(pool.pin(page)).unwrap();
+        if fails {
+            source.broken.lock().unwrap().insert(page);
+            assert!(now(loader).is_err());
+        } else {
+            drop(loader);
+        }
+        check(page, 0, &pin);
+        drop(pin);
+        check(page, 0, &pool.try_pin(page).unwrap());
+    }
+    source.broken.lock().unwrap().clear();
+    let pins: Vec<_> = (0..8).map(|i| now(pool.pin(50 + i)).unwrap()).collect();
+    assert_eq!(pins.len(), 8, "no frame was lost");
+}
+
+#[test]
 fn dropped_and_failed_loads_lose_no_frames() {
     let (pool, source) = pool(1, 8, 1);
     for page in 0..50 {

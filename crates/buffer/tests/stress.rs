@@ -35,6 +35,7 @@ impl Random {
 fn check_whole(pool: &Pool) {
     let statistics = pool.statistics();
     assert_eq!((statistics.pinned, statistics.lent), (0, 0));
+    assert_eq!(statistics.takeovers, 0, "somebody was not woken");
     assert!(statistics.resident <= statistics.frames);
     pool.clear();
     assert_eq!(pool.statistics().resident, 0);
