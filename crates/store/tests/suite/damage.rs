@@ -275,28 +275,77 @@ fn a_lost_root_is_not_replaced_by_an_older_state() {
     }
     // Not closed: the other slot holds the checkpoint before the last.
     drop(store);
-    let opened: Vec<_> = [4096u64, 8192]
-        .into_iter()
-        .map(|slot| {
-            let damaged = copy(&disk);
-            damaged.flip("data", (slot + 30) * 8);
-            open(&damaged).map(|store| store.snapshot().get(0, b"k").unwrap().to_vec())
-        })
-        .collect();
-    let right = opened
-        .iter()
-        .filter(|opened| matches!(opened, Ok(value) if value == &[2]))
-        .count();
-    let lost = opened.iter().filter(|opened| {
+    let (mut right, mut lost) = (0, 0);
+    for slot in [0u8, 1] {
+        let damaged = copy(&disk);
+        damaged.flip("data", (4096 + 4096 * u64::from(slot) + 30) * 8);
+        match open_to_read(&damaged) {
+            Ok(store) => {
+                assert_eq!(store.snapshot().get(0, b"k").as_deref(), Some(&[2][..]));
+                assert_eq!(store.check(&|_, _| {}).unwrap().len(), 1);
+                right += 1;
+            }
+            Err(Error::Damaged { region, .. }) => {
+                assert_eq!(region, Region::Root(slot), "the damaged one is named");
+                lost += 1;
+            }
+            Err(error) => panic!("{error}"),
+        }
+        // Nor if the log cannot say any more which of the roots is the newest.
+        for header in [0, 4096] {
+            damaged.flip("log", (header + 30) * 8);
+            let error = open_to_read(&damaged).unwrap_err();
+            assert!(
+                matches!(
+                    error,
+                    Error::Damaged {
+                        region: Region::Root(_),
+                        ..
+                    }
+                ),
+                "{error}"
+            );
+            damaged.flip("log", (header + 30) * 8);
+        }
+    }
+    assert_eq!((right, lost), (1, 1));
+}
+
+#[test]
+fn an_older_copy_of_one_file_is_not_taken_for_the_present_one() {
+    let (disk, _) = closed(6);
+    let (data, log) = (disk.bytes("data"), disk.bytes("log"));
+    let store = open(&disk).unwrap();
+    let mut transaction = store.begin().unwrap();
+    transaction.put(0, b"k", b"v");
+    transaction.commit().unwrap();
+    store.close().unwrap();
+    let mixed = copy(&disk);
+    mixed.put("log", log);
+    let error = open(&mixed).unwrap_err();
+    assert!(
         matches!(
-            opened,
-            Err(Error::Damaged {
+            error,
+            Error::Damaged {
+                region: Region::LogHeader(_),
+                ..
+            }
+        ),
+        "{error}"
+    );
+    let mixed = copy(&disk);
+    mixed.put("data", data);
+    let error = open(&mixed).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::Damaged {
                 region: Region::Root(_),
                 ..
-            })
-        )
-    });
-    assert_eq!((right, lost.count()), (1, 1), "{opened:?}");
+            }
+        ),
+        "{error}"
+    );
 }
 
 #[test]

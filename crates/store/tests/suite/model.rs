@@ -260,6 +260,39 @@ fn space_is_used_again_once_no_snapshot_needs_it() {
 }
 
 #[test]
+fn what_is_pinned_stays_and_what_is_freed_is_freed_once() {
+    let store = create(&Disk::new(0)).unwrap();
+    let transaction = store.begin().unwrap();
+    let page = transaction.write_page(&[1; 1000], 0, Kind::Values).unwrap();
+    transaction.commit().unwrap();
+    let pin = block_on(store.pool().pin(page)).unwrap();
+    let snapshot = store.snapshot();
+    let mut transaction = store.begin().unwrap();
+    transaction.free_page(page);
+    transaction.commit().unwrap();
+    let mut transaction = store.begin().unwrap();
+    transaction.free_page(page);
+    let error = transaction.commit().unwrap_err();
+    assert!(matches!(error, store::Error::NoSuchPage { .. }), "{error}");
+    drop(snapshot);
+    let write = |byte| {
+        let transaction = store.begin().unwrap();
+        let page = transaction
+            .write_page(&[byte; 1000], 0, Kind::Values)
+            .unwrap();
+        transaction.commit().unwrap();
+        page
+    };
+    let other = write(2);
+    assert_ne!(other, page, "its id is not given out while it is pinned");
+    assert_eq!(*pin, [1; 1000]);
+    assert!(store.check(&|_, _| {}).unwrap().is_empty());
+    drop(pin);
+    assert_eq!(write(3), page, "now it is");
+    assert_eq!(*block_on(store.pool().pin(page)).unwrap(), [3; 1000]);
+}
+
+#[test]
 fn transactions_see_their_own_changes_and_nobody_else_does() {
     let store = create(&Disk::new(0)).unwrap();
     let mut transaction = store.begin().unwrap();
