@@ -102,7 +102,8 @@ fn a_failing_disk_never_loses_an_acknowledged_commit() {
         drop(store);
         for image in 0..4 {
             let of = format!("seed {seed}, image {image}");
-            let store = open(&disk.crash(image)).unwrap_or_else(|error| panic!("{of}: {error}"));
+            let store = open(&disk.crash(seed * 155 + image))
+                .unwrap_or_else(|error| panic!("{of}: {error}"));
             let version = store.snapshot().version();
             match &maybe {
                 Some(changed) if version == acknowledged + 1 => {
