@@ -171,6 +171,11 @@ impl Table {
                 .sum::<u64>()
     }
 
+    /// Rows of blocks that are marked as deleted.
+    pub fn deleted_rows(&self) -> u64 {
+        self.body.deleted.values().map(|d| d.value.len()).sum()
+    }
+
     /// Number of blocks, the tail apart.
     pub fn blocks(&self) -> usize {
         self.body.blocks.len()

@@ -5,6 +5,7 @@
 //! on the decoded values of the rows that are left.
 
 use std::fmt::Debug;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, ArrayRef, BooleanArray};
@@ -46,6 +47,31 @@ pub struct Filter {
     pub test: Arc<dyn Test>,
     /// The shorter way.
     pub form: Form,
+    /// For a filter that may be skipped (somebody tests again later): how useful it was so far.
+    pub gauge: Option<Arc<Gauge>>,
+}
+
+/// How many rows an optional filter saw and let through; shared by all who apply it.
+#[derive(Debug, Default)]
+pub struct Gauge {
+    tested: AtomicU64,
+    passed: AtomicU64,
+}
+
+/// Rows after which a gauge is believed.
+const GAUGE_ROWS: u64 = 65_536;
+
+impl Gauge {
+    fn add(&self, tested: usize, passed: usize) {
+        self.tested.fetch_add(tested as u64, Ordering::Relaxed);
+        self.passed.fetch_add(passed as u64, Ordering::Relaxed);
+    }
+
+    /// Whether testing costs more than it saves: three of four rows passed.
+    pub fn is_useless(&self) -> bool {
+        let tested = self.tested.load(Ordering::Relaxed);
+        tested >= GAUGE_ROWS && self.passed.load(Ordering::Relaxed) * 4 >= tested * 3
+    }
 }
 
 /// What is known of a filter beside its test.
@@ -169,6 +195,19 @@ impl<'p> Seen<'p> {
 
 /// Removes from `wanted` the rows that are no hits of `filter`.
 pub(crate) async fn apply(filter: &Filter, seen: &mut Seen<'_>, wanted: &mut Mask) -> Result<()> {
+    let Some(gauge) = &filter.gauge else {
+        return refine(filter, seen, wanted).await;
+    };
+    if gauge.is_useless() {
+        return Ok(());
+    }
+    let before = wanted.count();
+    refine(filter, seen, wanted).await?;
+    gauge.add(before, wanted.count());
+    Ok(())
+}
+
+async fn refine(filter: &Filter, seen: &mut Seen<'_>, wanted: &mut Mask) -> Result<()> {
     match &filter.form {
         Form::Ranges(ranges) => {
             let lane = seen.lane(filter.columns[0], wanted).await?;
@@ -198,6 +237,16 @@ pub(crate) async fn apply(filter: &Filter, seen: &mut Seen<'_>, wanted: &mut Mas
 }
 
 impl LabelHits {
+    /// Share of the labels that are hits; for estimates.
+    ///
+    /// # Errors
+    /// What the filter's test reports.
+    pub fn share(&self, filter: &Filter, dictionary: &Dictionary) -> Result<f64> {
+        let answers = self.answers(filter, dictionary)?;
+        let hits = answers.hits.iter().filter(|hit| **hit).count();
+        Ok(hits as f64 / answers.hits.len().max(1) as f64)
+    }
+
     fn answers(&self, filter: &Filter, dictionary: &Dictionary) -> Result<&Answers> {
         if let Some(answers) = self.answers.get() {
             return Ok(answers);

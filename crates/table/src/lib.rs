@@ -52,7 +52,7 @@ pub use catalog::{Catalog, Table, Tables};
 pub use dictionary::{Dictionary, MOST_LABELS};
 pub use encode::LONGEST_TEXT;
 pub use error::{Error, Result};
-pub use filter::{Filter, Form, LabelHits, Test};
+pub use filter::{Filter, Form, Gauge, LabelHits, Test};
 pub use load::{Chunker, Loader};
 pub use mask::Mask;
 pub use scan::{BATCH_ROWS, Cursor, Morsel, ROW_COLUMN, Scan};
