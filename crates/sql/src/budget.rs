@@ -1,0 +1,246 @@
+//! DataFusion's memory pool on the process-wide [`memory::Budget`].
+//!
+//! The budget is shared by the frames of the buffer pool and by what operators reserve. Operators that
+//! can spill (sorts, aggregates) each get an equal share of what the budget leaves to operators, so that
+//! one which came first does not take everything and make the next one fail: it spills instead.
+//! Operators that cannot spill (the build side of a hash join) take what they need until the budget is
+//! empty.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use datafusion::common::Result;
+use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::{
+    MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation, human_readable_size,
+};
+use memory::Budget;
+use parking_lot::Mutex;
+
+/// How a message about the memory limit begins; the error translation looks for it.
+pub(crate) const MARK: &str = "memory limit";
+
+/// A [`MemoryPool`] that takes from a [`Budget`].
+pub(crate) struct BudgetPool {
+    budget: Arc<Budget>,
+    /// Bytes that operators hold, granted or not.
+    reserved: AtomicUsize,
+    shares: Mutex<Shares>,
+}
+
+/// Who holds how much. Invariant: `spillable + unspillable == reserved` whenever the lock is free.
+#[derive(Default)]
+struct Shares {
+    /// Registered consumers that can spill.
+    spillers: usize,
+    /// Bytes they hold together.
+    spillable: usize,
+    /// Bytes that the others hold.
+    unspillable: usize,
+    /// Bytes that `grow`, which must not fail, handed out although the budget refused them.
+    overdrawn: usize,
+}
+
+impl BudgetPool {
+    pub(crate) fn new(budget: Arc<Budget>) -> BudgetPool {
+        BudgetPool {
+            budget,
+            reserved: AtomicUsize::new(0),
+            shares: Mutex::default(),
+        }
+    }
+
+    /// What operators may hold together: the limit less what the buffer pool took.
+    fn operators(&self, shares: &Shares) -> usize {
+        let mine = (shares.spillable + shares.unspillable).saturating_sub(shares.overdrawn) as u64;
+        let others = self.budget.used().saturating_sub(mine);
+        self.budget.limit().saturating_sub(others) as usize
+    }
+
+    fn refuse(
+        &self,
+        consumer: &MemoryConsumer,
+        wanted: usize,
+        available: usize,
+    ) -> DataFusionError {
+        DataFusionError::ResourcesExhausted(format!(
+            "{MARK} of {} reached: {} asked for {} more, {} are free; raise it with --memory-limit (Options::memory_limit), or lower --threads",
+            human_readable_size(self.budget.limit() as usize),
+            operator(consumer.name()),
+            human_readable_size(wanted),
+            human_readable_size(available),
+        ))
+    }
+}
+
+/// `GroupedHashAggregateStream[1] (count(1))` as a person calls it.
+fn operator(consumer: &str) -> String {
+    let name = consumer.split(['[', '(', ' ']).next().unwrap_or(consumer);
+    let plain = match name {
+        "HashJoinInput" | "HashJoinExec" => "a hash join",
+        "CrossJoinExec" | "NestedLoopJoinLoad" | "NestedLoopJoinExec" => "a cross join",
+        "ExternalSorter" | "ExternalSorterMerge" | "TopK" => "a sort",
+        n if n.contains("Aggregate") => "an aggregation",
+        n if n.contains("Window") => "a window function",
+        n if n.contains("Repartition") => "an exchange between workers",
+        n => n,
+    };
+    plain.to_string()
+}
+
+impl MemoryPool for BudgetPool {
+    fn name(&self) -> &str {
+        "atoll"
+    }
+
+    fn register(&self, consumer: &MemoryConsumer) {
+        if consumer.can_spill() {
+            self.shares.lock().spillers += 1;
+        }
+    }
+
+    fn unregister(&self, consumer: &MemoryConsumer) {
+        if consumer.can_spill() {
+            let mut shares = self.shares.lock();
+            shares.spillers = shares.spillers.saturating_sub(1);
+        }
+    }
+
+    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        let mut shares = self.shares.lock();
+        if self.budget.take(additional as u64).is_err() {
+            shares.overdrawn += additional;
+        }
+        shares.add(reservation.consumer(), additional);
+        self.reserved.fetch_add(additional, Ordering::Relaxed);
+    }
+
+    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        let mut shares = self.shares.lock();
+        let unpaid = shrink.min(shares.overdrawn);
+        shares.overdrawn -= unpaid;
+        self.budget.give((shrink - unpaid) as u64);
+        shares.subtract(reservation.consumer(), shrink);
+        self.reserved.fetch_sub(shrink, Ordering::Relaxed);
+    }
+
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
+        let consumer = reservation.consumer();
+        let mut shares = self.shares.lock();
+        let operators = self.operators(&shares);
+        if consumer.can_spill() {
+            let share = operators.saturating_sub(shares.unspillable) / shares.spillers.max(1);
+            if reservation.size().saturating_add(additional) > share {
+                return Err(self.refuse(
+                    consumer,
+                    additional,
+                    share.saturating_sub(reservation.size()),
+                ));
+            }
+        }
+        if self.budget.take(additional as u64).is_err() {
+            let free = operators.saturating_sub(shares.spillable + shares.unspillable);
+            return Err(self.refuse(consumer, additional, free));
+        }
+        shares.add(consumer, additional);
+        self.reserved.fetch_add(additional, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn reserved(&self) -> usize {
+        self.reserved.load(Ordering::Relaxed)
+    }
+
+    fn memory_limit(&self) -> MemoryLimit {
+        MemoryLimit::Finite(self.budget.limit() as usize)
+    }
+}
+
+impl Shares {
+    fn add(&mut self, consumer: &MemoryConsumer, bytes: usize) {
+        match consumer.can_spill() {
+            true => self.spillable += bytes,
+            false => self.unspillable += bytes,
+        }
+    }
+
+    fn subtract(&mut self, consumer: &MemoryConsumer, bytes: usize) {
+        let held = match consumer.can_spill() {
+            true => &mut self.spillable,
+            false => &mut self.unspillable,
+        };
+        *held = held.saturating_sub(bytes);
+    }
+}
+
+impl fmt::Debug for BudgetPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BudgetPool")
+            .field("limit", &self.budget.limit())
+            .field("used", &self.budget.used())
+            .field("reserved", &self.reserved())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for BudgetPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} of {}",
+            human_readable_size(self.reserved()),
+            human_readable_size(self.budget.limit() as usize)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(limit: u64) -> (Arc<Budget>, Arc<dyn MemoryPool>) {
+        let budget = Budget::new(limit);
+        let pool: Arc<dyn MemoryPool> = Arc::new(BudgetPool::new(Arc::clone(&budget)));
+        (budget, pool)
+    }
+
+    #[test]
+    fn spilling_consumers_share_and_others_take_what_is_there() {
+        let (budget, pool) = pool(1000);
+        budget.take(200).unwrap(); // the buffer pool
+        let a = MemoryConsumer::new("ExternalSorter[0]")
+            .with_can_spill(true)
+            .register(&pool);
+        let b = MemoryConsumer::new("ExternalSorter[1]")
+            .with_can_spill(true)
+            .register(&pool);
+        a.try_grow(400).unwrap();
+        let error = a.try_grow(1).unwrap_err().to_string();
+        assert!(
+            error.contains("memory limit of") && error.contains("a sort"),
+            "{error}"
+        );
+        assert!(error.contains("--memory-limit"), "{error}");
+        b.try_grow(400).unwrap();
+        let join = MemoryConsumer::new("HashJoinInput").register(&pool);
+        assert!(join.try_grow(1).is_err(), "everything is taken");
+        drop(a);
+        join.try_grow(400).unwrap();
+        drop(join);
+        drop(b);
+        assert_eq!((budget.used(), pool.reserved()), (200, 0));
+    }
+
+    #[test]
+    fn what_grow_overdraws_is_not_given_back_to_the_budget() {
+        let (budget, pool) = pool(100);
+        let a = MemoryConsumer::new("x").register(&pool);
+        a.grow(150);
+        assert_eq!(pool.reserved(), 150);
+        assert!(budget.used() <= 100);
+        a.grow(50);
+        drop(a);
+        assert_eq!((budget.used(), pool.reserved()), (0, 0));
+    }
+}

@@ -1,0 +1,105 @@
+//! The engine: one per open store, shared by its sessions.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use datafusion::execution::SessionState;
+use fiber::Workers;
+use memory::Budget;
+use store::Store;
+
+use crate::{Result, Session, environment};
+
+/// What an [`Engine`] can be told.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// Directory for what sorts and aggregates spill; the system's temporary directory if absent.
+    pub spill_directory: Option<PathBuf>,
+}
+
+impl Options {
+    /// Options that spill to `directory`.
+    pub fn spilling_to(directory: impl Into<PathBuf>) -> Options {
+        Options {
+            spill_directory: Some(directory.into()),
+        }
+    }
+}
+
+/// SQL over one open store: the tables, the workers that run statements, and the memory they may use.
+///
+/// Cheap to share; statements of any number of sessions run at the same time. One of them writes at a
+/// time, the others wait; those that only read never wait.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) store: Arc<Store>,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) catalog: table::Catalog,
+    /// Statements that write queue here, without holding a worker.
+    pub(crate) writing: tokio::sync::Mutex<()>,
+    /// What each statement's state is cloned from.
+    pub(crate) template: SessionState,
+    /// `Some` until dropped.
+    workers: Option<Arc<Workers>>,
+}
+
+impl Engine {
+    /// An engine over `store` that computes on `workers` within `budget`.
+    ///
+    /// # Errors
+    ///
+    /// When DataFusion's runtime cannot be set up.
+    pub fn new(
+        store: Arc<Store>,
+        workers: Arc<Workers>,
+        budget: Arc<Budget>,
+        options: Options,
+    ) -> Result<Arc<Engine>> {
+        let directory = options.spill_directory.unwrap_or_else(std::env::temp_dir);
+        let template = environment::template(&budget, directory, workers.width())?;
+        Ok(Arc::new(Engine {
+            store,
+            budget,
+            catalog: table::Catalog::new(),
+            writing: tokio::sync::Mutex::new(()),
+            template,
+            workers: Some(workers),
+        }))
+    }
+
+    /// A new session.
+    pub fn session(self: &Arc<Self>) -> Session {
+        Session::new(Arc::clone(self))
+    }
+
+    /// The store that the statements read and write.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// The memory that statements share with the buffer pool.
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    /// The workers that run the statements.
+    pub fn workers(&self) -> &Arc<Workers> {
+        match &self.workers {
+            Some(workers) => workers,
+            None => unreachable!("the workers are taken only when the engine is dropped"),
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // The last reference may go with a cancelled statement's task, on a worker; a runtime must not be
+        // shut down by one of its own threads.
+        if let Some(workers) = self.workers.take()
+            && fiber::here().is_some()
+        {
+            std::thread::spawn(move || drop(workers));
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! DataFusion's settings: what every statement's state is cloned from.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use datafusion::config::ConfigNonZeroUsize;
+use datafusion::execution::SessionState;
+use datafusion::execution::config::SessionConfig;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionStateBuilder;
+use memory::Budget;
+
+use crate::Result;
+use crate::budget::BudgetPool;
+use crate::checked::CheckedArithmetic;
+use crate::guard;
+use crate::spill::SpillFiles;
+
+/// The catalog name in `information_schema` and in qualified table names.
+pub(crate) const CATALOG: &str = "atoll";
+/// The one schema.
+pub(crate) const SCHEMA: &str = "public";
+/// Rows of one batch: a page of 64 KiB holds as many 8-byte values.
+const BATCH_ROWS: usize = 8192;
+
+/// A session state with all functions and rules but no tables: those come with a statement's snapshot.
+pub(crate) fn template(
+    budget: &Arc<Budget>,
+    spill_to: PathBuf,
+    width: usize,
+) -> Result<SessionState> {
+    let spill = DiskManagerMode::Custom(Arc::new(SpillFiles::new(spill_to)));
+    let runtime = RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(BudgetPool::new(Arc::clone(budget))))
+        .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(spill))
+        .build_arc()?;
+    Ok(SessionStateBuilder::new()
+        .with_default_features()
+        .with_config(config(width, budget.limit()))
+        .with_runtime_env(runtime)
+        .with_analyzer_rule(Arc::new(CheckedArithmetic))
+        .with_session_id(CATALOG.to_string())
+        .build())
+}
+
+fn config(width: usize, memory_limit: u64) -> SessionConfig {
+    let mut config = SessionConfig::new()
+        .with_target_partitions(width.max(1))
+        .with_batch_size(BATCH_ROWS)
+        .with_information_schema(true)
+        .with_create_default_catalog_and_schema(false)
+        .with_default_catalog_and_schema(CATALOG, SCHEMA);
+    let options = config.options_mut();
+    // 0.06 + 0.01 must be 0.07, as the standard has it, not the nearest double.
+    options.sql_parser.parse_float_as_decimal = true;
+    options.sql_parser.map_string_types_to_utf8view = true;
+    if let Ok(limit) = ConfigNonZeroUsize::try_new(guard::PARSER_RECURSION) {
+        options.sql_parser.recursion_limit = limit;
+    }
+    options.execution.planning_concurrency = width.max(1);
+    // Each partition of a sort reserves this for merging: no more than a part of a small budget.
+    let reserve = memory_limit as usize / (16 * width.max(1));
+    options.execution.sort_spill_reservation_bytes = reserve.min(10 << 20);
+    // `timestamp with time zone` has one.
+    options.execution.time_zone = Some("+00:00".to_string());
+    config
+}

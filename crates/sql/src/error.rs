@@ -1,0 +1,271 @@
+//! What can go wrong with a statement, in words for the person who typed it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Result of the functions of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A place in the text of a statement, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Line in the text handed over.
+    pub line: u64,
+    /// Character in that line.
+    pub column: u64,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
+}
+
+/// Why a statement failed. Each displays as one line that says what is wrong, where, and what to do.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text is not SQL.
+    Syntax {
+        /// What was expected and what stands there instead.
+        message: String,
+        /// Where, if the parser knew.
+        position: Option<Position>,
+    },
+    /// A statement names a table that the store does not have.
+    UnknownTable {
+        /// The name as looked up (folded to lower case unless it was quoted).
+        name: String,
+        /// Names that come close, nearest first.
+        candidates: Vec<String>,
+        /// Where the name stands.
+        position: Option<Position>,
+    },
+    /// A statement names a column that none of its tables has.
+    UnknownColumn {
+        /// The name as looked up.
+        name: String,
+        /// Names that come close, nearest first; if none does, all there are.
+        candidates: Vec<String>,
+        /// Where the name stands.
+        position: Option<Position>,
+    },
+    /// Understood, but not something this version does.
+    Unsupported {
+        /// What is not supported, and what to do instead.
+        message: String,
+    },
+    /// The statement is SQL but makes no sense: wrong types, an unknown function, an ambiguous column.
+    Invalid {
+        /// What is wrong.
+        message: String,
+        /// Where, if known.
+        position: Option<Position>,
+    },
+    /// A table of that name exists already.
+    TableExists {
+        /// The name.
+        name: String,
+    },
+    /// A declared property of a table would be violated: NOT NULL, a reference to another table.
+    Constraint {
+        /// Which one, and how.
+        message: String,
+    },
+    /// Overflow, division by zero, a value that does not fit its new type.
+    Arithmetic {
+        /// What could not be computed.
+        message: String,
+    },
+    /// The memory limit does not suffice.
+    Memory {
+        /// Who asked for how much, what the limit is, which option raises it.
+        message: String,
+    },
+    /// A file that a statement reads or writes.
+    File {
+        /// The file as named in the statement.
+        path: PathBuf,
+        /// What happened to it.
+        message: String,
+    },
+    /// The statement is nested so deeply, or so long, that planning it is refused.
+    TooComplex {
+        /// What was counted and what the bound is.
+        message: String,
+    },
+    /// The statement was interrupted.
+    Cancelled,
+    /// A defect in Atoll or DataFusion: the statement failed, the database is unharmed.
+    Defect {
+        /// The message of the panic or the internal error.
+        message: String,
+    },
+    /// A failure during execution that none of the above describes.
+    Execution {
+        /// What happened.
+        message: String,
+    },
+    /// The store failed: a damaged page, a full disk, a second writer.
+    Store(Arc<store::Error>),
+    /// The table layer refused.
+    Table(Arc<table::Error>),
+}
+
+impl Error {
+    pub(crate) fn unsupported(message: impl Into<String>) -> Error {
+        Error::Unsupported {
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Error {
+        Error::Invalid {
+            message: message.into(),
+            position: None,
+        }
+    }
+
+    /// The place in the text of the statement, for errors that have one.
+    pub fn position(&self) -> Option<Position> {
+        match self {
+            Error::Syntax { position, .. }
+            | Error::UnknownTable { position, .. }
+            | Error::UnknownColumn { position, .. }
+            | Error::Invalid { position, .. } => *position,
+            _ => None,
+        }
+    }
+
+    /// The same error at `place`, unless it has a position already or can have none.
+    pub(crate) fn at(mut self, place: Option<Position>) -> Error {
+        if let Error::Syntax { position, .. }
+        | Error::UnknownTable { position, .. }
+        | Error::UnknownColumn { position, .. }
+        | Error::Invalid { position, .. } = &mut self
+            && position.is_none()
+        {
+            *position = place;
+        }
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Syntax { message, position } => {
+                write!(f, "syntax error{}: {message}", At(*position))
+            }
+            Error::UnknownTable {
+                name,
+                candidates,
+                position,
+            } => {
+                write!(f, "no table \"{name}\"{}", At(*position))?;
+                match candidates.as_slice() {
+                    [] => write!(f, "; `show tables` lists what there is"),
+                    near => write!(f, "; did you mean {}?", Or(near)),
+                }
+            }
+            Error::UnknownColumn {
+                name,
+                candidates,
+                position,
+            } => {
+                write!(f, "no column \"{name}\"{}", At(*position))?;
+                match candidates.as_slice() {
+                    [] => Ok(()),
+                    near => write!(f, "; did you mean {}?", Or(near)),
+                }
+            }
+            Error::Invalid { message, position } => write!(f, "{message}{}", At(*position)),
+            Error::TableExists { name } => write!(
+                f,
+                "table \"{name}\" exists already; use `create or replace table`, `create table if not exists`, or drop it first"
+            ),
+            Error::File { path, message } => write!(f, "{}: {message}", path.display()),
+            Error::Cancelled => write!(f, "interrupted"),
+            Error::Defect { message } => write!(
+                f,
+                "a defect in this program made the statement fail; nothing was changed; please report it: {message}"
+            ),
+            Error::Unsupported { message }
+            | Error::Constraint { message }
+            | Error::Arithmetic { message }
+            | Error::Memory { message }
+            | Error::TooComplex { message }
+            | Error::Execution { message } => f.write_str(message),
+            Error::Store(e) => e.fmt(f),
+            Error::Table(e) => e.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Store(e) => Some(e.as_ref()),
+            Error::Table(e) => Some(e.as_ref()),
+            _ => None,
+        }
+    }
+}
+
+impl From<store::Error> for Error {
+    fn from(e: store::Error) -> Error {
+        Error::Store(Arc::new(e))
+    }
+}
+
+impl From<table::Error> for Error {
+    fn from(e: table::Error) -> Error {
+        match e {
+            table::Error::Store(e) => e.into(),
+            table::Error::Arrow(e) => e.into(),
+            table::Error::NoTable { name } => Error::UnknownTable {
+                name,
+                candidates: Vec::new(),
+                position: None,
+            },
+            table::Error::Exists { name } => Error::TableExists { name },
+            table::Error::Unsupported { .. } => Error::Unsupported {
+                message: e.to_string(),
+            },
+            table::Error::Null { .. } | table::Error::Key { .. } => Error::Constraint {
+                message: e.to_string(),
+            },
+            other => Error::Table(Arc::new(other)),
+        }
+    }
+}
+
+/// " at line 1, column 8", or nothing.
+struct At(Option<Position>);
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(place) => write!(f, " at {place}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// "a, b or c".
+struct Or<'a>(&'a [String]);
+
+impl fmt::Display for Or<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, name) in self.0.iter().enumerate() {
+            match i {
+                0 => {}
+                i if i + 1 == self.0.len() => f.write_str(" or ")?,
+                _ => f.write_str(", ")?,
+            }
+            f.write_str(name)?;
+        }
+        Ok(())
+    }
+}

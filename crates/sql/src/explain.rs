@@ -1,0 +1,144 @@
+//! `explain [analyze]`.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow::array::{ArrayRef, StringArray};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::display::DisplayableExecutionPlan;
+use datafusion::physical_plan::execute_stream;
+use datafusion::sql::sqlparser::ast::Statement as Sql;
+use futures::TryStreamExt;
+
+use crate::answer::Statistics;
+use crate::engine::Engine;
+use crate::names::table_name;
+use crate::parse::Statement;
+use crate::scope::Scope;
+use crate::{Answer, Error, Result, dml, information};
+
+/// The plan of a statement, one node a line; with `analyze`, the statement runs and each node tells what it did.
+pub(crate) async fn explain(
+    engine: &Arc<Engine>,
+    statement: Statement,
+    analyze: bool,
+    verbose: bool,
+    started: Instant,
+) -> Result<Answer> {
+    let snapshot = engine.store.snapshot();
+    let mut scope = Scope::new(engine, &snapshot, started)?;
+    let (title, plan) = plan(&scope, statement).await?;
+    if analyze && title.is_some() {
+        return Err(Error::unsupported(
+            "`explain analyze` runs queries only; `explain` shows the plan of a statement that writes",
+        ));
+    }
+    let mut lines: Vec<String> = title.into_iter().collect();
+    if verbose {
+        let optimised = scope.state.optimize(&plan)?;
+        lines.extend(
+            optimised
+                .display_indent()
+                .to_string()
+                .lines()
+                .map(str::to_string),
+        );
+        lines.push(String::new());
+    }
+    let physical = scope.physical(&plan).await?;
+    scope.clock.planned();
+    if analyze {
+        let mut rows = 0;
+        let mut stream = execute_stream(Arc::clone(&physical), scope.task())?;
+        while let Some(batch) = stream.try_next().await? {
+            rows += batch.num_rows();
+        }
+        drop(stream);
+        let shown = DisplayableExecutionPlan::with_metrics(physical.as_ref())
+            .indent(verbose)
+            .to_string();
+        lines.extend(shown.lines().map(str::to_string));
+        lines.extend(summary(rows, &scope.clock.statistics()));
+    } else {
+        let shown = DisplayableExecutionPlan::new(physical.as_ref())
+            .indent(verbose)
+            .to_string();
+        lines.extend(shown.lines().map(str::to_string));
+    }
+    information::answer(
+        &scope,
+        vec![("plan", Arc::new(StringArray::from(lines)) as ArrayRef)],
+    )
+}
+
+/// The plan to show, and a title if the statement does more than query.
+async fn plan(scope: &Scope, statement: Statement) -> Result<(Option<String>, LogicalPlan)> {
+    let Statement::Sql(sql) = statement else {
+        return Err(Error::unsupported(
+            "`explain` takes a query, insert, delete or update",
+        ));
+    };
+    match *sql {
+        Sql::Query(_) => Ok((None, scope.plan(*sql, None).await?)),
+        Sql::Insert(_) => Ok((
+            Some("insert".into()),
+            dml::input(scope.plan(*sql, None).await?)?,
+        )),
+        Sql::Delete(ref delete) => {
+            let name = dml::delete_target(delete)?;
+            Ok((
+                Some(format!("delete from {name}")),
+                dml::input(scope.plan(*sql, Some(&name)).await?)?,
+            ))
+        }
+        Sql::Update(mut update) => {
+            dml::fold_targets(&mut update)?;
+            let name = match &update.table.relation {
+                datafusion::sql::sqlparser::ast::TableFactor::Table { name, .. } => {
+                    table_name(name)?
+                }
+                _ => return Err(Error::unsupported("`update` needs the name of a table")),
+            };
+            let plan = scope.plan(Sql::Update(update), Some(&name)).await?;
+            Ok((Some(format!("update {name}")), dml::input(plan)?))
+        }
+        Sql::CreateTable(create) => match create.query {
+            Some(query) => Ok((
+                Some(format!("create table {}", table_name(&create.name)?)),
+                scope.plan(Sql::Query(query), None).await?,
+            )),
+            None => Err(Error::unsupported(
+                "`create table` without a query has no plan",
+            )),
+        },
+        _ => Err(Error::unsupported(
+            "`explain` takes a query, insert, delete or update",
+        )),
+    }
+}
+
+/// What the whole statement did: rows, seconds, and bytes by node of the reader and of the page.
+fn summary(rows: usize, statistics: &Statistics) -> Vec<String> {
+    let mut lines = vec![
+        String::new(),
+        format!("rows: {rows}"),
+        format!(
+            "seconds: {:.6}, planning {:.6}",
+            statistics.seconds, statistics.planning_seconds
+        ),
+        format!(
+            "bytes read: {}, on the home node {}",
+            statistics.total_bytes(),
+            statistics.local_bytes()
+        ),
+    ];
+    for (reader, row) in statistics.bytes.iter().enumerate() {
+        let cells: Vec<String> = row
+            .iter()
+            .enumerate()
+            .map(|(page, bytes)| format!("{bytes} from node {page}"))
+            .collect();
+        lines.push(format!("  node {reader} read {}", cells.join(", ")));
+    }
+    lines
+}

@@ -1,0 +1,146 @@
+//! What the database says about itself: `information_schema`, `show tables`, `describe`.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
+use arrow::datatypes::{DataType, Field, Schema};
+use async_trait::async_trait;
+use datafusion::catalog::{
+    CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList,
+    SchemaProvider, TableProvider,
+};
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::TableType;
+use table::{Definition, Tables};
+
+use crate::environment::{CATALOG, SCHEMA};
+use crate::provider::Provider;
+use crate::scope::Scope;
+use crate::{Answer, Result, types};
+
+/// A catalog of one snapshot's tables, for DataFusion's `information_schema`.
+pub(crate) fn catalogs(tables: &Arc<Tables>) -> Arc<dyn CatalogProviderList> {
+    let catalog = MemoryCatalogProvider::new();
+    // Neither call can fail: both providers are new and take what they are given.
+    let _ = catalog.register_schema(SCHEMA, Arc::new(SnapshotSchema(Arc::clone(tables))));
+    let catalogs = MemoryCatalogProviderList::new();
+    let _ = catalogs.register_catalog(CATALOG.to_string(), Arc::new(catalog));
+    Arc::new(catalogs)
+}
+
+#[derive(Debug)]
+struct SnapshotSchema(Arc<Tables>);
+
+#[async_trait]
+impl SchemaProvider for SnapshotSchema {
+    fn table_names(&self) -> Vec<String> {
+        self.0.names().into_iter().map(str::to_string).collect()
+    }
+
+    async fn table(&self, name: &str) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
+        Ok(self
+            .0
+            .get(name)
+            .map(|table| Arc::new(Provider::new(Arc::clone(table), false)) as _))
+    }
+
+    async fn table_type(&self, name: &str) -> DataFusionResult<Option<TableType>> {
+        Ok(self.table_exist(name).then_some(TableType::Base))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.0.get(name).is_some()
+    }
+}
+
+/// `show tables`: name, rows, columns.
+pub(crate) fn show_tables(scope: &Scope) -> Result<Answer> {
+    let mut names = scope.tables.names();
+    names.sort_unstable();
+    let tables: Vec<_> = names
+        .iter()
+        .filter_map(|name| scope.tables.get(name))
+        .collect();
+    let rows = tables.iter().map(|t| t.rows());
+    let columns = tables.iter().map(|t| t.definition().columns.len() as u64);
+    answer(
+        scope,
+        vec![
+            (
+                "name",
+                Arc::new(StringArray::from_iter_values(&names)) as ArrayRef,
+            ),
+            ("rows", Arc::new(UInt64Array::from_iter_values(rows))),
+            ("columns", Arc::new(UInt64Array::from_iter_values(columns))),
+        ],
+    )
+}
+
+/// `describe table`: column, type, whether it may be null, which key it belongs to.
+pub(crate) fn describe(scope: &Scope, name: &str) -> Result<Answer> {
+    let table = scope.table(name)?;
+    let definition = table.definition();
+    let columns = &definition.columns;
+    let nullable = |nullable: bool| if nullable { "yes" } else { "no" };
+    answer(
+        scope,
+        vec![
+            (
+                "column",
+                Arc::new(StringArray::from_iter_values(
+                    columns.iter().map(|c| &c.name),
+                )) as ArrayRef,
+            ),
+            (
+                "type",
+                Arc::new(StringArray::from_iter_values(
+                    columns.iter().map(|c| types::type_name(&c.data_type)),
+                )),
+            ),
+            (
+                "nullable",
+                Arc::new(StringArray::from_iter_values(
+                    columns.iter().map(|c| nullable(c.nullable)),
+                )),
+            ),
+            (
+                "key",
+                Arc::new(StringArray::from_iter_values(
+                    (0..columns.len()).map(|i| keys(definition, i)),
+                )),
+            ),
+        ],
+    )
+}
+
+/// `primary key`, `references region (r_regionkey)`, or both.
+fn keys(definition: &Definition, column: usize) -> String {
+    let mut keys = Vec::new();
+    if definition.primary_key.contains(&column) {
+        keys.push("primary key".to_string());
+    }
+    for key in &definition.foreign_keys {
+        if let Some(at) = key.columns.iter().position(|c| *c == column) {
+            let parent = key.parent_columns.get(at).map_or("", String::as_str);
+            keys.push(format!("references {} ({parent})", key.parent));
+        }
+    }
+    keys.join(", ")
+}
+
+/// An answer of columns that are never null.
+pub(crate) fn answer(scope: &Scope, columns: Vec<(&str, ArrayRef)>) -> Result<Answer> {
+    let fields: Vec<Field> = columns
+        .iter()
+        .map(|(name, array)| Field::new(*name, DataType::clone(array.data_type()), false))
+        .collect();
+    let schema = Arc::new(Schema::new(fields));
+    let arrays = columns.into_iter().map(|(_, array)| array).collect();
+    let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
+    let batches = if batch.num_rows() == 0 {
+        Vec::new()
+    } else {
+        vec![batch]
+    };
+    Ok(Answer::rows_of(schema, batches, &scope.clock))
+}
