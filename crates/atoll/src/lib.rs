@@ -1,1 +1,40 @@
-//! atoll
+//! Atoll: an analytical database that knows where its memory is.
+//!
+//! A database is one crash-safe file (and its log). SQL in, Arrow out; every statement tells how many bytes it
+//! read, by the node of the worker that read and the node of the page.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("reef.atoll");
+//! use atoll::{Database, Options};
+//!
+//! let database = Database::open_or_create(&path, &Options::default())?;
+//! let session = database.session();
+//! session.sql("create table reef (name varchar, area double)")?;
+//! session.sql("insert into reef values ('north', 12.5), ('south', 7.25)")?;
+//! for answer in session.sql("select sum(area) from reef")? {
+//!     println!("{:?}", answer.batches);
+//! }
+//! database.close()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! * [`Database`] opens, lists, appends, checks and closes; [`Session`] runs SQL; [`Options`] says with how many
+//!   threads and how much memory.
+//! * [`Error`] is the one error type, one line for people each.
+//! * Nothing is read from the environment.
+
+mod database;
+mod error;
+mod options;
+mod session;
+mod summary;
+
+pub use database::{Database, Statistics};
+pub use error::{Error, Result};
+pub use options::{Access, Options};
+pub use session::{Interrupter, Rows, Session};
+pub use sql::{Answer, Statistics as QueryStatistics, type_name};
+pub use summary::{ColumnSummary, KeySummary, TableSummary};

@@ -1,0 +1,261 @@
+//! An open database.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use fiber::{Layout, Workers};
+use memory::Budget;
+use store::{PoolOptions, Store};
+use topology::Machine;
+
+use crate::{Access, Options, Result, Session, TableSummary};
+
+/// An open database: one data file, its log, its workers and its memory.
+///
+/// Clones share all of that; the database is closed when the last one is dropped, or by [`close`](Database::close).
+/// The functions block the calling thread, the work is done by the workers; do not call them from an
+/// asynchronous task.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("cities.atoll");
+/// use atoll::{Database, Options};
+///
+/// let database = Database::create(&path, &Options::default())?;
+/// database.session().sql("create table city (name varchar, people bigint)")?;
+/// database.close()?;
+///
+/// let database = Database::open(&path, &Options::read_only())?;
+/// assert_eq!(database.tables()?[0].name, "city");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Database {
+    engine: Arc<sql::Engine>,
+    machine: Arc<Machine>,
+    catalog: Arc<table::Catalog>,
+}
+
+/// What a database holds and does.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Figures of the file: bytes, pages, log.
+    pub store: store::Statistics,
+    /// Figures of the buffer pool: hits, misses, evictions.
+    pub pool: buffer::Statistics,
+    /// Bytes of memory that pool and statements use.
+    pub memory_used: u64,
+    /// Bytes that they may use.
+    pub memory_limit: u64,
+}
+
+impl Database {
+    /// Creates a database: the data file `path` and its log `path.log`.
+    ///
+    /// # Errors
+    ///
+    /// If either exists, the directory does not, or the options ask for what the machine does not have.
+    pub fn create(path: impl AsRef<Path>, options: &Options) -> Result<Database> {
+        Database::start(path.as_ref(), options, |path, options| {
+            Store::create(path, options)
+        })
+    }
+
+    /// Opens a database.
+    ///
+    /// # Errors
+    ///
+    /// If `path` is not an Atoll file, is damaged or newer than this program, or is open for writing
+    /// elsewhere; if the options ask for what the machine does not have.
+    pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Database> {
+        Database::start(path.as_ref(), options, |path, options| {
+            Store::open(path, options)
+        })
+    }
+
+    /// Opens a database, or creates it where there is no file.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Database::open) and [`create`](Database::create).
+    pub fn open_or_create(path: impl AsRef<Path>, options: &Options) -> Result<Database> {
+        let path = path.as_ref();
+        match path.exists() || options.access == Access::Read {
+            true => Database::open(path, options),
+            false => Database::create(path, options),
+        }
+    }
+
+    fn start(
+        path: &Path,
+        options: &Options,
+        open: impl FnOnce(&Path, &store::Options) -> store::Result<Arc<Store>>,
+    ) -> Result<Database> {
+        let sizes = options.sizes(memory::available()?)?;
+        let live = Machine::live()?;
+        let machine = match &options.machine {
+            Some(spec) => Machine::parse(spec)?,
+            None => live.clone(),
+        };
+        let threads = options
+            .threads
+            .unwrap_or_else(|| live.cpus().max(machine.nodes().len()));
+        let workers = Workers::new(Layout::of(&machine, &live, threads, options.pin))?;
+        let budget = Budget::new(sizes.limit);
+        let pool = PoolOptions {
+            bytes: sizes.pool,
+            nodes: homes(&machine),
+            budget: Some(Arc::clone(&budget)),
+            ..PoolOptions::default()
+        };
+        let mut settings = store::Options {
+            pool,
+            access: options.access,
+            ..store::Options::default()
+        };
+        if let Some(page_size) = options.page_size {
+            settings.page_size = page_size;
+        }
+        let store = open(path, &settings)?;
+        let engine = sql::Engine::new(
+            store,
+            workers,
+            budget,
+            sql::Options::spilling_to(spill_directory(path)),
+        )?;
+        Ok(Database {
+            engine,
+            machine: Arc::new(machine),
+            catalog: Arc::new(table::Catalog::new()),
+        })
+    }
+
+    /// The data file.
+    pub fn path(&self) -> &Path {
+        self.engine.store().path()
+    }
+
+    /// The machine that workers and pages are laid out for.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// A new session, in which statements run.
+    pub fn session(&self) -> Session {
+        Session::new(self.engine.session(), self.workers().handle().clone())
+    }
+
+    /// The tables, by name.
+    ///
+    /// # Errors
+    ///
+    /// If the catalog cannot be read.
+    pub fn tables(&self) -> Result<Vec<TableSummary>> {
+        let tables = self.tables_at(&self.store().snapshot())?;
+        let mut names = tables.names();
+        names.sort_unstable();
+        Ok(names
+            .iter()
+            .filter_map(|name| tables.get(name))
+            .map(|table| TableSummary::of(table))
+            .collect())
+    }
+
+    /// Appends rows to a table, in one transaction, and says how many there were.
+    ///
+    /// Columns are matched by position; types are converted where nothing is lost. The iterator runs on the calling
+    /// thread while the workers encode what it has delivered; a panic in it leaves the table as it was.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("numbers.atoll");
+    /// use std::sync::Arc;
+    /// use arrow::array::{Int64Array, RecordBatch};
+    ///
+    /// let database = atoll::Database::create(&path, &atoll::Options::default())?;
+    /// database.session().sql("create table numbers (n bigint)")?;
+    /// let batch = RecordBatch::try_from_iter([("n", Arc::new(Int64Array::from(vec![1, 2, 3])) as _)])?;
+    /// assert_eq!(database.append("numbers", [batch.clone(), batch])?, 6);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there is no such table, a batch does not fit it, or the disk is full; nothing is appended then.
+    pub fn append(
+        &self,
+        table: &str,
+        batches: impl IntoIterator<Item = RecordBatch>,
+    ) -> Result<u64> {
+        self.session().append(table, batches)
+    }
+
+    /// Figures of the file, the pool and the memory.
+    pub fn statistics(&self) -> Statistics {
+        let budget = self.engine.budget();
+        Statistics {
+            store: self.store().statistics(),
+            pool: self.store().pool().statistics(),
+            memory_used: budget.used(),
+            memory_limit: budget.limit(),
+        }
+    }
+
+    /// Reads and verifies everything in the file; `progress` is told pages done and pages in all.
+    ///
+    /// # Errors
+    ///
+    /// If the check cannot be made; what is wrong with the file is in the list.
+    pub fn check(&self, progress: &dyn Fn(u64, u64)) -> Result<Vec<store::Problem>> {
+        Ok(self.store().check(progress)?)
+    }
+
+    /// Folds the log into the data file and closes it. Dropping a database without this loses nothing, the next
+    /// opening then reads the log. Sessions and clones that are left keep the file open.
+    ///
+    /// # Errors
+    ///
+    /// If the disk is full or fails; what was committed stays so.
+    pub fn close(self) -> Result<()> {
+        Ok(Arc::clone(self.engine.store()).close()?)
+    }
+
+    /// The store below.
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        self.engine.store()
+    }
+
+    /// The workers that compute.
+    pub fn workers(&self) -> &Arc<Workers> {
+        self.engine.workers()
+    }
+
+    /// The tables of a snapshot.
+    pub(crate) fn tables_at(&self, snapshot: &store::Snapshot) -> Result<Arc<table::Tables>> {
+        Ok(self.catalog.tables(snapshot)?)
+    }
+}
+
+/// The memory of each node: only the live machine's nodes are known to the system, and only several need telling apart.
+fn homes(machine: &Machine) -> Vec<Option<u32>> {
+    let live = matches!(machine.source(), topology::Source::Live) && machine.nodes().len() > 1;
+    machine
+        .nodes()
+        .iter()
+        .map(|node| live.then_some(node.os_index))
+        .collect()
+}
+
+/// The directory of the data file: on its disk, not in memory as the system's temporary directory may be.
+fn spill_directory(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}

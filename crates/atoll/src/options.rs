@@ -1,0 +1,126 @@
+//! How a database is opened.
+
+use crate::Error;
+
+pub use store::Access;
+
+/// Bytes below which a pool or a limit is refused: they could not run one query.
+const LEAST_BYTES: u64 = 8 << 20;
+
+/// How a [`Database`](crate::Database) is created or opened. All fields have defaults that suit the machine.
+///
+/// ```
+/// let mut options = atoll::Options::default();
+/// options.threads = Some(2);
+/// options.memory_limit = Some(512 << 20);
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// Worker threads; by default one for each cpu that this process may use, and one for each node at least.
+    pub threads: Option<usize>,
+    /// Bytes of the buffer pool; by default a quarter of the memory that this process may use.
+    pub pool_bytes: Option<u64>,
+    /// Bytes that pool and statements may use together; by default three quarters of the memory that this
+    /// process may use. Sorts and aggregates that need more spill to disk, joins fail.
+    pub memory_limit: Option<u64>,
+    /// Bytes of a page of a new store: 16, 32 or 64 KiB; by default 64 KiB.
+    pub page_size: Option<u32>,
+    /// The machine to lay workers and pages out for: a name or description that
+    /// [`topology::Machine::parse`] takes; by default the one this runs on.
+    pub machine: Option<String>,
+    /// Whether the database may be changed. Any number of processes may read at the same time, one may write.
+    pub access: Access,
+    /// Whether workers are pinned to their cpus.
+    pub pin: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            threads: None,
+            pool_bytes: None,
+            memory_limit: None,
+            page_size: None,
+            machine: None,
+            access: Access::Write,
+            pin: true,
+        }
+    }
+}
+
+impl Options {
+    /// The defaults, for reading only.
+    pub fn read_only() -> Options {
+        Options {
+            access: Access::Read,
+            ..Options::default()
+        }
+    }
+
+    /// Bytes of the pool and of the limit, where `available` bytes are there to use.
+    pub(crate) fn sizes(&self, available: u64) -> Result<Sizes, Error> {
+        let limit = self.memory_limit.unwrap_or(available / 4 * 3);
+        if limit < LEAST_BYTES {
+            return Err(Error::Options(format!(
+                "a memory limit of {limit} bytes is too small; raise --memory-limit to {LEAST_BYTES} at least"
+            )));
+        }
+        let pool = self.pool_bytes.unwrap_or((available / 4).min(limit / 3));
+        if pool > available {
+            return Err(Error::Options(format!(
+                "a pool of {pool} bytes is larger than the {available} bytes of memory this process may use; lower --pool"
+            )));
+        }
+        if pool >= limit {
+            return Err(Error::Options(format!(
+                "a pool of {pool} bytes leaves nothing of the memory limit of {limit} bytes; lower --pool or raise --memory-limit"
+            )));
+        }
+        Ok(Sizes { pool, limit })
+    }
+}
+
+/// What [`Options::sizes`] found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Sizes {
+    pub pool: u64,
+    pub limit: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_shares_of_what_is_there() {
+        let sizes = Options::default().sizes(4 << 30).unwrap();
+        assert_eq!(
+            sizes,
+            Sizes {
+                pool: 1 << 30,
+                limit: 3 << 30
+            }
+        );
+        let limited = Options {
+            memory_limit: Some(300 << 20),
+            ..Options::default()
+        };
+        assert_eq!(limited.sizes(4 << 30).unwrap().pool, 100 << 20);
+    }
+
+    #[test]
+    fn impossible_sizes_say_which_option_to_change() {
+        let refused = |pool, limit| {
+            let options = Options {
+                pool_bytes: pool,
+                memory_limit: limit,
+                ..Options::default()
+            };
+            options.sizes(1 << 30).unwrap_err().to_string()
+        };
+        assert!(refused(Some(2 << 30), None).contains("lower --pool"));
+        assert!(refused(Some(512 << 20), Some(256 << 20)).contains("leaves nothing"));
+        assert!(refused(None, Some(1000)).contains("raise --memory-limit"));
+    }
+}

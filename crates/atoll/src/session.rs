@@ -1,0 +1,182 @@
+//! Statements from a blocking caller.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use futures::stream;
+use sql::{Answer, AnswerStream, Statistics};
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, mpsc};
+
+use crate::{Error, Result};
+
+/// Batches that wait between a caller's iterator and the workers.
+const QUEUE: usize = 4;
+
+/// Runs statements, each a transaction of its own.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("fish.atoll");
+/// let database = atoll::Database::create(&path, &atoll::Options::default())?;
+/// let session = database.session();
+/// session.sql("create table fish (name varchar, length double)")?;
+/// session.sql("insert into fish values ('blenny', 0.1), ('wrasse', 0.4)")?;
+///
+/// let answers = session.sql("select name from fish where length > 0.2")?;
+/// assert_eq!(answers[0].rows(), 1);
+/// println!("{} s, bytes by node {:?}", answers[0].statistics.seconds, answers[0].statistics.bytes);
+///
+/// let error = session.sql("select nam from fish").unwrap_err();
+/// assert_eq!(error.to_string(), "no column \"nam\" at line 1, column 8; did you mean name?");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Session {
+    session: sql::Session,
+    handle: Handle,
+    stop: Arc<Notify>,
+}
+
+/// Interrupts the statement that a [`Session`] runs, from any thread or a signal handler's.
+#[derive(Clone, Debug)]
+pub struct Interrupter(Arc<Notify>);
+
+impl Interrupter {
+    /// Stops what the session runs at this moment, which then returns [`Error::Interrupted`]; if it runs
+    /// nothing, nothing happens.
+    pub fn interrupt(&self) {
+        self.0.notify_waiters();
+    }
+}
+
+impl Session {
+    pub(crate) fn new(session: sql::Session, handle: Handle) -> Session {
+        Session {
+            session,
+            handle,
+            stop: Arc::new(Notify::new()),
+        }
+    }
+
+    /// Runs the statements of `text`, which semicolons separate, and collects what they return.
+    ///
+    /// # Errors
+    ///
+    /// The first failure. After a syntax error nothing has run; after any other, the statements before it are
+    /// done and the failed one, as a whole, is not.
+    pub fn sql(&self, text: &str) -> Result<Vec<Answer>> {
+        self.wait(self.session.execute(text))
+    }
+
+    /// Runs one statement and hands its rows over as they come, so that results may be larger than memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`sql`](Session::sql) for what fails before the first row; later failures come from the iterator.
+    pub fn query(&self, text: &str) -> Result<Rows> {
+        let stream = self.wait(self.session.stream(text))?;
+        Ok(Rows {
+            stream,
+            session: self.clone(),
+        })
+    }
+
+    /// A handle that stops what this session runs.
+    pub fn interrupter(&self) -> Interrupter {
+        Interrupter(Arc::clone(&self.stop))
+    }
+
+    /// See [`Database::append`](crate::Database::append).
+    pub(crate) fn append(
+        &self,
+        table: &str,
+        batches: impl IntoIterator<Item = RecordBatch>,
+    ) -> Result<u64> {
+        not_in_a_task()?;
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        // The end is said, not inferred from the sender's end: that may be a panic of the iterator.
+        let rows = stream::unfold(receiver, |mut receiver| async move {
+            match receiver.recv().await {
+                Some(Some(batch)) => Some((Ok(batch), receiver)),
+                Some(None) => None,
+                None => Some((Err(sql::Error::Cancelled), receiver)),
+            }
+        });
+        let (session, name) = (self.session.clone(), table.to_string());
+        let task = self
+            .handle
+            .spawn(async move { session.append(&name, Box::pin(rows)).await });
+        for batch in batches {
+            if sender.blocking_send(Some(batch)).is_err() {
+                break;
+            }
+        }
+        let _ = sender.blocking_send(None);
+        match self.wait(async { Ok(task.await) })? {
+            Ok(appended) => Ok(appended?),
+            Err(_) => Err(Error::Interrupted),
+        }
+    }
+
+    /// Waits for `work` or an interrupt, whichever comes first; an interrupt drops the work.
+    fn wait<T>(&self, work: impl Future<Output = sql::Result<T>>) -> Result<T> {
+        not_in_a_task()?;
+        self.handle.block_on(async {
+            let stopped = self.stop.notified();
+            tokio::select! {
+                biased;
+                () = stopped => Err(Error::Interrupted),
+                done = work => Ok(done?),
+            }
+        })
+    }
+}
+
+/// The rows of one statement, batch by batch. Dropping it cancels the statement.
+#[derive(Debug)]
+pub struct Rows {
+    stream: AnswerStream,
+    session: Session,
+}
+
+impl Rows {
+    /// The columns.
+    pub fn schema(&self) -> &SchemaRef {
+        self.stream.schema()
+    }
+
+    /// Rows changed, for statements that write.
+    pub fn changed(&self) -> Option<u64> {
+        self.stream.changed()
+    }
+
+    /// What the statement cost so far; final after the last batch.
+    pub fn statistics(&self) -> Statistics {
+        self.stream.statistics()
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Result<RecordBatch>> {
+        let next = self.stream.next_batch();
+        match self.session.wait(async { Ok(next.await) }) {
+            Ok(None) => None,
+            Ok(Some(batch)) => Some(batch.map_err(Error::from)),
+            Err(e) => Some(Err(e)),
+        }
+    }
+}
+
+/// Blocking in a task would block one of the threads that are to do the work.
+fn not_in_a_task() -> Result<()> {
+    match Handle::try_current() {
+        Ok(_) => Err(Error::Blocking),
+        Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,80 @@
+//! What tables there are.
+
+use arrow::datatypes::DataType;
+use table::Table;
+
+/// A table as [`Database::tables`](crate::Database::tables) lists it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct TableSummary {
+    /// Its name.
+    pub name: String,
+    /// Its rows.
+    pub rows: u64,
+    /// Its columns, in order.
+    pub columns: Vec<ColumnSummary>,
+    /// The columns of its primary key, if it has one.
+    pub primary_key: Vec<String>,
+    /// Its declared references to other tables.
+    pub foreign_keys: Vec<KeySummary>,
+}
+
+/// A column of a [`TableSummary`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ColumnSummary {
+    /// Its name.
+    pub name: String,
+    /// Its type; [`type_name`](crate::type_name) gives the SQL name.
+    pub data_type: DataType,
+    /// Whether it may hold NULL.
+    pub nullable: bool,
+}
+
+/// A foreign key of a [`TableSummary`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct KeySummary {
+    /// The columns that refer.
+    pub columns: Vec<String>,
+    /// The table referred to.
+    pub parent: String,
+    /// The columns referred to.
+    pub parent_columns: Vec<String>,
+}
+
+impl TableSummary {
+    pub(crate) fn of(table: &Table) -> TableSummary {
+        let definition = table.definition();
+        let names = |columns: &[usize]| -> Vec<String> {
+            columns
+                .iter()
+                .filter_map(|i| definition.columns.get(*i))
+                .map(|c| c.name.clone())
+                .collect()
+        };
+        TableSummary {
+            name: definition.name.clone(),
+            rows: table.rows(),
+            columns: definition
+                .columns
+                .iter()
+                .map(|c| ColumnSummary {
+                    name: c.name.clone(),
+                    data_type: c.data_type.clone(),
+                    nullable: c.nullable,
+                })
+                .collect(),
+            primary_key: names(&definition.primary_key),
+            foreign_keys: definition
+                .foreign_keys
+                .iter()
+                .map(|key| KeySummary {
+                    columns: names(&key.columns),
+                    parent: key.parent.clone(),
+                    parent_columns: key.parent_columns.clone(),
+                })
+                .collect(),
+        }
+    }
+}
