@@ -87,6 +87,8 @@ mod tests {
         assert_eq!(back, same);
         assert!(decompress(codec, &stored, &mut back[1..]).is_err());
         assert!(decompress(codec, &stored[1..], &mut back).is_err());
+        assert!(decompress(codec, &stored, &mut vec![0; same.len() + 1]).is_err());
+        assert!(decompress(Codec::Raw, &same, &mut vec![0; same.len() + 1]).is_err());
 
         let mut state = 1u64;
         let noise: Vec<u8> = std::iter::repeat_with(|| {

@@ -1,9 +1,14 @@
 //! Disks that are full, fail, or must not be written to.
 
-use io::fault::{Disk, Faults};
-use store::{Error, Kind};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
-use crate::model::{Random, State, change, create, open, open_to_read};
+use io::Device;
+use io::fault::{Disk, Faults};
+use store::{Error, Kind, Store};
+
+use crate::model::{Random, State, change, create, open, open_to_read, small};
 
 #[test]
 fn a_full_disk_undoes_the_transaction_and_nothing_else() {
@@ -52,6 +57,156 @@ fn a_full_disk_undoes_the_transaction_and_nothing_else() {
         state.assert_is_all_of(&store, &of);
     }
     assert!(fulls > 100, "the disk was full {fulls} times");
+}
+
+/// A device on which some writes find no room, having done a half.
+#[derive(Debug)]
+struct Choked {
+    inner: Arc<dyn Device>,
+    /// Writes and changes of length so far, over all devices of the store.
+    turn: Arc<AtomicU64>,
+    full: Arc<[u64]>,
+    /// The writes of whole blocks, which are roots and log headers.
+    blocks: Arc<Mutex<Vec<u64>>>,
+}
+
+impl Choked {
+    fn is_full(&self) -> bool {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        self.full.contains(&turn)
+    }
+
+    fn full(&self) -> io::Result<()> {
+        Err(io::Error::Full {
+            path: self.inner.path().to_path_buf(),
+        })
+    }
+}
+
+impl Device for Choked {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.inner.read_at(offset, into)
+    }
+
+    fn write_at(&self, offset: u64, from: &[u8]) -> io::Result<()> {
+        if from.len() == 4096 {
+            self.blocks
+                .lock()
+                .unwrap()
+                .push(self.turn.load(Ordering::Relaxed));
+        }
+        if !self.is_full() {
+            return self.inner.write_at(offset, from);
+        }
+        self.inner.write_at(offset, &from[..from.len() / 2])?;
+        self.full()
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.inner.sync()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        if self.is_full() {
+            self.full()
+        } else {
+            self.inner.set_len(bytes)
+        }
+    }
+
+    fn path(&self) -> &Path {
+        self.inner.path()
+    }
+}
+
+/// Works on a disk that is full at the given writes; returns how many writes there were, and
+/// how many times somebody was told that the disk is full, and which writes were of blocks.
+fn work_on_full_disk(full: &[u64]) -> (u64, usize, Vec<u64>) {
+    let disk = Disk::new(0);
+    create(&disk).unwrap();
+    let turn = Arc::new(AtomicU64::new(0));
+    let blocks = Arc::new(Mutex::new(Vec::new()));
+    let device = |name| {
+        let full = full.into();
+        Arc::new(Choked {
+            inner: disk.device(name),
+            turn: turn.clone(),
+            full,
+            blocks: blocks.clone(),
+        }) as Arc<dyn Device>
+    };
+    let store = Store::open_on(device("data"), device("log"), &small()).unwrap();
+    let mut random = Random::new(4);
+    let mut state = State::default();
+    let mut told = 0;
+    for step in 0..36 {
+        let of = format!("full at {full:?}, step {step}");
+        if step % 6 == 5 {
+            let checkpoint = store.checkpoint();
+            if let Err(error) = &checkpoint {
+                assert!(error.is_full(), "{of}: {error}");
+                told += 1;
+            }
+            state.assert_equals(&open_to_read(&disk.crash(1)).unwrap().snapshot(), &of);
+            continue;
+        }
+        let mut changed = state.clone();
+        let mut transaction = store.begin().unwrap();
+        let done = change(&mut random, &mut transaction, &mut changed, 3000)
+            .and_then(|()| transaction.commit());
+        match done {
+            Ok(_) => state = changed,
+            Err(error) => {
+                assert!(error.is_full(), "{of}: {error}");
+                told += 1;
+            }
+        }
+        state.assert_equals(&store.snapshot(), &of);
+    }
+    let of = format!("full at {full:?}");
+    let writes = turn.swap(u64::MAX / 2, Ordering::Relaxed);
+    let written = std::mem::take(&mut *blocks.lock().unwrap());
+    state.assert_equals(&open_to_read(&disk.crash(1)).unwrap().snapshot(), &of);
+    // With room again, everything is put right.
+    let mut transaction = store.begin().unwrap();
+    transaction.put(5, b"room", b"again");
+    transaction.commit().unwrap();
+    state.keys.insert((5, b"room".to_vec()), b"again".to_vec());
+    store.checkpoint().unwrap();
+    state.assert_is_all_of(&store, &of);
+    store.close().unwrap();
+    state.assert_is_all_of(&open(&disk).unwrap(), &of);
+    (writes, told, written)
+}
+
+#[test]
+fn every_write_may_find_the_disk_full() {
+    let (writes, told, blocks) = work_on_full_disk(&[]);
+    assert_eq!(told, 0);
+    assert!(writes > 80, "{writes}");
+    let mut random = Random::new(6);
+    let mut told = 0;
+    for first in 0..writes {
+        told += work_on_full_disk(&[first]).1;
+        for _ in 0..2 {
+            let second = first + 1 + random.below(30);
+            told += work_on_full_disk(&[first, second]).1;
+        }
+    }
+    assert!(told > writes as usize, "{told}");
+    // Two checkpoints that fail at their last writes, in all ways; what the first one skips
+    // shifts the second a little.
+    for (at, &first) in blocks.iter().enumerate() {
+        for &second in blocks[at + 1..].iter().take(3) {
+            for second in second - 1..=second + 1 {
+                work_on_full_disk(&[first, second]);
+            }
+        }
+    }
 }
 
 #[test]
