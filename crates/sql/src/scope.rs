@@ -40,10 +40,6 @@ pub(crate) struct Query {
     /// Bytes that the statement's kernels read.
     pub traffic: Arc<Traffic>,
     /// Which node is how near to which.
-    #[expect(
-        dead_code,
-        reason = "the scan that takes morsels of near nodes first will"
-    )]
     pub nearness: Nearness,
 }
 
