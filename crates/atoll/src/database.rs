@@ -207,6 +207,27 @@ impl Database {
         }
     }
 
+    /// How many blocks of tables are at home on each node.
+    ///
+    /// # Errors
+    ///
+    /// If the catalog cannot be read.
+    pub fn placement(&self) -> Result<Vec<u64>> {
+        let tables = self.tables_at(&self.store().snapshot())?;
+        let mut homes = vec![0; self.machine.nodes().len()];
+        for table in tables
+            .names()
+            .into_iter()
+            .filter_map(|name| tables.get(name))
+        {
+            for block in 0..table.blocks() {
+                let nodes = homes.len();
+                homes[usize::from(table.block(block).bucket) % nodes] += 1;
+            }
+        }
+        Ok(homes)
+    }
+
     /// Reads and verifies everything in the file; `progress` is told pages done and pages in all.
     ///
     /// # Errors
@@ -224,6 +245,11 @@ impl Database {
     /// If the disk is full or fails; what was committed stays so.
     pub fn close(self) -> Result<()> {
         Ok(Arc::clone(self.engine.store()).close()?)
+    }
+
+    /// What runs statements.
+    pub(crate) fn engine(&self) -> &Arc<sql::Engine> {
+        &self.engine
     }
 
     /// The store below.

@@ -28,13 +28,20 @@
 
 mod database;
 mod error;
+mod import;
 mod options;
+mod progress;
 mod session;
 mod summary;
+pub mod tpch;
 
 pub use database::{Database, Statistics};
 pub use error::{Error, Result};
+pub use import::{Existing, FileFormat, Header, ImportOptions, ImportReport, Reference, import};
 pub use options::{Access, Options};
+pub use progress::{Position, Progress};
 pub use session::{Interrupter, Rows, Session};
 pub use sql::{Answer, Statistics as QueryStatistics, type_name};
+pub use store::{Kind, Problem, Share};
 pub use summary::{ColumnSummary, KeySummary, TableSummary};
+pub use topology::Machine;

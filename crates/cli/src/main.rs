@@ -1,1 +1,102 @@
-fn main() {}
+//! `atoll`, the command: a thin layer over the crate of the same name.
+//!
+//! Results go to standard output; progress, messages and times to standard error. The exit status
+//! is 0 on success, 2 on wrong usage, 130 after Ctrl-C and otherwise 1, with one line that says
+//! what failed, where, and what to do.
+
+mod args;
+mod import;
+mod interrupt;
+mod out;
+mod output;
+mod pages;
+mod progress;
+mod quickstart;
+mod shell;
+mod sql;
+mod statement;
+mod topology;
+mod units;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+
+fn main() -> ExitCode {
+    quiet_panics();
+    let cli = Cli::parse();
+    interrupt::listen();
+    let ran = std::panic::catch_unwind(|| run(&cli.command));
+    let failure = match ran {
+        Ok(Ok(())) => return ExitCode::SUCCESS,
+        Ok(Err(failure)) => failure,
+        Err(_) => Failure::from(anyhow::anyhow!(
+            "a defect in Atoll ended the command; run it again with RUST_BACKTRACE=1 and report what it prints"
+        )),
+    };
+    if out::closed() {
+        return ExitCode::SUCCESS;
+    }
+    match failure {
+        Failure::Told => ExitCode::from(1),
+        Failure::Interrupted => {
+            eprintln!("atoll: interrupted; what was committed before is kept");
+            ExitCode::from(interrupt::STATUS as u8)
+        }
+        Failure::Error(error) => {
+            eprintln!("atoll: {}", one_line(&error));
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn run(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Quickstart(args) => quickstart::run(args),
+        Command::Import(args) => import::run(args),
+        Command::Sql(args) => sql::run(args),
+        Command::Topology(args) => topology::run(args),
+        Command::Pages(args) => pages::run(args),
+    }
+}
+
+/// Why a command failed.
+pub enum Failure {
+    /// To be told in one line.
+    Error(anyhow::Error),
+    /// Told already.
+    Told,
+    /// By Ctrl-C.
+    Interrupted,
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        let error = error.into();
+        match error.downcast_ref::<atoll::Error>() {
+            Some(atoll::Error::Interrupted) => Failure::Interrupted,
+            _ => Failure::Error(error),
+        }
+    }
+}
+
+/// An error, with its causes as far as they say more, as one line.
+pub fn one_line(error: &anyhow::Error) -> String {
+    let mut line = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        // The library's errors tell of their causes themselves.
+        if !line.contains(&cause) {
+            line = format!("{line}: {cause}");
+        }
+    }
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A panic is a defect: it becomes an error with one line, unless a backtrace is asked for.
+fn quiet_panics() {
+    if std::env::var_os("RUST_BACKTRACE").is_none() {
+        std::panic::set_hook(Box::new(|_| {}));
+    }
+}

@@ -93,6 +93,29 @@ async fn create_as<'e>(
         .await
 }
 
+/// See [`Engine::definition`].
+pub(crate) fn definition(engine: &Arc<Engine>, name: &str, text: &str) -> Result<Definition> {
+    let text = text.trim().trim_end_matches(';');
+    let whole = text.get(..6).is_some_and(|word| word.eq_ignore_ascii_case("create"));
+    let statement = match (whole, text.starts_with('(')) {
+        (true, _) => text.to_owned(),
+        (false, true) => format!("create table t {text}"),
+        (false, false) => format!("create table t ({text})"),
+    };
+    let mut statements = crate::parse::parse(&statement)?;
+    let statement = match (statements.pop(), statements.is_empty()) {
+        (Some(crate::parse::Statement::Sql(sql)), true) => match *sql {
+            Sql::CreateTable(statement) if statement.query.is_none() => statement,
+            _ => return Err(Error::invalid("a schema is one `create table` with its columns, or their list")),
+        },
+        _ => return Err(Error::invalid("a schema is one `create table` with its columns, or their list")),
+    };
+    refuse_extras(&statement)?;
+    check_new(name)?;
+    let scope = Scope::new(engine, &engine.store().snapshot(), Instant::now())?;
+    define(&scope, name, statement.columns, statement.constraints)
+}
+
 /// Clauses of other databases' `create table` that would change its meaning.
 fn refuse_extras(statement: &CreateTable) -> Result<()> {
     let extras = [

@@ -73,6 +73,16 @@ impl Engine {
         Session::new(Arc::clone(self))
     }
 
+    /// The definition that `text` declares for a table `name`: a `create table` statement, whose own name does
+    /// not matter, or only its list of columns and keys. Nothing is created.
+    ///
+    /// # Errors
+    ///
+    /// As `create table` would fail, but for a table of that name that exists.
+    pub fn definition(self: &Arc<Self>, name: &str, text: &str) -> Result<table::Definition> {
+        crate::ddl::definition(self, name, text)
+    }
+
     /// The store that the statements read and write.
     pub fn store(&self) -> &Arc<Store> {
         &self.store

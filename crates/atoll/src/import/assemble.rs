@@ -1,0 +1,143 @@
+//! Cuts a sequence of batches, arriving in any order, into the blocks a table is made of.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use arrow::record_batch::RecordBatch;
+
+/// Rows of a full block (design L1).
+pub(crate) const BLOCK_ROWS: u64 = 65_536;
+
+/// Consecutive rows that make one block of the table.
+#[derive(Debug)]
+pub(crate) struct Block {
+    /// The block's place: its first row is `ordinal * BLOCK_ROWS`.
+    pub ordinal: u64,
+    /// The rows, in order.
+    pub batches: Vec<RecordBatch>,
+}
+
+impl Block {
+    /// Rows in the block.
+    pub fn rows(&self) -> u64 {
+        self.batches
+            .iter()
+            .map(|batch| batch.num_rows() as u64)
+            .sum()
+    }
+}
+
+/// A block some rows of which are still to come.
+#[derive(Debug, Default)]
+struct Open {
+    /// Always the sum over `parts`, and below [`BLOCK_ROWS`].
+    rows: u64,
+    /// First row and rows, disjoint, in order of arrival.
+    parts: Vec<(u64, RecordBatch)>,
+}
+
+impl Open {
+    fn close(mut self, ordinal: u64) -> Block {
+        self.parts.sort_by_key(|(start, _)| *start);
+        Block {
+            ordinal,
+            batches: self.parts.into_iter().map(|(_, batch)| batch).collect(),
+        }
+    }
+}
+
+/// Blocks under construction. Holds no more than the ends of the pieces that are being read: rows
+/// in the middle of a piece complete their block at once.
+#[derive(Debug, Default)]
+pub(crate) struct Assembler {
+    open: BTreeMap<u64, Open>,
+}
+
+impl Assembler {
+    /// Takes the rows `start..start + batch.num_rows()` of the table and appends the blocks that
+    /// they complete to `ready`. No row may be given twice.
+    pub fn add(&mut self, start: u64, batch: &RecordBatch, ready: &mut VecDeque<Block>) {
+        let rows = batch.num_rows() as u64;
+        let mut taken = 0;
+        while taken < rows {
+            let at = start + taken;
+            let ordinal = at / BLOCK_ROWS;
+            let take = (rows - taken).min((ordinal + 1) * BLOCK_ROWS - at);
+            let open = self.open.entry(ordinal).or_default();
+            open.parts
+                .push((at, batch.slice(taken as usize, take as usize)));
+            open.rows += take;
+            taken += take;
+            if open.rows == BLOCK_ROWS
+                && let Some(full) = self.open.remove(&ordinal)
+            {
+                ready.push_back(full.close(ordinal));
+            }
+        }
+    }
+
+    /// The last, partial block; none where the rows end with a full one.
+    ///
+    /// More than one block left means that rows are missing; they are returned as they are, and
+    /// the caller's count of rows tells.
+    pub fn finish(self) -> Vec<Block> {
+        self.open
+            .into_iter()
+            .map(|(ordinal, open)| open.close(ordinal))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{AsArray, Int64Array};
+    use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+
+    use super::*;
+
+    fn batch(from: u64, rows: u64) -> RecordBatch {
+        let schema = Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, false)]));
+        let values = Int64Array::from_iter_values((from..from + rows).map(|v| v as i64));
+        RecordBatch::try_new(schema, vec![Arc::new(values)]).expect("one column")
+    }
+
+    fn values(block: &Block) -> Vec<i64> {
+        let columns = block
+            .batches
+            .iter()
+            .map(|b| b.column(0).as_primitive::<Int64Type>());
+        columns.flat_map(|c| c.values().to_vec()).collect()
+    }
+
+    #[test]
+    fn pieces_in_any_order_become_blocks_in_row_order() {
+        let cuts = [0, 10, 65_530, 65_536, 140_000, 200_000, 262_144, 262_150];
+        let mut pieces: Vec<_> = cuts.windows(2).map(|w| (w[0], w[1] - w[0])).collect();
+        for turn in 0..pieces.len() {
+            pieces.rotate_left(1);
+            pieces.swap(0, turn);
+            let (mut assembler, mut ready) = (Assembler::default(), VecDeque::new());
+            for (start, rows) in &pieces {
+                assembler.add(*start, &batch(*start, *rows), &mut ready);
+            }
+            let mut blocks: Vec<Block> = ready.into_iter().chain(assembler.finish()).collect();
+            blocks.sort_by_key(|block| block.ordinal);
+            let sizes: Vec<u64> = blocks.iter().map(Block::rows).collect();
+            assert_eq!(sizes, [65_536, 65_536, 65_536, 65_536, 6]);
+            let all: Vec<i64> = blocks.iter().flat_map(values).collect();
+            assert!(all.iter().copied().eq(0..262_150), "rows out of order");
+        }
+    }
+
+    #[test]
+    fn a_batch_longer_than_a_block_is_cut() {
+        let (mut assembler, mut ready) = (Assembler::default(), VecDeque::new());
+        assembler.add(0, &batch(0, 3 * BLOCK_ROWS), &mut ready);
+        assert_eq!(
+            ready.iter().map(|b| b.ordinal).collect::<Vec<_>>(),
+            [0, 1, 2]
+        );
+        assert!(assembler.finish().is_empty());
+    }
+}

@@ -1,0 +1,615 @@
+//! Reads pieces of a source and stores them as blocks, with all workers, in order, in bounded memory.
+//!
+//! 1. A worker claims the next piece: a row group, a stretch of lines, a part of a generated table.
+//! 2. It decodes the piece. Where the lengths of all pieces so far are known, the place of each
+//!    batch in the table is known, and its rows go to the assembler at once; otherwise the piece is
+//!    small, is decoded whole, and waits until the pieces before it have been placed.
+//! 3. A block that is complete is put on a queue. Workers take from the queue first, so a single
+//!    long piece still keeps all of them busy; a worker whose queue is full encodes a block itself.
+//!
+//! Memory: at most `2 * width` pieces are in flight and about `width` blocks are queued.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use arrow::record_batch::RecordBatch;
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+
+use super::assemble::{Assembler, Block};
+use crate::Error;
+
+/// How often the caller hears of progress.
+const TICK: Duration = Duration::from_millis(100);
+
+/// The batches of one piece, in order.
+pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, Error>> + Send>;
+
+/// The pieces of a source, in order. Drawing one may read from the file; decoding it may not have
+/// to wait for others.
+pub(crate) type Pieces = Box<dyn Iterator<Item = Result<Piece, Error>> + Send>;
+
+/// A part of a source that is decoded by itself.
+pub(crate) struct Piece {
+    /// Its rows, where that is known before it is decoded. A piece of unknown length must be
+    /// small (some MiB), for it is held whole.
+    pub rows: Option<u64>,
+    /// Bytes of the source it stands for.
+    pub bytes: u64,
+    /// Opens it.
+    pub read: Box<dyn FnOnce() -> Result<Batches, Error> + Send>,
+}
+
+/// Where blocks go.
+pub(crate) trait Sink: Send + Sync + 'static {
+    /// Stores a block; called from many workers, in any order.
+    fn block(&self, block: &Block) -> Result<(), Error>;
+}
+
+/// How far a run has got.
+#[derive(Default)]
+struct Counters {
+    rows: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// Stores all `pieces` in `sink` with `width` tasks on `runtime` and returns the sink and the
+/// number of rows. `watch` is called with rows and bytes about ten times a second, and stops the
+/// run by breaking.
+///
+/// # Errors
+/// The first failure of a piece or of the sink; [`Error::Interrupted`] when `watch` broke.
+pub(crate) fn run<S: Sink>(
+    runtime: &Handle,
+    width: usize,
+    pieces: Pieces,
+    sink: S,
+    watch: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<(S, u64), Error> {
+    let width = width.max(1);
+    let shared = Arc::new(Shared::new(width, pieces, sink));
+    let (done, finished) = mpsc::channel();
+    for _ in 0..width {
+        let (shared, done) = (Arc::clone(&shared), done.clone());
+        let task = runtime.spawn(async move { shared.work().await });
+        // The receiver hears of a task that panicked, too: its sender is dropped with the watcher.
+        runtime.spawn(async move {
+            let _ = done.send(task.await);
+        });
+    }
+    drop(done);
+    let mut panicked = None;
+    loop {
+        match finished.recv_timeout(TICK) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                panicked = Some(error);
+                shared.halt();
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                let at = &shared.counters;
+                if watch(
+                    at.rows.load(Ordering::Relaxed),
+                    at.bytes.load(Ordering::Relaxed),
+                )
+                .is_break()
+                {
+                    shared.fail(Error::Interrupted);
+                }
+            }
+        }
+    }
+    if let Some(error) = panicked {
+        return Err(internal(&format!("a worker failed while reading: {error}")));
+    }
+    shared.finish(watch)
+}
+
+/// A piece that a worker has taken.
+struct Claimed {
+    index: u64,
+    /// Its first row in the table, where known.
+    start: Option<u64>,
+    piece: Piece,
+}
+
+/// What remains to be claimed. Locked before [`State`].
+struct Claims {
+    pieces: Pieces,
+    next: u64,
+    /// First row of the next piece, as long as all pieces so far had a known length.
+    start: Option<u64>,
+}
+
+/// Pieces of unknown length that are decoded but whose predecessors are not.
+#[derive(Default)]
+struct Waiting {
+    next: u64,
+    start: u64,
+    decoded: BTreeMap<u64, Vec<RecordBatch>>,
+}
+
+struct State {
+    in_flight: usize,
+    exhausted: bool,
+    waiting: Waiting,
+    assembler: Assembler,
+    ready: VecDeque<Block>,
+    rows: u64,
+    /// The first failure; later ones follow from it.
+    failure: Option<Error>,
+}
+
+enum Step {
+    Encode(Block),
+    Claim,
+    Wait,
+    Done,
+}
+
+struct Shared<S> {
+    width: usize,
+    sink: S,
+    claims: Mutex<Claims>,
+    state: Mutex<State>,
+    changed: Notify,
+    stop: AtomicBool,
+    counters: Counters,
+}
+
+impl<S: Sink> Shared<S> {
+    fn new(width: usize, pieces: Pieces, sink: S) -> Shared<S> {
+        Shared {
+            width,
+            sink,
+            claims: Mutex::new(Claims {
+                pieces,
+                next: 0,
+                start: Some(0),
+            }),
+            state: Mutex::new(State {
+                in_flight: 0,
+                exhausted: false,
+                waiting: Waiting::default(),
+                assembler: Assembler::default(),
+                ready: VecDeque::new(),
+                rows: 0,
+                failure: None,
+            }),
+            changed: Notify::new(),
+            stop: AtomicBool::new(false),
+            counters: Counters::default(),
+        }
+    }
+
+    fn halt(&self) {
+        self.stop.store(true, Ordering::Release);
+        self.changed.notify_waiters();
+    }
+
+    fn fail(&self, error: Error) {
+        self.state.lock().failure.get_or_insert(error);
+        self.halt();
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    async fn work(&self) {
+        loop {
+            let changed = self.changed.notified();
+            let mut changed = std::pin::pin!(changed);
+            changed.as_mut().enable();
+            let result = match self.step() {
+                Step::Encode(block) => self.encode(&block),
+                Step::Claim => match self.claim() {
+                    Ok(Some(claimed)) => self.decode(claimed).await,
+                    Ok(None) => Ok(()),
+                    Err(error) => Err(error),
+                },
+                Step::Wait => {
+                    changed.await;
+                    Ok(())
+                }
+                Step::Done => return,
+            };
+            if let Err(error) = result {
+                self.fail(error);
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn step(&self) -> Step {
+        if self.stopped() {
+            return Step::Done;
+        }
+        let mut state = self.state.lock();
+        if let Some(block) = state.ready.pop_front() {
+            return Step::Encode(block);
+        }
+        if !state.exhausted && state.in_flight < 2 * self.width {
+            state.in_flight += 1;
+            return Step::Claim;
+        }
+        if state.exhausted && state.in_flight == 0 {
+            Step::Done
+        } else {
+            Step::Wait
+        }
+    }
+
+    /// Draws the next piece. The caller has counted it as in flight.
+    fn claim(&self) -> Result<Option<Claimed>, Error> {
+        let mut claims = self.claims.lock();
+        let Some(piece) = claims.pieces.next() else {
+            let mut state = self.state.lock();
+            state.exhausted = true;
+            state.in_flight -= 1;
+            drop(state);
+            self.changed.notify_waiters();
+            return Ok(None);
+        };
+        let (piece, index, start) = (piece?, claims.next, claims.start);
+        claims.next += 1;
+        let start = match (start, piece.rows) {
+            (Some(start), Some(rows)) => {
+                claims.start = Some(start + rows);
+                Some(start)
+            }
+            (Some(first), None) => {
+                // The first piece of unknown length: from here on the order of decoding counts.
+                claims.start = None;
+                let waiting = &mut self.state.lock().waiting;
+                (waiting.next, waiting.start) = (index, first);
+                None
+            }
+            (None, _) => None,
+        };
+        Ok(Some(Claimed {
+            index,
+            start,
+            piece,
+        }))
+    }
+
+    async fn decode(&self, claimed: Claimed) -> Result<(), Error> {
+        let Claimed {
+            index,
+            start,
+            piece,
+        } = claimed;
+        let batches = (piece.read)()?;
+        match (start, piece.rows) {
+            (Some(start), Some(rows)) => {
+                self.decode_placed(start, rows, piece.bytes, batches).await
+            }
+            _ => self.decode_whole(index, piece.bytes, batches).await,
+        }
+    }
+
+    /// A piece whose place is known: its batches go on as they come.
+    async fn decode_placed(
+        &self,
+        start: u64,
+        rows: u64,
+        bytes: u64,
+        batches: Batches,
+    ) -> Result<(), Error> {
+        let (mut at, mut counted) = (start, 0);
+        for batch in batches {
+            let batch = batch?;
+            if self.stopped() {
+                return Ok(());
+            }
+            if batch.num_rows() as u64 > start + rows - at {
+                return Err(miscounted(rows));
+            }
+            self.place(at, &batch);
+            at += batch.num_rows() as u64;
+            let share = (bytes as f64 * (at - start) as f64 / rows.max(1) as f64) as u64;
+            self.counters
+                .bytes
+                .fetch_add(share - counted, Ordering::Relaxed);
+            counted = share;
+            self.relieve()?;
+            tokio::task::yield_now().await;
+        }
+        if at != start + rows {
+            return Err(miscounted(rows));
+        }
+        self.state.lock().in_flight -= 1;
+        self.changed.notify_waiters();
+        Ok(())
+    }
+
+    fn place(&self, at: u64, batch: &RecordBatch) {
+        let state = &mut *self.state.lock();
+        let before = state.ready.len();
+        state.assembler.add(at, batch, &mut state.ready);
+        state.rows += batch.num_rows() as u64;
+        for _ in before..state.ready.len() {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Encodes blocks until the queue is short again.
+    fn relieve(&self) -> Result<(), Error> {
+        loop {
+            let mut state = self.state.lock();
+            if state.ready.len() <= self.width {
+                return Ok(());
+            }
+            let block = state.ready.pop_front();
+            drop(state);
+            if let Some(block) = block {
+                self.encode(&block)?;
+            }
+        }
+    }
+
+    /// A piece whose place depends on those before it.
+    async fn decode_whole(&self, index: u64, bytes: u64, batches: Batches) -> Result<(), Error> {
+        let mut decoded = Vec::new();
+        for batch in batches {
+            decoded.push(batch?);
+            if self.stopped() {
+                return Ok(());
+            }
+            tokio::task::yield_now().await;
+        }
+        self.counters.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let state = &mut *self.state.lock();
+        state.waiting.decoded.insert(index, decoded);
+        while let Some(batches) = state.waiting.decoded.remove(&state.waiting.next) {
+            for batch in &batches {
+                let rows = batch.num_rows() as u64;
+                state
+                    .assembler
+                    .add(state.waiting.start, batch, &mut state.ready);
+                state.waiting.start += rows;
+                state.rows += rows;
+            }
+            state.waiting.next += 1;
+            state.in_flight -= 1;
+        }
+        self.changed.notify_waiters();
+        Ok(())
+    }
+
+    fn encode(&self, block: &Block) -> Result<(), Error> {
+        self.sink.block(block)?;
+        self.counters
+            .rows
+            .fetch_add(block.rows(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Stores the last block, once all tasks have ended.
+    fn finish(
+        self: Arc<Self>,
+        watch: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<(S, u64), Error> {
+        let (last, rows, failure) = {
+            let mut state = self.state.lock();
+            let last = std::mem::take(&mut state.assembler).finish();
+            (last, state.rows, state.failure.take())
+        };
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        for block in &last {
+            self.encode(block)?;
+        }
+        if watch(rows, self.counters.bytes.load(Ordering::Relaxed)).is_break() {
+            return Err(Error::Interrupted);
+        }
+        match Arc::try_unwrap(self) {
+            Ok(shared) => Ok((shared.sink, rows)),
+            // All tasks have reported their end, and each gave up its share before that.
+            Err(_) => Err(internal("a finished task still holds the pipeline")),
+        }
+    }
+}
+
+fn miscounted(rows: u64) -> Error {
+    Error::Import(format!(
+        "a piece that announced {rows} rows holds another number of them; the file is damaged, write it again"
+    ))
+}
+
+fn internal(what: &str) -> Error {
+    Error::Import(format!("{what}; nothing was stored, please report this"))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{AsArray, Int64Array};
+    use arrow::datatypes::Int64Type;
+
+    use super::*;
+
+    /// Keeps the values of each block.
+    #[derive(Default)]
+    struct Kept(Mutex<BTreeMap<u64, Vec<i64>>>);
+
+    impl Sink for Kept {
+        fn block(&self, block: &Block) -> Result<(), Error> {
+            let columns = block
+                .batches
+                .iter()
+                .map(|b| b.column(0).as_primitive::<Int64Type>());
+            let values = columns.flat_map(|c| c.values().to_vec()).collect();
+            assert!(
+                self.0.lock().insert(block.ordinal, values).is_none(),
+                "block stored twice"
+            );
+            Ok(())
+        }
+    }
+
+    fn batch(from: u64, rows: u64) -> RecordBatch {
+        let values = Int64Array::from_iter_values((from..from + rows).map(|v| v as i64));
+        RecordBatch::try_from_iter([("a", Arc::new(values) as _)]).unwrap()
+    }
+
+    /// `count` pieces of different lengths, in batches of 1,000 rows; of known length if `known`
+    /// says so of its number.
+    fn pieces(count: u64, known: impl Fn(u64) -> bool + Send + 'static) -> (Pieces, u64) {
+        let length = |piece: u64| 3000 + 7919 * (piece % 11);
+        let total = (0..count).map(length).sum();
+        let mut start = 0;
+        let pieces = (0..count).map(move |piece| {
+            let (first, rows) = (start, length(piece));
+            start += rows;
+            let read = move || {
+                let cuts = (0..rows).step_by(1000);
+                Ok(
+                    Box::new(cuts.map(move |at| Ok(batch(first + at, 1000.min(rows - at)))))
+                        as Batches,
+                )
+            };
+            Ok(Piece {
+                rows: known(piece).then_some(rows),
+                bytes: rows,
+                read: Box::new(read),
+            })
+        });
+        (Box::new(pieces), total)
+    }
+
+    fn on_threads<T>(threads: usize, with: impl FnOnce(&Handle) -> T) -> T {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .build()
+            .unwrap();
+        with(runtime.handle())
+    }
+
+    fn go_on(_: u64, _: u64) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    #[test]
+    fn rows_arrive_once_and_in_order() {
+        for width in [1, 2, 7] {
+            for kind in 0..3 {
+                let (pieces, total) = pieces(60, move |piece| match kind {
+                    0 => true,
+                    1 => false,
+                    // Files of different formats: from the first unknown length on, order decides.
+                    _ => piece < 20 || piece % 2 == 0,
+                });
+                let mut bytes = 0;
+                let mut watch = |_, now| {
+                    bytes = now;
+                    ControlFlow::Continue(())
+                };
+                let ran = on_threads(2, |handle| {
+                    run(handle, width, pieces, Kept::default(), &mut watch)
+                });
+                let (kept, rows) = ran.unwrap();
+                assert_eq!((rows, bytes), (total, total), "width {width}, kind {kind}");
+                let blocks = kept.0.into_inner();
+                assert!(
+                    blocks
+                        .values()
+                        .rev()
+                        .skip(1)
+                        .all(|values| values.len() == 65_536)
+                );
+                assert!(blocks.into_values().flatten().eq(0..total as i64));
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_makes_no_block() {
+        let ran = on_threads(2, |handle| {
+            run(
+                handle,
+                2,
+                pieces(0, |_| true).0,
+                Kept::default(),
+                &mut go_on,
+            )
+        });
+        let (kept, rows) = ran.unwrap();
+        assert_eq!((rows, kept.0.into_inner().len()), (0, 0));
+    }
+
+    fn failing(piece: u64, how: fn() -> Result<Batches, Error>) -> Result<(Kept, u64), Error> {
+        for known in [true, false] {
+            let (pieces, _) = pieces(40, move |_| known);
+            let pieces = (0..).zip(pieces).map(move |(at, found)| match found {
+                Ok(found) if at == piece => Ok(Piece {
+                    read: Box::new(how),
+                    ..found
+                }),
+                found => found,
+            });
+            let ran = on_threads(2, |handle| {
+                run(handle, 3, Box::new(pieces), Kept::default(), &mut go_on)
+            });
+            if ran.is_ok() || known {
+                continue;
+            }
+            return ran;
+        }
+        Ok((Kept::default(), 0))
+    }
+
+    #[test]
+    fn the_first_failure_is_reported() {
+        let failed = failing(17, || Err(Error::Import("piece 17".to_owned())));
+        assert!(failed.is_err_and(|error| error.to_string().contains("piece 17")));
+        let panicked = failing(5, || panic!("a decoder's panic, wanted by the test"));
+        assert!(panicked.is_err_and(|error| error.to_string().contains("report")));
+    }
+
+    #[test]
+    fn a_piece_shorter_than_announced_is_damaged() {
+        let piece = || {
+            Ok(Piece {
+                rows: Some(7),
+                bytes: 1,
+                read: Box::new(|| Ok(Box::new([Ok(batch(0, 5))].into_iter()) as Batches)),
+            })
+        };
+        let pieces = std::iter::once_with(piece);
+        let ran = on_threads(1, |handle| {
+            run(handle, 1, Box::new(pieces), Kept::default(), &mut go_on)
+        });
+        assert!(ran.is_err_and(|error| error.to_string().contains("damaged")));
+    }
+
+    #[test]
+    fn the_watcher_stops_an_endless_run() {
+        let endless = (0..).map(|_: u64| {
+            let read = || Ok(Box::new([Ok(batch(0, 1000))].into_iter()) as Batches);
+            Ok(Piece {
+                rows: Some(1000),
+                bytes: 1,
+                read: Box::new(read),
+            })
+        });
+        let mut stop = |_, _| ControlFlow::Break(());
+        struct Nowhere;
+        impl Sink for Nowhere {
+            fn block(&self, _: &Block) -> Result<(), Error> {
+                Ok(())
+            }
+        }
+        let ran = on_threads(2, |handle| {
+            run(handle, 2, Box::new(endless), Nowhere, &mut stop)
+        });
+        assert!(matches!(ran.map(|_| ()), Err(Error::Interrupted)));
+    }
+}

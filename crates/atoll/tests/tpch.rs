@@ -1,0 +1,151 @@
+//! The answers to the 22 TPC-H queries: the published ones, and DataFusion's over the same rows.
+
+mod digest;
+
+use std::sync::Arc;
+
+use atoll::{Database, Options, tpch};
+use datafusion::datasource::MemTable;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use digest::{Rows, difference};
+
+/// A store with TPC-H at a scale, laid out for a machine; it goes when this does.
+struct Loaded {
+    database: Database,
+    _folder: tempfile::TempDir,
+}
+
+fn load(scale: f64, machine: Option<&str>) -> Loaded {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = Options::default();
+    options.machine = machine.map(str::to_owned);
+    options.pool_bytes = Some(256 << 20);
+    // On a synthetic machine more threads than cores: each node has workers of its own.
+    options.threads = machine.map(|_| 4);
+    let database = Database::create(folder.path().join("tpch.atoll"), &options).unwrap();
+    let report = tpch::load(&database, scale, &()).unwrap();
+    assert!(report.raw_bytes > 0 && report.rows > 0);
+    Loaded {
+        database,
+        _folder: folder,
+    }
+}
+
+fn check_published(scale: &str, machine: Option<&str>) {
+    let loaded = load(scale.parse().unwrap(), machine);
+    let session = loaded.database.session();
+    let mut differences = Vec::new();
+    for (at, text) in tpch::QUERIES.iter().enumerate() {
+        let answer = session.sql(text).unwrap().pop().unwrap();
+        differences.extend(difference(scale, at + 1, &Rows::of(&answer.batches)));
+        let nodes = machine.map_or(1, |_| 4);
+        assert!(
+            answer.statistics.bytes.len() >= nodes,
+            "bytes are counted per node"
+        );
+        assert!(
+            answer.statistics.total_bytes() > 0,
+            "query {} read nothing",
+            at + 1
+        );
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+#[test]
+fn published_answers_at_scale_0_01() {
+    check_published("0.01", None);
+}
+
+#[test]
+fn published_answers_at_scale_0_01_on_four_nodes() {
+    check_published("0.01", Some("4x1"));
+}
+
+#[test]
+fn published_answers_at_scale_0_1() {
+    check_published("0.1", None);
+}
+
+#[test]
+fn published_answers_at_scale_0_1_on_four_nodes() {
+    check_published("0.1", Some("node:4 core:2 pu:1"));
+}
+
+#[test]
+fn published_answers_at_scale_1() {
+    if std::env::var_os("ATOLL_SLOW").is_none() {
+        eprintln!("scale 1 takes minutes in this profile; ./test --slow runs it");
+        return;
+    }
+    check_published("1", None);
+    check_published("1", Some("4x1"));
+}
+
+/// The rows of DataFusion's own answer, from memory, without any of Atoll's code.
+async fn reference(context: &SessionContext, text: &str) -> Rows {
+    Rows::of(&context.sql(text).await.unwrap().collect().await.unwrap())
+}
+
+fn context(scale: f64) -> SessionContext {
+    let context = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(2));
+    for name in tpch::tables() {
+        let batches: Vec<_> = tpch::generate(name, scale).collect();
+        let table = MemTable::try_new(batches[0].schema(), vec![batches]).unwrap();
+        context.register_table(name, Arc::new(table)).unwrap();
+    }
+    context
+}
+
+/// Whether two values are equal: as text, or as numbers within 1e-9.
+fn equal(a: &str, b: &str) -> bool {
+    let numbers = (a.parse::<f64>(), b.parse::<f64>());
+    a == b || matches!(numbers, (Ok(a), Ok(b)) if (a - b).abs() <= 1e-9 * a.abs().max(b.abs()))
+}
+
+#[test]
+fn answers_are_those_of_datafusion() {
+    let (scale, loaded) = (0.02, load(0.02, Some("4x1")));
+    let session = loaded.database.session();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let context = context(scale);
+    for (at, text) in tpch::QUERIES.iter().enumerate() {
+        let mut ours = Rows::of(&session.sql(text).unwrap().pop().unwrap().batches).0;
+        let mut theirs = runtime.block_on(reference(&context, text)).0;
+        assert_eq!(ours.len(), theirs.len(), "rows of query {}", at + 1);
+        ours.sort();
+        theirs.sort();
+        for (a, b) in ours.iter().flatten().zip(theirs.iter().flatten()) {
+            assert!(equal(a, b), "query {}: {a:?} should be {b:?}", at + 1);
+        }
+    }
+}
+
+#[test]
+fn a_second_load_finds_the_first() {
+    let loaded = load(0.01, None);
+    let present = tpch::present(&loaded.database).unwrap();
+    assert!(
+        matches!(present, tpch::Present::All { scale, raw_bytes } if scale == 0.01 && raw_bytes > 10_000_000)
+    );
+    loaded
+        .database
+        .session()
+        .sql("delete from nation where n_nationkey = 3")
+        .unwrap();
+    let error = tpch::present(&loaded.database).unwrap_err().to_string();
+    assert!(error.contains("nation has 24 rows"), "{error}");
+}
+
+#[test]
+fn tables_have_their_keys() {
+    let lineitem = tpch::definition("lineitem").unwrap();
+    assert_eq!(lineitem.primary_key, [0, 3]);
+    let parents: Vec<_> = lineitem
+        .foreign_keys
+        .iter()
+        .map(|key| key.parent.as_str())
+        .collect();
+    assert_eq!(parents, ["orders", "part", "supplier", "partsupp"]);
+    assert_eq!(tpch::tables().count(), 8);
+}

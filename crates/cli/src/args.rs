@@ -1,0 +1,288 @@
+//! The command line as typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::units::parse_bytes;
+
+/// An analytical database that knows where its memory is.
+#[derive(Debug, Parser)]
+#[command(name = "atoll", version, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Build a TPC-H store, run the 22 queries, show where their bytes came from
+    Quickstart(Quickstart),
+    /// Load files (Parquet, CSV, TPC-H tbl, Arrow IPC) into a table
+    Import(Import),
+    /// Run SQL; without a query, open a shell
+    Sql(Sql),
+    /// Draw the machine: nodes, caches, cores, distances, free memory
+    Topology(Topology),
+    /// Look into a store
+    Pages(Pages),
+}
+
+/// How a store is opened.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Resources {
+    /// Compute threads [default: the cpus this process may use]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub threads: Option<u32>,
+    /// Size of the buffer pool, such as 512MiB [default: a share of the free memory]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub pool: Option<u64>,
+    /// Most memory for pool and queries together, such as 2GiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub memory_limit: Option<u64>,
+    /// Lay pages and threads out as on this machine: a shipped name, FILE.xml, 4x4, or an hwloc
+    /// synthetic description [default: the machine at hand]
+    #[arg(long, value_name = "SPEC")]
+    pub machine: Option<String>,
+}
+
+/// `atoll quickstart`
+#[derive(Args, Debug)]
+pub struct Quickstart {
+    /// TPC-H scale factor: 1 is about 1 GB of raw data
+    #[arg(long, default_value_t = 1.0, value_name = "SCALE", value_parser = parse_scale)]
+    pub scale: f64,
+    /// The store to build or to reuse [default: tpch-SCALE.atoll]
+    #[arg(long, value_name = "PATH")]
+    pub store: Option<PathBuf>,
+    /// Timed runs of each query, after one that warms up; the median is shown
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
+    #[command(flatten)]
+    pub resources: Resources,
+    /// One JSON object instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `atoll import`
+#[derive(Args, Debug)]
+pub struct Import {
+    /// The store; created when absent
+    pub store: PathBuf,
+    /// The table
+    pub table: String,
+    /// Files with the same columns, loaded in this order
+    #[arg(required = true)]
+    pub file: Vec<PathBuf>,
+    /// `create table ...` or its list of columns, or a file that holds it [default: inferred]
+    #[arg(long, value_name = "DDL|FILE")]
+    pub schema: Option<String>,
+    /// Columns of the primary key
+    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
+    pub primary_key: Vec<String>,
+    /// A foreign key, such as "l_orderkey=orders(o_orderkey)"; may be given several times
+    #[arg(long, value_name = "COLUMNS=PARENT(COLUMNS)", value_parser = parse_reference)]
+    pub foreign_key: Vec<atoll::Reference>,
+    /// The files' format
+    #[arg(long, value_enum, default_value_t = FileFormat::Auto)]
+    pub format: FileFormat,
+    /// Between two fields of a CSV file: one character, or \t
+    #[arg(long, value_name = "CHAR", value_parser = parse_delimiter)]
+    pub delimiter: Option<u8>,
+    /// Whether CSV files start with a line of column names
+    #[arg(long, value_enum, default_value_t = Header::Auto)]
+    pub header: Header,
+    /// The text that stands for NULL [default: an empty field]
+    #[arg(long, value_name = "TEXT")]
+    pub null: Option<String>,
+    /// Add the rows to the table if it exists
+    #[arg(long, conflicts_with = "replace")]
+    pub append: bool,
+    /// Put the rows in the place of the table if it exists
+    #[arg(long)]
+    pub replace: bool,
+    #[command(flatten)]
+    pub resources: Resources,
+    /// One JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `atoll sql`
+#[derive(Args, Debug)]
+pub struct Sql {
+    /// The store; created when absent, unless --read-only
+    pub store: PathBuf,
+    /// Statements, separated by semicolons [default: a shell, or statements from standard input]
+    pub query: Option<String>,
+    /// Read the statements from a file
+    #[arg(short, long, value_name = "FILE", conflicts_with = "query")]
+    pub file: Option<PathBuf>,
+    /// How results are written
+    #[arg(long, value_enum, default_value_t = Format::Table, conflicts_with = "json")]
+    pub format: Format,
+    /// Write results to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Show how long each statement took and what it read, on standard error
+    #[arg(long)]
+    pub timing: bool,
+    /// Open the store for reading: several processes may do so at once
+    #[arg(long)]
+    pub read_only: bool,
+    #[command(flatten)]
+    pub resources: Resources,
+    /// One JSON object per statement, on a line of its own
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `atoll topology`
+#[derive(Args, Debug)]
+pub struct Topology {
+    /// A shipped machine, FILE.xml, 4x4, or an hwloc synthetic description [default: this machine]
+    #[arg(long, value_name = "SPEC", default_value = "live")]
+    pub machine: String,
+    /// One JSON object instead of a drawing
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `atoll pages`
+#[derive(Args, Debug)]
+pub struct Pages {
+    /// The store
+    pub store: PathBuf,
+    /// What to look at
+    #[arg(value_enum)]
+    pub what: Look,
+    #[command(flatten)]
+    pub resources: Resources,
+    /// One JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `atoll pages` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Look {
+    /// Pages by kind and encoding, sizes, pool, nodes, log
+    Stat,
+    /// Read and verify every page
+    Check,
+}
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Aligned columns
+    Table,
+    /// Comma-separated values with a header
+    Csv,
+    /// An array of objects
+    Json,
+    /// An Arrow IPC stream
+    Arrow,
+    /// A Parquet file
+    Parquet,
+}
+
+/// The format of files to import.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FileFormat {
+    /// By the file's name, else by its first bytes
+    Auto,
+    /// Apache Parquet
+    Parquet,
+    /// Text with a delimiter
+    Csv,
+    /// TPC-H tbl
+    Tbl,
+    /// Arrow IPC file or stream
+    Arrow,
+}
+
+/// Whether there is a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Header {
+    /// There is one
+    Yes,
+    /// There is none
+    No,
+    /// If the first line looks like one
+    Auto,
+}
+
+fn parse_scale(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(scale) if (0.001..=100_000.0).contains(&scale) => Ok(scale),
+        _ => Err("take a number from 0.001 to 100000".to_owned()),
+    }
+}
+
+fn parse_delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"\\t" | b"tab" => Ok(b'\t'),
+        [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | b'"') => Ok(*byte),
+        _ => Err("take one ASCII character, or \\t".to_owned()),
+    }
+}
+
+/// `a,b=parent(x,y)`
+fn parse_reference(text: &str) -> Result<atoll::Reference, String> {
+    let wrong = || "write it as column[,column]=parent(column[,column])".to_owned();
+    let names = |list: &str| -> Result<Vec<String>, String> {
+        let names: Vec<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
+        if names.iter().any(String::is_empty) {
+            Err(wrong())
+        } else {
+            Ok(names)
+        }
+    };
+    let (columns, parent) = text.split_once('=').ok_or_else(wrong)?;
+    let (parent, of) = parent.split_once('(').ok_or_else(wrong)?;
+    let of = of.trim_end().strip_suffix(')').ok_or_else(wrong)?;
+    if parent.trim().is_empty() {
+        return Err(wrong());
+    }
+    Ok(atoll::Reference {
+        columns: names(columns)?,
+        parent: parent.trim().to_owned(),
+        parent_columns: names(of)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_of_the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn references_are_read() {
+        let read = parse_reference("l_partkey, l_suppkey=partsupp(ps_partkey,ps_suppkey)").unwrap();
+        assert_eq!(read.columns, ["l_partkey", "l_suppkey"]);
+        assert_eq!(
+            (read.parent.as_str(), read.parent_columns.len()),
+            ("partsupp", 2)
+        );
+        for wrong in ["", "a", "a=b", "a=b(", "=b(c)", "a=(c)", "a,=b(c)"] {
+            assert!(parse_reference(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn delimiters_are_read() {
+        assert_eq!(parse_delimiter("\\t"), Ok(b'\t'));
+        assert_eq!(parse_delimiter("|"), Ok(b'|'));
+        assert!(parse_delimiter("||").is_err() && parse_delimiter("\u{e4}").is_err());
+    }
+}

@@ -1,0 +1,92 @@
+//! `atoll import`
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context;
+use atoll::{Database, Existing, ImportOptions, ImportReport};
+
+use crate::args::{FileFormat, Header, Import};
+use crate::progress::Display;
+use crate::{Failure, out, sql, units};
+
+/// Runs the command.
+pub fn run(args: &Import) -> Result<(), Failure> {
+    let options = options(args)?;
+    let existed = args.store.exists();
+    let database = Database::open_or_create(&args.store, &sql::options(&args.resources, false))?;
+    let display = Display::new();
+    let report = atoll::import(&database, &args.table, &args.file, &options, &display);
+    display.finish();
+    let closed = database.close();
+    let report = match report {
+        Ok(report) => report,
+        Err(error) => {
+            // A store that was made for a failed import holds nothing.
+            if !existed {
+                sql::remove(&args.store);
+            }
+            return Err(error.into());
+        }
+    };
+    closed?;
+    tell(args, &report)
+}
+
+fn tell(args: &Import, report: &ImportReport) -> Result<(), Failure> {
+    let mut out = out::stdout();
+    if args.json {
+        let object = serde_json::json!({
+            "store": args.store.display().to_string(),
+            "table": args.table,
+            "rows": report.rows,
+            "bytes": report.bytes,
+            "seconds": report.seconds,
+        });
+        writeln!(out, "{object}")?;
+    } else {
+        let (rows, size) = (units::count(report.rows), units::bytes(report.bytes));
+        let took = units::seconds(report.seconds);
+        writeln!(out, "{}: {rows} rows from {size} in {took}", args.table)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn options(args: &Import) -> Result<ImportOptions, Failure> {
+    let mut options = ImportOptions::default();
+    options.schema = args.schema.as_deref().map(schema).transpose()?;
+    options.primary_key = args.primary_key.clone();
+    options.foreign_keys = args.foreign_key.clone();
+    options.format = match args.format {
+        FileFormat::Auto => atoll::FileFormat::Auto,
+        FileFormat::Parquet => atoll::FileFormat::Parquet,
+        FileFormat::Csv => atoll::FileFormat::Csv,
+        FileFormat::Tbl => atoll::FileFormat::Tbl,
+        FileFormat::Arrow => atoll::FileFormat::Arrow,
+    };
+    options.delimiter = args.delimiter;
+    options.header = match args.header {
+        Header::Auto => atoll::Header::Auto,
+        Header::Yes => atoll::Header::Yes,
+        Header::No => atoll::Header::No,
+    };
+    options.null = args.null.clone();
+    options.existing = match (args.append, args.replace) {
+        (true, _) => Existing::Append,
+        (_, true) => Existing::Replace,
+        _ => Existing::Refuse,
+    };
+    Ok(options)
+}
+
+/// DDL, or the contents of the file that is named: DDL has white space or parentheses, and a file
+/// of that name would exist.
+fn schema(text: &str) -> anyhow::Result<String> {
+    let ddl = text.contains(['(', ' ', '\n']);
+    if ddl && !Path::new(text).is_file() {
+        return Ok(text.to_owned());
+    }
+    std::fs::read_to_string(text).with_context(|| {
+        format!("--schema {text:?} is neither a list of columns nor a file that can be read; write --schema \"a int, b text\"")
+    })
+}

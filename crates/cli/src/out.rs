@@ -1,0 +1,53 @@
+//! Standard output, which may be closed by its reader at any time.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Standard output, buffered; flush it. Once its reader has gone, every write fails and
+/// [`closed`] is true.
+#[derive(Debug)]
+pub struct Out(io::BufWriter<Raw>);
+
+#[derive(Debug)]
+struct Raw(io::Stdout);
+
+/// Standard output.
+pub fn stdout() -> Out {
+    Out(io::BufWriter::with_capacity(64 << 10, Raw(io::stdout())))
+}
+
+/// Whether the reader of standard output has gone: nobody is there to be told of errors.
+pub fn closed() -> bool {
+    CLOSED.load(Ordering::Relaxed)
+}
+
+fn noted<T>(result: io::Result<T>) -> io::Result<T> {
+    if let Err(error) = &result
+        && error.kind() == io::ErrorKind::BrokenPipe
+    {
+        CLOSED.store(true, Ordering::Relaxed);
+    }
+    result
+}
+
+impl Write for Raw {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        noted(self.0.lock().write(buf))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        noted(self.0.lock().flush())
+    }
+}
+
+impl Write for Out {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.0.write(buf)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}

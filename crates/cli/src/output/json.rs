@@ -1,0 +1,206 @@
+//! Results as JSON. Decimals, dates and integers beyond 2^53 are strings, as are NaN and the
+//! infinities: readers that know only doubles then lose nothing.
+
+use std::io::Write;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{
+    DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow::util::display::ArrayFormatter;
+use atoll::Answer;
+use serde_json::{Value, json};
+
+use super::TEXT;
+
+/// The largest integer that every reader of JSON keeps.
+const LARGEST: i128 = 1 << 53;
+
+/// The answer as one object on one line.
+pub fn object(out: &mut dyn Write, answer: &Answer) -> anyhow::Result<()> {
+    let columns: Vec<_> = answer
+        .schema
+        .fields()
+        .iter()
+        .map(|field| json!({ "name": field.name(), "type": atoll::type_name(field.data_type()) }))
+        .collect();
+    write!(out, "{{\"columns\":{},\"rows\":[", Value::Array(columns))?;
+    let mut first = true;
+    each_row(answer, |values| {
+        let comma = if std::mem::take(&mut first) { "" } else { "," };
+        Ok(write!(out, "{comma}{}", Value::Array(values))?)
+    })?;
+    let statistics = &answer.statistics;
+    write!(
+        out,
+        "],\"seconds\":{},\"planning_seconds\":{}",
+        json!(statistics.seconds),
+        json!(statistics.planning_seconds)
+    )?;
+    if let Some(changed) = answer.changed {
+        write!(out, ",\"changed\":{changed}")?;
+    }
+    writeln!(
+        out,
+        ",\"bytes\":{},\"ran_on\":{}}}",
+        json!(statistics.bytes),
+        json!(statistics.ran_on)
+    )?;
+    Ok(())
+}
+
+/// The rows as an array of objects, one per line.
+pub fn array(out: &mut dyn Write, answer: &Answer) -> anyhow::Result<()> {
+    let names: Vec<_> = answer
+        .schema
+        .fields()
+        .iter()
+        .map(|field| json!(field.name()).to_string())
+        .collect();
+    let mut first = true;
+    write!(out, "[")?;
+    each_row(answer, |values| {
+        write!(
+            out,
+            "{}{{",
+            if std::mem::take(&mut first) {
+                ""
+            } else {
+                ",\n "
+            }
+        )?;
+        for (at, (name, value)) in names.iter().zip(values).enumerate() {
+            write!(out, "{}{name}:{value}", if at > 0 { "," } else { "" })?;
+        }
+        Ok(write!(out, "}}")?)
+    })?;
+    Ok(writeln!(out, "]")?)
+}
+
+fn each_row(
+    answer: &Answer,
+    mut with: impl FnMut(Vec<Value>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    for batch in &answer.batches {
+        let columns = batch
+            .columns()
+            .iter()
+            .map(Column::new)
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        for row in 0..batch.num_rows() {
+            with(
+                columns
+                    .iter()
+                    .map(|column| column.value(row))
+                    .collect::<anyhow::Result<_>>()?,
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn integer(value: i128) -> Value {
+    if value.abs() <= LARGEST {
+        json!(value as i64)
+    } else {
+        Value::String(value.to_string())
+    }
+}
+
+fn float(value: f64) -> Value {
+    if value.is_finite() {
+        json!(value)
+    } else if value.is_nan() {
+        json!("NaN")
+    } else {
+        json!(if value > 0.0 { "Infinity" } else { "-Infinity" })
+    }
+}
+
+/// How to turn the values of one array into JSON.
+type Convert<'a> = Box<dyn Fn(usize) -> anyhow::Result<Value> + 'a>;
+
+struct Column<'a> {
+    array: &'a ArrayRef,
+    convert: Convert<'a>,
+}
+
+impl<'a> Column<'a> {
+    fn new(array: &'a ArrayRef) -> anyhow::Result<Column<'a>> {
+        macro_rules! primitive {
+            ($kind:ty, $value:ident => $json:expr) => {{
+                let values = array.as_primitive::<$kind>().values();
+                Box::new(move |row: usize| {
+                    let $value = values[row];
+                    Ok($json)
+                }) as Convert<'a>
+            }};
+        }
+        let convert: Convert<'a> = match array.data_type() {
+            DataType::Boolean => {
+                let values = array.as_boolean();
+                Box::new(move |row| Ok(json!(values.value(row))))
+            }
+            DataType::Int8 => primitive!(Int8Type, v => json!(v)),
+            DataType::Int16 => primitive!(Int16Type, v => json!(v)),
+            DataType::Int32 => primitive!(Int32Type, v => json!(v)),
+            DataType::Int64 => primitive!(Int64Type, v => integer(i128::from(v))),
+            DataType::UInt8 => primitive!(UInt8Type, v => json!(v)),
+            DataType::UInt16 => primitive!(UInt16Type, v => json!(v)),
+            DataType::UInt32 => primitive!(UInt32Type, v => json!(v)),
+            DataType::UInt64 => primitive!(UInt64Type, v => integer(i128::from(v))),
+            DataType::Float16 => primitive!(Float16Type, v => float(v.to_f64())),
+            // Through its shortest text: 0.1 stays 0.1.
+            DataType::Float32 => {
+                primitive!(Float32Type, v => float(v.to_string().parse().unwrap_or(f64::from(v))))
+            }
+            DataType::Float64 => primitive!(Float64Type, v => float(v)),
+            DataType::List(_) => {
+                let lists = array.as_list::<i32>();
+                Box::new(move |row| elements(&lists.value(row)))
+            }
+            DataType::LargeList(_) => {
+                let lists = array.as_list::<i64>();
+                Box::new(move |row| elements(&lists.value(row)))
+            }
+            DataType::Struct(fields) => {
+                let columns = array
+                    .as_struct()
+                    .columns()
+                    .iter()
+                    .map(Column::new)
+                    .collect::<anyhow::Result<Vec<_>>>()?;
+                Box::new(move |row| {
+                    let members = fields.iter().zip(&columns);
+                    let members = members
+                        .map(|(field, column)| Ok((field.name().clone(), column.value(row)?)));
+                    Ok(Value::Object(members.collect::<anyhow::Result<_>>()?))
+                })
+            }
+            DataType::Null => Box::new(|_| Ok(Value::Null)),
+            _ => {
+                let formatter = ArrayFormatter::try_new(array, &TEXT)?;
+                Box::new(move |row| Ok(Value::String(formatter.value(row).try_to_string()?)))
+            }
+        };
+        Ok(Column { array, convert })
+    }
+
+    fn value(&self, row: usize) -> anyhow::Result<Value> {
+        if self.array.is_null(row) {
+            Ok(Value::Null)
+        } else {
+            (self.convert)(row)
+        }
+    }
+}
+
+fn elements(array: &ArrayRef) -> anyhow::Result<Value> {
+    let column = Column::new(array)?;
+    Ok(Value::Array(
+        (0..array.len())
+            .map(|row| column.value(row))
+            .collect::<anyhow::Result<_>>()?,
+    ))
+}

@@ -1,0 +1,162 @@
+//! `atoll pages`: what is in a store, and whether all of it is well.
+
+use std::cell::Cell;
+use std::io::Write;
+
+use atoll::{Database, Statistics};
+
+use crate::args::{Look, Pages};
+use crate::{Failure, interrupt, out, sql, units};
+
+/// Runs the command.
+pub fn run(args: &Pages) -> Result<(), Failure> {
+    let database = Database::open(&args.store, &sql::options(&args.resources, true))?;
+    match args.what {
+        Look::Stat => stat(args, &database),
+        Look::Check => check(args, &database),
+    }
+}
+
+fn stat(args: &Pages, database: &Database) -> Result<(), Failure> {
+    let statistics = database.statistics();
+    let placement = database.placement()?;
+    let mut out = out::stdout();
+    if args.json {
+        writeln!(out, "{}", json(args, &statistics, &placement))?;
+    } else {
+        print(&mut out, args, &statistics, &placement)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn json(args: &Pages, statistics: &Statistics, placement: &[u64]) -> serde_json::Value {
+    let (store, pool) = (&statistics.store, &statistics.pool);
+    let share = |share: &atoll::Share| serde_json::json!({ "pages": share.pages, "raw_bytes": share.raw_bytes, "stored_bytes": share.stored_bytes });
+    let kinds = atoll::Kind::ALL.iter().zip(&store.kinds);
+    let kinds: serde_json::Map<_, _> = kinds
+        .map(|(kind, of)| (kind.name().to_owned(), share(of)))
+        .collect();
+    serde_json::json!({
+        "store": args.store.display().to_string(),
+        "page_size": store.page_size,
+        "version": store.version,
+        "file_bytes": store.file_bytes,
+        "used_bytes": store.used_bytes,
+        "free_bytes": store.free_bytes,
+        "log_bytes": store.log_bytes,
+        "pages": share(&store.pages),
+        "codecs": { "raw": share(&store.raw), "zstd": share(&store.zstd) },
+        "kinds": kinds,
+        "blocks_by_node": placement,
+        "pool": {
+            "frames": pool.frames,
+            "resident": pool.resident,
+            "nodes": pool.nodes.iter().map(|node| node.frames).collect::<Vec<_>>(),
+        },
+        "memory_limit": statistics.memory_limit,
+    })
+}
+
+fn print(
+    out: &mut impl Write,
+    args: &Pages,
+    statistics: &Statistics,
+    placement: &[u64],
+) -> Result<(), Failure> {
+    let (store, pool) = (&statistics.store, &statistics.pool);
+    let size = units::bytes;
+    writeln!(
+        out,
+        "{}: version {}, pages of {}",
+        args.store.display(),
+        store.version,
+        size(store.page_size.into())
+    )?;
+    writeln!(
+        out,
+        "file {}: {} used, {} free; log {}",
+        size(store.file_bytes),
+        size(store.used_bytes),
+        size(store.free_bytes),
+        size(store.log_bytes)
+    )?;
+    writeln!(
+        out,
+        "\n{:<12} {:>10} {:>11} {:>11} {:>7}",
+        "pages", "number", "raw", "stored", "ratio"
+    )?;
+    let mut line = |name: &str, share: &atoll::Share| {
+        let ratio = units::share(share.stored_bytes, share.raw_bytes);
+        let (raw, stored) = (size(share.raw_bytes), size(share.stored_bytes));
+        writeln!(
+            out,
+            "{name:<12} {:>10} {raw:>11} {stored:>11} {ratio:>7}",
+            units::count(share.pages)
+        )
+    };
+    for (kind, share) in atoll::Kind::ALL
+        .iter()
+        .zip(&store.kinds)
+        .filter(|(_, share)| share.pages > 0)
+    {
+        line(kind.name(), share)?;
+    }
+    line("as they are", &store.raw)?;
+    line("zstd", &store.zstd)?;
+    line("all", &store.pages)?;
+    let total: u64 = placement.iter().sum();
+    writeln!(
+        out,
+        "\n{} blocks of 65,536 rows at most",
+        units::count(total)
+    )?;
+    for ((node, blocks), frames) in placement.iter().enumerate().zip(&pool.nodes) {
+        let home = size(frames.frames as u64 * pool.page_size as u64);
+        writeln!(
+            out,
+            "node {node}: {} blocks, {home} of the pool",
+            units::count(*blocks)
+        )?;
+    }
+    Ok(())
+}
+
+fn check(args: &Pages, database: &Database) -> Result<(), Failure> {
+    let pages = Cell::new(0);
+    let problems = database.check(&|_, total| {
+        pages.set(total);
+        if interrupt::asked() {
+            // Nothing is written by a check, so nothing is lost.
+            std::process::exit(interrupt::STATUS);
+        }
+    })?;
+    let mut out = out::stdout();
+    if args.json {
+        let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        let (store, pages) = (args.store.display().to_string(), pages.get());
+        writeln!(
+            out,
+            "{}",
+            serde_json::json!({ "store": store, "pages": pages, "problems": problems })
+        )?;
+    } else {
+        for problem in &problems {
+            writeln!(out, "{problem}")?;
+        }
+        writeln!(
+            out,
+            "{}: {} pages read",
+            args.store.display(),
+            units::count(pages.get())
+        )?;
+    }
+    out.flush()?;
+    match problems.len() {
+        0 => Ok(()),
+        found => Err(anyhow::anyhow!(
+            "{}: {found} problems found; load the data again, or restore a copy of the store and its log",
+            args.store.display()
+        )
+        .into()),
+    }
+}

@@ -1,0 +1,132 @@
+//! Sizes as people type them; sizes, counts and times as people read them.
+
+/// Reads `65536`, `64KiB`, `1.5GiB`, `2GB`, `64k` (binary) into bytes.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kb" => 1000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "t" | "tib" => 1 << 40,
+        _ => {
+            return Err(format!(
+                "unknown unit {:?}; use KiB, MiB, GiB, TiB, kB, MB, GB or TB",
+                unit.trim()
+            ));
+        }
+    };
+    let size = number
+        .parse::<f64>()
+        .ok()
+        .map(|number| number * factor as f64);
+    match size {
+        Some(size) if size >= 1.0 && size < u64::MAX as f64 => Ok(size as u64),
+        _ => Err("take a size such as 64KiB, 1GiB or 2GB".to_owned()),
+    }
+}
+
+/// `1.23 GiB`: three digits at least, in binary units.
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let (mut value, mut unit) = (bytes as f64, 0);
+    // 1023.95 would be shown as 1024.0.
+    while value >= 1023.95 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    match (unit, value) {
+        (0, _) => format!("{bytes} B"),
+        (_, value) if value < 9.995 => format!("{value:.2} {}", UNITS[unit]),
+        (_, value) if value < 99.95 => format!("{value:.1} {}", UNITS[unit]),
+        _ => format!("{value:.0} {}", UNITS[unit]),
+    }
+}
+
+/// `1,234,567`
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `12.3 ms`, `4.56 s`, `2:05 min`
+pub fn seconds(seconds: f64) -> String {
+    if seconds < 0.000_999_5 {
+        format!("{:.0} µs", seconds * 1e6)
+    } else if seconds < 0.099_95 {
+        format!("{:.1} ms", seconds * 1e3)
+    } else if seconds < 0.999_5 {
+        format!("{:.0} ms", seconds * 1e3)
+    } else if seconds < 99.5 {
+        format!("{seconds:.2} s")
+    } else {
+        let whole = seconds.round() as u64;
+        format!("{}:{:02} min", whole / 60, whole % 60)
+    }
+}
+
+/// `97.5 %`; `-` where there is nothing to share.
+pub fn share(part: u64, whole: u64) -> String {
+    match whole {
+        0 => "-".to_owned(),
+        _ => format!("{:.1} %", 100.0 * part as f64 / whole as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read() {
+        let sizes = ["65536", "64KiB", "64k", " 64 KiB ", "1.5GiB", "2GB", "1 kB"].map(parse_bytes);
+        let wanted = [65_536, 65_536, 65_536, 65_536, 3 << 29, 2_000_000_000, 1000];
+        assert_eq!(sizes, wanted.map(Ok));
+        for wrong in [
+            "",
+            "0",
+            "-1",
+            "1XB",
+            "KiB",
+            "1e3",
+            "99999999999TiB",
+            "1.2.3",
+        ] {
+            assert!(parse_bytes(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(
+            [0, 1023, 1024, 10_240, 1_048_575, 5 << 40].map(bytes),
+            [
+                "0 B", "1023 B", "1.00 KiB", "10.0 KiB", "1.00 MiB", "5.00 TiB"
+            ]
+        );
+        assert_eq!(
+            [0, 999, 1000, 1_234_567].map(count),
+            ["0", "999", "1,000", "1,234,567"]
+        );
+        assert_eq!(
+            [0.000_012, 0.0123, 0.5, 4.561, 125.0].map(seconds),
+            ["12 µs", "12.3 ms", "500 ms", "4.56 s", "2:05 min"]
+        );
+        assert_eq!([share(1, 2), share(0, 0)], ["50.0 %", "-"]);
+    }
+}
