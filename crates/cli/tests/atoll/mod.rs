@@ -1,0 +1,109 @@
+//! Runs the real binary in a folder of its own.
+
+// Each test file uses a part of this.
+#![allow(dead_code)]
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// A folder that goes when this does.
+pub struct Folder(tempfile::TempDir);
+
+/// What a command printed and how it ended.
+pub struct Run {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    arguments: String,
+}
+
+impl Folder {
+    pub fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, contents: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), contents).unwrap();
+    }
+
+    /// The command, in this folder, with nothing on standard input.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_atoll"));
+        command
+            .args(arguments)
+            .current_dir(self.0.path())
+            .stdin(Stdio::null());
+        command
+            .env_remove("RUST_BACKTRACE")
+            .env("HOME", self.0.path())
+            .env_remove("XDG_STATE_HOME");
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Run {
+        let output = self.command(arguments).output().unwrap();
+        Run {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+            arguments: arguments.join(" "),
+        }
+    }
+}
+
+impl Run {
+    /// What it printed.
+    #[track_caller]
+    pub fn succeeded(&self) -> String {
+        assert_eq!(
+            self.code,
+            Some(0),
+            "atoll {}: {}",
+            self.arguments,
+            self.stderr
+        );
+        self.stdout.clone()
+    }
+
+    /// It failed with `code` and one line of error that contains all of `parts`.
+    #[track_caller]
+    pub fn failed(&self, code: i32, parts: &[&str]) {
+        assert_eq!(
+            self.code,
+            Some(code),
+            "atoll {}: {}{}",
+            self.arguments,
+            self.stdout,
+            self.stderr
+        );
+        let errors: Vec<_> = self
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with("atoll: "))
+            .collect();
+        assert_eq!(errors.len(), 1, "one line of error: {}", self.stderr);
+        assert!(
+            self.stderr.ends_with('\n') && self.stderr.lines().last() == errors.last().copied(),
+            "{}",
+            self.stderr
+        );
+        for part in parts {
+            assert!(
+                errors[0].contains(part),
+                "atoll {}: {part:?} is not in {:?}",
+                self.arguments,
+                errors[0]
+            );
+        }
+    }
+}
+
+/// Reads JSON.
+#[track_caller]
+pub fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}

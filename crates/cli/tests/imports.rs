@@ -1,0 +1,264 @@
+//! `atoll import`: formats, inference, keys, and what it refuses.
+
+mod atoll;
+
+use atoll::{Folder, json};
+
+fn csv(folder: &Folder, query: &str) -> String {
+    folder
+        .run(&["sql", "s.atoll", query, "--format", "csv"])
+        .succeeded()
+}
+
+#[test]
+fn csv_types_are_inferred() {
+    let folder = Folder::new();
+    folder.write(
+        "a.csv",
+        "id,name,day,x\n1,\"a\nb\",2024-01-02,1.5\n2,,2024-01-03,\n",
+    );
+    let report = json(
+        &folder
+            .run(&[
+                "import",
+                "s.atoll",
+                "t",
+                "a.csv",
+                "--primary-key",
+                "id",
+                "--json",
+            ])
+            .succeeded(),
+    );
+    assert_eq!(
+        (&report["rows"], &report["table"]),
+        (&2.into(), &"t".into())
+    );
+    assert_eq!(
+        csv(
+            &folder,
+            "select id + 1, name, extract(day from day), x * 2 from t order by id"
+        )
+        .lines()
+        .skip(1)
+        .collect::<Vec<_>>(),
+        ["2,\"a", "b\",2,3.0", "3,,3,"]
+    );
+    // It exists now.
+    folder
+        .run(&["import", "s.atoll", "t", "a.csv"])
+        .failed(1, &["\"t\"", "--append", "--replace"]);
+    folder
+        .run(&["import", "s.atoll", "t", "a.csv", "--append"])
+        .succeeded();
+    assert_eq!(csv(&folder, "select count(*) as n from t"), "n\n4\n");
+    folder
+        .run(&["import", "s.atoll", "t", "a.csv", "--replace"])
+        .succeeded();
+    assert_eq!(csv(&folder, "select count(*) as n from t"), "n\n2\n");
+}
+
+#[test]
+fn several_files_keep_their_order() {
+    let folder = Folder::new();
+    let part = |from: usize| {
+        (from..from + 100_000)
+            .map(|n| format!("{n},x{}\n", n % 7))
+            .collect::<String>()
+    };
+    folder.write("a.csv", format!("n,s\n{}", part(0)));
+    folder.write(
+        "b.csv",
+        format!(
+            "s,n\n{}",
+            part(100_000)
+                .lines()
+                .map(|line| {
+                    let (n, s) = line.split_once(',').unwrap();
+                    format!("{s},{n}\n")
+                })
+                .collect::<String>()
+        ),
+    );
+    folder
+        .run(&["import", "s.atoll", "t", "a.csv", "b.csv"])
+        .succeeded();
+    assert_eq!(
+        csv(
+            &folder,
+            "select count(*) as c, sum(n) as s, min(s) as m from t"
+        ),
+        "c,s,m\n200000,19999900000,x0\n"
+    );
+    // One thread scans blocks in their order.
+    let one = folder
+        .run(&[
+            "sql",
+            "s.atoll",
+            "select n from t",
+            "--format",
+            "csv",
+            "--threads",
+            "1",
+        ])
+        .succeeded();
+    assert!(
+        one.lines()
+            .skip(1)
+            .map(|n| n.parse::<u32>().unwrap())
+            .eq(0..200_000)
+    );
+}
+
+#[test]
+fn tbl_files_of_tpch_have_known_columns_and_keys() {
+    let folder = Folder::new();
+    folder.write(
+        "region.tbl",
+        "0|AFRICA|lar deposits|\n1|AMERICA|hs \"use ironic|\n",
+    );
+    folder.write("nation.tbl", "0|ALGERIA|0| haggle|\n");
+    folder
+        .run(&["import", "s.atoll", "region", "region.tbl"])
+        .succeeded();
+    folder
+        .run(&["import", "s.atoll", "nation", "nation.tbl"])
+        .succeeded();
+    let joined = csv(
+        &folder,
+        "select r_name, n_name from region, nation where r_regionkey = n_regionkey",
+    );
+    assert_eq!(joined, "r_name,n_name\nAFRICA,ALGERIA\n");
+    assert!(
+        csv(
+            &folder,
+            "select r_comment from region where r_regionkey = 1"
+        )
+        .contains("\"\"use ironic")
+    );
+}
+
+#[test]
+fn schemas_and_keys_can_be_declared() {
+    let folder = Folder::new();
+    folder.write("p.csv", "1,x\n2,y\n");
+    folder.write("c.csv", "10;1;1.25\n11;2;NIL\n");
+    folder.write(
+        "schema.sql",
+        "create table p (id bigint primary key, name varchar not null);",
+    );
+    folder
+        .run(&[
+            "import",
+            "s.atoll",
+            "p",
+            "p.csv",
+            "--schema",
+            "schema.sql",
+            "--header",
+            "no",
+        ])
+        .succeeded();
+    let declared = [
+        "import",
+        "s.atoll",
+        "c",
+        "c.csv",
+        "--schema",
+        "id int, parent bigint, price decimal(9,2)",
+        "--delimiter",
+        ";",
+        "--null",
+        "NIL",
+        "--primary-key",
+        "id",
+        "--foreign-key",
+        "parent=p(id)",
+    ];
+    folder.run(&declared).succeeded();
+    assert_eq!(
+        csv(
+            &folder,
+            "select sum(price) as s, count(*) as n from c, p where parent = p.id"
+        ),
+        "s,n\n1.25,2\n"
+    );
+    let unknown = ["import", "s.atoll", "d", "p.csv", "--primary-key", "nope"];
+    folder.run(&unknown).failed(1, &["\"nope\"", "column_1"]);
+    folder
+        .run(&["import", "s.atoll", "d", "p.csv", "--schema", "a notatype"])
+        .failed(1, &[]);
+}
+
+#[test]
+fn wrong_lines_are_named() {
+    let folder = Folder::new();
+    let good: String = (0..200_000)
+        .map(|n| format!("{n},\"text\nover lines\",{n}\n"))
+        .collect();
+    let line = 2 + 2 * 200_000;
+    for (wrong, parts) in [
+        ("1,2\n", ["too few fields", "2 instead of 3"]),
+        ("1,2,3,4\n", ["too many fields", "4 instead of 3"]),
+        ("1,2,three\n", ["three", "--schema"]),
+    ] {
+        folder.write("a.csv", format!("a,b,c\n{good}{wrong}5,x,6\n"));
+        let run = folder.run(&["import", "new.atoll", "t", "a.csv"]);
+        run.failed(1, &[&format!("a.csv:{line}: "), parts[0], parts[1]]);
+        assert!(
+            !folder.path("new.atoll").exists(),
+            "a failed import leaves no store"
+        );
+    }
+    folder.write("a.tbl", "1|x|\n2|\n");
+    folder
+        .run(&["import", "s.atoll", "t", "a.tbl"])
+        .failed(1, &["a.tbl:2: ", "too few fields", "1 instead of 2"]);
+    folder.write("n.csv", "1,x\n,y\n");
+    let not_null = [
+        "import",
+        "s.atoll",
+        "t",
+        "n.csv",
+        "--schema",
+        "a int not null, b text",
+    ];
+    folder.run(&not_null).failed(1, &["n.csv:2: ", "\"a\""]);
+}
+
+#[test]
+fn unreadable_files_are_refused() {
+    let folder = Folder::new();
+    folder.write("text.parquet", "this is not Parquet at all");
+    folder
+        .run(&["import", "s.atoll", "t", "text.parquet"])
+        .failed(1, &["text.parquet", "Parquet"]);
+    folder
+        .run(&["sql", "s.atoll", "copy (select 1 as a) to 'good.parquet'"])
+        .succeeded();
+    let good = std::fs::read(folder.path("good.parquet")).unwrap();
+    for cut in [4, good.len() / 2, good.len() - 1] {
+        folder.write("cut.parquet", &good[..cut]);
+        folder
+            .run(&["import", "s.atoll", "t", "cut.parquet"])
+            .failed(1, &["cut.parquet"]);
+    }
+    folder.write("text.arrow", "neither a stream nor a file");
+    folder
+        .run(&["import", "s.atoll", "t", "text.arrow"])
+        .failed(1, &["text.arrow", "Arrow"]);
+    folder
+        .run(&["import", "s.atoll", "t", "missing.csv"])
+        .failed(1, &["missing.csv", "check the path"]);
+    folder
+        .run(&["import", "s.atoll", "t", "."])
+        .failed(1, &["directory"]);
+    folder.write("a.csv.gz", "");
+    folder
+        .run(&["import", "s.atoll", "t", "a.csv.gz"])
+        .failed(1, &["decompress"]);
+    folder.write("empty.csv", "");
+    folder
+        .run(&["import", "s.atoll", "t", "empty.csv"])
+        .failed(1, &["empty", "--schema"]);
+}
