@@ -133,6 +133,17 @@ impl Matrix {
         }
     }
 
+    /// Replaces each page id by the one at its place in `ids`.
+    pub(crate) fn renumber(&mut self, ids: &[PageId]) {
+        let all = self
+            .pages
+            .iter_mut()
+            .flat_map(|p| std::iter::once(&mut p.id).chain(&mut p.more));
+        for id in all.chain(&mut self.validity) {
+            *id = ids[*id as usize];
+        }
+    }
+
     /// All pages, the validity page included.
     pub fn page_ids(&self) -> impl Iterator<Item = PageId> + '_ {
         let values = self

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, SchemaRef};
+use buffer::PageId;
 use parking_lot::Mutex;
-use store::Transaction;
+use store::{Kind, Transaction};
 
 use crate::block::{BLOCK_ROWS, Block};
 use crate::dictionary::{DictionaryRecord, Words};
@@ -96,20 +97,22 @@ impl Loader {
             });
         }
         let bucket = (u64::from(self.next) + ordinal) as u8;
-        let mut sink = |page: &[u8], kind| Ok(self.tx.write_page(page, bucket, kind)?);
         let mut columns = Vec::with_capacity(batch.num_columns());
+        let mut pages: Vec<(Vec<u8>, Kind)> = Vec::new();
         for (position, column) in batch.columns().iter().enumerate() {
+            pages.clear();
+            let mut sink = |page: &[u8], kind| {
+                pages.push((page.to_vec(), kind));
+                Ok(pages.len() as PageId - 1)
+            };
             let (name, words) = (
                 &self.definition.columns[position].name,
                 &self.words[position],
             );
-            columns.push(encode::encode(
-                name,
-                column,
-                words.as_ref(),
-                self.page_size,
-                &mut sink,
-            )?);
+            let mut matrix =
+                encode::encode(name, column, words.as_ref(), self.page_size, &mut sink)?;
+            matrix.renumber(&self.write(&pages, bucket)?);
+            columns.push(matrix);
         }
         let block = Block {
             rows: batch.num_rows() as u32,
@@ -120,6 +123,16 @@ impl Loader {
             .fetch_add(u64::from(block.rows), Ordering::Relaxed);
         self.done.lock().push((ordinal, block));
         Ok(())
+    }
+
+    /// Writes the pages of a matrix, neighbours of one kind in one go.
+    fn write(&self, pages: &[(Vec<u8>, Kind)], bucket: u8) -> Result<Vec<PageId>> {
+        let mut ids = Vec::with_capacity(pages.len());
+        for run in pages.chunk_by(|(_, a), (_, b)| a == b) {
+            let bytes: Vec<&[u8]> = run.iter().map(|(bytes, _)| &bytes[..]).collect();
+            ids.extend(self.tx.write_pages(&bytes, bucket, run[0].1)?);
+        }
+        Ok(ids)
     }
 
     /// Rows appended so far.
