@@ -20,6 +20,10 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply;
 
+/// Checked operators in one another. The time that DataFusion takes to find the type of nested functions grows
+/// exponentially with their depth; operators around this many are left to wrap.
+const MAX_NESTING: usize = 8;
+
 /// The analyzer rule; it must come after type coercion, which makes both operands of one type.
 #[derive(Debug)]
 pub(crate) struct CheckedArithmetic;
@@ -60,13 +64,34 @@ fn check(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         Operator::Multiply => &TIMES,
         _ => return Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
     };
-    let integers = match (left.get_type(schema), right.get_type(schema)) {
-        (Ok(l), Ok(r)) => l == r && l.is_integer(),
-        _ => false,
-    };
+    let nested = nesting(&left).max(nesting(&right));
+    let integers = nested < MAX_NESTING
+        && match (left.get_type(schema), right.get_type(schema)) {
+            (Ok(l), Ok(r)) => l == r && l.is_integer(),
+            _ => false,
+        };
     match integers {
         true => Transformed::yes(function.call(vec![*left, *right])),
         false => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+    }
+}
+
+/// How many checked operators stand in one another at the top of `expr`; [`MAX_NESTING`] for an operator that
+/// was left alone because of that.
+fn nesting(expr: &Expr) -> usize {
+    match expr {
+        Expr::ScalarFunction(call) if call.func.inner().is::<Checked>() => {
+            1 + call.args.iter().map(nesting).max().unwrap_or(0)
+        }
+        Expr::BinaryExpr(BinaryExpr {
+            left,
+            op: Operator::Plus | Operator::Minus | Operator::Multiply,
+            right,
+        }) => {
+            let inside = nesting(left).max(nesting(right));
+            if inside > 0 { MAX_NESTING } else { 0 }
+        }
+        _ => 0,
     }
 }
 

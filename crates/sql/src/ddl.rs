@@ -96,7 +96,9 @@ async fn create_as<'e>(
 /// See [`Engine::definition`].
 pub(crate) fn definition(engine: &Arc<Engine>, name: &str, text: &str) -> Result<Definition> {
     let text = text.trim().trim_end_matches(';');
-    let whole = text.get(..6).is_some_and(|word| word.eq_ignore_ascii_case("create"));
+    let whole = text
+        .get(..6)
+        .is_some_and(|word| word.eq_ignore_ascii_case("create"));
     let statement = match (whole, text.starts_with('(')) {
         (true, _) => text.to_owned(),
         (false, true) => format!("create table t {text}"),
@@ -104,11 +106,25 @@ pub(crate) fn definition(engine: &Arc<Engine>, name: &str, text: &str) -> Result
     };
     let mut statements = crate::parse::parse(&statement)?;
     let statement = match (statements.pop(), statements.is_empty()) {
-        (Some(crate::parse::Statement::Sql(sql)), true) => match *sql {
+        (
+            Some(crate::parse::Parsed {
+                statement: crate::parse::Statement::Sql(sql),
+                ..
+            }),
+            true,
+        ) => match *sql {
             Sql::CreateTable(statement) if statement.query.is_none() => statement,
-            _ => return Err(Error::invalid("a schema is one `create table` with its columns, or their list")),
+            _ => {
+                return Err(Error::invalid(
+                    "a schema is one `create table` with its columns, or their list",
+                ));
+            }
         },
-        _ => return Err(Error::invalid("a schema is one `create table` with its columns, or their list")),
+        _ => {
+            return Err(Error::invalid(
+                "a schema is one `create table` with its columns, or their list",
+            ));
+        }
     };
     refuse_extras(&statement)?;
     check_new(name)?;

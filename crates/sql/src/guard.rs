@@ -12,9 +12,16 @@ use crate::{Error, Result};
 pub(crate) const MAX_NESTING: usize = 128;
 /// Operators in a row that are not separated by a comma or a clause: `a or b or c ...`, `x + y + z ...`,
 /// `q union q union q ...`. Each adds a level to the tree that the planner walks.
-pub(crate) const MAX_CHAIN: usize = 2_000;
+pub(crate) const MAX_CHAIN: usize = 1_000;
 /// Bytes of one text. A script of inserts is better imported from a file.
 pub(crate) const MAX_TEXT: usize = 64 << 20;
+
+/// Trees deeper than this are planned with a larger stack.
+const DEEP: usize = 100;
+/// Stack that must be left to go on without a larger one.
+const RED_ZONE: usize = 32 << 20;
+/// Size of a larger one. Only what is touched takes memory.
+const STACK: usize = 64 << 20;
 
 /// What the parser's recursion limit is set to: it counts several levels for one parenthesis.
 pub(crate) const PARSER_RECURSION: usize = 3 * MAX_NESTING;
@@ -41,8 +48,27 @@ pub(crate) fn check_length(text: &str) -> Result<()> {
     }
 }
 
-/// Refuses statements whose trees would be too deep, by their tokens.
-pub(crate) fn check(tokens: &[TokenWithSpan]) -> Result<()> {
+/// Runs `work` with room for the deepest tree that [`check`] admits: parsing, printing and dropping one is recursive,
+/// and the caller's stack may be small.
+pub(crate) fn with_room<T>(depth: usize, work: impl FnOnce() -> T) -> T {
+    match depth > DEEP {
+        true => stacker::maybe_grow(RED_ZONE, STACK, work),
+        false => work(),
+    }
+}
+
+/// A future that is polled [`with_room`].
+pub(crate) fn polled_with_room<F: Future>(
+    depth: usize,
+    work: F,
+) -> impl Future<Output = F::Output> {
+    let mut work = Box::pin(work);
+    std::future::poll_fn(move |cx| with_room(depth, || work.as_mut().poll(cx)))
+}
+
+/// Refuses statements whose trees would be too deep, by their tokens; says how deep they may be.
+pub(crate) fn check(tokens: &[TokenWithSpan]) -> Result<usize> {
+    let mut deepest = 0;
     // One entry per open parenthesis: operators since the last separator on that level.
     let mut open: Vec<usize> = vec![0];
     let mut cases = 0usize;
@@ -54,7 +80,7 @@ pub(crate) fn check(tokens: &[TokenWithSpan]) -> Result<()> {
             }
             Token::Comma => set_last(&mut open, 0),
             Token::Word(word) => match word.keyword {
-                Keyword::CASE => cases += 1,
+                Keyword::CASE | Keyword::EXPLAIN => cases += 1,
                 Keyword::END => cases = cases.saturating_sub(1),
                 Keyword::WHERE
                 | Keyword::HAVING
@@ -97,6 +123,7 @@ pub(crate) fn check(tokens: &[TokenWithSpan]) -> Result<()> {
             return Err(too_deep());
         }
         let chain: usize = open.iter().sum();
+        deepest = deepest.max(chain + open.len() + cases);
         if chain > MAX_CHAIN {
             return Err(Error::TooComplex {
                 message: format!(
@@ -105,7 +132,7 @@ pub(crate) fn check(tokens: &[TokenWithSpan]) -> Result<()> {
             });
         }
     }
-    Ok(())
+    Ok(deepest)
 }
 
 fn set_last(open: &mut [usize], count: usize) {
@@ -126,7 +153,7 @@ mod tests {
     use datafusion::sql::sqlparser::dialect::GenericDialect;
     use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
-    fn check_text(text: &str) -> Result<()> {
+    fn check_text(text: &str) -> Result<usize> {
         check(
             &Tokenizer::new(&GenericDialect {}, text)
                 .tokenize_with_location()

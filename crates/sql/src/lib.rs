@@ -14,8 +14,8 @@
 //!
 //! NOT NULL is enforced, and implied by a primary key. Primary keys and foreign keys are declarations that the
 //! optimiser and derived columns use: uniqueness and the existence of parents are not checked row by row. The length of
-//! `varchar(n)` and `char(n)` is not enforced either. Integer arithmetic that overflows fails; sums of integers are
-//! the exception, they wrap around.
+//! `varchar(n)` and `char(n)` is not enforced either. Integer arithmetic that overflows fails; sums of integers and
+//! expressions of more than eight operators in one another are the exceptions, they wrap around.
 //!
 //! # Example
 //!

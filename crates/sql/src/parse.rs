@@ -68,8 +68,15 @@ pub(crate) struct FileOptions {
     pub compression: Option<String>,
 }
 
+/// A statement, and how deep its tree may be.
+#[derive(Clone, Debug)]
+pub(crate) struct Parsed {
+    pub statement: Statement,
+    pub depth: usize,
+}
+
 /// Cuts `text` into statements. An error anywhere means that none of them runs.
-pub(crate) fn parse(text: &str) -> Result<Vec<Statement>> {
+pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
     guard::check_length(text)?;
     let tokens = Tokenizer::new(&DIALECT, text)
         .tokenize_with_location()
@@ -82,13 +89,16 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Statement>> {
                 .any(|t| !matches!(t.token, Token::Whitespace(_)))
         })
         .map(|tokens| {
-            guard::check(tokens)?;
-            let parsed = match first_word(tokens) {
+            let depth = guard::check(tokens)?;
+            let parsed = guard::with_room(depth, || match first_word(tokens) {
                 Some(Keyword::COPY) => copy(rewrite::exponents(tokens)).map_err(Error::from),
                 _ => plain(rewrite::exponents(tokens)),
-            };
-            // What the parser misses at the end has no position of its own.
-            parsed.map_err(|e| e.at(rewrite::end(tokens)))
+            });
+            match parsed {
+                Ok(statement) => Ok(Parsed { statement, depth }),
+                // What the parser misses at the end has no position of its own.
+                Err(e) => Err(e.at(rewrite::end(tokens))),
+            }
         })
         .collect()
 }
@@ -326,7 +336,7 @@ mod tests {
     use super::*;
 
     fn options(text: &str) -> FileOptions {
-        match parse(text).unwrap().pop().unwrap() {
+        match parse(text).unwrap().pop().unwrap().statement {
             Statement::CopyTo(copy) => copy.options,
             Statement::CopyFrom(copy) => copy.options,
             other => panic!("{other:?}"),
@@ -372,7 +382,7 @@ mod tests {
                 .position()
                 .map(|p| (p.line, p.column))
         };
-        assert_eq!(position("select 1;\nselect from from t"), Some((2, 13)));
+        assert_eq!(position("select 1;\nselect a b c"), Some((2, 12)));
         assert_eq!(position("copy t to 'f' (colour red)"), Some((1, 16)));
         assert_eq!(position("select 'abc"), Some((1, 8)));
     }

@@ -418,10 +418,17 @@ fn read(
             let opened = scan.open(&pool, morsel, filters, traffic, node).await;
             let Some(mut cursor) = opened.map_err(Error::from)? else { continue };
             while let Some(batch) = step(&mut cursor, &metrics)? {
-                if limit.is_some() {
-                    run.delivered.fetch_add(batch.num_rows(), Ordering::Relaxed);
+                // The optimiser takes its own limit away, so not one row too many may leave.
+                let rows = match limit {
+                    Some(limit) => {
+                        let before = run.delivered.fetch_add(batch.num_rows(), Ordering::Relaxed);
+                        batch.num_rows().min(limit.saturating_sub(before))
+                    }
+                    None => batch.num_rows(),
+                };
+                if rows > 0 {
+                    yield batch.slice(0, rows);
                 }
-                yield batch;
             }
         }
         metrics.done();

@@ -14,8 +14,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::answer::{AbortOnDrop, Clock, panicked, task_error};
 use crate::engine::Engine;
+use crate::guard;
 use crate::names::table_name;
-use crate::parse::{Statement, parse};
+use crate::parse::{Parsed, Statement, parse};
 use crate::scope::Scope;
 use crate::write::Writing;
 use crate::{Answer, AnswerStream, Error, Result, copy, ddl, dml, explain, information};
@@ -46,9 +47,10 @@ impl Session {
     pub async fn execute(&self, text: &str) -> Result<Vec<Answer>> {
         let mut started = Instant::now();
         let mut answers = Vec::new();
-        for statement in parse(text)? {
+        for Parsed { statement, depth } in parse(text)? {
+            let work = run(Arc::clone(&self.engine), statement, started);
             answers.push(
-                self.on_workers(run(Arc::clone(&self.engine), statement, started))
+                self.on_workers(guard::polled_with_room(depth, work))
                     .await?,
             );
             started = Instant::now();
@@ -65,17 +67,18 @@ impl Session {
     pub async fn stream(&self, text: &str) -> Result<AnswerStream> {
         let started = Instant::now();
         let mut statements = parse(text)?;
-        let statement = match (statements.pop(), statements.is_empty()) {
-            (Some(statement), true) => statement,
+        let (statement, depth) = match (statements.pop(), statements.is_empty()) {
+            (Some(Parsed { statement, depth }), true) => (statement, depth),
             _ => return Err(Error::invalid("expected exactly one statement")),
         };
         match statement {
             Statement::Sql(sql) if matches!(*sql, Sql::Query(_)) => {
-                self.stream_query(*sql, started).await
+                self.stream_query(*sql, depth, started).await
             }
             other => {
+                let work = run(Arc::clone(&self.engine), other, started);
                 let answer = self
-                    .on_workers(run(Arc::clone(&self.engine), other, started))
+                    .on_workers(guard::polled_with_room(depth, work))
                     .await?;
                 Ok(finished(answer, &self.engine))
             }
@@ -108,13 +111,19 @@ impl Session {
         .await
     }
 
-    async fn stream_query(&self, query: Sql, started: Instant) -> Result<AnswerStream> {
+    async fn stream_query(
+        &self,
+        query: Sql,
+        depth: usize,
+        started: Instant,
+    ) -> Result<AnswerStream> {
         let (opened, open) = oneshot::channel();
         let (sender, mut rows) = mpsc::channel(QUEUE);
         let engine = Arc::clone(&self.engine);
         let task = self.engine.workers().handle().spawn(async move {
             let failed = sender.clone();
-            let work = AssertUnwindSafe(deliver(engine, query, started, opened, sender));
+            let work = deliver(engine, query, started, opened, sender);
+            let work = AssertUnwindSafe(guard::polled_with_room(depth, work));
             if let Err(panic) = work.catch_unwind().await {
                 let _ = failed.send(Err(panicked(panic.as_ref()))).await;
             }

@@ -1,0 +1,214 @@
+//! The `.slt` files in `tests/slt`, each on a store of its own.
+//!
+//! Every file runs on this machine's topology, on a synthetic machine of four nodes, and with the store closed and
+//! opened again after each statement. `UPDATE_SLT=1 cargo test -p sql --test slt live` rewrites the
+//! expected results from what the engine answers: read the difference before committing it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use sqllogictest::{DBOutput, DefaultColumnType, Runner};
+
+/// A store that statements run on, opened again on request.
+struct Database {
+    directory: tempfile::TempDir,
+    workers: Arc<fiber::Workers>,
+    engine: Option<Arc<sql::Engine>>,
+    /// Whether to close and open the store after each statement.
+    reopen: bool,
+}
+
+/// What a test file may expect of a failure: its message.
+#[derive(Debug)]
+struct Failure(String);
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl Database {
+    fn new(machine: &str, reopen: bool) -> Database {
+        let live = topology::Machine::live().unwrap();
+        let machine = topology::Machine::parse(machine).unwrap();
+        let layout = fiber::Layout::of(&machine, &live, machine.cpus().clamp(2, 4), false);
+        let mut database = Database {
+            directory: tempfile::tempdir().unwrap(),
+            workers: fiber::Workers::new(layout).unwrap(),
+            engine: None,
+            reopen,
+        };
+        database.open();
+        database
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("test.atoll")
+    }
+
+    fn open(&mut self) {
+        let budget = memory::Budget::new(512 << 20);
+        let mut options = store::Options::default();
+        options.pool.nodes = vec![None; self.workers.nodes()];
+        options.pool.budget = Some(Arc::clone(&budget));
+        let path = self.path();
+        let store = match path.exists() {
+            true => store::Store::open(&path, &options),
+            false => store::Store::create(&path, &options),
+        };
+        let spill = sql::Options::spilling_to(self.directory.path());
+        self.engine = Some(
+            sql::Engine::new(store.unwrap(), Arc::clone(&self.workers), budget, spill).unwrap(),
+        );
+    }
+
+    fn close(&mut self) {
+        let engine = self.engine.take().unwrap();
+        let store = Arc::clone(engine.store());
+        drop(engine);
+        let left = Arc::downgrade(&store);
+        store.close().unwrap();
+        // A cancelled part of the last statement may hold its snapshot, and so the file's lock, for a moment.
+        let waiting = std::time::Instant::now();
+        while left.strong_count() > 0 {
+            assert!(
+                waiting.elapsed().as_secs() < 5,
+                "somebody keeps the store open"
+            );
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+
+    fn run_one(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Failure> {
+        let session = self.engine.as_ref().unwrap().session();
+        let answers = self
+            .workers
+            .handle()
+            .block_on(session.execute(sql))
+            .map_err(|e| Failure(e.to_string()))?;
+        let Some(answer) = answers.last() else {
+            return Ok(DBOutput::StatementComplete(0));
+        };
+        if answer.schema.fields().is_empty() {
+            return Ok(DBOutput::StatementComplete(answer.changed.unwrap_or(0)));
+        }
+        Ok(DBOutput::Rows {
+            types: types(answer),
+            rows: rows(answer),
+        })
+    }
+}
+
+fn types(answer: &sql::Answer) -> Vec<DefaultColumnType> {
+    let of = |data_type: &DataType| match data_type {
+        t if t.is_integer() => DefaultColumnType::Integer,
+        t if t.is_floating()
+            || matches!(t, DataType::Decimal128(..) | DataType::Decimal256(..)) =>
+        {
+            DefaultColumnType::FloatingPoint
+        }
+        _ => DefaultColumnType::Text,
+    };
+    answer
+        .schema
+        .fields()
+        .iter()
+        .map(|field| of(field.data_type()))
+        .collect()
+}
+
+fn rows(answer: &sql::Answer) -> Vec<Vec<String>> {
+    let options = FormatOptions::default().with_null("NULL");
+    let mut rows = Vec::new();
+    for batch in &answer.batches {
+        assert_eq!(batch.schema().fields().len(), answer.schema.fields().len());
+        let columns: Vec<ArrayFormatter<'_>> = batch
+            .columns()
+            .iter()
+            .map(|column| ArrayFormatter::try_new(column.as_ref(), &options).unwrap())
+            .collect();
+        for row in 0..batch.num_rows() {
+            let text = |column: &ArrayFormatter<'_>| match column.value(row).to_string() {
+                empty if empty.is_empty() => "(empty)".to_string(),
+                text => text,
+            };
+            rows.push(columns.iter().map(text).collect());
+        }
+    }
+    rows
+}
+
+impl sqllogictest::DB for Database {
+    type Error = Failure;
+    type ColumnType = DefaultColumnType;
+
+    fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Failure> {
+        let output = self.run_one(sql);
+        if self.reopen {
+            self.close();
+            self.open();
+        }
+        output
+    }
+
+    fn engine_name(&self) -> &str {
+        "atoll"
+    }
+}
+
+fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slt");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.retain(|path| path.extension().is_some_and(|e| e == "slt"));
+    files.sort();
+    assert!(
+        files.len() >= 10,
+        "the test files are not where they should be"
+    );
+    files
+}
+
+fn run(machine: &str, reopen: bool) {
+    let mut failures = Vec::new();
+    for file in files() {
+        let mut runner = Runner::new(|| async { Ok(Database::new(machine, reopen)) });
+        runner.with_column_validator(sqllogictest::strict_column_validator);
+        if std::env::var_os("UPDATE_SLT").is_some() {
+            let update = runner.update_test_file(
+                &file,
+                " ",
+                sqllogictest::default_validator,
+                sqllogictest::default_normalizer,
+                sqllogictest::default_column_validator,
+            );
+            futures::executor::block_on(update).unwrap();
+        } else if let Err(e) = runner.run_file(&file) {
+            failures.push(format!("{e}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+#[test]
+fn live() {
+    run("live", false);
+}
+
+#[test]
+fn four_nodes() {
+    run("4x1", false);
+}
+
+#[test]
+fn reopened_after_each_statement() {
+    run("live", true);
+}
