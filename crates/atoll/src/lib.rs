@@ -23,6 +23,8 @@
 //!
 //! * [`Database`] opens, lists, appends, checks and closes; [`Session`] runs SQL; [`Options`] says with how many
 //!   threads and how much memory.
+//! * [`import()`] loads files into a table; [`tpch`] generates the TPC-H tables and has the 22 queries; both tell a
+//!   [`Progress`] where they stand, and stop when it says so.
 //! * [`Error`] is the one error type, one line for people each.
 //! * Nothing is read from the environment.
 

@@ -64,7 +64,7 @@ pub fn run(args: &Sql) -> Result<(), Failure> {
     let ran = match statements {
         Some(statements) => runner.all(&statements),
         None if interactive => shell::run(&database, &mut runner),
-        None => runner.from_standard_input(),
+        None => runner.standard_input(),
     };
     let failed = runner.failed;
     drop(runner);
@@ -127,7 +127,7 @@ impl Runner {
     }
 
     /// Statements as they arrive. A failure is told and the next one runs.
-    fn from_standard_input(&mut self) -> Result<(), Failure> {
+    fn standard_input(&mut self) -> Result<(), Failure> {
         let (mut splitter, mut line) = (Splitter::default(), String::new());
         let mut input = std::io::stdin().lock();
         loop {

@@ -224,7 +224,7 @@ fn statements_come_from_files_too() {
 #[test]
 fn pages_shows_and_checks() {
     let folder = Folder::new();
-    folder.write("a.csv", &format!("a,b\n{}", "1,one\n2,two\n".repeat(1000)));
+    folder.write("a.csv", format!("a,b\n{}", "1,one\n2,two\n".repeat(1000)));
     folder.run(&["import", "s.atoll", "t", "a.csv"]).succeeded();
     let stat = json(
         &folder

@@ -80,7 +80,13 @@ pub struct Reference {
 }
 
 /// How to import. The default finds everything out by itself and refuses a table that exists.
+///
+/// ```
+/// let mut options = atoll::ImportOptions::default();
+/// options.primary_key = vec!["id".to_owned()];
+/// ```
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct ImportOptions {
     /// `create table ...`, or its list of columns and keys; inferred from the file where absent.
     pub schema: Option<String>,
@@ -115,6 +121,20 @@ pub struct ImportReport {
 /// Stores all rows of `files`, in order, in `table`: all or nothing, in one commit.
 ///
 /// Reading, decoding and encoding use all workers; memory stays bounded whatever the files' size.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("reef.atoll");
+/// let file = folder.path().join("fish.csv");
+/// std::fs::write(&file, "name,length\nblenny,0.1\nwrasse,0.4\n")?;
+/// let database = atoll::Database::create(&path, &atoll::Options::default())?;
+/// let report = atoll::import(&database, "fish", &[file], &atoll::ImportOptions::default(), &())?;
+/// assert_eq!(report.rows, 2);
+/// assert_eq!(database.session().sql("select * from fish where length > 0.2")?[0].rows(), 1);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// [`Error::Input`] names the file, and the line where there is one, that cannot be read or does
