@@ -9,9 +9,10 @@ use parking_lot::Mutex;
 use roaring::RoaringBitmap;
 use store::Snapshot;
 
-use crate::block::Block;
+use crate::block::{Block, Encoding, Matrix};
 use crate::dictionary::{Dictionary, DictionaryRecord};
 use crate::error::{Error, Result};
+use crate::index::Tag;
 use crate::key;
 use crate::schema::{Definition, DefinitionRecord};
 use crate::statistics::ColumnStatistics;
@@ -47,15 +48,22 @@ pub struct Table {
 /// What is decoded of a table, whatever the snapshot.
 #[derive(Debug)]
 pub(crate) struct Body {
+    /// The table's space in the catalog, which no other table ever had or will have.
+    pub space: u32,
     pub definition: Definition,
     pub schema: SchemaRef,
     /// Changes with every change of the table.
     stamp: u64,
+    /// Changes with every change of the table's rows. Invariant: as long as it stays, every row
+    /// keeps its row id.
+    pub rows_version: u64,
     pub blocks: Vec<Stored<Block>>,
     /// Deleted rows by the key of their block.
     pub deleted: BTreeMap<u32, Stored<RoaringBitmap>>,
     pub tail: Vec<Stored<RecordBatch>>,
     pub dictionaries: Vec<DictionarySlot>,
+    /// One per foreign key.
+    pub indexes: Vec<IndexSlot>,
     pub statistics: OnceLock<Vec<ColumnStatistics>>,
 }
 
@@ -72,6 +80,14 @@ pub(crate) struct Stored<T> {
 pub(crate) struct DictionarySlot {
     pub record: Option<DictionaryRecord>,
     pub loaded: tokio::sync::OnceCell<Arc<Dictionary>>,
+}
+
+/// The row index of a foreign key, whether or not it is still that of its parent.
+#[derive(Debug, Default)]
+pub(crate) struct IndexSlot {
+    pub tag: Option<Tag>,
+    /// By the keys of blocks. Invariant: each is that of a block of the table, and sound for it.
+    pub blocks: Vec<Stored<Matrix>>,
 }
 
 // By hand: a derive would ask `T: Clone`.
@@ -236,7 +252,7 @@ fn body(
         table: name.to_owned(),
         what: what.to_owned(),
     };
-    let stamp = key::stamp(snapshot.get(space, key::STAMP).as_deref());
+    let stamp = key::counter(snapshot.get(space, key::STAMP).as_deref());
     if let Some(body) = before.filter(|b| b.stamp == stamp) {
         return Ok(body.clone());
     }
@@ -274,14 +290,21 @@ fn body(
         .map(|column| dictionary_slot(snapshot, space, column, before))
         .collect::<Option<Vec<_>>>()
         .ok_or_else(|| damaged("the record of a dictionary"))?;
+    let indexes = (0..definition.foreign_keys.len())
+        .map(|foreign| index_slot(snapshot, space, foreign, &blocks, before))
+        .collect::<Option<Vec<_>>>()
+        .ok_or_else(|| damaged("the record of a row index"))?;
     Ok(Arc::new(Body {
+        space,
         schema: definition.schema(),
         definition,
         stamp,
+        rows_version: key::counter(snapshot.get(space, key::ROWS).as_deref()),
         blocks,
         deleted: deleted.into_iter().map(|d| (d.key, d)).collect(),
         tail,
         dictionaries,
+        indexes,
         statistics: OnceLock::new(),
     }))
 }
@@ -336,4 +359,33 @@ fn dictionary_slot(
         let _ = slot.loaded.set(dictionary.clone());
     }
     Some(slot)
+}
+
+fn index_slot(
+    snapshot: &Snapshot,
+    space: u32,
+    foreign: usize,
+    blocks: &[Stored<Block>],
+    before: Option<&Arc<Body>>,
+) -> Option<IndexSlot> {
+    let page_size = snapshot.pool().page_size();
+    let tag = match snapshot.get(space, &key::numbered(key::TAG, foreign as u32)) {
+        Some(bytes) => Some(postcard::from_bytes(&bytes).ok().filter(Tag::is_sound)?),
+        None => None,
+    };
+    let old = before.and_then(|b| b.indexes.get(foreign));
+    let old = old.map_or(&[][..], |slot| &slot.blocks);
+    let prefix = key::numbered(key::INDEX, foreign as u32);
+    let found: Vec<Stored<Matrix>> = records(snapshot, space, &prefix, old, |bytes| {
+        postcard::from_bytes(bytes).ok()
+    })?;
+    let sound = found.iter().all(|index| {
+        let block = blocks.binary_search_by_key(&index.key, |b| b.key);
+        let whole = matches!(
+            index.value.encoding,
+            Encoding::Int { .. } | Encoding::Constant(_)
+        );
+        whole && block.is_ok_and(|b| index.value.is_sound(blocks[b].value.rows, page_size))
+    });
+    sound.then_some(IndexSlot { tag, blocks: found })
 }

@@ -85,7 +85,8 @@ pub(crate) fn decode(
     }
 }
 
-fn nulls(lane: &Lane<'_>, rows: &Rows<'_>) -> Option<NullBuffer> {
+/// Which of `rows` are not NULL; absent if all are.
+pub(crate) fn nulls(lane: &Lane<'_>, rows: &Rows<'_>) -> Option<NullBuffer> {
     let bits = lane.validity()?;
     let valid = |row: usize| bits[row / 8] >> (row % 8) & 1 == 1;
     let buffer = match rows {
@@ -161,7 +162,12 @@ macro_rules! number {
 }
 number!(i8, i16, i32, i64, i128, u8, u16, u32, u64);
 
-fn numbers<N: Number>(lane: &Lane<'_>, rows: &Rows<'_>, tally: &mut Tally<'_>) -> Result<Vec<N>> {
+/// The stored numbers of `rows`; those that are NULL are any number.
+pub(crate) fn numbers<N: Number>(
+    lane: &Lane<'_>,
+    rows: &Rows<'_>,
+    tally: &mut Tally<'_>,
+) -> Result<Vec<N>> {
     if let Encoding::Constant(value) = lane.matrix.encoding {
         return Ok(vec![N::of(value); rows.len()]);
     }

@@ -10,6 +10,8 @@ pub(crate) const TABLE: &[u8] = b"t";
 pub(crate) const DEFINITION: &[u8] = b"def";
 /// A counter that every change of the table raises.
 pub(crate) const STAMP: &[u8] = b"v";
+/// A counter that every change of the table's rows raises; building an index does not.
+pub(crate) const ROWS: &[u8] = b"r";
 /// Prefix of block records: `b` and the block's number, big-endian.
 pub(crate) const BLOCK: &[u8] = b"b";
 /// Prefix of the deleted rows of a block: `x` and the block's number, big-endian.
@@ -18,6 +20,10 @@ pub(crate) const DELETED: &[u8] = b"x";
 pub(crate) const TAIL: &[u8] = b"t";
 /// Prefix of dictionaries: `k` and the column's number, big-endian.
 pub(crate) const DICTIONARY: &[u8] = b"k";
+/// Prefix of the tags of row indexes: `f` and the foreign key's number, big-endian.
+pub(crate) const TAG: &[u8] = b"f";
+/// Prefix of row indexes: `i`, the foreign key's number and the block's, both big-endian.
+pub(crate) const INDEX: &[u8] = b"i";
 
 pub(crate) fn table(name: &str) -> Vec<u8> {
     [TABLE, name.as_bytes()].concat()
@@ -29,6 +35,11 @@ pub(crate) fn numbered(prefix: &[u8], number: u32) -> Vec<u8> {
 
 pub(crate) fn dictionary(column: usize) -> Vec<u8> {
     numbered(DICTIONARY, column as u32)
+}
+
+/// The row index of a block, for foreign key number `foreign`.
+pub(crate) fn index(foreign: usize, block: u32) -> Vec<u8> {
+    numbered(&numbered(INDEX, foreign as u32), block)
 }
 
 /// The number at the end of a key.
@@ -49,8 +60,8 @@ pub(crate) fn directory_entry(key: &[u8], value: &[u8]) -> Result<(String, u32)>
     }
 }
 
-/// The value of the stamp; 0 if there is none.
-pub(crate) fn stamp(value: Option<&[u8]>) -> u64 {
+/// The value of a counter; 0 if there is none.
+pub(crate) fn counter(value: Option<&[u8]>) -> u64 {
     value
         .and_then(|v| v.try_into().ok())
         .map_or(0, u64::from_le_bytes)

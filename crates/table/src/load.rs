@@ -15,7 +15,7 @@ use crate::encode;
 use crate::error::{Error, Result};
 use crate::key;
 use crate::schema::{Definition, normalise};
-use crate::write::{self, damaged, raise_stamp};
+use crate::write::{self, damaged, raise_rows};
 
 /// Appends blocks to one table within one transaction, from many threads at once.
 #[derive(Debug)]
@@ -168,7 +168,7 @@ impl Loader {
                 save_words(&mut tx, space, position, &definition, words, page_size)?;
             }
         }
-        raise_stamp(&mut tx, space);
+        raise_rows(&mut tx, space);
         Ok((tx, rows.into_inner()))
     }
 }

@@ -11,6 +11,7 @@ use store::Transaction;
 use crate::block::Block;
 use crate::dictionary::DictionaryRecord;
 use crate::error::{Error, Result};
+use crate::index;
 use crate::key;
 use crate::load::Loader;
 use crate::schema::{Definition, DefinitionRecord, normalise};
@@ -50,7 +51,7 @@ pub fn create(tx: &mut Transaction, definition: &Definition) -> Result<()> {
         &space.to_le_bytes(),
     );
     tx.put(space, key::DEFINITION, &encode(&record, &definition.name)?);
-    raise_stamp(tx, space);
+    raise_rows(tx, space);
     Ok(())
 }
 
@@ -89,7 +90,7 @@ pub fn drop(tx: &mut Transaction, name: &str) -> Result<()> {
 pub fn truncate(tx: &mut Transaction, name: &str) -> Result<()> {
     let space = space(tx, name)?;
     clear(tx, name, space)?;
-    raise_stamp(tx, space);
+    raise_rows(tx, space);
     Ok(())
 }
 
@@ -103,6 +104,7 @@ fn clear(tx: &mut Transaction, name: &str, space: u32) -> Result<()> {
         free_dictionary(tx, &decode::<DictionaryRecord>(&bytes, name)?)?;
         tx.delete(space, &entry);
     }
+    index::clear(tx, name, space, None)?;
     for prefix in [key::TAIL, key::DELETED] {
         for (entry, _) in tx.prefix(space, prefix).collect::<Vec<_>>() {
             tx.delete(space, &entry);
@@ -212,7 +214,7 @@ async fn append_tail(
         &key::numbered(key::TAIL, next),
         &tail::encode(&merged)?,
     );
-    raise_stamp(&mut tx, space);
+    raise_rows(&mut tx, space);
     Ok(tx)
 }
 
@@ -249,13 +251,13 @@ pub fn delete(tx: &mut Transaction, name: &str, rows: &[u64]) -> Result<u64> {
     }
     let mut deleted = 0;
     for (number, gone) in blocks {
-        deleted += delete_in_block(tx, space, name, number, gone)?;
+        deleted += delete_in_block(tx, space, &definition, number, gone)?;
     }
     for (number, gone) in chunks {
         deleted += delete_in_tail(tx, space, &definition, number, &gone)?;
     }
     if deleted > 0 {
-        raise_stamp(tx, space);
+        raise_rows(tx, space);
     }
     Ok(deleted)
 }
@@ -263,10 +265,11 @@ pub fn delete(tx: &mut Transaction, name: &str, rows: &[u64]) -> Result<u64> {
 fn delete_in_block(
     tx: &mut Transaction,
     space: u32,
-    name: &str,
+    definition: &Definition,
     number: u32,
     gone: RoaringBitmap,
 ) -> Result<u64> {
+    let name = &definition.name;
     let entry = key::numbered(key::BLOCK, number);
     let bytes = tx.get(space, &entry).ok_or_else(|| unknown_row(name))?;
     let block: Block = decode(&bytes, name)?;
@@ -283,6 +286,7 @@ fn delete_in_block(
     let all = before | gone;
     if all.len() == u64::from(block.rows) {
         free_block(tx, &block)?;
+        index::clear_block(tx, space, definition, number)?;
         tx.delete(space, &entry);
         tx.delete(space, &marks);
     } else {
@@ -349,9 +353,20 @@ pub fn definition(tx: &Transaction, name: &str) -> Result<Definition> {
         .ok_or_else(|| damaged(name, "its definition"))
 }
 
+/// Notes a change of the table that is none of its rows.
 pub(crate) fn raise_stamp(tx: &mut Transaction, space: u32) {
-    let stamp = key::stamp(tx.get(space, key::STAMP).as_deref()) + 1;
-    tx.put(space, key::STAMP, &stamp.to_le_bytes());
+    raise(tx, space, key::STAMP);
+}
+
+/// Notes a change of the table's rows: row indexes that point at them are out of date from now on.
+pub(crate) fn raise_rows(tx: &mut Transaction, space: u32) {
+    raise(tx, space, key::ROWS);
+    raise(tx, space, key::STAMP);
+}
+
+fn raise(tx: &mut Transaction, space: u32, counter: &[u8]) {
+    let value = key::counter(tx.get(space, counter).as_deref()) + 1;
+    tx.put(space, counter, &value.to_le_bytes());
 }
 
 pub(crate) fn damaged(name: &str, what: &str) -> Error {

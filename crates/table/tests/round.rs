@@ -141,7 +141,7 @@ fn column(rows: usize) -> impl Strategy<Value = (DataType, ArrayRef)> {
             7 => texts((0..rows).map(|i| format!("{i}-{}", next())).collect()),
             8 => {
                 let long = |r: u64| {
-                    if r % 997 == 0 {
+                    if r.is_multiple_of(997) {
                         70_000
                     } else {
                         (r % 30) as usize
