@@ -27,6 +27,7 @@ use crate::encode;
 use crate::error::{Error, Result};
 use crate::index::{Layout, Tag, clear};
 use crate::key;
+use crate::load::write_matrix;
 use crate::lookup::{Lookup, comparable, hold, keys};
 use crate::write;
 
@@ -321,7 +322,8 @@ async fn index_block(
     let ids = Int64Array::from(ids);
     let bucket = child.block(block).bucket;
     let page_size = tx.base().pool().page_size();
-    let mut sink = |page: &[u8], kind| Ok(tx.write_page(page, bucket, kind)?);
-    let matrix = encode::encode(&foreign.parent, &ids, None, page_size, &mut sink)?;
+    let matrix = write_matrix(tx, bucket, |sink| {
+        encode::encode(&foreign.parent, &ids, None, page_size, sink)
+    })?;
     Ok((matrix, orphans))
 }

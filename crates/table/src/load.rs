@@ -9,9 +9,9 @@ use buffer::PageId;
 use parking_lot::Mutex;
 use store::{Kind, Transaction};
 
-use crate::block::{BLOCK_ROWS, Block};
+use crate::block::{BLOCK_ROWS, Block, Matrix};
 use crate::dictionary::{DictionaryRecord, Words};
-use crate::encode;
+use crate::encode::{self, Sink};
 use crate::error::{Error, Result};
 use crate::key;
 use crate::schema::{Definition, normalise};
@@ -98,21 +98,14 @@ impl Loader {
         }
         let bucket = (u64::from(self.next) + ordinal) as u8;
         let mut columns = Vec::with_capacity(batch.num_columns());
-        let mut pages: Vec<(Vec<u8>, Kind)> = Vec::new();
         for (position, column) in batch.columns().iter().enumerate() {
-            pages.clear();
-            let mut sink = |page: &[u8], kind| {
-                pages.push((page.to_vec(), kind));
-                Ok(pages.len() as PageId - 1)
-            };
             let (name, words) = (
                 &self.definition.columns[position].name,
                 &self.words[position],
             );
-            let mut matrix =
-                encode::encode(name, column, words.as_ref(), self.page_size, &mut sink)?;
-            matrix.renumber(&self.write(&pages, bucket)?);
-            columns.push(matrix);
+            columns.push(write_matrix(&self.tx, bucket, |sink| {
+                encode::encode(name, column, words.as_ref(), self.page_size, sink)
+            })?);
         }
         let block = Block {
             rows: batch.num_rows() as u32,
@@ -123,16 +116,6 @@ impl Loader {
             .fetch_add(u64::from(block.rows), Ordering::Relaxed);
         self.done.lock().push((ordinal, block));
         Ok(())
-    }
-
-    /// Writes the pages of a matrix, neighbours of one kind in one go.
-    fn write(&self, pages: &[(Vec<u8>, Kind)], bucket: u8) -> Result<Vec<PageId>> {
-        let mut ids = Vec::with_capacity(pages.len());
-        for run in pages.chunk_by(|(_, a), (_, b)| a == b) {
-            let bytes: Vec<&[u8]> = run.iter().map(|(bytes, _)| &bytes[..]).collect();
-            ids.extend(self.tx.write_pages(&bytes, bucket, run[0].1)?);
-        }
-        Ok(ids)
     }
 
     /// Rows appended so far.
@@ -171,6 +154,26 @@ impl Loader {
         raise_rows(&mut tx, space);
         Ok((tx, rows.into_inner()))
     }
+}
+
+/// Writes the pages of the matrix that `encode` makes, neighbours of one kind in one go.
+pub(crate) fn write_matrix(
+    tx: &Transaction,
+    bucket: u8,
+    encode: impl FnOnce(&mut Sink<'_>) -> Result<Matrix>,
+) -> Result<Matrix> {
+    let mut pages: Vec<(Vec<u8>, Kind)> = Vec::new();
+    let mut matrix = encode(&mut |page, kind| {
+        pages.push((page.to_vec(), kind));
+        Ok(pages.len() as PageId - 1)
+    })?;
+    let mut ids = Vec::with_capacity(pages.len());
+    for run in pages.chunk_by(|(_, a), (_, b)| a == b) {
+        let bytes: Vec<&[u8]> = run.iter().map(|(bytes, _)| &bytes[..]).collect();
+        ids.extend(tx.write_pages(&bytes, bucket, run[0].1)?);
+    }
+    matrix.renumber(&ids);
+    Ok(matrix)
 }
 
 async fn existing_words(tx: &Transaction, space: u32, column: usize, name: &str) -> Result<Words> {
