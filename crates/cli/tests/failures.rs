@@ -64,6 +64,9 @@ fn unknown_names_are_told_with_their_place() {
 fn impossible_pools_are_refused() {
     let folder = with_table();
     folder
+        .run(&["sql", "s.atoll", "select * from t", "--pool", "64KiB"])
+        .failed(1, &["too small", "--pool"]);
+    folder
         .run(&["sql", "s.atoll", "select 1", "--pool", "900TiB"])
         .failed(1, &["--pool"]);
     folder
