@@ -332,6 +332,12 @@ fn dense_keys_in_order_need_a_constant() {
     case.load("child", &one([0, 1, 150_000, 150_001]), 10);
     assert_eq!(case.compare(), (3, 2));
     assert_eq!(case.index(2), Outcome::Current);
+    // A gap: a constant would lead to a row that is gone.
+    case.delete("parent", |id| id == 0);
+    assert_eq!(case.index(2), Outcome::Affine);
+    case.delete("parent", |id| id == 70_000);
+    assert!(matches!(case.index(2), Outcome::Blocks { written: 3, .. }));
+    assert_eq!(case.compare().0, 3);
 }
 
 #[test]
