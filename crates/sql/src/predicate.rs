@@ -382,3 +382,147 @@ pub(crate) fn scalar(value: i128, data_type: &DataType) -> Option<ScalarValue> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::Int32Array;
+    use arrow::datatypes::Field;
+    use datafusion::logical_expr::{Expr, col, in_list, lit};
+    use datafusion::prelude::SessionContext;
+
+    use super::*;
+
+    const VALUES: [Option<i32>; 9] = [
+        None,
+        Some(i32::MIN),
+        Some(-3),
+        Some(0),
+        Some(1),
+        Some(2),
+        Some(5),
+        Some(7),
+        Some(i32::MAX),
+    ];
+
+    fn batch() -> RecordBatch {
+        let array: ArrayRef = Arc::new(Int32Array::from(VALUES.to_vec()));
+        let text: ArrayRef = Arc::new(arrow::array::StringViewArray::from(vec!["a"; VALUES.len()]));
+        RecordBatch::try_from_iter_with_nullable([("n", array, true), ("t", text, true)]).unwrap()
+    }
+
+    fn physical(expr: &Expr) -> Arc<dyn PhysicalExpr> {
+        let schema =
+            datafusion::common::DFSchema::try_from(batch().schema().as_ref().clone()).unwrap();
+        SessionContext::new()
+            .create_physical_expr(expr.clone(), &schema)
+            .unwrap()
+    }
+
+    /// What DataFusion says of each value.
+    fn hits(expr: &Arc<dyn PhysicalExpr>) -> Vec<bool> {
+        let answers = expr
+            .evaluate(&batch())
+            .unwrap()
+            .into_array(VALUES.len())
+            .unwrap();
+        answers
+            .as_boolean()
+            .iter()
+            .map(|hit| hit == Some(true))
+            .collect()
+    }
+
+    /// What the ranges of the compiled filters say.
+    fn by_ranges(filters: &[Filter]) -> Vec<bool> {
+        let inside = |value: &Option<i32>| {
+            filters.iter().all(|filter| match &filter.form {
+                Form::Ranges(ranges) => value.is_some_and(|v| {
+                    ranges
+                        .iter()
+                        .any(|(low, high)| (*low..=*high).contains(&i128::from(v)))
+                }),
+                other => panic!("not ranges: {other:?}"),
+            })
+        };
+        VALUES.iter().map(inside).collect()
+    }
+
+    #[test]
+    fn conditions_on_numbers_become_ranges_that_mean_the_same() {
+        let n = || col("n");
+        let list = |negated| in_list(n(), vec![lit(1), lit(7), lit(2)], negated);
+        let cases = [
+            n().eq(lit(1)),
+            n().not_eq(lit(1)),
+            n().lt(lit(1)),
+            n().lt_eq(lit(i32::MIN)),
+            n().gt(lit(i32::MAX)),
+            lit(2).gt(n()),
+            n().between(lit(0), lit(5)),
+            n().lt(lit(0)).or(n().gt(lit(2))),
+            n().gt(lit(0)).and(n().not_eq(lit(2))).and(n().lt(lit(7))),
+            list(false),
+            list(true),
+            n().is_not_null(),
+            n().eq(lit(3)).and(n().eq(lit(4))),
+        ];
+        for case in cases {
+            let expr = physical(&case);
+            let filters = compile(&expr, &batch().schema()).unwrap();
+            assert_eq!(by_ranges(&filters), hits(&expr), "{case}");
+        }
+    }
+
+    #[test]
+    fn bounds_never_exclude_a_hit() {
+        let (n, t) = (|| col("n"), || col("t"));
+        let cases = [
+            n().gt(lit(1))
+                .and(t().eq(lit("a")))
+                .or(n().eq(lit(-3)).and(t().eq(lit("a")))),
+            n().gt(lit(1)).or(t().eq(lit("b"))),
+            (n() % lit(2)).eq(lit(0)).and(n().lt(lit(4))),
+        ];
+        for case in cases {
+            let expr = physical(&case);
+            let bounds = bounds(&expr, &batch().schema());
+            for (hit, value) in hits(&expr).into_iter().zip(VALUES) {
+                for ranges in bounds.values().filter(|_| hit) {
+                    let value = i128::from(value.unwrap());
+                    let kept = ranges.iter().any(|(a, b)| (*a..=*b).contains(&value));
+                    assert!(kept, "{case} excludes {value}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_test_of_one_text_column_depends_on_its_labels() {
+        let expr = physical(&col("t").like(lit("a%")));
+        let filters = compile(&expr, &batch().schema()).unwrap();
+        assert!(
+            matches!(
+                &filters[..],
+                [Filter {
+                    form: Form::Labels(_),
+                    ..
+                }]
+            ),
+            "{filters:?}"
+        );
+        assert_eq!(filters[0].columns, [1]);
+    }
+
+    #[test]
+    fn ranges_join_and_complement() {
+        assert_eq!(
+            union(&[(5, 6), (1, 2)], &[(3, 4), (9, 9)]),
+            [(1, 6), (9, 9)]
+        );
+        assert_eq!(
+            complement(&[(1, 6), (9, 9)]).unwrap(),
+            [(i128::MIN, 0), (7, 8), (10, i128::MAX)]
+        );
+        assert_eq!(intersect(&[(1, 6), (9, 9)], &[(4, 9)]), [(4, 6), (9, 9)]);
+    }
+}
