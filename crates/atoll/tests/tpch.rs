@@ -72,12 +72,10 @@ fn published_answers_at_scale_0_1_on_four_nodes() {
     check_published("0.1", Some("node:4 core:2 pu:1"));
 }
 
+/// Minutes in the profile of the tests: `./test --slow` has it compiled.
+#[cfg(feature = "slow")]
 #[test]
 fn published_answers_at_scale_1() {
-    if std::env::var_os("ATOLL_SLOW").is_none() {
-        eprintln!("scale 1 takes minutes in this profile; ./test --slow runs it");
-        return;
-    }
     check_published("1", None);
     check_published("1", Some("4x1"));
 }
