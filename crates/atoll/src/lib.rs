@@ -46,4 +46,5 @@ pub use session::{Interrupter, Rows, Session};
 pub use sql::{Answer, Statistics as QueryStatistics, type_name};
 pub use store::{Kind, Problem, Share};
 pub use summary::{ColumnSummary, KeySummary, TableSummary};
+pub use table::{IndexReport, Outcome as IndexOutcome};
 pub use topology::Machine;

@@ -169,6 +169,7 @@ pub fn import(
     }
     let (transaction, rows) = load(database, transaction, table, pieces, position, progress)?;
     transaction.commit()?;
+    database.index(table)?;
     Ok(ImportReport {
         rows,
         bytes,
