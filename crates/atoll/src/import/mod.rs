@@ -59,7 +59,7 @@ pub enum Header {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Existing {
-    /// Fail: the table must be new.
+    /// Fail if it holds rows: the table must be new, or empty as `create table` leaves it.
     #[default]
     Refuse,
     /// Add the rows to it. A table that does not exist is created.
@@ -221,16 +221,15 @@ fn prepare(
     inputs: &[Input],
     options: &ImportOptions,
 ) -> Result<Definition, Error> {
-    let existing = database
-        .tables_at(transaction.base())?
-        .get(name)
-        .map(|table| table.definition().clone());
-    match (existing, options.existing) {
-        (Some(_), Existing::Refuse) => Err(Error::Import(format!(
-            "table {name:?} exists in {}; append to it with --append, or put the rows in its place with --replace",
+    let tables = database.tables_at(transaction.base())?;
+    let existing = tables.get(name);
+    let filled = existing.is_some_and(|table| table.rows() > 0);
+    match (existing.map(|t| t.definition().clone()), options.existing) {
+        (Some(_), Existing::Refuse) if filled => Err(Error::Import(format!(
+            "table {name:?} holds rows in {}; append to it with --append, or put the rows in its place with --replace",
             database.path().display()
         ))),
-        (Some(definition), Existing::Append) => Ok(definition),
+        (Some(definition), Existing::Append | Existing::Refuse) => Ok(definition),
         (Some(_), Existing::Replace) => {
             let definition = define(database, name, inputs, options)?;
             table::drop(transaction, name)?;
