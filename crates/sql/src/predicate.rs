@@ -386,7 +386,6 @@ pub(crate) fn scalar(value: i128, data_type: &DataType) -> Option<ScalarValue> {
 #[cfg(test)]
 mod tests {
     use arrow::array::Int32Array;
-    use arrow::datatypes::Field;
     use datafusion::logical_expr::{Expr, col, in_list, lit};
     use datafusion::prelude::SessionContext;
 
