@@ -11,6 +11,7 @@ use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
 use crate::kernel::Stored;
 use crate::lane::{Lane, cast};
+use crate::scan::BATCH_ROWS;
 
 /// The rows of one batch: a run of rows, or some of them in ascending order.
 #[derive(Clone, Debug)]
@@ -105,8 +106,9 @@ fn whole(
 ) -> Result<ArrayRef> {
     macro_rules! array {
         ($t:ty) => {{
-            let values = numbers::<<$t as ArrowPrimitiveType>::Native>(lane, rows, tally)?;
-            let array = PrimitiveArray::<$t>::try_new(ScalarBuffer::from(values), nulls)?;
+            type N = <$t as ArrowPrimitiveType>::Native;
+            let values = buffer::<N, N>(lane, rows, |v| v, tally)?;
+            let array = PrimitiveArray::<$t>::try_new(values, nulls)?;
             Arc::new(array.with_data_type(data_type.clone()))
         }};
     }
@@ -142,6 +144,55 @@ fn whole(
 fn stored_as(lane: &Lane<'_>, data_type: &DataType) -> Error {
     let page = lane.matrix.pages.first().map_or(0, |p| p.id);
     lane.damaged(page, &format!("cannot hold values of type {data_type}"))
+}
+
+/// Values as Arrow has them: a page lent where it holds them in full width, else decoded by way
+/// of `B`.
+fn buffer<N: ArrowNativeType, B: Number>(
+    lane: &Lane<'_>,
+    rows: &Rows<'_>,
+    from: fn(B) -> N,
+    tally: &mut Tally<'_>,
+) -> Result<ScalarBuffer<N>> {
+    let Some((values, node)) = lend::<N>(lane, rows) else {
+        return Ok(numbers::<B>(lane, rows, tally)?
+            .into_iter()
+            .map(from)
+            .collect());
+    };
+    tally(node, size_of_val(&values[..]) as u64);
+    Ok(values)
+}
+
+/// A run of values that are stored as they are, borrowed from their page with its node; `None`
+/// if they are narrower, on two pages or chosen, or if the pool lends no more.
+fn lend<N: ArrowNativeType>(lane: &Lane<'_>, rows: &Rows<'_>) -> Option<(ScalarBuffer<N>, usize)> {
+    let Rows::Run(run) = rows else { return None };
+    let full = match lane.matrix.encoding {
+        Encoding::Int { width } => width >= 8,
+        Encoding::Float { .. } => true,
+        _ => false,
+    };
+    if !full || lane.matrix.width() != size_of::<N>() {
+        return None;
+    }
+    let index = lane
+        .matrix
+        .pages
+        .partition_point(|p| p.first as usize <= run.start)
+        .checked_sub(1)?;
+    let page = lane.page_rows(index);
+    let node = lane.page(index).ok()?.node();
+    let inside = run.end <= page.end && run.len() * LEND_PART >= page.len().min(BATCH_ROWS);
+    let buffer = if inside {
+        lane.lend(index)?
+    } else {
+        return None;
+    };
+    Some((
+        ScalarBuffer::new(buffer, run.start - page.start, run.len()),
+        node,
+    ))
 }
 
 /// A number that distances are added to.
@@ -247,14 +298,12 @@ fn floats(
 ) -> Result<ArrayRef> {
     match (data_type, lane.matrix.width()) {
         (DataType::Float32, 4) => {
-            let values = numbers::<u32>(lane, rows, tally)?;
-            let values = values.into_iter().map(f32::from_bits).collect::<Vec<_>>();
-            Ok(Arc::new(Float32Array::try_new(values.into(), nulls)?))
+            let values = buffer(lane, rows, f32::from_bits, tally)?;
+            Ok(Arc::new(Float32Array::try_new(values, nulls)?))
         }
         (DataType::Float64, 8) => {
-            let values = numbers::<u64>(lane, rows, tally)?;
-            let values = values.into_iter().map(f64::from_bits).collect::<Vec<_>>();
-            Ok(Arc::new(Float64Array::try_new(values.into(), nulls)?))
+            let values = buffer(lane, rows, f64::from_bits, tally)?;
+            Ok(Arc::new(Float64Array::try_new(values, nulls)?))
         }
         (other, _) => Err(stored_as(lane, other)),
     }
