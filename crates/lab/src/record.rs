@@ -1,0 +1,195 @@
+//! Runs of variants that take turns, and what they say together.
+
+use serde::Serialize;
+
+/// Values measured one after the other; those that are not numbers count for nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Sample {
+    values: Vec<f64>,
+}
+
+impl From<Vec<f64>> for Sample {
+    fn from(values: Vec<f64>) -> Sample {
+        Sample { values }
+    }
+}
+
+impl FromIterator<f64> for Sample {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Sample {
+        Sample::from(Vec::from_iter(values))
+    }
+}
+
+impl Sample {
+    /// The values, in the order they were measured.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The middle value; NaN where there is none.
+    pub fn median(&self) -> f64 {
+        self.quantile(0.5)
+    }
+
+    /// The values below which a quarter and three quarters lie; NaN where there is none.
+    pub fn quartiles(&self) -> (f64, f64) {
+        (self.quantile(0.25), self.quantile(0.75))
+    }
+
+    /// The least and the greatest; NaN where there is none.
+    pub fn range(&self) -> (f64, f64) {
+        (self.quantile(0.0), self.quantile(1.0))
+    }
+
+    /// The coefficient of variation: standard deviation (of a sample, n - 1) over mean. NaN for
+    /// less than two values or a mean of 0.
+    pub fn variation(&self) -> f64 {
+        let values = self.sorted();
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        if values.len() < 2 || mean == 0.0 {
+            return f64::NAN;
+        }
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        (squares / (count - 1.0)).sqrt() / mean.abs()
+    }
+
+    /// How many times `base` each value is, turn by turn, so that what slows both down at a time
+    /// cancels out.
+    pub fn ratio(&self, base: &Sample) -> Sample {
+        let pairs = self.values.iter().zip(&base.values);
+        pairs.map(|(value, base)| value / base).collect()
+    }
+
+    /// The value below which that share of the values lies, between neighbours in proportion.
+    fn quantile(&self, share: f64) -> f64 {
+        let values = self.sorted();
+        let Some(last) = values.len().checked_sub(1) else {
+            return f64::NAN;
+        };
+        let at = share * last as f64;
+        let (low, high) = (values[at.floor() as usize], values[at.ceil() as usize]);
+        low + (high - low) * at.fract()
+    }
+
+    fn sorted(&self) -> Vec<f64> {
+        let numbers = self
+            .values
+            .iter()
+            .copied()
+            .filter(|value| value.is_finite());
+        let mut numbers: Vec<f64> = numbers.collect();
+        numbers.sort_by(f64::total_cmp);
+        numbers
+    }
+}
+
+/// One run of one variant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Run<T> {
+    /// The variant's position.
+    pub variant: usize,
+    /// From 0.
+    pub round: usize,
+    /// What it measured.
+    pub result: T,
+}
+
+/// All runs of an experiment, in the order they were made.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Record<T> {
+    variants: Vec<String>,
+    runs: Vec<Run<T>>,
+}
+
+impl<T> Record<T> {
+    /// Runs every variant once per round. Each round starts with the next variant, so that none
+    /// always follows the same one. The first failure ends it.
+    ///
+    /// # Errors
+    ///
+    /// Those of `run`, which is given a variant's position and the round.
+    pub fn take<E>(
+        variants: Vec<String>,
+        rounds: usize,
+        mut run: impl FnMut(usize, usize) -> Result<T, E>,
+    ) -> Result<Record<T>, E> {
+        let mut runs = Vec::with_capacity(variants.len() * rounds);
+        for round in 0..rounds {
+            for turn in 0..variants.len() {
+                let variant = (turn + round) % variants.len();
+                runs.push(Run {
+                    variant,
+                    round,
+                    result: run(variant, round)?,
+                });
+            }
+        }
+        Ok(Record { variants, runs })
+    }
+
+    /// What was compared.
+    pub fn variants(&self) -> &[String] {
+        &self.variants
+    }
+
+    /// All runs.
+    pub fn runs(&self) -> &[Run<T>] {
+        &self.runs
+    }
+
+    /// One figure of every run of a variant, by round.
+    pub fn sample(&self, variant: usize, figure: impl Fn(&T) -> f64) -> Sample {
+        let own = self.runs.iter().filter(|run| run.variant == variant);
+        own.map(|run| figure(&run.result)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_a_sample() {
+        let sample = Sample::from(vec![4.0, 1.0, 3.0, 2.0]);
+        assert_eq!(sample.median(), 2.5);
+        assert_eq!(sample.quartiles(), (1.75, 3.25));
+        assert_eq!(sample.range(), (1.0, 4.0));
+        assert!((sample.variation() - 0.5164).abs() < 1e-4);
+        assert_eq!(sample.values()[0], 4.0, "the order is kept");
+    }
+
+    #[test]
+    fn what_is_missing_is_not_a_zero() {
+        let none = Sample::default();
+        assert!(none.median().is_nan() && none.variation().is_nan() && none.range().0.is_nan());
+        let one = Sample::from(vec![f64::NAN, 2.0, f64::INFINITY]);
+        assert_eq!(one.median(), 2.0);
+        assert!(one.variation().is_nan());
+    }
+
+    #[test]
+    fn ratios_are_taken_within_a_round() {
+        let slow_second_round = (Sample::from(vec![2.0, 20.0]), Sample::from(vec![1.0, 10.0]));
+        let ratio = slow_second_round.0.ratio(&slow_second_round.1);
+        assert_eq!((ratio.median(), ratio.variation()), (2.0, 0.0));
+    }
+
+    #[test]
+    fn variants_take_turns() {
+        let names = vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
+        let mut order = String::new();
+        let record = Record::take(names, 3, |variant, round| {
+            order.push(char::from(b'a' + variant as u8));
+            Ok::<_, ()>((10 * round + variant) as f64)
+        });
+        assert_eq!(order, "abcbcacab");
+        let record = record.unwrap();
+        assert_eq!(record.sample(2, |value| *value).values(), [2.0, 12.0, 22.0]);
+        let failed = Record::take(vec!["a".to_owned()], 5, |_, round| {
+            if round < 2 { Ok(()) } else { Err(round) }
+        });
+        assert_eq!(failed, Err(2));
+    }
+}
