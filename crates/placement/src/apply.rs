@@ -1,0 +1,73 @@
+//! Putting threads where a placement says, and back.
+//!
+//! The only part of this crate that changes anything. Three ways:
+//!
+//! * [`pin`]: the calling thread;
+//! * [`start`]: a command, then a [`Keeper`] for its threads in the order they are created;
+//! * [`Keeper::attach`]: the threads of a process that runs already.
+//!
+//! Every change is recorded with what was there before, so that it can be undone. A thread that ends
+//! meanwhile is no error. No privilege is needed for processes of the same user.
+//!
+//! A keeper looks for new threads from time to time ([`Keeper::pause`]: 1 ms while threads come, then up
+//! to 20 ms) instead of stopping the process at each of them (ptrace): a thread runs where its
+//! creator does until it is found, and one that lives shorter than the pause may never be.
+
+mod affinity;
+mod keeper;
+mod tasks;
+
+use std::process::{Child, Command};
+
+use crate::{CpuSet, Error, Placement, Result};
+
+pub use keeper::{Change, Keeper, Options, Step, Undone};
+
+/// A thread that was bound by [`pin`]; dropping it puts the thread back.
+#[derive(Debug)]
+pub struct Pinned {
+    thread: i32,
+    before: CpuSet,
+}
+
+/// Binds the calling thread until the returned value is dropped, on whichever thread.
+///
+/// # Errors
+///
+/// [`Error::Affinity`] where none of the cpus may be used, or the system forbids the call.
+pub fn pin(cpus: &CpuSet) -> Result<Pinned> {
+    let thread = affinity::current();
+    let process = std::process::id() as i32;
+    let failed = |source| Error::Affinity {
+        process,
+        thread,
+        cpus: cpus.clone(),
+        source,
+    };
+    let before = affinity::get(thread).map_err(failed)?;
+    affinity::set(thread, cpus).map_err(failed)?;
+    Ok(Pinned { thread, before })
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // Only if it is still a thread of this process: numbers are used again.
+        if tasks::is_own(self.thread) {
+            let _ = affinity::set(self.thread, &self.before);
+        }
+    }
+}
+
+/// Starts a command on all cpus of a placement, so that it sees as many as it will have; attach a
+/// [`Keeper`] to place its threads.
+///
+/// # Errors
+///
+/// [`Error::Start`] where the command cannot be started, or none of the cpus may be used.
+pub fn start(command: &mut Command, placement: &Placement) -> Result<Child> {
+    affinity::inherit(command, &placement.cpus());
+    command.spawn().map_err(|source| Error::Start {
+        program: command.get_program().to_string_lossy().into_owned(),
+        source,
+    })
+}

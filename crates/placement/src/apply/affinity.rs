@@ -1,0 +1,80 @@
+//! The two system calls.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use crate::CpuSet;
+
+/// The words of a cpu mask: more than any kernel is built for.
+const WORDS: usize = 8192 / 64;
+
+type Mask = [u64; WORDS];
+
+fn mask(cpus: &CpuSet) -> Mask {
+    let mut mask = [0; WORDS];
+    for cpu in cpus.iter() {
+        if let Some(word) = mask.get_mut(cpu as usize / 64) {
+            *word |= 1 << (cpu % 64);
+        }
+    }
+    mask
+}
+
+/// The number of the calling thread.
+pub(crate) fn current() -> i32 {
+    // SAFETY: gettid has no preconditions.
+    unsafe { libc::gettid() }
+}
+
+/// The cpus a thread may run on.
+pub(crate) fn get(thread: i32) -> io::Result<CpuSet> {
+    let mut mask: Mask = [0; WORDS];
+    // SAFETY: the kernel writes at most `size_of_val(&mask)` bytes into `mask`, which is ours.
+    let written = unsafe {
+        libc::syscall(
+            libc::SYS_sched_getaffinity,
+            thread,
+            size_of_val(&mask),
+            mask.as_mut_ptr(),
+        )
+    };
+    if written <= 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let set = |cpu: &u32| mask[*cpu as usize / 64] >> (cpu % 64) & 1 == 1;
+    Ok((0..WORDS as u32 * 64).filter(set).collect())
+}
+
+/// Binds a thread.
+pub(crate) fn set(thread: i32, cpus: &CpuSet) -> io::Result<()> {
+    bind(thread, &mask(cpus))
+}
+
+fn bind(thread: i32, mask: &Mask) -> io::Result<()> {
+    // SAFETY: the kernel reads `size_of_val(mask)` bytes of `mask`.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_sched_setaffinity,
+            thread,
+            size_of_val(mask),
+            mask.as_ptr(),
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Makes a command start on these cpus.
+pub(crate) fn inherit(command: &mut Command, cpus: &CpuSet) {
+    let mask = mask(cpus);
+    let bind = move || bind(0, &mask);
+    // SAFETY: between fork and exec the closure makes one system call on memory it owns; it neither
+    // allocates nor takes locks.
+    unsafe {
+        command.pre_exec(bind);
+    }
+}
