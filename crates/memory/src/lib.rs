@@ -26,5 +26,5 @@ pub use arena::{Arena, Reserve};
 pub use budget::Budget;
 pub use error::{Error, Result};
 pub use limits::{available, total};
-pub use residency::{Mapping, numa_maps, parse_numa_maps, residency};
+pub use residency::{Mapping, numa_maps, parse_numa_maps, residency, residency_of};
 pub use traffic::Traffic;

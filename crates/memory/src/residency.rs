@@ -18,6 +18,17 @@ const BATCH: usize = 16 * 1024;
 ///
 /// [`Error::Residency`] where the kernel refuses to say.
 pub fn residency(addresses: &[*const u8]) -> Result<Vec<Option<u32>>> {
+    let addresses: Vec<usize> = addresses.iter().map(|address| address.addr()).collect();
+    residency_of(0, &addresses)
+}
+
+/// As [`residency`], for addresses of the process `pid`; 0 is this one.
+///
+/// # Errors
+///
+/// [`Error::Residency`] where there is no such process, it is another user's, or the kernel
+/// refuses to say.
+pub fn residency_of(pid: u32, addresses: &[usize]) -> Result<Vec<Option<u32>>> {
     let mut nodes = Vec::with_capacity(addresses.len());
     let mut status = vec![0 as libc::c_int; addresses.len().min(BATCH)];
     for batch in addresses.chunks(BATCH) {
@@ -27,7 +38,7 @@ pub fn residency(addresses: &[*const u8]) -> Result<Vec<Option<u32>>> {
         let result = unsafe {
             libc::syscall(
                 libc::SYS_move_pages,
-                0,
+                pid,
                 batch.len(),
                 batch.as_ptr(),
                 std::ptr::null::<libc::c_int>(),
@@ -220,6 +231,10 @@ mod tests {
         assert_eq!(residency(&[]).unwrap(), []);
         let many = vec![address(0); BATCH + 1];
         assert_eq!(residency(&many).unwrap(), vec![nodes[0]; BATCH + 1]);
+        let ours = residency_of(std::process::id(), &[address(0).addr(), address(63).addr()]);
+        assert_eq!(ours.unwrap(), [nodes[0], None]);
+        let error = residency_of(i32::MAX as u32, &[address(0).addr()]).unwrap_err();
+        assert!(error.to_string().contains("move_pages"), "{error}");
     }
 
     #[test]
