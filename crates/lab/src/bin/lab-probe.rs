@@ -1,0 +1,195 @@
+//! `lab-probe`: programs whose memory traffic is known in advance, to check the access counter with.
+//!
+//! ```text
+//! lab-probe stream CORE_NODE,... MEMORY_NODE|own|interleaved MIB read|write
+//! lab-probe random CORE_NODE TABLE_BYTES ACCESSES
+//! ```
+//!
+//! `stream` has a thread on each node named pass once over MIB MiB of its own, line by line, from
+//! empty caches; the caches are emptied again at the end, so that all that was written counts.
+//! `random` reads uniformly random lines of a table on its own node, from warm caches. Both mark
+//! what is to be counted. Nodes are the operating system's numbers.
+
+use std::process::ExitCode;
+use std::sync::Barrier;
+
+use lab::{count, roi};
+use topology::Machine;
+
+const USAGE: &str = "usage: lab-probe stream NODE,... NODE|own|interleaved MIB read|write\n       \
+    lab-probe random NODE TABLE_BYTES ACCESSES";
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match words[..] {
+        ["stream", cores, memory, mib, mode @ ("read" | "write")] => {
+            stream(cores, memory, mib, mode == "write")
+        }
+        ["random", node, table, accesses] => random(node, table, accesses),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("lab-probe: {error}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn stream(cores: &str, memory: &str, mib: &str, write: bool) -> Result<(), Failure> {
+    let cores: Vec<u32> = cores.split(',').map(str::parse).collect::<Result<_, _>>()?;
+    let bytes = mib.parse::<usize>()? << 20;
+    let machine = Machine::live()?;
+    let all: Vec<u32> = machine.nodes().iter().map(|node| node.os_index).collect();
+    let barrier = Barrier::new(cores.len());
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = cores
+            .iter()
+            .enumerate()
+            .map(|(at, core)| {
+                let (barrier, machine, all) = (&barrier, &machine, &all);
+                scope.spawn(move || -> Result<(), Failure> {
+                    // Threads of one node take its cores in turn.
+                    let nth = cores[..at].iter().filter(|other| *other == core).count();
+                    bind_thread(machine, *core, nth)?;
+                    let lines = match memory {
+                        "own" => Lines::new(bytes, &[*core])?,
+                        "interleaved" => Lines::new(bytes, all)?,
+                        node => Lines::new(bytes, &[node.parse()?])?,
+                    };
+                    if barrier.wait().is_leader() {
+                        roi::flush();
+                        roi::start();
+                    }
+                    barrier.wait();
+                    let sum = lines.pass(write);
+                    if barrier.wait().is_leader() {
+                        roi::flush();
+                        roi::stop();
+                    }
+                    std::hint::black_box(sum);
+                    Ok(())
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().map_err(|_| "a thread panicked")??;
+        }
+        Ok(())
+    })
+}
+
+fn random(node: &str, table: &str, accesses: &str) -> Result<(), Failure> {
+    let node = node.parse()?;
+    let accesses: u64 = accesses.parse()?;
+    let lines = Lines::new(table.parse()?, &[node])?;
+    bind_thread(&Machine::live()?, node, 0)?;
+    // Until the caches are as full of it as they get.
+    let state = lines.reads(8 * lines.count() as u64, 1);
+    roi::start();
+    let state = lines.reads(accesses, state);
+    roi::stop();
+    std::hint::black_box(state);
+    Ok(())
+}
+
+/// Binds the calling thread to the nth core of a node.
+fn bind_thread(machine: &Machine, os_node: u32, nth: usize) -> Result<(), Failure> {
+    let node = machine.nodes().iter().find(|node| node.os_index == os_node);
+    let node = node.ok_or_else(|| format!("there is no node {os_node}"))?;
+    let core = node.cores.get(nth % node.cores.len().max(1));
+    let cpu = core
+        .ok_or_else(|| format!("node {os_node} has no cores"))?
+        .cpus[0] as usize;
+    // SAFETY: all zeroes is a valid, empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `cpu` is below the set's size on all machines that are emulated, and the macro
+    // checks it.
+    unsafe { libc::CPU_SET(cpu, &mut set) };
+    // SAFETY: the set is ours and of the size that is given; 0 is the calling thread.
+    if unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) } < 0 {
+        return Err(std::io::Error::last_os_error().into());
+    }
+    Ok(())
+}
+
+/// One word of each line is used.
+const WORDS: usize = count::LINE_BYTES as usize / size_of::<u64>();
+
+/// Lines of memory on given nodes, all present; unmapped at the end of the program.
+struct Lines(&'static mut [u64]);
+
+impl Lines {
+    /// Memory spread page by page over `nodes`.
+    fn new(bytes: usize, nodes: &[u32]) -> Result<Lines, Failure> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error().into());
+        }
+        let mut mask = 0u64;
+        for node in nodes {
+            mask |= 1u64.checked_shl(*node).ok_or("a node above 63")?;
+        }
+        // SAFETY: the mapping is ours; the kernel reads 64 bits of the mask (it counts one more).
+        let bound = unsafe {
+            let mode = libc::MPOL_INTERLEAVE;
+            libc::syscall(libc::SYS_mbind, start, bytes, mode, &raw const mask, 65, 0)
+        };
+        if bound < 0 {
+            return Err(std::io::Error::last_os_error().into());
+        }
+        // SAFETY: the mapping is `bytes` long, zeroed, aligned to a page, ours alone, and stays.
+        let words = unsafe { std::slice::from_raw_parts_mut(start.cast::<u64>(), bytes / 8) };
+        words.fill(1);
+        Ok(Lines(words))
+    }
+
+    fn count(&self) -> usize {
+        self.0.len() / WORDS
+    }
+
+    /// Touches each line once, in order.
+    fn pass(self, write: bool) -> u64 {
+        let mut sum = 0;
+        for line in self.0.chunks_exact_mut(WORDS) {
+            let word = &raw mut line[0];
+            // SAFETY: a word of a slice that is ours alone.
+            unsafe {
+                if write {
+                    word.write_volatile(sum);
+                } else {
+                    sum += word.read_volatile();
+                }
+            }
+        }
+        sum
+    }
+
+    /// Reads random lines; `state` is the generator's, and its next value is returned.
+    fn reads(&self, accesses: u64, mut state: u64) -> u64 {
+        let count = self.count() as u64;
+        let mut sum = 0u64;
+        for _ in 0..accesses {
+            // A linear congruential generator (Knuth's constants), of which the high bits count.
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let line = ((state >> 32) * count) >> 32;
+            let word = &raw const self.0[line as usize * WORDS];
+            // SAFETY: a word of our slice.
+            sum = sum.wrapping_add(unsafe { word.read_volatile() });
+        }
+        std::hint::black_box(sum);
+        state
+    }
+}

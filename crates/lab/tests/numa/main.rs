@@ -1,0 +1,16 @@
+//! What a NUMA machine must do for us, checked from inside one: binding, first touch, residency,
+//! arenas, workers, offline cores, cpusets, nodes without cores, a single node.
+//!
+//! The same tests run natively (`cargo test -p lab --test numa`) and on emulated machines
+//! (`./test-lab`). A test that this machine cannot run says so, `NOT RUN: ...`; with
+//! `NUMA_ALL_MUST_RUN=1`, as `./test-lab` has it, that is a failure.
+
+mod arena;
+mod binding;
+mod cpuset;
+mod memory_only;
+mod offline;
+mod place;
+mod single;
+mod system;
+mod workers;
