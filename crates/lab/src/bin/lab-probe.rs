@@ -3,21 +3,26 @@
 //! ```text
 //! lab-probe stream CORE_NODE,... MEMORY_NODE|own|interleaved MIB read|write
 //! lab-probe random CORE_NODE TABLE_BYTES ACCESSES
+//! lab-probe spin THREADS SECONDS
 //! ```
 //!
 //! `stream` has a thread on each node named pass once over MIB MiB of its own, line by line, from
 //! empty caches; the caches are emptied again at the end, so that all that was written counts.
 //! `random` reads uniformly random lines of a table on its own node, from warm caches. Both mark
-//! what is to be counted. Nodes are the operating system's numbers.
+//! what is to be counted. `spin` starts threads one after the other that compute for so long, and
+//! prints for each a line with its number, the cpu and the node it ended on. Nodes are the operating
+//! system's numbers.
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Barrier;
+use std::time::{Duration, Instant};
 
 use lab::{count, roi};
 use topology::Machine;
 
 const USAGE: &str = "usage: lab-probe stream NODE,... NODE|own|interleaved MIB read|write\n       \
-    lab-probe random NODE TABLE_BYTES ACCESSES";
+    lab-probe random NODE TABLE_BYTES ACCESSES\n       lab-probe spin THREADS SECONDS";
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -29,6 +34,7 @@ fn main() -> ExitCode {
             stream(cores, memory, mib, mode == "write")
         }
         ["random", node, table, accesses] => random(node, table, accesses),
+        ["spin", threads, seconds] => spin(threads, seconds),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -54,7 +60,7 @@ fn stream(cores: &str, memory: &str, mib: &str, write: bool) -> Result<(), Failu
             .iter()
             .enumerate()
             .map(|(at, core)| {
-                let (barrier, machine, all) = (&barrier, &machine, &all);
+                let (cores, barrier, machine, all) = (&cores, &barrier, &machine, &all);
                 scope.spawn(move || -> Result<(), Failure> {
                     // Threads of one node take its cores in turn.
                     let nth = cores[..at].iter().filter(|other| *other == core).count();
@@ -98,6 +104,36 @@ fn random(node: &str, table: &str, accesses: &str) -> Result<(), Failure> {
     roi::stop();
     std::hint::black_box(state);
     Ok(())
+}
+
+fn spin(threads: &str, seconds: &str) -> Result<(), Failure> {
+    let time = Duration::try_from_secs_f64(seconds.parse()?)?;
+    let until = Instant::now() + time;
+    let threads: Vec<_> = (0..threads.parse::<usize>()?)
+        .map(|_| {
+            std::thread::spawn(move || {
+                while Instant::now() < until {
+                    std::hint::black_box((0..10_000u64).sum::<u64>());
+                }
+                here()
+            })
+        })
+        .collect();
+    let mut out = std::io::stdout().lock();
+    for (at, thread) in threads.into_iter().enumerate() {
+        let (cpu, node) = thread.join().map_err(|_| "a thread panicked")?;
+        writeln!(out, "{at} {cpu} {node}")?;
+    }
+    Ok(())
+}
+
+/// The cpu and the node that the calling thread is on.
+fn here() -> (u32, u32) {
+    let (mut cpu, mut node) = (0u32, 0u32);
+    let none = std::ptr::null::<u8>();
+    // SAFETY: the kernel writes the two numbers, which are ours. It cannot fail.
+    unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, none) };
+    (cpu, node)
 }
 
 /// Binds the calling thread to the nth core of a node.
@@ -148,6 +184,9 @@ impl Lines {
         if bound < 0 {
             return Err(std::io::Error::last_os_error().into());
         }
+        // SAFETY: the mapping is ours. Without this advice it may be interleaved by huge pages; where
+        // the kernel has none it is refused, which is as well.
+        unsafe { libc::madvise(start, bytes, libc::MADV_NOHUGEPAGE) };
         // SAFETY: the mapping is `bytes` long, zeroed, aligned to a page, ours alone, and stays.
         let words = unsafe { std::slice::from_raw_parts_mut(start.cast::<u64>(), bytes / 8) };
         words.fill(1);

@@ -15,7 +15,7 @@ const MIB: u64 = 32;
 const LINES: u64 = (MIB << 20) / LINE_BYTES;
 
 /// Capacities of the modelled caches: first, second, last level.
-const CACHES: [u64; 3] = [4 << 10, 16 << 10, 512 << 10];
+const CACHES: [u64; 3] = [2 << 10, 8 << 10, 512 << 10];
 
 fn count(spec: &str, words: &[&str]) -> Region {
     let shape = shape(spec, 256).with_cache_bytes(CACHES);

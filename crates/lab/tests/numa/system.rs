@@ -6,6 +6,9 @@ use std::ptr::NonNull;
 
 pub const PAGE: usize = 4096;
 
+/// `MPOL_MF_MOVE`: pages that only this process uses.
+const MOVE: libc::c_int = 2;
+
 /// Binds the calling thread to a set of cpus.
 pub fn bind(cpus: &[u32]) -> io::Result<()> {
     // SAFETY: all zeroes is a valid, empty set.
@@ -65,6 +68,7 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 impl Pages {
+    /// Ordinary pages: huge ones would be interleaved as wholes.
     pub fn new(count: usize) -> Pages {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -72,6 +76,8 @@ impl Pages {
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
         let start = unsafe { libc::mmap(none, bytes, protection, flags, -1, 0) };
         assert_ne!(start, libc::MAP_FAILED, "{}", io::Error::last_os_error());
+        // SAFETY: the mapping is ours. Where the kernel has no huge pages it refuses the advice.
+        unsafe { libc::madvise(start, bytes, libc::MADV_NOHUGEPAGE) };
         let start = NonNull::new(start.cast()).unwrap();
         Pages { start, count }
     }
@@ -117,7 +123,7 @@ impl Pages {
                 addresses.as_ptr(),
                 nodes.as_ptr(),
                 status.as_mut_ptr(),
-                libc::MPOL_MF_MOVE,
+                MOVE,
             )
         };
         if result < 0 {
