@@ -4,7 +4,7 @@
 //! $XDG_CACHE_HOME/atoll/lab/kernel/vmlinux       Debian's kernel, uncompressed
 //!                                  modules.cpio  the modules needed, in the order to load them
 //!                           guest-HASH/init.cpio the first process
-//!                                      dram.so   the access counter
+//!                                      dram-N.so the access counter, for plugin interface N
 //!                           kvm                  whether hardware virtualisation works here
 //! ```
 
@@ -77,9 +77,10 @@ impl Image {
         self.directory.join("kernel/vmlinux")
     }
 
-    /// The access counter.
-    pub(crate) fn plugin(&self) -> PathBuf {
-        self.guest.join("dram.so")
+    /// The access counter, for the emulator that is installed.
+    pub(crate) fn plugin(&self) -> Result<PathBuf> {
+        let interface = tools::plugin_interface()?;
+        Ok(self.guest.join(format!("dram-{interface}.so")))
     }
 
     /// The first file system: modules and first process.
@@ -174,18 +175,13 @@ fn make_guest(directory: &Path) -> Result<()> {
         "the first process",
         &["-O2", "-static", "-s", "-o", "init", "init.c"],
     )?;
-    compile(
-        "the access counter",
-        &[
-            "-O2",
-            "-shared",
-            "-fPIC",
-            "-fvisibility=hidden",
-            "-o",
-            "dram.so",
-            "dram.c",
-        ],
-    )?;
+    for interface in tools::PLUGIN_INTERFACES {
+        let version = format!("-DPLUGIN_VERSION={interface}");
+        let out = format!("dram-{interface}.so");
+        let flags = ["-O2", "-shared", "-fPIC", "-fvisibility=hidden", &version];
+        let files = ["-o", &out, "dram.c"];
+        compile("the access counter", &[&flags[..], &files[..]].concat())?;
+    }
     let init = directory.join("init");
     let init = fs::read(&init).map_err(failed("read", &init))?;
     let mut archive = Archive::default();

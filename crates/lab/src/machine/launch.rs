@@ -157,11 +157,13 @@ impl Launch {
         let initrd = memory_file(&initrd)?;
         let console = memory_file(&[])?;
         let counts = memory_file(&[])?;
-        let plugin = self.counting.as_ref();
-        let plugin = plugin.map(|counting| {
-            let plugin = image.plugin();
-            counting.plugin(&plugin, &self.shape, counts.as_raw_fd())
-        });
+        let plugin = match &self.counting {
+            Some(counting) => {
+                let plugin = image.plugin()?;
+                Some(counting.plugin(&plugin, &self.shape, counts.as_raw_fd()))
+            }
+            None => None,
+        };
         let parts = qemu::Parts {
             engine,
             kernel: &image.kernel(),

@@ -38,7 +38,7 @@ fn check(name: &str, counted: &[Vec<u64>], expected: &[Vec<u64>]) {
             let counted = counted[core][page];
             let base = if *lines > 0 { *lines } else { all };
             let error = counted.abs_diff(*lines) as f64 / base as f64;
-            println!("{name}: cores of {core}, pages of {page}: {counted}, expected {lines}");
+            eprintln!("{name}: cores of {core}, pages of {page}: {counted}, expected {lines}");
             assert!(
                 error <= TOLERANCE,
                 "{name}: cores of {core}, pages of {page}: {counted} lines, expected {lines}"
