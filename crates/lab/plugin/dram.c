@@ -142,34 +142,14 @@ static FILE *out;
 static bool marks;
 static atomic_bool counting;
 
-/* Instructions of programs: translated code adds to it in place. */
-#if PLUGIN_VERSION == 1
-static uint64_t instructions;
-static void count_instructions(struct qemu_plugin_tb *block, size_t count)
-{
-    qemu_plugin_register_vcpu_tb_exec_inline(block, ADD_U64, &instructions, count);
-}
-static uint64_t instructions_so_far(void)
-{
-    return instructions;
-}
-#else
-static qemu_plugin_u64 instructions;
-static void count_instructions(struct qemu_plugin_tb *block, size_t count)
-{
-    qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, ADD_U64, instructions, count);
-}
-static uint64_t instructions_so_far(void)
-{
-    return qemu_plugin_u64_sum(instructions);
-}
-#endif
+/* Instructions of programs; translated code adds to it in place. */
+static counter instructions;
 
 /* ---- Nodes ---- */
 
-/* What the emulator reports as physical address. Up to QEMU 8 it adds a block's place among the
- * blocks to its place in memory, so that node n with B bytes starts at 2nB. Later ones report the
- * guest's address, with a gap below 4 GiB where there is more than 2.75 GiB of memory. */
+/* What the emulator reports as physical address. QEMU 7.2 adds a block's place among the
+ * blocks to its place in memory, so that node n with B bytes starts at 2nB. Later ones report the guest's
+ * address, with a gap below 4 GiB where there is more than 2.75 GiB of memory. */
 enum layout { BLOCKS, ADDRESSES, LAYOUTS };
 static enum layout layout;
 static bool fits[LAYOUTS] = {true, true};
@@ -288,7 +268,7 @@ static struct sums before;
 static void sum(struct sums *sums)
 {
     memset(sums, 0, sizeof *sums);
-    sums->instructions = instructions_so_far();
+    sums->instructions = value(&instructions);
     for (unsigned at = 0; at < cpu_count; at++) {
         struct cpu *cpu = &cpus[at];
         sums->accesses += value(&cpu->accesses);
@@ -409,15 +389,10 @@ static void on_translation(uint64_t id, struct qemu_plugin_tb *block)
     size_t count = qemu_plugin_tb_n_insns(block);
     bool kernel = qemu_plugin_tb_vaddr(block) >> 63;
     if (!kernel)
-        count_instructions(block, count);
+        qemu_plugin_register_vcpu_tb_exec_inline(block, ADD_U64, &instructions, count);
     for (size_t at = 0; at < count; at++) {
         struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(block, at);
-#if PLUGIN_VERSION == 1
         const uint8_t *code = qemu_plugin_insn_data(instruction);
-#else
-        uint8_t code[16] = {0};
-        qemu_plugin_insn_data(instruction, code, sizeof code);
-#endif
         size_t size = qemu_plugin_insn_size(instruction);
         int mark = kernel ? 0 : mark_of(code, size);
         if (mark)
@@ -534,9 +509,6 @@ EXPORTED int qemu_plugin_install(uint64_t id, const void *machine, int count, ch
         fprintf(stderr, "access counter: an argument is missing, or there is no memory\n");
         return 1;
     }
-#if PLUGIN_VERSION != 1
-    instructions.scoreboard = qemu_plugin_scoreboard_new(sizeof(uint64_t));
-#endif
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
     qemu_plugin_register_atexit_cb(id, on_exit_of_machine, NULL);
     return 0;

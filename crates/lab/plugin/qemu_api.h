@@ -1,6 +1,5 @@
 /*
- * The part of QEMU's plugin interface that the access counter uses: version 1, of QEMU 7.2 and 8,
- * or, where PLUGIN_VERSION says so, version 4, of QEMU 9.2 and later.
+ * The part of QEMU's plugin interface, version 1 (QEMU 7.2 and 8), that the access counter uses.
  *
  * Debian installs QEMU without its plugin header, so what we call is declared here, from the
  * interface's documentation (https://www.qemu.org/docs/master/devel/tcg-plugins.html). Types that
@@ -17,9 +16,7 @@
 
 /* The version of the interface that a plugin was written for. */
 EXPORTED extern int qemu_plugin_version;
-#ifndef PLUGIN_VERSION
 #define PLUGIN_VERSION 1
-#endif
 
 /* Called when the plugin is loaded; anything but 0 ends the emulator. */
 EXPORTED int qemu_plugin_install(uint64_t id, const void *machine, int count, char **arguments);
@@ -43,28 +40,12 @@ void qemu_plugin_register_atexit_cb(uint64_t id, void (*call)(uint64_t id, void 
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t index);
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *);
 
-/* The bytes of an instruction, and adding to a number where a block is executed. Later versions
- * copy the bytes, and have a number for each cpu. */
-#if PLUGIN_VERSION == 1
-const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *);
+/* What is to happen when they are executed. */
 void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *, int operation,
                                               void *number, uint64_t operand);
-#else
-struct qemu_plugin_scoreboard;
-typedef struct {
-    struct qemu_plugin_scoreboard *scoreboard;
-    size_t offset;
-} qemu_plugin_u64;
-struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t bytes_of_each);
-uint64_t qemu_plugin_u64_sum(qemu_plugin_u64);
-size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *, void *bytes, size_t room);
-void qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(struct qemu_plugin_tb *, int operation,
-                                                       qemu_plugin_u64 number, uint64_t operand);
-#endif
-
-/* What is to happen when they are executed. */
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *,
                                             void (*call)(unsigned cpu, void *data), int flags,
                                             void *data);

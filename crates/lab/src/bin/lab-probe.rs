@@ -2,19 +2,23 @@
 //!
 //! ```text
 //! lab-probe stream CORE_NODE,... MEMORY_NODE|own|interleaved MIB read|write
+//! lab-probe moved CORE_NODE NODE NODE MIB ROUNDS
 //! lab-probe random CORE_NODE TABLE_BYTES ACCESSES
 //! lab-probe spin THREADS SECONDS
+//! lab-probe hold NODE,... MIB SECONDS
 //! ```
 //!
 //! `stream` has a thread on each node named pass once over MIB MiB of its own, line by line, from
 //! empty caches; the caches are emptied again at the end, so that all that was written counts.
-//! `random` reads uniformly random lines of a table on its own node, from warm caches. Both mark
+//! `moved` passes over memory on the first node, has the kernel move it to the second, passes again and
+//! unmaps it, so many times. `random` reads uniformly random lines of a table on its own node, from warm caches. Both mark
 //! what is to be counted. `spin` starts threads one after the other that compute for so long, and
-//! prints for each a line with its number, the cpu and the node it ended on. Nodes are the operating
-//! system's numbers.
+//! prints for each a line with its number, the cpu and the node it ended on. `hold` keeps memory on the
+//! first node, and has a child of its own do so on the others; it prints `ready` when all is there.
+//! Nodes are the operating system's numbers.
 
-use std::io::Write;
-use std::process::ExitCode;
+use std::io::{Read, Write};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
@@ -22,7 +26,9 @@ use lab::{count, roi};
 use topology::Machine;
 
 const USAGE: &str = "usage: lab-probe stream NODE,... NODE|own|interleaved MIB read|write\n       \
-    lab-probe random NODE TABLE_BYTES ACCESSES\n       lab-probe spin THREADS SECONDS";
+    lab-probe moved NODE NODE NODE MIB ROUNDS\n       \
+    lab-probe random NODE TABLE_BYTES ACCESSES\n       lab-probe spin THREADS SECONDS\n       \
+    lab-probe hold NODE,... MIB SECONDS";
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -33,8 +39,10 @@ fn main() -> ExitCode {
         ["stream", cores, memory, mib, mode @ ("read" | "write")] => {
             stream(cores, memory, mib, mode == "write")
         }
+        ["moved", core, from, to, mib, rounds] => moved(core, from, to, mib, rounds),
         ["random", node, table, accesses] => random(node, table, accesses),
         ["spin", threads, seconds] => spin(threads, seconds),
+        ["hold", nodes, mib, seconds] => hold(nodes, mib, seconds),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -65,7 +73,7 @@ fn stream(cores: &str, memory: &str, mib: &str, write: bool) -> Result<(), Failu
                     // Threads of one node take its cores in turn.
                     let nth = cores[..at].iter().filter(|other| *other == core).count();
                     bind_thread(machine, *core, nth)?;
-                    let lines = match memory {
+                    let mut lines = match memory {
                         "own" => Lines::new(bytes, &[*core])?,
                         "interleaved" => Lines::new(bytes, all)?,
                         node => Lines::new(bytes, &[node.parse()?])?,
@@ -90,6 +98,29 @@ fn stream(cores: &str, memory: &str, mib: &str, write: bool) -> Result<(), Failu
         }
         Ok(())
     })
+}
+
+fn moved(core: &str, from: &str, to: &str, mib: &str, rounds: &str) -> Result<(), Failure> {
+    let (from, to) = (from.parse()?, to.parse()?);
+    let bytes = mib.parse::<usize>()? << 20;
+    bind_thread(&Machine::live()?, core.parse()?, 0)?;
+    for round in 0..rounds.parse::<usize>()? {
+        let mut lines = Lines::new(bytes, &[from])?;
+        roi::flush();
+        roi::start();
+        let first = lines.pass(false);
+        roi::stop();
+        lines.move_to(to)?;
+        roi::flush();
+        roi::start();
+        let second = lines.pass(false);
+        roi::stop();
+        if first != second {
+            return Err(format!("round {round}: the memory has changed").into());
+        }
+        lines.unmap();
+    }
+    Ok(())
 }
 
 fn random(node: &str, table: &str, accesses: &str) -> Result<(), Failure> {
@@ -127,6 +158,29 @@ fn spin(threads: &str, seconds: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+fn hold(nodes: &str, mib: &str, seconds: &str) -> Result<(), Failure> {
+    let time = Duration::try_from_secs_f64(seconds.parse()?)?;
+    let (node, others) = nodes.split_once(',').unwrap_or((nodes, ""));
+    let lines = Lines::new(mib.parse::<usize>()? << 20, &[node.parse()?])?;
+    if !others.is_empty() {
+        let own = std::env::current_exe()?;
+        let mut child = Command::new(own)
+            .args(["hold", others, mib, seconds])
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut ready = [0; 6];
+        child
+            .stdout
+            .take()
+            .ok_or("no pipe")?
+            .read_exact(&mut ready)?;
+    }
+    writeln!(std::io::stdout(), "ready")?;
+    std::thread::sleep(time);
+    std::hint::black_box(lines.count());
+    Ok(())
+}
+
 /// The cpu and the node that the calling thread is on.
 fn here() -> (u32, u32) {
     let (mut cpu, mut node) = (0u32, 0u32);
@@ -159,7 +213,8 @@ fn bind_thread(machine: &Machine, os_node: u32, nth: usize) -> Result<(), Failur
 /// One word of each line is used.
 const WORDS: usize = count::LINE_BYTES as usize / size_of::<u64>();
 
-/// Lines of memory on given nodes, all present; unmapped at the end of the program.
+/// Lines of memory on given nodes, all present; unmapped by [`Lines::unmap`] or at the end of the
+/// program.
 struct Lines(&'static mut [u64]);
 
 impl Lines {
@@ -198,7 +253,7 @@ impl Lines {
     }
 
     /// Touches each line once, in order.
-    fn pass(self, write: bool) -> u64 {
+    fn pass(&mut self, write: bool) -> u64 {
         let mut sum = 0;
         for line in self.0.chunks_exact_mut(WORDS) {
             let word = &raw mut line[0];
@@ -212,6 +267,40 @@ impl Lines {
             }
         }
         sum
+    }
+
+    /// Has the kernel move all of it to a node.
+    fn move_to(&mut self, node: u32) -> Result<(), Failure> {
+        /// `MPOL_MF_MOVE`: pages that only this process uses.
+        const MOVE: libc::c_int = 2;
+        const PAGE_WORDS: usize = 4096 / size_of::<u64>();
+        let pages: Vec<*const u64> = self.0.chunks(PAGE_WORDS).map(<[u64]>::as_ptr).collect();
+        let nodes = vec![node.cast_signed(); pages.len()];
+        let mut status = vec![0i32; pages.len()];
+        // SAFETY: three arrays of the length that is given, of which the last is written to.
+        let failed = unsafe {
+            libc::syscall(
+                libc::SYS_move_pages,
+                0,
+                pages.len(),
+                pages.as_ptr(),
+                nodes.as_ptr(),
+                status.as_mut_ptr(),
+                MOVE,
+            )
+        };
+        if failed < 0 {
+            return Err(std::io::Error::last_os_error().into());
+        }
+        match status.iter().find(|at| **at != node.cast_signed()) {
+            Some(at) => Err(format!("a page was not moved to node {node}: {at}").into()),
+            None => Ok(()),
+        }
+    }
+
+    fn unmap(self) {
+        // SAFETY: the whole mapping, to which nothing but `self` refers.
+        unsafe { libc::munmap(self.0.as_mut_ptr().cast(), size_of_val(self.0)) };
     }
 
     /// Reads random lines; `state` is the generator's, and its next value is returned.

@@ -65,12 +65,11 @@ pub struct Arguments {
     #[arg(
         long,
         value_name = "L1,L2,LLC",
-        value_delimiter = ',',
-        num_args = 3,
+        value_parser = capacities,
         requires = "count",
         conflicts_with = "cache_scale"
     )]
-    pub cache_bytes: Option<Vec<u64>>,
+    pub cache_bytes: Option<[u64; 3]>,
     /// End the machine after so many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 900,
           value_parser = clap::value_parser!(u64).range(1..))]
@@ -104,6 +103,13 @@ pub enum What {
     Marks,
 }
 
+/// Three numbers, separated by commas.
+fn capacities(text: &str) -> std::result::Result<[u64; 3], String> {
+    let numbers: std::result::Result<Vec<u64>, _> = text.split(',').map(str::parse).collect();
+    let numbers = numbers.ok().and_then(|numbers| numbers.try_into().ok());
+    numbers.ok_or_else(|| "give three numbers, such as 32768,262144,8388608".to_owned())
+}
+
 impl Arguments {
     /// The machine that the options describe.
     ///
@@ -115,8 +121,8 @@ impl Arguments {
         let spec = self.machine.as_deref().unwrap_or(&grid);
         let machine = Machine::parse(spec)?;
         let mut shape = Shape::of(&machine, self.mem, self.memory_only)?;
-        if let Some([first, second, last]) = self.cache_bytes.as_deref() {
-            shape = shape.with_cache_bytes([*first, *second, *last]);
+        if let Some(bytes) = self.cache_bytes {
+            shape = shape.with_cache_bytes(bytes);
         }
         Ok(shape.with_caches_scaled_down(self.cache_scale))
     }
@@ -210,4 +216,64 @@ fn summary(outcome: &Outcome, arguments: &Arguments, err: &mut dyn Write) -> std
         percent(count.remote_share),
         percent(count.llc_miss_ratio)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn parse(line: &str) -> std::result::Result<Arguments, clap::Error> {
+        let words = std::iter::once("machine").chain(line.split(' '));
+        Line::try_parse_from(words).map(|line| line.arguments)
+    }
+
+    #[test]
+    fn options_make_a_machine_and_a_launch() {
+        let arguments =
+            parse("--nodes 2 --cores 3 --smt 2 --mem 128 --memory-only 1 --count -- a -b");
+        let arguments = arguments.unwrap();
+        let shape = arguments.shape().unwrap();
+        assert_eq!(
+            (shape.nodes().len(), shape.cores(), shape.cpus()),
+            (3, 6, 12)
+        );
+        let launch = arguments.launch().unwrap();
+        assert_eq!(launch.command, ["a", "-b"]);
+        assert_eq!(launch.counting, Some(Counting::Command));
+        let sizes = parse("--mem 128 --count=marks --cache-bytes 4096,8192,16384 -- a").unwrap();
+        assert_eq!(sizes.launch().unwrap().counting, Some(Counting::Marks));
+        assert_eq!(sizes.shape().unwrap().caches()[2].bytes, 16384);
+        let shipped = parse("--machine xeon-2630 --mem 128 --count --cache-scale 3 -- a").unwrap();
+        assert_eq!(shipped.shape().unwrap().caches()[2].bytes, 5 << 20);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for line in [
+            "--nodes 4",
+            "--nodes 4 --machine 2x2 -- a",
+            "--count=never -- a",
+            "--cache-scale 2 -- a",
+            "--count --cache-scale 0 -- a",
+            "--count --cache-bytes 1,2 -- a",
+            "--limit 0 -- a",
+        ] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+        for line in [
+            "--machine opteron -- a",
+            "--nodes 1000 -- a",
+            "--nodes 0 -- a",
+        ] {
+            assert!(parse(line).unwrap().launch().is_err(), "{line}");
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! $XDG_CACHE_HOME/atoll/lab/kernel/vmlinux       Debian's kernel, uncompressed
 //!                                  modules.cpio  the modules needed, in the order to load them
 //!                           guest-HASH/init.cpio the first process
-//!                                      dram-N.so the access counter, for plugin interface N
+//!                                      dram.so   the access counter
 //!                           kvm                  whether hardware virtualisation works here
 //! ```
 
@@ -77,10 +77,14 @@ impl Image {
         self.directory.join("kernel/vmlinux")
     }
 
-    /// The access counter, for the emulator that is installed.
+    /// The access counter.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Count`] where the emulator that is installed cannot run it.
     pub(crate) fn plugin(&self) -> Result<PathBuf> {
-        let interface = tools::plugin_interface()?;
-        Ok(self.guest.join(format!("dram-{interface}.so")))
+        tools::runs_plugin()?;
+        Ok(self.guest.join("dram.so"))
     }
 
     /// The first file system: modules and first process.
@@ -175,13 +179,9 @@ fn make_guest(directory: &Path) -> Result<()> {
         "the first process",
         &["-O2", "-static", "-s", "-o", "init", "init.c"],
     )?;
-    for interface in tools::PLUGIN_INTERFACES {
-        let version = format!("-DPLUGIN_VERSION={interface}");
-        let out = format!("dram-{interface}.so");
-        let flags = ["-O2", "-shared", "-fPIC", "-fvisibility=hidden", &version];
-        let files = ["-o", &out, "dram.c"];
-        compile("the access counter", &[&flags[..], &files[..]].concat())?;
-    }
+    let flags = ["-O2", "-shared", "-fPIC", "-fvisibility=hidden"];
+    let files = ["-o", "dram.so", "dram.c"];
+    compile("the access counter", &[&flags[..], &files[..]].concat())?;
     let init = directory.join("init");
     let init = fs::read(&init).map_err(failed("read", &init))?;
     let mut archive = Archive::default();

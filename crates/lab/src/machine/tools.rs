@@ -9,35 +9,34 @@ use crate::{Error, Result};
 /// The emulator.
 pub(crate) const QEMU: &str = "qemu-system-x86_64";
 
-/// The versions of the emulator's plugin interface that the access counter is compiled for.
-pub(crate) const PLUGIN_INTERFACES: [u32; 2] = [1, 4];
-
-/// The plugin interface to use with the emulator that is installed.
+/// Whether the emulator that is installed runs the access counter.
 ///
 /// # Errors
 ///
-/// [`Error::Count`] for a version of the emulator that has neither.
-pub(crate) fn plugin_interface() -> Result<u32> {
+/// [`Error::Count`] for a version with another plugin interface. A port of the counter to QEMU 10.0.2
+/// (Debian 13, and the backports of Debian 12) was tried: numbers that translated code adds to broke
+/// programs in the guest, and in two of five boots a page was taken to be where it had been before.
+/// Booting takes as long as with 7.2, a loop of random reads a fifth longer. So 7.2 is what we use.
+pub(crate) fn runs_plugin() -> Result<()> {
     let failed = |why: String| Error::Count { why };
     let text = run(Path::new("/"), QEMU, &["--version"]).map_err(failed)?;
-    interface_of(&text).ok_or_else(|| {
-        let line = text.lines().next().unwrap_or_default();
-        failed(format!(
-            "it needs QEMU 7, 8, or 9.2 and later, and this is '{line}'"
-        ))
-    })
+    if matches!(major(&text), Some(7 | 8)) {
+        return Ok(());
+    }
+    let line = text.lines().next().unwrap_or_default();
+    Err(failed(format!(
+        "it runs in QEMU 7.2 (Debian 12) or 8 (Ubuntu 24.04), and this is '{line}'; the machine \
+         itself works: leave --count away"
+    )))
 }
 
-/// Version 1 until QEMU 8, 4 from 9.2 on; what is between them is in no Debian or Ubuntu release.
-fn interface_of(version: &str) -> Option<u32> {
+/// The first number of the emulator's version.
+fn major(version: &str) -> Option<u32> {
     let (_, rest) = version.split_once("version ")?;
-    let mut numbers = rest.split(|c: char| !c.is_ascii_digit());
-    let mut number = || numbers.next()?.parse::<u32>().ok();
-    match (number()?, number()?) {
-        (7 | 8, _) => Some(1),
-        (9, 2..) | (10.., _) => Some(4),
-        _ => None,
-    }
+    rest.split(|c: char| !c.is_ascii_digit())
+        .next()?
+        .parse()
+        .ok()
 }
 
 /// Programs to run a machine.
@@ -104,20 +103,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_interface_follows_the_emulators_version() {
-        for (text, interface) in [
-            (
-                "QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)",
-                Some(1),
-            ),
-            ("QEMU emulator version 8.2.2", Some(1)),
-            ("QEMU emulator version 9.0.1", None),
-            ("QEMU emulator version 10.0.2 (Debian)", Some(4)),
-            ("QEMU emulator version 5.2.0", None),
-            ("what?", None),
-        ] {
-            assert_eq!(interface_of(text), interface, "{text}");
-        }
+    fn versions_are_read() {
+        let debian = "QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)\nCopyright";
+        assert_eq!(major(debian), Some(7));
+        assert_eq!(major("QEMU emulator version 10.0.2"), Some(10));
+        assert_eq!(major("what?"), None);
     }
 
     #[test]
