@@ -104,11 +104,11 @@ impl Database {
         let threads = options
             .threads
             .unwrap_or_else(|| live.cpus().max(machine.nodes().len()));
-        let workers = Workers::new(Layout::of(&machine, &live, threads, options.pin))?;
+        let workers = Workers::new(Layout::of(&machine, &live, threads, options.affinity))?;
         let budget = Budget::new(sizes.limit);
         let pool = PoolOptions {
             bytes: sizes.pool,
-            nodes: homes(&machine),
+            nodes: homes(&machine, options.affinity),
             budget: Some(Arc::clone(&budget)),
             ..PoolOptions::default()
         };
@@ -118,9 +118,16 @@ impl Database {
             ..store::Options::default()
         };
         if let Some(page_size) = options.page_size {
+            check_page_size(page_size)?;
             settings.page_size = page_size;
         }
         let store = open(path, &settings)?;
+        if store.is_raw() {
+            return Err(store::Error::RawPages {
+                path: path.to_path_buf(),
+            }
+            .into());
+        }
         let engine = sql::Engine::new(
             store,
             workers,
@@ -237,6 +244,17 @@ impl Database {
         Ok(self.store().check(progress)?)
     }
 
+    /// Empties the buffer pool and asks the operating system to drop what it has cached of the
+    /// data file, so that the next statement reads from the disk (row M3). Other files stay cached;
+    /// [`memory::drop_system_caches`] drops those too, where that is permitted.
+    ///
+    /// # Errors
+    ///
+    /// If the operating system refuses.
+    pub fn forget(&self) -> Result<()> {
+        Ok(self.store().forget()?)
+    }
+
     /// Folds the log into the data file and closes it. Dropping a database without this loses nothing, the next
     /// opening then reads the log. Sessions and clones that are left keep the file open.
     ///
@@ -292,9 +310,20 @@ impl Database {
     }
 }
 
+/// Tables want pages that hold 8 Ki values of 8 bytes at most, and not too few.
+fn check_page_size(bytes: u32) -> Result<()> {
+    match bytes {
+        16_384 | 32_768 | 65_536 => Ok(()),
+        bytes => Err(crate::Error::Options(format!(
+            "a page size of {bytes} bytes is not possible for tables; use 16384, 32768 or 65536"
+        ))),
+    }
+}
+
 /// The memory of each node: only the live machine's nodes are known to the system, and only several need telling apart.
-fn homes(machine: &Machine) -> Vec<Option<u32>> {
+fn homes(machine: &Machine, affinity: bool) -> Vec<Option<u32>> {
     let live = matches!(machine.source(), topology::Source::Live) && machine.nodes().len() > 1;
+    let live = live && affinity;
     machine
         .nodes()
         .iter()

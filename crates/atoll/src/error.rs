@@ -43,6 +43,13 @@ pub enum Error {
     Blocking,
 }
 
+impl Error {
+    /// Whether a database was asked for where there is a [`PageStore`](crate::PageStore).
+    pub fn is_raw_pages(&self) -> bool {
+        matches!(self, Error::Store(store::Error::RawPages { .. }))
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

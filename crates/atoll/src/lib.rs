@@ -25,6 +25,7 @@
 //!   threads and how much memory.
 //! * [`import()`] loads files into a table; [`tpch`] generates the TPC-H tables and has the 22 queries; both tell a
 //!   [`Progress`] where they stand, and stop when it says so.
+//! * [`PageStore`] is a store of bare pages, for layouts of your own.
 //! * [`Error`] is the one error type, one line for people each.
 //! * Nothing is read from the environment.
 
@@ -40,11 +41,13 @@ pub mod tpch;
 pub use database::{Database, Statistics};
 pub use error::{Error, Result};
 pub use import::{Existing, FileFormat, Header, ImportOptions, ImportReport, Reference, import};
+pub use memory::drop_system_caches;
 pub use options::{Access, Options};
 pub use progress::{Position, Progress};
 pub use session::{Interrupter, Rows, Session};
 pub use sql::{Answer, Statistics as QueryStatistics, type_name};
-pub use store::{Kind, Problem, Share};
+pub use store::{Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Problem, Share};
+pub use store::{Options as PageOptions, PoolOptions};
 pub use summary::{ColumnSummary, KeySummary, TableSummary};
 pub use table::{IndexReport, Outcome as IndexOutcome};
 pub use topology::Machine;

@@ -31,8 +31,9 @@ pub struct Options {
     pub machine: Option<String>,
     /// Whether the database may be changed. Any number of processes may read at the same time, one may write.
     pub access: Access,
-    /// Whether workers are pinned to their cpus.
-    pub pin: bool,
+    /// Whether workers are pinned to their cpus and the pool's memory is bound to its nodes (row
+    /// M3). Without, the operating system places both; blocks keep their home nodes.
+    pub affinity: bool,
 }
 
 impl Default for Options {
@@ -44,7 +45,7 @@ impl Default for Options {
             page_size: None,
             machine: None,
             access: Access::Write,
-            pin: true,
+            affinity: true,
         }
     }
 }

@@ -46,6 +46,30 @@ pub struct Resources {
     /// synthetic description [default: the machine at hand]
     #[arg(long, value_name = "SPEC")]
     pub machine: Option<String>,
+    /// Pin the workers and bind the pool's memory to its nodes, or leave both to the system
+    #[arg(long, value_enum, default_value_t = Affinity::On)]
+    pub affinity: Affinity,
+}
+
+/// Who places threads and memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Affinity {
+    /// Atoll
+    #[default]
+    On,
+    /// The operating system
+    Off,
+}
+
+/// What is in memory when a statement begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Cache {
+    /// What the statements before have left there
+    Warm,
+    /// Nothing of the store: its pool is emptied, and its file dropped from the system's cache
+    Cold,
+    /// Nothing of any file: the system's caches are dropped as well, which needs root
+    ColdSystem,
 }
 
 /// `atoll quickstart`
@@ -133,6 +157,9 @@ pub struct Sql {
     /// Open the store for reading: several processes may do so at once
     #[arg(long)]
     pub read_only: bool,
+    /// What is in memory when a statement begins
+    #[arg(long, value_enum, default_value_t = Cache::Warm)]
+    pub cache: Cache,
     #[command(flatten)]
     pub resources: Resources,
     /// One JSON object per statement, on a line of its own
@@ -173,6 +200,8 @@ pub enum Look {
     Stat,
     /// Read and verify every page
     Check,
+    /// The allocation table of a store of raw pages, as ranges of allocated pages
+    Dump,
 }
 
 /// How results are written.

@@ -12,6 +12,7 @@ mod output;
 mod pages;
 mod progress;
 mod quickstart;
+mod raw;
 mod shell;
 mod sql;
 mod statement;

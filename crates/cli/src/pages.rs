@@ -3,17 +3,25 @@
 use std::cell::Cell;
 use std::io::Write;
 
-use atoll::{Database, Statistics};
+use atoll::{Database, Problem, Statistics};
 
 use crate::args::{Look, Pages};
-use crate::{Failure, interrupt, out, sql, units};
+use crate::{Failure, interrupt, out, raw, sql, units};
 
 /// Runs the command.
 pub fn run(args: &Pages) -> Result<(), Failure> {
-    let database = Database::open(&args.store, &sql::options(&args.resources, true))?;
+    let database = match Database::open(&args.store, &sql::options(&args.resources, true)) {
+        Err(error) if error.is_raw_pages() => return raw::run(args),
+        database => database?,
+    };
     match args.what {
         Look::Stat => stat(args, &database),
-        Look::Check => check(args, &database),
+        Look::Check => check(args, |progress| Ok(database.check(progress)?)),
+        Look::Dump => Err(anyhow::anyhow!(
+            "{}: holds tables, not raw pages, so there is no allocation table to dump; use `stat`",
+            args.store.display()
+        )
+        .into()),
     }
 }
 
@@ -121,9 +129,13 @@ fn print(
     Ok(())
 }
 
-fn check(args: &Pages, database: &Database) -> Result<(), Failure> {
+/// Prints what `verify` finds, which is told where to report pages done and pages in all.
+pub fn check(
+    args: &Pages,
+    verify: impl FnOnce(&dyn Fn(u64, u64)) -> Result<Vec<Problem>, Failure>,
+) -> Result<(), Failure> {
     let pages = Cell::new(0);
-    let problems = database.check(&|_, total| {
+    let problems = verify(&|_, total| {
         pages.set(total);
         if interrupt::asked() {
             // Nothing is written by a check, so nothing is lost.

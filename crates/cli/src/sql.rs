@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use atoll::{Access, Answer, Database, Options, Session};
 
-use crate::args::{Resources, Sql};
+use crate::args::{Affinity, Cache, Resources, Sql};
 use crate::output::Sink;
 use crate::statement::{Splitter, Statement, only_reads, split};
 use crate::{Failure, interrupt, one_line, shell, units};
@@ -18,6 +18,7 @@ pub fn options(resources: &Resources, read_only: bool) -> Options {
     options.pool_bytes = resources.pool;
     options.memory_limit = resources.memory_limit;
     options.machine = resources.machine.clone();
+    options.affinity = resources.affinity == Affinity::On;
     options.access = if read_only {
         Access::Read
     } else {
@@ -57,6 +58,7 @@ pub fn run(args: &Sql) -> Result<(), Failure> {
     let sink = Sink::new(args.output.as_deref(), args.format, args.json, most)?;
     let mut runner = Runner {
         session: database.session(),
+        cache: Emptying::of(&database, args.cache),
         sink,
         timing: args.timing,
         failed: false,
@@ -102,10 +104,35 @@ fn open(args: &Sql, reads: bool) -> Result<Database, Failure> {
     )?)
 }
 
+/// Empties caches before a statement.
+struct Emptying {
+    database: Database,
+    system: bool,
+}
+
+impl Emptying {
+    fn of(database: &Database, cache: Cache) -> Option<Emptying> {
+        (cache != Cache::Warm).then(|| Emptying {
+            database: database.clone(),
+            system: cache == Cache::ColdSystem,
+        })
+    }
+
+    fn empty(&self) -> Result<(), Failure> {
+        self.database.forget()?;
+        if self.system {
+            atoll::drop_system_caches()?;
+        }
+        Ok(())
+    }
+}
+
 /// Runs statements and writes their results.
 pub struct Runner {
     /// Where they run.
     pub session: Session,
+    /// What is emptied before each.
+    cache: Option<Emptying>,
     /// Where results go.
     pub sink: Sink,
     /// Whether times are told.
@@ -152,6 +179,9 @@ impl Runner {
 
     /// Runs one statement and writes its result. Ctrl-C ends only the statement.
     pub fn one(&mut self, statement: &Statement) -> Result<(), Failure> {
+        if let Some(cache) = &self.cache {
+            cache.empty()?;
+        }
         let interrupter = self.session.interrupter();
         let guard = interrupt::during(move || interrupter.interrupt());
         if interrupt::asked() {

@@ -262,6 +262,98 @@ fn pages_shows_and_checks() {
 }
 
 #[test]
+fn pages_knows_stores_of_raw_pages() {
+    let folder = Folder::new();
+    let path = folder.path("r.pages");
+    let options = ::atoll::PageOptions {
+        page_size: 4096,
+        ..Default::default()
+    };
+    let store = ::atoll::PageStore::create(&path, &options).unwrap();
+    let mut batch = store.begin().unwrap();
+    let pages: Vec<u32> = (0..3).map(|_| batch.alloc().unwrap()).collect();
+    batch.write(pages[2], &[7; 4096]).unwrap();
+    batch.release(pages[1]).unwrap();
+    batch.commit().unwrap();
+    store.close().unwrap();
+
+    let look = |what| {
+        json(
+            &folder
+                .run(&["pages", "r.pages", what, "--json"])
+                .succeeded(),
+        )
+    };
+    let stat = look("stat");
+    assert_eq!(
+        (&stat["page_size"], &stat["allocated"]),
+        (&4096.into(), &3.into())
+    );
+    assert_eq!(
+        look("dump")["allocated"],
+        serde_json::json!([[0, 1], [3, 3]])
+    );
+    assert_eq!(look("check")["problems"], serde_json::json!([]));
+    for (what, says) in [
+        ("stat", "3 allocated"),
+        ("dump", "protected"),
+        ("check", "pages read"),
+    ] {
+        let text = folder.run(&["pages", "r.pages", what]).succeeded();
+        assert!(text.contains(says), "{text}");
+    }
+    folder
+        .run(&["sql", "r.pages", "select 1"])
+        .failed(1, &["r.pages", "raw pages", "atoll pages"]);
+
+    folder
+        .run(&["sql", "s.atoll", "create table t (a int)"])
+        .succeeded();
+    folder
+        .run(&["pages", "s.atoll", "dump"])
+        .failed(1, &["s.atoll", "tables", "stat"]);
+    let error = ::atoll::PageStore::open(folder.path("s.atoll"), &options).unwrap_err();
+    assert!(
+        error.to_string().contains("open it as a database"),
+        "{error}"
+    );
+}
+
+#[test]
+fn affinity_and_cold_caches_change_no_answer() {
+    let folder = Folder::new();
+    folder
+        .run(&[
+            "sql",
+            "s.atoll",
+            "create table t as select * from range(100000)",
+        ])
+        .succeeded();
+    let query = "select count(*), sum(value) from t; select max(value) from t";
+    let warm = folder.run(&["sql", "s.atoll", query]).succeeded();
+    assert!(warm.contains("4999950000"), "{warm}");
+    for affinity in ["on", "off"] {
+        for cache in ["warm", "cold"] {
+            let asked = [
+                "sql",
+                "s.atoll",
+                query,
+                "--affinity",
+                affinity,
+                "--cache",
+                cache,
+            ];
+            assert_eq!(folder.run(&asked).succeeded(), warm, "{asked:?}");
+        }
+    }
+    let dropped = folder.run(&["sql", "s.atoll", query, "--cache", "cold-system"]);
+    match dropped.code {
+        Some(0) => assert_eq!(dropped.stdout, warm),
+        _ => dropped.failed(1, &["drop_caches", "root"]),
+    }
+}
+
+#[test]
 fn wrong_usage_exits_with_2() {
     let folder = Folder::new();
     for wrong in [

@@ -53,6 +53,16 @@ pub trait Device: Send + Sync + Debug {
     /// What the operating system reports.
     fn set_len(&self, bytes: u64) -> Result<()>;
 
+    /// Asks the operating system to drop what it has cached of the device, so that the next read
+    /// comes from the disk: for cold runs (row M3). What is not yet durable stays cached. A device
+    /// that is not cached has nothing to do.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn forget(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// What to call the device in messages.
     fn path(&self) -> &Path;
 }

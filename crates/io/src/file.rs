@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -199,6 +200,19 @@ impl Device for File {
         self.file
             .set_len(bytes)
             .map_err(|source| failed(&self.path, "resize", Some(bytes), source))
+    }
+
+    fn forget(&self) -> Result<()> {
+        // SAFETY: the descriptor is open for as long as `self.file` lives; no memory is passed.
+        let status =
+            unsafe { libc::posix_fadvise(self.file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+        match status {
+            0 => Ok(()),
+            code => {
+                let source = std::io::Error::from_raw_os_error(code);
+                Err(failed(&self.path, "forget", None, source))
+            }
+        }
     }
 
     fn path(&self) -> &Path {

@@ -43,6 +43,11 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
+    /// The system's caches could not be dropped.
+    DropCaches {
+        /// What the system said.
+        source: io::Error,
+    },
     /// The kernel does not say where pages are (`move_pages` refused or missing).
     Residency {
         /// What the system said.
@@ -70,6 +75,12 @@ impl fmt::Display for Error {
             Error::Read { path, source } => write!(f, "cannot read {}: {source}", path.display()),
             Error::Parse { what, line: 0, why } => write!(f, "{what}: {why}"),
             Error::Parse { what, line, why } => write!(f, "{what}, line {line}: {why}"),
+            Error::DropCaches { source } => write!(
+                f,
+                "cannot drop the system's caches ({}: {source}); run as root outside a container, \
+                 or drop only those of the store",
+                crate::cache::SWITCH
+            ),
             Error::Residency { source } => write!(
                 f,
                 "the kernel does not say where pages are (move_pages: {source}); a container's \
@@ -84,6 +95,7 @@ impl std::error::Error for Error {
         match self {
             Error::Map { source, .. }
             | Error::Read { source, .. }
+            | Error::DropCaches { source }
             | Error::Residency { source } => Some(source),
             Error::Budget { .. } | Error::Parse { .. } => None,
         }

@@ -17,6 +17,7 @@
 
 mod arena;
 mod budget;
+mod cache;
 mod error;
 mod limits;
 mod residency;
@@ -24,6 +25,7 @@ mod traffic;
 
 pub use arena::{Arena, Reserve};
 pub use budget::Budget;
+pub use cache::drop_system_caches;
 pub use error::{Error, Result};
 pub use limits::{available, total};
 pub use residency::{Mapping, numa_maps, parse_numa_maps, residency, residency_of};

@@ -27,6 +27,13 @@ pub enum Problem {
         /// Where the other starts.
         offset: u64,
     },
+    /// A page of a page store is damaged, or its allocation bit is wrong.
+    Page {
+        /// The number of the page.
+        page: u32,
+        /// What is wrong.
+        detail: String,
+    },
     /// Bytes of the data file are neither used nor known as free.
     Leaked {
         /// How many.
@@ -45,6 +52,7 @@ impl fmt::Display for Problem {
             } => {
                 write!(f, "{first} and {second} overlap at offset {offset}")
             }
+            Problem::Page { page, detail } => write!(f, "page {page}: {detail}"),
             Problem::Leaked { bytes } => {
                 write!(
                     f,

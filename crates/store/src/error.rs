@@ -130,7 +130,7 @@ pub enum Error {
         /// The failure that came first.
         cause: Arc<Error>,
     },
-    /// The page size is none of 16, 32 and 64 KiB.
+    /// The page size is not a power of two from 4 KiB to 1 MiB.
     PageSize {
         /// The page size asked for, in bytes.
         bytes: u32,
@@ -154,6 +154,56 @@ pub enum Error {
         /// The data file.
         path: PathBuf,
     },
+    /// A database was asked for, and this is a store of raw pages.
+    RawPages {
+        /// The data file.
+        path: PathBuf,
+    },
+    /// A store of raw pages was asked for, and this is another one.
+    NotPages {
+        /// The data file.
+        path: PathBuf,
+    },
+    /// A page beyond the last one was asked for.
+    OutOfBounds {
+        /// Its number.
+        page: u32,
+        /// How many pages there are.
+        size: u64,
+    },
+    /// A page was asked for that holds allocation bits: only the store may use it (row B5).
+    Protected {
+        /// Its number.
+        page: u32,
+    },
+    /// A page was asked for that nobody has allocated.
+    NotAllocated {
+        /// Its number.
+        page: u32,
+    },
+    /// A page is to be read to, or written from, bytes of another length than its own.
+    PageBytes {
+        /// Their length.
+        bytes: usize,
+        /// That of a page.
+        page_size: usize,
+    },
+    /// A page of a page store could not be brought into memory.
+    Unreadable {
+        /// Its number.
+        page: u32,
+        /// Why not.
+        cause: Arc<buffer::Error>,
+    },
+    /// The allocation bits of a page store contradict themselves.
+    Allocation {
+        /// The data file.
+        path: PathBuf,
+        /// The page whose bit is wrong.
+        page: u32,
+        /// What is wrong.
+        detail: &'static str,
+    },
     /// The changes of one transaction do not fit one log record.
     RecordTooLarge {
         /// The length of the record.
@@ -171,6 +221,13 @@ impl Error {
     /// Whether the cause is a full device, after which the store stays usable.
     pub fn is_full(&self) -> bool {
         matches!(self, Error::Full { .. })
+    }
+
+    pub(crate) fn unreadable(page: u32, cause: buffer::Error) -> Error {
+        Error::Unreadable {
+            page,
+            cause: Arc::new(cause),
+        }
     }
 
     pub(crate) fn damaged(
@@ -272,7 +329,7 @@ impl fmt::Display for Error {
             Error::PageSize { bytes } => {
                 write!(
                     f,
-                    "a page size of {bytes} bytes is not possible; use 16384, 32768 or 65536"
+                    "a page size of {bytes} bytes is not possible; use a power of two from 4096 to 1048576"
                 )
             }
             Error::PageLength { bytes, limit } => {
@@ -291,6 +348,36 @@ impl fmt::Display for Error {
                     path.display()
                 )
             }
+            Error::RawPages { path } => write!(
+                f,
+                "{}: a store of raw pages, not a database; look into it with `atoll pages`",
+                path.display()
+            ),
+            Error::NotPages { path } => write!(
+                f,
+                "{}: not a store of raw pages; open it as a database",
+                path.display()
+            ),
+            Error::OutOfBounds { page, size } => {
+                write!(f, "page {page} does not exist; there are {size}")
+            }
+            Error::Protected { page } => write!(
+                f,
+                "page {page} holds the allocation table, which only the store may use"
+            ),
+            Error::NotAllocated { page } => {
+                write!(f, "page {page} is not allocated; allocate it first")
+            }
+            Error::PageBytes { bytes, page_size } => write!(
+                f,
+                "{bytes} bytes are not a page; exactly {page_size} are needed"
+            ),
+            Error::Unreadable { page, cause } => write!(f, "page {page} cannot be read: {cause}"),
+            Error::Allocation { path, page, detail } => write!(
+                f,
+                "{}: the allocation table is damaged at page {page}: {detail}; restore the store from a copy",
+                path.display()
+            ),
             Error::RecordTooLarge { bytes, limit } => write!(
                 f,
                 "a transaction of {bytes} bytes of changes is not possible (limit {limit}); commit more often"

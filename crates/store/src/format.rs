@@ -30,6 +30,11 @@ pub(crate) const CHUNK: u32 = 1024;
 /// Bytes of a map entry in the file.
 pub(crate) const ENTRY_BYTES: usize = 24;
 
+/// Whether a store can have pages of this many bytes (row B1).
+pub(crate) fn is_page_size(bytes: u32) -> bool {
+    bytes.is_power_of_two() && (4096..=1 << 20).contains(&bytes)
+}
+
 /// `bytes` rounded up to whole extent units.
 pub(crate) fn aligned(bytes: u64) -> u64 {
     bytes.next_multiple_of(ALIGNMENT)
@@ -117,7 +122,7 @@ impl Identity {
             return Err(Bad::Newer(version));
         }
         let page_size = reader.u32().ok_or(short.clone())?;
-        if !matches!(page_size, 16_384 | 32_768 | 65_536) {
+        if !is_page_size(page_size) {
             return Err(Bad::Fields("impossible page size"));
         }
         let id = reader.id().ok_or(short.clone())?;

@@ -5,6 +5,8 @@
 //!   in numbered spaces. Its [`commit`](Transaction::commit) is durable when it returns.
 //! * A [`Snapshot`] is the store as one commit left it; readers never wait.
 //! * Pages are read through the [`buffer::Pool`] of the store, which checks their checksums.
+//! * A [`PageStore`] is made of the same parts: bare pages that are allocated, written over and
+//!   released.
 //!
 //! ```
 //! # futures::executor::block_on(async {
@@ -42,6 +44,7 @@ mod kind;
 mod log;
 mod map;
 mod options;
+mod raw;
 mod recovery;
 mod snapshot;
 mod source;
@@ -57,6 +60,7 @@ pub use format::FORMAT_VERSION;
 pub use io::Access;
 pub use kind::{Codec, Kind};
 pub use options::{Options, PoolOptions};
+pub use raw::{PageBatch, PagePin, PageStatistics, PageStore, PageView};
 pub use snapshot::Snapshot;
 pub use statistics::{Share, Statistics};
 pub use store::{CHECKPOINT_BYTES, Store};

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use crate::format::is_page_size;
 use crate::{Error, Result};
 
 /// Settings of [`Store::create`](crate::Store::create) and [`Store::open`](crate::Store::open).
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Bytes of a page: 16, 32 or 64 KiB. A created store keeps it; opening ignores it.
+    /// Bytes of a page: a power of two from 4 KiB to 1 MiB; tables want 16, 32 or 64 KiB. A
+    /// created store keeps it; opening ignores it.
     pub page_size: u32,
     /// The buffer pool through which pages are read.
     pub pool: PoolOptions,
@@ -36,7 +38,7 @@ impl Options {
 
     pub(crate) fn check_page_size(&self) -> Result<()> {
         match self.page_size {
-            16_384 | 32_768 | 65_536 => Ok(()),
+            bytes if is_page_size(bytes) => Ok(()),
             bytes => Err(Error::PageSize { bytes }),
         }
     }

@@ -14,7 +14,7 @@ use crate::changes::Changes;
 use crate::disk;
 use crate::error::{Error, Result};
 use crate::extents::{Extents, Ids};
-use crate::format::{Blob, CHUNK, Directory, Entry, FIRST_EXTENT, Identity, Root};
+use crate::format::{Blob, CHUNK, Directory, Entry, FIRST_EXTENT, Identity, Root, aligned};
 use crate::kind::Codec;
 use crate::log::{Log, MAX_BODY};
 use crate::options::Options;
@@ -377,6 +377,23 @@ impl Store {
         })
     }
 
+    /// Makes the data file long enough for `bytes` more, in one piece.
+    pub(crate) fn reserve(&self, bytes: u64) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let bytes = aligned(bytes);
+        let mut space = self.space.lock();
+        let offset = self.allocate_extent(&mut space, bytes)?;
+        space.extents.give(offset, bytes);
+        Ok(())
+    }
+
+    /// Whether the store holds the pages of a [`PageStore`](crate::PageStore), and so no tables.
+    pub fn is_raw(self: &Arc<Self>) -> bool {
+        crate::raw::holds_pages(&self.snapshot())
+    }
+
     /// Gives back what `allocate` took and nothing refers to.
     pub(crate) fn give_back(&self, ids: &[PageId], extents: &[(u64, u64)]) {
         let mut space = self.space.lock();
@@ -544,6 +561,16 @@ impl Store {
         self.reclaim(&mut writer);
         self.write_checkpoint(&mut writer, &gate)?;
         self.write_closing_root(&mut writer, &gate)
+    }
+
+    /// Empties the pool, but for pinned pages, and asks the operating system to drop what it has
+    /// cached of the data file: the next reads come from the disk (row M3).
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn forget(&self) -> Result<()> {
+        self.pool.clear();
+        Ok(self.data().forget()?)
     }
 
     /// Figures about the store. Looks at every page's entry.

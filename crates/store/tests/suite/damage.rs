@@ -406,9 +406,9 @@ fn other_files_and_other_stores_are_told_apart() {
 fn only_possible_page_sizes() {
     let disk = Disk::new(0);
     let options = store::Options {
-        page_size: 4096,
+        page_size: 2048,
         ..small()
     };
     let error = Store::create_on(disk.device("data"), disk.device("log"), &options).unwrap_err();
-    assert!(matches!(error, Error::PageSize { bytes: 4096 }), "{error}");
+    assert!(matches!(error, Error::PageSize { bytes: 2048 }), "{error}");
 }

@@ -5,4 +5,5 @@ mod damage;
 mod faults;
 mod files;
 mod model;
+mod raw;
 mod readers;

@@ -1,0 +1,98 @@
+//! `atoll pages` for a store of raw pages.
+
+use std::io::Write;
+
+use atoll::{PageOptions, PageStore, PoolOptions};
+
+use crate::args::{Look, Pages};
+use crate::{Failure, out, pages, units};
+
+/// Runs the command.
+pub fn run(args: &Pages) -> Result<(), Failure> {
+    let mut options = PageOptions::read_only();
+    if let Some(bytes) = args.resources.pool {
+        options.pool = PoolOptions {
+            bytes,
+            ..options.pool
+        };
+    }
+    let store = PageStore::open(&args.store, &options)?;
+    match args.what {
+        Look::Stat => stat(args, &store),
+        Look::Check => pages::check(args, |progress| Ok(store.check(progress)?)),
+        Look::Dump => dump(args, &store),
+    }
+}
+
+fn stat(args: &Pages, store: &PageStore) -> Result<(), Failure> {
+    let pages = store.statistics();
+    let file = &pages.store;
+    let mut out = out::stdout();
+    if args.json {
+        let json = serde_json::json!({
+            "store": args.store.display().to_string(),
+            "page_size": file.page_size,
+            "version": file.version,
+            "size": pages.size,
+            "allocated": pages.allocated,
+            "protected": pages.protected,
+            "file_bytes": file.file_bytes,
+            "used_bytes": file.used_bytes,
+            "free_bytes": file.free_bytes,
+            "log_bytes": file.log_bytes,
+        });
+        writeln!(out, "{json}")?;
+        return Ok(out.flush()?);
+    }
+    writeln!(
+        out,
+        "{}: version {}, raw pages of {}",
+        args.store.display(),
+        file.version,
+        units::bytes(file.page_size.into())
+    )?;
+    writeln!(
+        out,
+        "file {}: {} used, {} free; log {}",
+        units::bytes(file.file_bytes),
+        units::bytes(file.used_bytes),
+        units::bytes(file.free_bytes),
+        units::bytes(file.log_bytes)
+    )?;
+    writeln!(
+        out,
+        "{} pages: {} allocated, {} of them protected (allocation table), {} free",
+        units::count(pages.size),
+        units::count(pages.allocated),
+        units::count(pages.protected),
+        units::count(pages.size - pages.allocated)
+    )?;
+    Ok(out.flush()?)
+}
+
+fn dump(args: &Pages, store: &PageStore) -> Result<(), Failure> {
+    let view = store.view();
+    let mut out = out::stdout();
+    if args.json {
+        let runs: Vec<_> = view.runs().map(|run| [run.start, run.end - 1]).collect();
+        let (store, size) = (args.store.display().to_string(), view.size());
+        let json = serde_json::json!({ "store": store, "size": size, "allocated": runs });
+        writeln!(out, "{json}")?;
+        return Ok(out.flush()?);
+    }
+    for run in view.runs() {
+        let (first, last) = (run.start, run.end - 1);
+        let protected = match u32::try_from(first).is_ok_and(|page| view.is_protected(page)) {
+            true => "  begins with a protected page",
+            false => "",
+        };
+        writeln!(out, "{first:>10} ..= {last:<10}{protected}")?;
+    }
+    writeln!(
+        out,
+        "{} of {} pages allocated",
+        units::count(view.allocated()),
+        units::count(view.size())
+    )?;
+    Ok(out.flush()?)
+}

@@ -1,0 +1,202 @@
+//! Writing: changes to pages that happen together, or not at all.
+
+use std::collections::BTreeMap;
+
+use buffer::PageId;
+use futures::executor::block_on;
+
+use super::pages::{KIND, PageStore, Published, bucket, places};
+use super::view::{kept_in, usable};
+use super::{DIRECTORY, PLACES, RECORD, place};
+use crate::error::{Error, Result};
+use crate::transaction::Transaction;
+
+/// Changes to the pages of a [`PageStore`] that become visible and durable together with
+/// [`commit`](PageBatch::commit), or not at all. There is one at a time. Dropping it undoes it.
+#[derive(Debug)]
+pub struct PageBatch<'s> {
+    pages: &'s PageStore,
+    transaction: Transaction,
+    /// What the batch started from.
+    before: Published,
+    /// The same, with our changes to the bits.
+    now: Published,
+    /// Where pages are kept that were written (`None`: released) by this batch.
+    places: BTreeMap<u32, Option<PageId>>,
+    /// Where the search for a free page goes on.
+    next: u64,
+}
+
+impl<'s> PageBatch<'s> {
+    pub(super) fn new(
+        pages: &'s PageStore,
+        transaction: Transaction,
+        before: Published,
+    ) -> PageBatch<'s> {
+        PageBatch {
+            pages,
+            transaction,
+            now: before.clone(),
+            before,
+            places: BTreeMap::new(),
+            next: 0,
+        }
+    }
+
+    /// Makes room for `pages` more pages to be allocated.
+    ///
+    /// # Errors
+    /// [`Error::OutOfPageIds`] beyond 2^32 pages.
+    pub fn reserve(&mut self, pages: u64) -> Result<()> {
+        let bitmap = &mut self.now.bitmap;
+        let per_group = bitmap.group_pages() - 1;
+        let free = bitmap.size() - bitmap.allocated();
+        let missing = pages.saturating_sub(free);
+        // Each group that begins takes a page for itself; one more never hurts.
+        let size = bitmap
+            .size()
+            .checked_add(missing)
+            .and_then(|size| size.checked_add(missing / per_group + 1))
+            .filter(|&size| size <= 1 << 32);
+        match size {
+            Some(_) if missing == 0 => Ok(()),
+            Some(size) => {
+                bitmap.grow(size);
+                Ok(())
+            }
+            None => Err(Error::OutOfPageIds {
+                path: self.pages.path().to_path_buf(),
+            }),
+        }
+    }
+
+    /// Allocates a page, the next free one after the one allocated last; the store grows by an
+    /// eighth where all are taken. The page reads as zeros until it is written.
+    ///
+    /// # Errors
+    /// [`Error::OutOfPageIds`].
+    pub fn alloc(&mut self) -> Result<u32> {
+        if self.now.bitmap.free_from(self.next).is_none() {
+            let eighth = self.now.bitmap.size() / 8;
+            self.reserve(eighth.max(64)).or_else(|_| self.reserve(1))?;
+        }
+        let bitmap = &mut self.now.bitmap;
+        let page = bitmap
+            .free_from(self.next)
+            .ok_or_else(|| Error::OutOfPageIds {
+                path: self.pages.path().to_path_buf(),
+            })?;
+        bitmap.change(page, true);
+        self.next = page + 1;
+        Ok(page as u32)
+    }
+
+    /// Releases a page: its number may be allocated again, its bytes are gone with the commit.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`], [`Error::Protected`], [`Error::NotAllocated`].
+    pub fn release(&mut self, page: u32) -> Result<()> {
+        usable(&self.now, page)?;
+        self.now.bitmap.change(page.into(), false);
+        self.place(page, None);
+        Ok(())
+    }
+
+    /// Writes over an allocated page. `bytes` is page size long. May wait for the disk.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`], [`Error::Protected`], [`Error::NotAllocated`],
+    /// [`Error::PageBytes`], [`Error::Full`], [`Error::Io`]; what was written before can still
+    /// be committed.
+    pub fn write(&mut self, page: u32, bytes: &[u8]) -> Result<()> {
+        usable(&self.now, page)?;
+        if bytes.len() != self.pages.page_size() {
+            return Err(Error::PageBytes {
+                bytes: bytes.len(),
+                page_size: self.pages.page_size(),
+            });
+        }
+        let place = self.transaction.write_page(bytes, bucket(page), KIND)?;
+        self.place(page, Some(place));
+        Ok(())
+    }
+
+    /// Reads a page as this batch has left it, into page size bytes.
+    ///
+    /// # Errors
+    /// As [`PageView::read`](super::PageView::read).
+    pub fn read(&self, page: u32, into: &mut [u8]) -> Result<()> {
+        usable(&self.now, page)?;
+        if into.len() != self.pages.page_size() {
+            return Err(Error::PageBytes {
+                bytes: into.len(),
+                page_size: self.pages.page_size(),
+            });
+        }
+        let place = match self.places.get(&page) {
+            Some(place) => *place,
+            None => kept_in(&self.before.snapshot, page),
+        };
+        match place {
+            None => into.fill(0),
+            Some(place) => {
+                let pin = block_on(self.pages.pool().pin(place));
+                into.copy_from_slice(&pin.map_err(|cause| Error::unreadable(page, cause))?);
+            }
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, page: u32, place: Option<PageId>) {
+        if let Some(Some(own)) = self.places.insert(page, place) {
+            self.transaction.free_page(own);
+        }
+    }
+
+    /// Makes the changes durable and visible, in this order; returns the new version.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`].
+    pub fn commit(mut self) -> Result<u64> {
+        self.write_bits()?;
+        self.write_places();
+        let size = self.now.bitmap.size();
+        if size != self.before.bitmap.size() {
+            self.transaction.put(DIRECTORY, RECORD, &size.to_le_bytes());
+        }
+        let version = self.transaction.commit()?;
+        self.pages.publish(self.now.bitmap, version);
+        Ok(version)
+    }
+
+    fn write_bits(&mut self) -> Result<()> {
+        let bitmap = self.now.bitmap.clone();
+        let changed: Vec<_> = bitmap.changed(&self.before.bitmap).collect();
+        for group in changed {
+            let protected = (group as u64 * bitmap.group_pages()) as u32;
+            let bytes = bitmap.bytes(group);
+            let place = self
+                .transaction
+                .write_page(&bytes, bucket(protected), KIND)?;
+            self.place(protected, Some(place));
+        }
+        Ok(())
+    }
+
+    fn write_places(&mut self) {
+        let mut changes = std::mem::take(&mut self.places).into_iter().peekable();
+        while let Some(&(first, _)) = changes.peek() {
+            let key = place::key(first);
+            let mut chunk = places(self.transaction.get(PLACES, &key));
+            while let Some((page, place)) = changes.next_if(|&(page, _)| place::key(page) == key) {
+                if let Some(old) = chunk.set(page, place) {
+                    self.transaction.free_page(old);
+                }
+            }
+            match chunk.entry() {
+                [] => self.transaction.delete(PLACES, &key),
+                entry => self.transaction.put(PLACES, &key, entry),
+            }
+        }
+    }
+}

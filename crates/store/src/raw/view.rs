@@ -1,0 +1,189 @@
+//! Reading: the pages of one version.
+
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+use buffer::PageId;
+use futures::executor::block_on;
+
+use super::PLACES;
+use super::pages::Published;
+use super::place::{self, Places};
+use crate::check::Problem;
+use crate::error::{Error, Result};
+use crate::snapshot::Snapshot;
+use crate::statistics::Statistics;
+
+/// The pages as some commit left them; no later one changes what is seen here.
+#[derive(Debug, Clone)]
+pub struct PageView {
+    published: Published,
+    zeros: Arc<[u8]>,
+}
+
+/// A page that stays in memory for as long as this lives: page size bytes.
+#[derive(Debug)]
+pub struct PagePin<'a>(Bytes<'a>);
+
+#[derive(Debug)]
+enum Bytes<'a> {
+    Frame(buffer::Pin<'a>),
+    /// Allocated and never written.
+    Zeros(&'a [u8]),
+}
+
+impl Deref for PagePin<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Bytes::Frame(pin) => pin,
+            Bytes::Zeros(zeros) => zeros,
+        }
+    }
+}
+
+/// What [`PageStore::statistics`](super::PageStore::statistics) tells (row B2).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PageStatistics {
+    /// Pages that there is room for, protected ones included.
+    pub size: u64,
+    /// Pages that are allocated, protected ones included.
+    pub allocated: u64,
+    /// Pages that hold allocation bits.
+    pub protected: u64,
+    /// Figures of the file.
+    pub store: Statistics,
+}
+
+impl PageView {
+    pub(super) fn new(published: Published, zeros: Arc<[u8]>) -> PageView {
+        PageView { published, zeros }
+    }
+
+    /// The number of the commit.
+    pub fn version(&self) -> u64 {
+        self.published.snapshot.version()
+    }
+
+    /// Pages that there is room for, protected ones included: all numbers are below this.
+    pub fn size(&self) -> u64 {
+        self.published.bitmap.size()
+    }
+
+    /// Pages that are allocated, protected ones included.
+    pub fn allocated(&self) -> u64 {
+        self.published.bitmap.allocated()
+    }
+
+    /// Pages that hold allocation bits (row B5).
+    pub fn protected(&self) -> u64 {
+        self.published.bitmap.protected()
+    }
+
+    /// Whether `page` is allocated; a number beyond the end is not.
+    pub fn is_allocated(&self, page: u32) -> bool {
+        self.published.bitmap.get(page.into())
+    }
+
+    /// Whether `page` holds allocation bits, and only the store may use it.
+    pub fn is_protected(&self, page: u32) -> bool {
+        self.published.bitmap.is_protected(page.into())
+    }
+
+    /// The allocated pages, protected ones included, as ranges in their order.
+    pub fn runs(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.published.bitmap.runs()
+    }
+
+    /// Pins a page: its bytes can be read for as long as the pin lives. Suspends while the page
+    /// is loaded.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`], [`Error::Protected`], [`Error::NotAllocated`];
+    /// [`Error::Unreadable`] if it is damaged or the pool has no frame.
+    pub async fn pin(&self, page: u32) -> Result<PagePin<'_>> {
+        self.usable(page)?;
+        let snapshot = &self.published.snapshot;
+        match kept_in(snapshot, page) {
+            None => Ok(PagePin(Bytes::Zeros(&self.zeros))),
+            Some(place) => match snapshot.pool().pin(place).await {
+                Ok(pin) => Ok(PagePin(Bytes::Frame(pin))),
+                Err(cause) => Err(Error::unreadable(page, cause)),
+            },
+        }
+    }
+
+    /// Reads a page into page size bytes. Blocks the thread while the page is loaded.
+    ///
+    /// # Errors
+    /// As [`pin`](PageView::pin), and [`Error::PageBytes`] if `into` has another length.
+    pub fn read(&self, page: u32, into: &mut [u8]) -> Result<()> {
+        if into.len() != self.zeros.len() {
+            return Err(Error::PageBytes {
+                bytes: into.len(),
+                page_size: self.zeros.len(),
+            });
+        }
+        into.copy_from_slice(&block_on(self.pin(page))?);
+        Ok(())
+    }
+
+    fn usable(&self, page: u32) -> Result<()> {
+        usable(&self.published, page)
+    }
+
+    /// Pages that are kept somewhere, and where.
+    pub(super) fn places(&self) -> impl Iterator<Item = (u32, PageId)> {
+        let entries = self.published.snapshot.prefix(PLACES, b"");
+        entries.flat_map(|(key, entry)| Places::all(&key, &entry).collect::<Vec<_>>())
+    }
+
+    /// Where allocation bits and places contradict each other.
+    pub(super) fn contradictions(&self) -> Vec<Problem> {
+        let bitmap = &self.published.bitmap;
+        let map = &self.published.snapshot.store().pages().map;
+        let wrong = |page: u32, place| {
+            if !bitmap.get(page.into()) {
+                Some("it is kept, but not allocated")
+            } else if map.get(place).is_none() {
+                Some("it is kept in a page that does not exist")
+            } else {
+                None
+            }
+        };
+        self.places()
+            .filter_map(|(page, place)| {
+                Some(Problem::Page {
+                    page,
+                    detail: wrong(page, place)?.to_string(),
+                })
+            })
+            .collect()
+    }
+}
+
+/// Where `page` is kept in a version, if it was ever written.
+pub(super) fn kept_in(snapshot: &Snapshot, page: u32) -> Option<PageId> {
+    Places::find(&snapshot.get(PLACES, &place::key(page))?, page)
+}
+
+/// Whether a caller may use `page` as `published` has it.
+pub(super) fn usable(published: &Published, page: u32) -> Result<()> {
+    let bitmap = &published.bitmap;
+    let number = u64::from(page);
+    if number >= bitmap.size() {
+        return Err(Error::OutOfBounds {
+            page,
+            size: bitmap.size(),
+        });
+    }
+    if bitmap.is_protected(number) {
+        return Err(Error::Protected { page });
+    }
+    if !bitmap.get(number) {
+        return Err(Error::NotAllocated { page });
+    }
+    Ok(())
+}
