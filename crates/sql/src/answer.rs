@@ -11,6 +11,7 @@ use memory::Traffic;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+use crate::stop::Stop;
 use crate::{Error, Result};
 
 /// What one statement cost.
@@ -132,13 +133,17 @@ pub struct AnswerStream {
     _task: Option<AbortOnDrop>,
 }
 
-/// Aborts a task when dropped; a finished task stays finished.
+/// Aborts a task and gives its statement up when dropped; a finished task stays finished.
 #[derive(Debug)]
-pub(crate) struct AbortOnDrop(pub AbortHandle);
+pub(crate) struct AbortOnDrop {
+    pub task: AbortHandle,
+    pub stop: Stop,
+}
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
-        self.0.abort();
+        self.stop.stop();
+        self.task.abort();
     }
 }
 

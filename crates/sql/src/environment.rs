@@ -24,6 +24,9 @@ pub(crate) const SCHEMA: &str = "public";
 /// Rows of one batch: a page of 64 KiB holds as many 8-byte values.
 const BATCH_ROWS: usize = 8192;
 
+/// Most rows of a join's build side that one table is made of.
+const BUILD_ROWS: usize = 1 << 20;
+
 /// A session state with all functions and rules but no tables: those come with a statement's snapshot.
 pub(crate) fn template(
     budget: &Arc<Budget>,
@@ -44,6 +47,14 @@ pub(crate) fn template(
         .build())
 }
 
+/// How densely integer keys must lie between the least and the greatest for a join to find them
+/// by position (4 bytes for each number in between) instead of by hash. Sparser keys take more
+/// memory, for which there is no way back: a table of [`BUILD_ROWS`] rows may take a sixteenth.
+fn key_density(memory_limit: u64) -> f64 {
+    let wanted = 16.0 * 4.0 * BUILD_ROWS as f64 / memory_limit.max(1) as f64;
+    wanted.clamp(0.005, 0.15)
+}
+
 fn config(width: usize, memory_limit: u64) -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_target_partitions(width.max(1))
@@ -59,10 +70,30 @@ fn config(width: usize, memory_limit: u64) -> SessionConfig {
         options.sql_parser.recursion_limit = limit;
     }
     options.execution.planning_concurrency = width.max(1);
+    // A build side of up to this size is made into one table that all partitions probe: hashing
+    // and moving every probing row to its partition costs more than one thread's building.
+    let build_bytes = (memory_limit / 16).clamp(1 << 20, 64 << 20) as usize;
+    options.optimizer.hash_join_single_partition_threshold = build_bytes;
+    options.optimizer.hash_join_single_partition_threshold_rows = BUILD_ROWS;
+    options.execution.perfect_hash_join_min_key_density = key_density(memory_limit);
     // Each partition of a sort reserves this for merging: no more than a part of a small budget.
     let reserve = memory_limit as usize / (16 * width.max(1));
     options.execution.sort_spill_reservation_bytes = reserve.min(10 << 20);
     // `timestamp with time zone` has one.
     options.execution.time_zone = Some("+00:00".to_string());
     config
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_memory_wants_dense_keys() {
+        assert_eq!(key_density(256 << 20), 0.15);
+        assert_eq!(key_density(64 << 30), 0.005);
+        let limit = 4u64 << 30;
+        let table = 4.0 * BUILD_ROWS as f64 / key_density(limit);
+        assert!(table <= limit as f64 / 16.0, "{table} bytes");
+    }
 }

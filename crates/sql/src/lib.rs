@@ -64,6 +64,7 @@ mod scan;
 mod scope;
 mod session;
 mod spill;
+mod stop;
 mod translate;
 mod types;
 mod write;

@@ -118,7 +118,8 @@ impl Scope {
 
     /// The optimised physical plan of `plan`.
     pub(crate) async fn physical(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self.state.create_physical_plan(plan).await?)
+        let plan = self.state.create_physical_plan(plan).await?;
+        Ok(crate::stop::watched(plan)?)
     }
 
     /// What operators get to know when they run. The functions stay away: they are in the plan.

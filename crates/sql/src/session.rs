@@ -18,6 +18,7 @@ use crate::guard;
 use crate::names::table_name;
 use crate::parse::{Parsed, Statement, parse};
 use crate::scope::Scope;
+use crate::stop::Stop;
 use crate::write::Writing;
 use crate::{Answer, AnswerStream, Error, Result, copy, ddl, dml, explain, information};
 
@@ -120,7 +121,8 @@ impl Session {
         let (opened, open) = oneshot::channel();
         let (sender, mut rows) = mpsc::channel(QUEUE);
         let engine = Arc::clone(&self.engine);
-        let task = self.engine.workers().handle().spawn(async move {
+        let stop = Stop::default();
+        let task = stop.clone().over(async move {
             let failed = sender.clone();
             let work = deliver(engine, query, started, opened, sender);
             let work = AssertUnwindSafe(guard::polled_with_room(depth, work));
@@ -128,7 +130,8 @@ impl Session {
                 let _ = failed.send(Err(panicked(panic.as_ref()))).await;
             }
         });
-        let task = AbortOnDrop(task.abort_handle());
+        let task = self.engine.workers().handle().spawn(task).abort_handle();
+        let task = AbortOnDrop { task, stop };
         match open.await {
             Ok(Ok((schema, clock))) => Ok(AnswerStream::new(schema, rows, clock, Some(task))),
             Ok(Err(e)) => Err(e),
@@ -145,8 +148,13 @@ impl Session {
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let task = self.engine.workers().handle().spawn(work);
-        let _abort = AbortOnDrop(task.abort_handle());
+        let stop = Stop::default();
+        let task = stop.clone().over(work);
+        let task = self.engine.workers().handle().spawn(task);
+        let _abort = AbortOnDrop {
+            task: task.abort_handle(),
+            stop,
+        };
         task.await.map_err(task_error)?
     }
 }
