@@ -70,6 +70,22 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A plan that cannot be carried out, or placements that do not fit it.
+    Job {
+        /// What is wrong.
+        why: String,
+    },
+    /// A thread may not run where it is placed.
+    Pin {
+        /// The thread, in the order of creation.
+        thread: usize,
+        /// The cpus it was to run on.
+        cpus: Vec<u32>,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Memory could not be had.
+    Memory(memory::Error),
     /// A plot could not be drawn.
     Plot {
         /// Its title.
@@ -124,6 +140,17 @@ impl fmt::Display for Error {
             Error::Output { source } => {
                 write!(f, "cannot pass on what the command printed: {source}")
             }
+            Error::Job { why } => write!(f, "the plan cannot be carried out: {why}"),
+            Error::Pin {
+                thread,
+                cpus,
+                source,
+            } => write!(
+                f,
+                "thread {thread} cannot run on cpus {cpus:?}: {source}; name cpus that this \
+                 process may use (atoll topology)"
+            ),
+            Error::Memory(error) => error.fmt(f),
             Error::Plot { title, why } => write!(f, "cannot draw '{title}': {why}"),
             Error::Write { path, source } => write!(f, "cannot write {}: {source}", path.display()),
             Error::Count { why } => write!(f, "the access counter failed: {why}"),
@@ -137,6 +164,8 @@ impl std::error::Error for Error {
             Error::File { source, .. } | Error::Write { source, .. } | Error::Output { source } => {
                 Some(source)
             }
+            Error::Pin { source, .. } => Some(source),
+            Error::Memory(error) => error.source(),
             _ => None,
         }
     }
@@ -145,5 +174,11 @@ impl std::error::Error for Error {
 impl From<topology::Error> for Error {
     fn from(error: topology::Error) -> Error {
         Error::Machine(error)
+    }
+}
+
+impl From<memory::Error> for Error {
+    fn from(error: memory::Error) -> Error {
+        Error::Memory(error)
     }
 }
