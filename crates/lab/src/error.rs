@@ -70,6 +70,31 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A command of an experiment failed on the emulated machine.
+    Guest {
+        /// The command.
+        command: String,
+        /// What it said.
+        why: String,
+    },
+    /// The program under test did not do its part.
+    Drive {
+        /// The program.
+        program: String,
+        /// What happened.
+        why: String,
+    },
+    /// A table of recorded costs that cannot be used.
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The user ended the experiment.
+    Interrupted,
+    /// Threads cannot be placed as asked for.
+    Placement(placement::Error),
     /// A plan that cannot be carried out, or placements that do not fit it.
     Job {
         /// What is wrong.
@@ -140,6 +165,17 @@ impl fmt::Display for Error {
             Error::Output { source } => {
                 write!(f, "cannot pass on what the command printed: {source}")
             }
+            Error::Guest { command, why } => {
+                write!(f, "'{command}' failed on the emulated machine: {why}")
+            }
+            Error::Drive { program, why } => write!(f, "the program under test, {program}: {why}"),
+            Error::Table { path, why } => write!(
+                f,
+                "cannot use the costs in {}: {why}; record them with: lab exhaustive --record",
+                path.display()
+            ),
+            Error::Interrupted => write!(f, "interrupted; no report was written"),
+            Error::Placement(error) => error.fmt(f),
             Error::Job { why } => write!(f, "the plan cannot be carried out: {why}"),
             Error::Pin {
                 thread,
@@ -166,6 +202,7 @@ impl std::error::Error for Error {
             }
             Error::Pin { source, .. } => Some(source),
             Error::Memory(error) => error.source(),
+            Error::Placement(error) => error.source(),
             _ => None,
         }
     }
@@ -180,5 +217,11 @@ impl From<topology::Error> for Error {
 impl From<memory::Error> for Error {
     fn from(error: memory::Error) -> Error {
         Error::Memory(error)
+    }
+}
+
+impl From<placement::Error> for Error {
+    fn from(error: placement::Error) -> Error {
+        Error::Placement(error)
     }
 }

@@ -59,6 +59,7 @@
 
 pub mod count;
 mod error;
+pub mod experiment;
 pub mod kernel;
 pub mod machine;
 pub mod record;

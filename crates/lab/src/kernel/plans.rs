@@ -8,8 +8,8 @@ use super::{LINE, Piece, Plan, Step};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kernel {
-    /// A query over an array: threads in groups of three, each group with a chunk that its first
-    /// thread loaded, that all three go through several times, and write their results beside it.
+    /// A query over an array: threads in groups of three, each group with chunks that its first
+    /// thread loaded, that all three go through together several times, and write results.
     Chunks,
     /// Streaming execution: each thread writes a block that another one, elsewhere in the order
     /// of creation, reads twice; all look into a dictionary that the first one made.
@@ -36,8 +36,8 @@ impl Kernel {
     pub fn about(self) -> &'static str {
         match self {
             Kernel::Chunks => {
-                "threads in groups of three; each group reads a chunk three times that its first \
-                 thread loaded, and writes results"
+                "threads in groups of three; each group reads chunks three times that its first thread \
+                 loaded, and writes results"
             }
             Kernel::Stream => {
                 "each thread writes a block that another reads twice; all look into one dictionary"
@@ -73,37 +73,36 @@ fn pages(bytes: usize) -> usize {
 
 fn chunks(threads: usize, cache: usize) -> Plan {
     const GROUP: usize = 3;
-    // Two fit into a cache, three do not.
-    let chunk = pages(cache * 2 / 5);
+    const EACH: usize = 4;
+    // What all groups work on at a time fits into one cache: whether a chunk is still there does
+    // not hang on who is a little ahead.
+    let chunk = pages(cache / 8);
     let groups = threads.div_ceil(GROUP);
-    let mut pieces: Vec<Piece> = (0..groups)
-        .map(|group| Piece {
-            bytes: chunk,
-            loader: group * GROUP,
-        })
-        .collect();
-    let steps = |thread: usize| {
-        let from = (thread % GROUP) as f64 / GROUP as f64;
-        let scan = Step::Scan {
-            piece: thread / GROUP,
-            from,
-            times: 3,
-        };
-        vec![
-            scan,
-            Step::Write {
-                piece: groups + thread,
-            },
-        ]
-    };
-    let all = (0..threads).map(steps).collect();
-    pieces.extend((0..threads).map(|thread| Piece {
+    let loaded = (0..groups * EACH).map(|chunk_of| Piece {
+        bytes: chunk,
+        loader: chunk_of / EACH * GROUP,
+    });
+    let results = (0..threads).map(|thread| Piece {
         bytes: pages(chunk / 4),
         loader: thread,
-    }));
+    });
+    let steps = |thread: usize| {
+        let from = (thread % GROUP) as f64 / GROUP as f64;
+        let mine = thread / GROUP * EACH;
+        let scans = (mine..mine + EACH).map(move |piece| Step::Scan {
+            piece,
+            from,
+            times: 3,
+        });
+        scans
+            .chain([Step::Write {
+                piece: groups * EACH + thread,
+            }])
+            .collect()
+    };
     Plan {
-        pieces,
-        threads: all,
+        pieces: loaded.chain(results).collect(),
+        threads: (0..threads).map(steps).collect(),
     }
 }
 

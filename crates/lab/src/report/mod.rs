@@ -206,6 +206,11 @@ impl Report {
     }
 }
 
+/// The date and time, UTC, as RFC 3339 has it.
+pub(crate) fn today() -> String {
+    Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
 fn put(path: &Path, bytes: &[u8]) -> Result<()> {
     std::fs::write(path, bytes).map_err(|source| Error::Write {
         path: path.to_owned(),

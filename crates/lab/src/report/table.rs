@@ -106,6 +106,43 @@ impl Table {
         cells.any(Cell::is_number)
     }
 
+    /// The table as text in aligned columns, for terminals; ends in a line feed.
+    ///
+    /// ```
+    /// use lab::report::{Cell, Table, Unit};
+    /// let mut table = Table::new(["strategy", "remote"]);
+    /// table.row([Cell::from("os"), Cell::number(0.5, Unit::Share)]);
+    /// assert_eq!(table.text(), "strategy  remote\nos        50.0 %\n");
+    /// ```
+    pub fn text(&self) -> String {
+        let header = self.header.iter().map(String::as_str);
+        let mut lines: Vec<Vec<&str>> = vec![header.collect()];
+        lines.extend(
+            self.rows
+                .iter()
+                .map(|row| row.iter().map(Cell::as_str).collect()),
+        );
+        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
+        let widths: Vec<usize> = (0..self.header.len()).filter_map(width).collect();
+        let mut out = String::new();
+        for line in lines {
+            let cells = line.iter().enumerate().map(|(column, cell)| {
+                let width = widths[column];
+                if self.is_numeric(column) {
+                    format!("{cell:>width$}")
+                } else {
+                    format!("{cell:<width$}")
+                }
+            });
+            out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+            out.push('\n');
+        }
+        if !self.caption.is_empty() {
+            let _ = writeln!(out, "{}", self.caption);
+        }
+        out
+    }
+
     pub(super) fn html(&self, out: &mut String) {
         out.push_str("<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>");
         for (column, name) in self.header.iter().enumerate() {

@@ -1,0 +1,44 @@
+//! `lab`: the experiments of `atoll lab` without the database in the same program.
+
+use std::io::{stderr, stdout};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Parser;
+use lab::experiment::{Desk, Experiment};
+use lab::report::quoted;
+
+/// Experiments on emulated NUMA machines
+#[derive(Parser)]
+#[command(name = "lab", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    // Without it Ctrl-C ends us at once, and the machine with us.
+    let _ = ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed));
+    let own = std::env::current_exe().unwrap_or_else(|_| "lab".into());
+    let mut desk = Desk {
+        lab: vec![own.into()],
+        database: None,
+        command: format!(
+            "cargo run -p lab --bin lab -- {}",
+            quoted(std::env::args_os().skip(1))
+        ),
+        out: &mut stdout(),
+        err: &mut stderr(),
+        stop: &STOP,
+    };
+    match cli.experiment.run(&mut desk) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("lab: {error}");
+            ExitCode::from(if STOP.load(Ordering::Relaxed) { 130 } else { 1 })
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! Every placement that differs.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use placement::{Classes, Random, Site, Strategy, Threads};
+use serde_json::json;
+
+use super::guest::{Guest, parts};
+use super::{Costs, Desk, Measured, Named, Options};
+use crate::count::Region;
+use crate::kernel::{Job, KERNELS, Kernel, Ran};
+use crate::record::Sample;
+use crate::report::{Axis, Bars, Cell, Line, Lines, Point, Report, Table, Unit};
+use crate::{Error, Result};
+
+/// The machine and the number of threads of the document (T6).
+const MACHINE: &str = "xeon-2630";
+/// Threads of a group, as the kernels have them.
+const GROUP: usize = 3;
+/// Measured runs that searches are followed for.
+const DRAWS: usize = 40;
+/// More placements than these are not run one by one.
+const MOST: u128 = 5_000;
+/// What a cost is.
+const METRIC: &str = "lines of 64 bytes read from memory, weighted with the distance of the node they are on (local = 1)";
+
+/// `exhaustive`
+#[derive(Args, Clone, Debug)]
+pub struct Exhaustive {
+    /// Threads to place
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u16).range(2..=64))]
+    pub threads: u16,
+    /// Workloads [default: all]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = kernel)]
+    pub workload: Vec<Kernel>,
+    /// Keep the costs in files in this folder
+    #[arg(long, value_name = "FOLDER", conflicts_with = "from")]
+    pub record: Option<PathBuf>,
+    /// Take the costs from files that --record made instead of running anything
+    #[arg(long, value_name = "FOLDER")]
+    pub from: Option<PathBuf>,
+    /// Searches to follow, each with a seed of its own
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub seeds: u64,
+    /// Those of all experiments
+    #[command(flatten)]
+    pub options: Options,
+}
+
+fn kernel(name: &str) -> std::result::Result<Kernel, String> {
+    let names = KERNELS.map(Kernel::name).join(", ");
+    Kernel::named(name).ok_or(format!("take one of {names}"))
+}
+
+impl Exhaustive {
+    pub(super) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
+        let guest = Guest::new(&self.options, MACHINE, 256)?;
+        let kernels = if self.workload.is_empty() {
+            KERNELS.to_vec()
+        } else {
+            self.workload.clone()
+        };
+        let mut all = Vec::with_capacity(kernels.len());
+        for kernel in kernels {
+            all.push(self.costs(kernel, &guest, desk)?);
+        }
+        let (report, tables) = self.report(&guest, &all, &desk.command);
+        desk.finish(
+            &self.options,
+            "exhaustive",
+            &report,
+            &tables.iter().collect::<Vec<_>>(),
+        )
+    }
+
+    /// Recorded or measured.
+    fn costs(&self, kernel: Kernel, guest: &Guest, desk: &mut Desk<'_>) -> Result<Costs> {
+        let name = format!(
+            "{}-{}-{}.json",
+            guest.machine().name(),
+            self.threads,
+            kernel.name()
+        );
+        if let Some(folder) = &self.from {
+            return Costs::read(&folder.join(name));
+        }
+        let costs = self.measure(kernel, guest, desk)?;
+        if let Some(folder) = &self.record {
+            make(folder)?;
+            costs.write(&folder.join(name))?;
+        }
+        Ok(costs)
+    }
+
+    fn measure(&self, kernel: Kernel, guest: &Guest, desk: &mut Desk<'_>) -> Result<Costs> {
+        let threads = usize::from(self.threads);
+        let site = Site::new(guest.machine());
+        let placements = self.placements(&site)?;
+        let strategies = strategies(&site, threads, self.options.runs())?;
+        desk.progress(&format!(
+            "{}: {} placements of {threads} threads",
+            kernel.name(),
+            placements.len()
+        ));
+        let named = strategies.iter().map(|(_, cpus)| cpus.clone());
+        let job = Job {
+            plan: kernel.plan(threads, guest.cache_bytes()),
+            placements: placements
+                .iter()
+                .map(|cpus| cpus.iter().map(|cpu| vec![*cpu]).collect())
+                .chain(named)
+                .collect(),
+        };
+        let told = guest.kernel(&job, desk)?;
+        let (single, by_name) = told.split_at(placements.len());
+        let measured = placements
+            .into_iter()
+            .zip(single)
+            .map(|(cpus, (ran, region))| measured(guest, cpus, ran, region));
+        Ok(Costs {
+            machine: guest.machine().name().to_owned(),
+            threads,
+            workload: kernel.name().to_owned(),
+            about: kernel.about().to_owned(),
+            metric: METRIC.to_owned(),
+            command: desk.command.clone(),
+            date: crate::report::today(),
+            strategies: medians(guest, &strategies, by_name),
+            placements: measured.collect::<Result<_>>()?,
+        })
+    }
+
+    /// One placement of each class: the cpu of each thread.
+    fn placements(&self, site: &Site) -> Result<Vec<Vec<u32>>> {
+        let threads = Threads::in_groups(usize::from(self.threads), 1)?;
+        let classes = Classes::new(site, &threads)?;
+        let every = if self.options.quick { 20 } else { 1 };
+        match classes.count() {
+            Some(count) if count <= MOST * every as u128 => {}
+            count => {
+                let count = count.map_or("more than 10^38".to_owned(), |count| count.to_string());
+                let why = format!(
+                    "{count} placements differ, and each is run: take fewer --threads or a smaller --machine"
+                );
+                return Err(Error::Job { why });
+            }
+        }
+        let cpus = |placement: placement::Placement| {
+            placement.sets().iter().flat_map(|set| set.iter()).collect()
+        };
+        Ok(classes.iter().step_by(every).map(cpus).collect())
+    }
+
+    fn report(&self, guest: &Guest, all: &[Costs], command: &str) -> (Report, Vec<Table>) {
+        let tables = vec![distribution(all), by_strategy(all)];
+        let mut report = Report::new(
+            format!("All placements of {} threads", self.threads),
+            command,
+        )
+        .lead(lead(all))
+        .machine(guest.machine().clone())
+        .emulated()
+        .fact("Caches", guest.caches())
+        .fact("Cost", METRIC);
+        for costs in all {
+            report = report.fact(format!("Workload {}", costs.workload), costs.about.clone());
+        }
+        if self.options.quick {
+            report = report.fact(
+                "Quick",
+                "every twentieth placement only: the best of them is not the best of all",
+            );
+        }
+        report = report
+            .section("How much the placement decides")
+            .text("Every placement that differs, from the cheapest to the dearest. Exchanging equal nodes, or cores of a node, makes no difference and is left out.")
+            .table(tables[0].clone())
+            .plot(curve(all))
+            .section("Strategies by name")
+            .table(tables[1].clone())
+            .plot(strategy_bars(all))
+            .section("How soon a good one is found")
+            .text(format!("The share of the gain that is there - from the median placement to the best - that the best of so many runs has, for uniform random draws. Median of {} draws of each length, with quartiles.", self.seeds));
+        for costs in all {
+            report = report.plot(found(costs, self.seeds));
+        }
+        (report.results(json!(all)), tables)
+    }
+}
+
+/// The cost of one placement; each thread must have run where it was placed.
+fn measured(guest: &Guest, cpus: Vec<u32>, ran: &Ran, region: &Region) -> Result<Measured> {
+    if ran.cpus != cpus {
+        let why = format!("threads placed on {cpus:?} ran on {:?}", ran.cpus);
+        return Err(Error::Count { why });
+    }
+    let (local, remote) = parts(&region.dram);
+    Ok(Measured {
+        cpus,
+        cost: round(guest.weighted(&region.dram)),
+        local,
+        remote,
+    })
+}
+
+/// To tenths: more digits than that are noise.
+fn round(cost: f64) -> f64 {
+    (cost * 10.0).round() / 10.0
+}
+
+/// A strategy's name and the cpus of each thread.
+type ByName = (String, Vec<Vec<u32>>);
+
+/// The static strategies; `os`, which leaves it to the kernel, several times.
+fn strategies(site: &Site, threads: usize, runs: usize) -> Result<Vec<ByName>> {
+    let groups = Threads::in_groups(threads, threads.div_ceil(GROUP))?;
+    let mut all = Vec::new();
+    for strategy in [
+        Strategy::Os,
+        Strategy::Compact,
+        Strategy::Sparse,
+        Strategy::Shared,
+    ] {
+        let times = if strategy == Strategy::Os { runs } else { 1 };
+        // A group may be too large for a cache: then there is no such placement.
+        let Ok(placement) = strategy.place(site, &groups) else {
+            continue;
+        };
+        let cpus: Vec<Vec<u32>> = placement
+            .sets()
+            .iter()
+            .map(|set| set.iter().collect())
+            .collect();
+        all.extend(std::iter::repeat_n((strategy.to_string(), cpus), times));
+    }
+    Ok(all)
+}
+
+fn medians(guest: &Guest, strategies: &[ByName], told: &[(Ran, Region)]) -> Vec<Named> {
+    let mut all: Vec<Named> = Vec::new();
+    for (name, _) in strategies {
+        if all.iter().any(|named| named.strategy == *name) {
+            continue;
+        }
+        let own = strategies
+            .iter()
+            .zip(told)
+            .filter(|((other, _), _)| other == name);
+        let mut costs: Vec<(f64, u64, u64)> = own
+            .map(|(_, (_, region))| {
+                let (local, remote) = parts(&region.dram);
+                (round(guest.weighted(&region.dram)), local, remote)
+            })
+            .collect();
+        costs.sort_by(|a, b| a.0.total_cmp(&b.0));
+        if let Some((cost, local, remote)) = costs.get((costs.len().max(1) - 1) / 2).copied() {
+            all.push(Named {
+                strategy: name.clone(),
+                cost,
+                local,
+                remote,
+            });
+        }
+    }
+    all
+}
+
+fn make(folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder).map_err(|source| Error::Write {
+        path: folder.to_owned(),
+        source,
+    })
+}
+
+fn lead(all: &[Costs]) -> String {
+    let one = |costs: &Costs| {
+        let sorted = Sample::from(costs.sorted());
+        let (best, worst) = sorted.range();
+        format!(
+            "{}: the dearest of {} placements costs {} the cheapest",
+            costs.workload,
+            costs.placements.len(),
+            Unit::Ratio.show(worst / best)
+        )
+    };
+    let all: Vec<String> = all.iter().map(one).collect();
+    format!("{}.", all.join("; "))
+}
+
+fn distribution(all: &[Costs]) -> Table {
+    let mut table = Table::new([
+        "workload",
+        "placements",
+        "cheapest",
+        "median",
+        "dearest",
+        "dearest to cheapest",
+        "within 5 % of the cheapest",
+    ])
+    .caption("Cost: lines read from memory, weighted with their distance.");
+    for costs in all {
+        let sorted = costs.sorted();
+        let sample = Sample::from(sorted.clone());
+        let (best, worst) = sample.range();
+        let near = sorted.iter().filter(|cost| **cost <= best * 1.05).count();
+        table.row([
+            Cell::from(costs.workload.as_str()),
+            Cell::number(sorted.len() as f64, Unit::Count),
+            Cell::number(best, Unit::Count),
+            Cell::number(sample.median(), Unit::Count),
+            Cell::number(worst, Unit::Count),
+            Cell::number(worst / best, Unit::Ratio),
+            Cell::number(near as f64 / sorted.len() as f64, Unit::Share),
+        ]);
+    }
+    table
+}
+
+fn by_strategy(all: &[Costs]) -> Table {
+    let mut table = Table::new([
+        "strategy",
+        "workload",
+        "local",
+        "remote",
+        "remote share",
+        "cost to cheapest",
+        "placements that are cheaper",
+    ])
+    .caption("os: the kernel places the threads; the median of its runs.");
+    for costs in all {
+        let sorted = costs.sorted();
+        for named in &costs.strategies {
+            let cheaper = sorted.iter().filter(|cost| **cost < named.cost).count();
+            table.row([
+                Cell::from(named.strategy.as_str()),
+                Cell::from(costs.workload.as_str()),
+                Cell::number(named.local as f64, Unit::Count),
+                Cell::number(named.remote as f64, Unit::Count),
+                Cell::number(
+                    named.remote as f64 / (named.local + named.remote).max(1) as f64,
+                    Unit::Share,
+                ),
+                Cell::number(named.cost / sorted[0], Unit::Ratio),
+                Cell::number(cheaper as f64 / sorted.len() as f64, Unit::Share),
+            ]);
+        }
+    }
+    table
+}
+
+fn curve(all: &[Costs]) -> Lines {
+    let x = Axis::new("placements, cheapest first", Unit::Share);
+    let mut lines = Lines::new(
+        "Cost of every placement",
+        x,
+        Axis::new("cost, times the cheapest", Unit::Ratio),
+    );
+    for costs in all {
+        let sorted = costs.sorted();
+        let last = (sorted.len().max(2) - 1) as f64;
+        let points = sorted
+            .iter()
+            .enumerate()
+            .map(|(at, cost)| (at as f64 / last, cost / sorted[0]));
+        lines = lines.line(Line::new(costs.workload.as_str(), points));
+    }
+    lines
+}
+
+fn strategy_bars(all: &[Costs]) -> Bars {
+    let mut bars = Bars::new("Cost by strategy", "cost, times the cheapest", Unit::Ratio)
+        .series(all.iter().map(|costs| costs.workload.as_str()));
+    let names = all.first().map_or(&[][..], |costs| &costs.strategies);
+    for (at, named) in names.iter().enumerate() {
+        let cost = |costs: &Costs| {
+            costs
+                .strategies
+                .get(at)
+                .map_or(f64::NAN, |named| named.cost / costs.sorted()[0])
+        };
+        bars.category(named.strategy.as_str(), all.iter().map(cost));
+    }
+    let random = |costs: &Costs| Sample::from(costs.sorted()).median() / costs.sorted()[0];
+    bars.category("median of all", all.iter().map(random));
+    bars
+}
+
+/// How much of the gain the best of so many runs has.
+fn found(costs: &Costs, seeds: u64) -> Lines {
+    let (best, base) = (costs.sorted()[0], Sample::from(costs.sorted()).median());
+    let gain = |cost: f64| {
+        if base > best {
+            ((base - cost) / (base - best)).max(0.0)
+        } else {
+            1.0
+        }
+    };
+    let random: Vec<Vec<f64>> = (0..seeds)
+        .map(|seed| draws(costs, seed).into_iter().map(gain).collect())
+        .collect();
+    let x = Axis::new("runs", Unit::Count);
+    Lines::new(
+        format!("{}: gain found", costs.workload),
+        x,
+        Axis::new("share of the gain", Unit::Share).from_zero(),
+    )
+    .line(Line::new("random draws", band(&random)))
+    .mark("best of all", 1.0)
+}
+
+/// The cheapest of the first 1, 2, ... draws.
+fn draws(costs: &Costs, seed: u64) -> Vec<f64> {
+    let mut random = Random::new(seed);
+    let mut best = f64::INFINITY;
+    let draw = |_| {
+        best = best.min(costs.placements[random.index(costs.placements.len())].cost);
+        best
+    };
+    (0..DRAWS).map(draw).collect()
+}
+
+/// Median and quartiles over all curves.
+fn band(curves: &[Vec<f64>]) -> Vec<Point> {
+    let at = |run: usize| {
+        let values: Sample = curves
+            .iter()
+            .filter_map(|curve| curve.get(run).copied())
+            .collect();
+        let (low, high) = values.quartiles();
+        Point {
+            x: (run + 1) as f64,
+            y: values.median(),
+            low,
+            high,
+        }
+    };
+    (0..DRAWS).map(at).collect()
+}

@@ -1,0 +1,202 @@
+//! Over which nodes pages spread and which threads move, with affinity on and off.
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+
+use super::database::{Databases, Engine, Q1};
+use super::drive::{Look, Told};
+use super::guest::Guest;
+use super::{Desk, Options};
+use crate::record::Sample;
+use crate::report::{Bars, Cell, Report, Spread, Table, Unit};
+use crate::{Error, Result};
+
+/// The machine of the document.
+const MACHINE: &str = "opteron-8387";
+/// Runs before the first look.
+const WARM: usize = 1;
+
+/// `pages`
+#[derive(Args, Clone, Debug)]
+pub struct Pages {
+    /// The database
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Engine::Atoll)]
+    pub engine: Engine,
+    /// The databases under test
+    #[command(flatten)]
+    pub databases: Databases,
+    /// Those of all experiments
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// What was seen with one setting.
+#[derive(Clone, Debug, Serialize)]
+struct Seen {
+    affinity: &'static str,
+    before: Look,
+    after: Look,
+}
+
+impl Pages {
+    pub(super) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
+        let guest = Guest::new(&self.options, MACHINE, 512)?;
+        // Only Atoll can be told; the others leave everything to the system.
+        let settings: &[&'static str] = if self.engine == Engine::Atoll {
+            &["on", "off"]
+        } else {
+            &["off"]
+        };
+        let mut all = Vec::with_capacity(settings.len());
+        for affinity in settings {
+            desk.progress(&format!(
+                "{} Q1 with affinity {affinity}",
+                self.engine.name()
+            ));
+            let mut task = self
+                .databases
+                .task(self.engine, guest.machine().cpus(), desk)?;
+            if self.engine == Engine::Atoll {
+                task.command
+                    .extend(["--affinity", affinity].map(str::to_owned));
+            }
+            task.before = vec![Q1.to_owned(); WARM];
+            task.statement = Q1.to_owned();
+            task.times = self.options.runs();
+            task.look = true;
+            let (told, _) = guest.drive(&task, desk)?;
+            all.push(seen(affinity, told)?);
+        }
+        let tables = [spread(&all), moves(&all)];
+        let report = self.report(&guest, &all, &tables, &desk.command);
+        desk.finish(&self.options, "pages", &report, &[&tables[0], &tables[1]])
+    }
+
+    fn report(&self, guest: &Guest, all: &[Seen], tables: &[Table; 2], command: &str) -> Report {
+        let mut bytes = Bars::new("Mapped pages by node", "bytes in memory", Unit::Bytes)
+            .series(all.iter().map(|seen| format!("affinity {}", seen.affinity)));
+        for node in nodes(all) {
+            bytes.category(
+                format!("node {node}"),
+                all.iter().map(|seen| on(&seen.after, node) as f64),
+            );
+        }
+        let mut migrations = Spread::new(
+            "Migrations of each thread",
+            "moves to another cpu while the query ran",
+            Unit::Count,
+        )
+        .from_zero();
+        for seen in all {
+            migrations.category(format!("affinity {}", seen.affinity), seen.migrations());
+        }
+        Report::new("Pages and threads with affinity on and off", command)
+            .lead(format!("{} answers TPC-H Q1: over which nodes its mapped pages are spread, and how often its threads were moved.", self.engine.name()))
+            .machine(guest.machine().clone())
+            .emulated()
+            .fact("Data", format!("TPC-H scale {}, hot, {} runs between the two looks", self.databases.scale, self.options.runs()))
+            .section("Pages")
+            .table(tables[0].clone())
+            .plot(bytes)
+            .section("Threads")
+            .table(tables[1].clone())
+            .plot(migrations)
+            .results(json!(all))
+    }
+}
+
+fn seen(affinity: &'static str, told: Told) -> Result<Seen> {
+    match (told.before, told.after) {
+        (Some(before), Some(after)) => Ok(Seen {
+            affinity,
+            before,
+            after,
+        }),
+        _ => Err(Error::Count {
+            why: "the program was not looked at".to_owned(),
+        }),
+    }
+}
+
+impl Seen {
+    /// Moves of each thread between the looks: of those that were there at both.
+    fn migrations(&self) -> Sample {
+        let moved = self.after.threads.iter().filter_map(|thread| {
+            let first = self
+                .before
+                .threads
+                .iter()
+                .find(|first| first.id == thread.id)?;
+            Some((thread.migrations? - first.migrations?.min(thread.migrations?)) as f64)
+        });
+        moved.collect()
+    }
+}
+
+/// All nodes that something is on.
+fn nodes(all: &[Seen]) -> Vec<u32> {
+    let mut nodes: Vec<u32> = all
+        .iter()
+        .flat_map(|seen| seen.after.bytes.iter().map(|(node, _)| *node))
+        .collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
+}
+
+fn on(look: &Look, node: u32) -> u64 {
+    look.bytes
+        .iter()
+        .find(|(other, _)| *other == node)
+        .map_or(0, |(_, bytes)| *bytes)
+}
+
+fn spread(all: &[Seen]) -> Table {
+    let mut header = vec!["affinity".to_owned()];
+    header.extend(nodes(all).iter().map(|node| format!("node {node}")));
+    header.push("fullest to mean".to_owned());
+    let mut table = Table::new(header).caption("Bytes mapped and in memory, after the last run.");
+    for seen in all {
+        let bytes: Vec<f64> = nodes(all)
+            .iter()
+            .map(|node| on(&seen.after, *node) as f64)
+            .collect();
+        let mean = bytes.iter().sum::<f64>() / bytes.len().max(1) as f64;
+        let most = bytes.iter().copied().fold(0.0, f64::max);
+        let cells = bytes.iter().map(|bytes| Cell::number(*bytes, Unit::Bytes));
+        table.row(
+            [Cell::from(seen.affinity)]
+                .into_iter()
+                .chain(cells)
+                .chain([Cell::number(most / mean, Unit::Ratio)]),
+        );
+    }
+    table
+}
+
+fn moves(all: &[Seen]) -> Table {
+    let mut table = Table::new([
+        "affinity",
+        "threads",
+        "migrations",
+        "threads that moved",
+        "most of a thread",
+    ])
+    .caption("Moves of threads to another cpu while the query ran.");
+    for seen in all {
+        let moved = seen.migrations();
+        let values = moved.values();
+        table.row([
+            Cell::from(seen.affinity),
+            Cell::number(values.len() as f64, Unit::Count),
+            Cell::number(values.iter().sum(), Unit::Count),
+            Cell::number(
+                values.iter().filter(|moves| **moves > 0.0).count() as f64,
+                Unit::Count,
+            ),
+            Cell::number(moved.range().1, Unit::Count),
+        ]);
+    }
+    table
+}

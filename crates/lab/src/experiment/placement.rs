@@ -1,0 +1,242 @@
+//! The same work under each static strategy.
+
+use clap::Args;
+use placement::{Site, Strategy, Threads};
+use serde_json::json;
+
+use super::counted::{Counted, table};
+use super::database::{Databases, Engine, Q6};
+use super::drive::Placing;
+use super::guest::{Guest, regions};
+use super::{Desk, Options};
+use crate::Result;
+use crate::kernel::{Job, KERNELS, Kernel};
+use crate::report::{Bars, Point, Report, Table, Unit};
+
+/// The machine of the documents' experiments with memory mapping.
+const MACHINE: &str = "opteron-8387";
+/// Threads of a group, as the kernels have them.
+const GROUP: usize = 3;
+/// Runs before what is counted, so that data and code are where they will be.
+const WARM: usize = 2;
+
+/// `placement`
+#[derive(Args, Clone, Debug)]
+pub struct Placements {
+    /// Strategies
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "os,compact,sparse,shared,random:1"
+    )]
+    pub strategy: Vec<String>,
+    /// What to run: kernels (chunks, stream, join) and Q6 in atoll, duckdb, postgres
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "chunks,stream,join,atoll", value_parser = workload)]
+    pub workload: Vec<Workload>,
+    /// Threads to place
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: u16,
+    /// The databases under test
+    #[command(flatten)]
+    pub databases: Databases,
+    /// Those of all experiments
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// What is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// A plan of ours.
+    Kernel(Kernel),
+    /// Q6 in a database.
+    Query(Engine),
+}
+
+fn workload(name: &str) -> std::result::Result<Workload, String> {
+    let engines = [Engine::Atoll, Engine::Duckdb, Engine::Postgres];
+    let engine = engines.into_iter().find(|engine| engine.name() == name);
+    let kernel = Kernel::named(name).map(Workload::Kernel);
+    kernel.or(engine.map(Workload::Query)).ok_or_else(|| {
+        let kernels = KERNELS.map(Kernel::name).join(", ");
+        format!("take one of {kernels}, atoll, duckdb, postgres")
+    })
+}
+
+impl Workload {
+    fn name(self) -> String {
+        match self {
+            Workload::Kernel(kernel) => kernel.name().to_owned(),
+            Workload::Query(engine) => format!("{} Q6", engine.name()),
+        }
+    }
+}
+
+impl Placements {
+    pub(super) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
+        let guest = Guest::new(&self.options, MACHINE, 512)?;
+        // What is wrong with a strategy is to be known before anything boots.
+        let site = Site::new(guest.machine());
+        let threads = usize::from(self.threads);
+        let groups = Threads::in_groups(threads, threads.div_ceil(GROUP))?;
+        let mut placed = Vec::with_capacity(self.strategy.len());
+        for name in &self.strategy {
+            let placement = name.parse::<Strategy>()?.place(&site, &groups)?;
+            let cpus: Vec<Vec<u32>> = placement
+                .sets()
+                .iter()
+                .map(|set| set.iter().collect())
+                .collect();
+            placed.push(cpus);
+        }
+        let mut all = Vec::new();
+        for workload in &self.workload {
+            let counted = match workload {
+                Workload::Kernel(kernel) => self.kernel(*kernel, &guest, &placed, desk)?,
+                Workload::Query(engine) => self.query(*engine, &guest, desk)?,
+            };
+            all.extend(counted);
+        }
+        let table = table(&all, "strategy");
+        let report = self.report(&guest, &all, table.clone(), &desk.command);
+        desk.finish(&self.options, "placement", &report, &[&table])
+    }
+
+    /// All strategies take turns in one boot.
+    fn kernel(
+        &self,
+        kernel: Kernel,
+        guest: &Guest,
+        placed: &[Vec<Vec<u32>>],
+        desk: &mut Desk<'_>,
+    ) -> Result<Vec<Counted>> {
+        let runs = self.options.runs();
+        desk.progress(&format!(
+            "{} under {} strategies",
+            kernel.name(),
+            placed.len()
+        ));
+        let job = Job {
+            plan: kernel.plan(usize::from(self.threads), guest.cache_bytes()),
+            placements: (0..runs).flat_map(|_| placed.to_vec()).collect(),
+        };
+        let told = guest.kernel(&job, desk)?;
+        let own = |at: usize| {
+            told.iter()
+                .skip(at)
+                .step_by(placed.len())
+                .map(|(_, region)| region.clone())
+        };
+        let counted = self
+            .strategy
+            .iter()
+            .enumerate()
+            .map(|(at, strategy)| Counted {
+                workload: kernel.name().to_owned(),
+                variant: strategy.clone(),
+                runs: own(at).collect(),
+            });
+        Ok(counted.collect())
+    }
+
+    /// A boot for each strategy, in which the query is hot when it is counted.
+    fn query(&self, engine: Engine, guest: &Guest, desk: &mut Desk<'_>) -> Result<Vec<Counted>> {
+        let threads = usize::from(self.threads);
+        let plain = self.databases.task(engine, threads, desk)?;
+        let mut all = Vec::with_capacity(self.strategy.len());
+        for strategy in &self.strategy {
+            desk.progress(&format!("{} Q6 under {strategy}", engine.name()));
+            let mut task = plain.clone();
+            task.before = vec![Q6.to_owned(); WARM];
+            task.statement = Q6.to_owned();
+            task.times = self.options.runs();
+            task.placing = (strategy != "os").then(|| Placing {
+                strategy: strategy.clone(),
+                threads,
+                groups: threads.div_ceil(GROUP),
+                skip: engine.skip(),
+            });
+            let (_, outcome) = guest.drive(&task, desk)?;
+            all.push(Counted {
+                workload: Workload::Query(engine).name(),
+                variant: strategy.clone(),
+                runs: regions(&outcome, task.times)?,
+            });
+        }
+        Ok(all)
+    }
+
+    fn report(&self, guest: &Guest, all: &[Counted], table: Table, command: &str) -> Report {
+        let mut report = Report::new(format!("{} threads under each strategy", self.threads), command)
+            .lead("The same work with its threads placed by each static strategy: which node's memory the lines came from that were read after a last-level miss. Data lies where its first toucher ran.")
+            .machine(guest.machine().clone())
+            .emulated()
+            .fact("Caches", guest.caches())
+            .fact("Counted", "data accesses of programs in the region of interest: hot runs of the query, or the kernel's steps");
+        for workload in &self.workload {
+            if let Workload::Kernel(kernel) = workload {
+                report = report.fact(format!("Workload {}", kernel.name()), kernel.about());
+            }
+        }
+        report = report
+            .section("All workloads")
+            .table(table)
+            .plot(self.shares(all));
+        for workload in &self.workload {
+            let name = workload.name();
+            let own: Vec<&Counted> = all.iter().filter(|one| one.workload == name).collect();
+            let mut bars = Bars::new(
+                format!("{name}: lines from memory"),
+                "lines of 64 bytes",
+                Unit::Count,
+            )
+            .series(["local", "remote"])
+            .stacked();
+            for one in &own {
+                bars.category(
+                    one.variant.as_str(),
+                    [one.local().median(), one.remote().median()],
+                );
+            }
+            report = report
+                .section(name)
+                .plot(bars)
+                .plots(own.iter().map(|one| one.heat()));
+        }
+        report.results(json!(all))
+    }
+
+    fn shares(&self, all: &[Counted]) -> Bars {
+        let names: Vec<String> = self
+            .workload
+            .iter()
+            .map(|workload| workload.name())
+            .collect();
+        let mut bars = Bars::new(
+            "Remote share",
+            "remote lines of all lines from memory",
+            Unit::Share,
+        )
+        .series(names.clone())
+        .up_to(1.0);
+        for strategy in &self.strategy {
+            let point = |name: &String| {
+                let own = all
+                    .iter()
+                    .find(|one| one.workload == *name && one.variant == *strategy);
+                own.map_or(Point::from(f64::NAN), |one| {
+                    let (low, high) = one.share().range();
+                    Point {
+                        x: 0.0,
+                        y: one.share().median(),
+                        low,
+                        high,
+                    }
+                })
+            };
+            bars.category(strategy.as_str(), names.iter().map(point));
+        }
+        bars
+    }
+}
