@@ -117,7 +117,10 @@ impl Arguments {
     ///
     /// [`Error::Shape`](crate::Error::Shape), with the options to change.
     pub fn shape(&self) -> Result<Shape> {
-        let grid = format!("node:{} core:{} pu:{}", self.nodes, self.cores, self.smt);
+        let grid = match self.smt {
+            1 => format!("{}x{}", self.nodes, self.cores),
+            threads => format!("node:{} core:{} pu:{threads}", self.nodes, self.cores),
+        };
         let spec = self.machine.as_deref().unwrap_or(&grid);
         let machine = Machine::parse(spec)?;
         let mut shape = Shape::of(&machine, self.mem, self.memory_only)?;

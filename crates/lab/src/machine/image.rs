@@ -197,7 +197,8 @@ fn make_guest(directory: &Path) -> Result<()> {
 fn make_kernel(directory: &Path) -> Result<()> {
     let scratch = Scratch::new(directory.join("package"))?;
     let package = match std::env::var_os(KERNEL_VARIABLE) {
-        Some(path) => PathBuf::from(path),
+        // Programs are run in other directories.
+        Some(path) => std::path::absolute(&path).unwrap_or_else(|_| path.into()),
         None => download(&scratch.0)?,
     };
     let content = scratch.0.join("content");
