@@ -28,6 +28,8 @@ pub enum Command {
     Topology(Topology),
     /// Look into a store
     Pages(Pages),
+    /// Experiments, on an emulated NUMA machine where none is at hand
+    Lab(Lab),
 }
 
 /// How a store is opened.
@@ -191,6 +193,21 @@ pub struct Pages {
     /// One JSON object instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// `atoll lab`
+#[derive(Args, Debug)]
+pub struct Lab {
+    /// What to do
+    #[command(subcommand)]
+    pub what: LabWhat,
+}
+
+/// The commands of `atoll lab`.
+#[derive(Debug, Subcommand)]
+pub enum LabWhat {
+    /// Run a command on an emulated NUMA machine
+    Machine(lab::machine::Arguments),
 }
 
 /// What `atoll pages` shows.

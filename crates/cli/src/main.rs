@@ -7,6 +7,7 @@
 mod args;
 mod import;
 mod interrupt;
+mod lab;
 mod out;
 mod output;
 mod pages;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
     }
     match failure {
         Failure::Told => ExitCode::from(1),
+        Failure::Status(status) => ExitCode::from(status),
         Failure::Interrupted => {
             eprintln!("atoll: interrupted; what was committed before is kept");
             ExitCode::from(interrupt::STATUS as u8)
@@ -60,6 +62,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Sql(args) => sql::run(args),
         Command::Topology(args) => topology::run(args),
         Command::Pages(args) => pages::run(args),
+        Command::Lab(args) => lab::run(args),
     }
 }
 
@@ -69,6 +72,8 @@ pub enum Failure {
     Error(anyhow::Error),
     /// Told already.
     Told,
+    /// That of a command which was run for the user: its exit status.
+    Status(u8),
     /// By Ctrl-C.
     Interrupted,
 }

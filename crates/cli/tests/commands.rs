@@ -100,6 +100,35 @@ fn topology_draws_and_describes() {
 }
 
 #[test]
+fn lab_machine_says_what_is_wrong_or_missing() {
+    let folder = Folder::new();
+    let refused = |options: &[&str], parts: &[&str]| {
+        let words = [&["lab", "machine"], options, &["--", "true"]].concat();
+        folder.run(&words).failed(1, parts);
+    };
+    refused(&["--machine", "nonsense"], &["nonsense", "opteron-8387"]);
+    refused(&["--nodes", "200"], &["200 nodes", "at most"]);
+    refused(&["--nodes", "0"], &["node:0"]);
+    refused(&["--mem", "1"], &["1 MiB", "at least"]);
+    assert_eq!(folder.run(&["lab", "machine"]).code, Some(2));
+    assert_eq!(
+        folder
+            .run(&["lab", "machine", "--limit", "0", "--", "true"])
+            .code,
+        Some(2)
+    );
+
+    let mut command = folder.command(&["lab", "machine", "--mem", "64", "--", "true"]);
+    let output = command.env("PATH", folder.path("empty")).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(
+        error.contains("apt-get install") && error.contains("qemu-system-x86"),
+        "{error}"
+    );
+}
+
+#[test]
 fn sql_writes_every_format() {
     let folder = Folder::new();
     let create = "create table t (a bigint, b varchar, c decimal(9,2), d date, e double);
