@@ -62,7 +62,7 @@ fn larger_than_the_node_it_goes_on_elsewhere() {
         .iter()
         .filter_map(|node| node.free_bytes)
         .sum();
-    let small = free < 1 << 30 && others > free + (256 << 20);
+    let small = free < 1 << 30 && others > free + (96 << 20);
     if !fit("a node small enough to be filled", small) {
         return;
     }
