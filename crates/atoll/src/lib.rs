@@ -34,6 +34,7 @@ mod error;
 mod import;
 mod options;
 mod progress;
+mod residency;
 mod session;
 mod summary;
 pub mod tpch;
@@ -44,6 +45,7 @@ pub use import::{Existing, FileFormat, Header, ImportOptions, ImportReport, Refe
 pub use memory::drop_system_caches;
 pub use options::{Access, Options};
 pub use progress::{Position, Progress};
+pub use residency::{ColumnResidency, Residency};
 pub use session::{Interrupter, Rows, Session};
 pub use sql::{Answer, Statistics as QueryStatistics, type_name};
 pub use store::{Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Problem, Share};

@@ -30,6 +30,10 @@ pub enum Command {
     Pages(Pages),
     /// Experiments, on an emulated NUMA machine where none is at hand
     Lab(Lab),
+    /// Show where memory lies: of a process by mapping and thread, of a store by table and column
+    Where(crate::residency::Where),
+    /// Follow a process: load, migrations, page faults and memory by node
+    Watch(crate::watch::Watch),
 }
 
 /// How a store is opened.

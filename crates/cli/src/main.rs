@@ -14,11 +14,13 @@ mod pages;
 mod progress;
 mod quickstart;
 mod raw;
+mod residency;
 mod shell;
 mod sql;
 mod statement;
 mod topology;
 mod units;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -63,6 +65,8 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Topology(args) => topology::run(args),
         Command::Pages(args) => pages::run(args),
         Command::Lab(args) => lab::run(args),
+        Command::Where(args) => residency::run(args),
+        Command::Watch(args) => watch::run(args),
     }
 }
 

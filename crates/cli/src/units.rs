@@ -34,6 +34,27 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Reads `200ms`, `10s`, `1.5min`, `1h`, `10` (seconds) into seconds.
+pub fn parse_seconds(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit.trim() {
+        "" | "s" => 1.0,
+        "ms" => 1e-3,
+        "min" | "m" => 60.0,
+        "h" => 3600.0,
+        other => return Err(format!("unknown unit {other:?}; use ms, s, min or h")),
+    };
+    match number.parse::<f64>().map(|number| number * factor) {
+        // A hundred years: longer ones do not fit the clock.
+        Ok(seconds) if seconds > 0.0 && seconds < 3.2e9 => Ok(seconds),
+        _ => Err("take a time such as 200ms, 10s or 5min".to_owned()),
+    }
+}
+
 /// `1.23 GiB`: three digits at least, in binary units.
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -108,6 +129,15 @@ mod tests {
             "1.2.3",
         ] {
             assert!(parse_bytes(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn times_are_read() {
+        let times = ["200ms", "10s", "10", " 1.5 min ", "2h"].map(parse_seconds);
+        assert_eq!(times, [0.2, 10.0, 10.0, 90.0, 7200.0].map(Ok));
+        for wrong in ["", "0", "-1s", "1d", "s", "1e3", "1.2.3s", "99999999999h"] {
+            assert!(parse_seconds(wrong).is_err(), "{wrong:?}");
         }
     }
 

@@ -13,6 +13,7 @@
 //! | [`CpuLoad`] | load of cpus and nodes | `/proc/stat` |
 //! | [`Pressure`] | share of time that work waits | `/proc/pressure` |
 //! | [`CoreEvents`], [`Uncore`] | remote loads, memory and link traffic, energy | perf; never run on hardware |
+//! | [`LoadSamples`] | where loads got their data, sampled | perf (IBS, PEBS); never run on hardware |
 //! | [`Resctrl`] | memory bandwidth by cache domain | resctrl; never run on hardware |
 //! | [`Powercap`] | energy | powercap; never run on hardware |
 //!
@@ -50,7 +51,7 @@ mod traffic;
 mod watch;
 
 pub use error::{Error, Result};
-pub use hardware::{CoreEvents, Powercap, Resctrl, Uncore};
+pub use hardware::{CoreEvents, LoadSamples, Powercap, Resctrl, Uncore};
 pub use load::CpuLoad;
 pub use nodes::Nodes;
 pub use pressure::Pressure;

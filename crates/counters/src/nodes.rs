@@ -38,6 +38,12 @@ impl Nodes {
         &self.numbers
     }
 
+    /// The cpus that have a node, ascending.
+    pub fn cpus(&self) -> impl Iterator<Item = u32> + '_ {
+        let with_node = |(cpu, node): (usize, &Option<u32>)| node.map(|_| cpu as u32);
+        self.of_cpu.iter().enumerate().filter_map(with_node)
+    }
+
     /// The node of a cpu; `None` for one that this process may not use, which is not part of
     /// what [`Machine::live`] shows.
     pub fn of_cpu(&self, cpu: u32) -> Option<u32> {
@@ -57,5 +63,6 @@ mod tests {
         assert_eq!(of[..3], [Some(0); 3]);
         assert_eq!(of[3..6], [Some(1); 3]);
         assert_eq!(of[6], None);
+        assert_eq!(nodes.cpus().collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
     }
 }

@@ -69,6 +69,25 @@ impl Run {
         self.stdout.clone()
     }
 
+    /// It was refused as typed, with a message that contains all of `parts`.
+    #[track_caller]
+    pub fn failed_usage(&self, parts: &[&str]) {
+        assert_eq!(
+            self.code,
+            Some(2),
+            "atoll {}: {}",
+            self.arguments,
+            self.stderr
+        );
+        for part in parts {
+            assert!(
+                self.stderr.contains(part),
+                "{part:?} is not in {}",
+                self.stderr
+            );
+        }
+    }
+
     /// It failed with `code` and one line of error that contains all of `parts`.
     #[track_caller]
     pub fn failed(&self, code: i32, parts: &[&str]) {

@@ -49,6 +49,7 @@ impl CoreEvents {
                 kind: CACHE,
                 config: [config, 0, 0],
                 threads: true,
+                ..Wanted::default()
             };
             events.push((name.to_owned(), open(system, &threads, wanted)));
         }

@@ -4,9 +4,11 @@
 mod cores;
 mod powercap;
 mod resctrl;
+mod samples;
 mod uncore;
 
 pub use cores::CoreEvents;
 pub use powercap::Powercap;
 pub use resctrl::Resctrl;
+pub use samples::LoadSamples;
 pub use uncore::Uncore;

@@ -13,6 +13,12 @@ pub(crate) struct Wanted {
     pub config: [u64; 3],
     /// Also count what threads do that the watched one starts, not other processes.
     pub threads: bool,
+    /// Events from one sample to the next; 0 takes none.
+    pub period: u64,
+    /// What a sample tells, `PERF_SAMPLE_*`.
+    pub sample: u64,
+    /// How near to the instruction samples must be, 0 ..= 3.
+    pub precise: u8,
 }
 
 /// Whose events.
@@ -46,6 +52,7 @@ const _: () = assert!(size_of::<Attributes>() == 72);
 
 /// Bits of `flags`, in the order of the manual.
 const INHERIT: u64 = 1 << 1;
+const PRECISE: u32 = 15;
 const INHERIT_THREAD: u64 = 1 << 35;
 
 /// `PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`
@@ -82,7 +89,7 @@ impl Counted {
 impl Event {
     /// Starts to count.
     pub(crate) fn open(wanted: Wanted, of: Of) -> io::Result<Event> {
-        let flags = if wanted.threads {
+        let threads = if wanted.threads {
             INHERIT | INHERIT_THREAD
         } else {
             0
@@ -94,7 +101,9 @@ impl Event {
             config1: wanted.config[1],
             config2: wanted.config[2],
             format: TIMES,
-            flags,
+            period: wanted.period,
+            sample: wanted.sample,
+            flags: threads | u64::from(wanted.precise & 3) << PRECISE,
             ..Attributes::default()
         };
         let (thread, cpu) = match of {
@@ -120,6 +129,11 @@ impl Event {
             Ok(fd) if fd >= 0 => Ok(Event(unsafe { File::from_raw_fd(fd) })),
             _ => Err(io::Error::last_os_error()),
         }
+    }
+
+    /// The file, for its ring of samples.
+    pub(crate) fn file(&self) -> &File {
+        &self.0
     }
 
     /// What it has counted since it was opened.

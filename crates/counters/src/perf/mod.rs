@@ -2,5 +2,6 @@
 //! hardware.
 
 pub(crate) mod event;
+pub(crate) mod ring;
 pub(crate) mod software;
 pub(crate) mod unit;

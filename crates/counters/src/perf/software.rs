@@ -48,6 +48,7 @@ impl Software {
             kind: SOFTWARE,
             config: [kind.config(), 0, 0],
             threads: true,
+            ..Wanted::default()
         };
         let mut before = process.threads()?;
         for _ in 0..TRIES {

@@ -139,7 +139,7 @@ impl Pmu {
             wanted: Wanted {
                 kind: self.kind,
                 config,
-                threads: false,
+                ..Wanted::default()
             },
             scale: 1.0,
             unit: Unit::Events,
