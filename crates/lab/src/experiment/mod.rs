@@ -9,8 +9,10 @@
 //! | `placement` | T5, T8 | where do the same work's accesses go under each static strategy? |
 //! | `exhaustive` | T6, T10, T11 | how good is every placement that differs, and how soon is a good one found? |
 //! | `q1-nodes` | M5 | TPC-H Q1 with all of its memory on each node in turn |
+//! | `affinity` | M3, M6 | where do Q1's and Q6's accesses go with affinity on and off, and does the engine count the same? |
 //! | `pages` | M4 | over which nodes do pages spread, and which threads move, with affinity on and off? |
 
+mod affinity;
 mod counted;
 mod database;
 pub mod drive;
@@ -33,6 +35,7 @@ use crate::kernel::{self, Job};
 use crate::report::{Report, Table};
 use crate::{Error, Result};
 
+pub use affinity::Affinity;
 pub use database::{Databases, Engine};
 pub use exhaustive::Exhaustive;
 pub use options::Options;
@@ -50,6 +53,8 @@ pub enum Experiment {
     Q1Nodes(Q1Nodes),
     /// Over which nodes pages spread and which threads move, with affinity on and off
     Pages(Pages),
+    /// Where the accesses of TPC-H Q1 and Q6 go with affinity on and off, and what the engine counts
+    Affinity(Affinity),
     /// Every placement of threads that differs, and how soon a search finds a good one
     Exhaustive(Exhaustive),
     /// Carry out a plan under placements (used inside emulated machines)
@@ -103,6 +108,7 @@ impl Experiment {
             Experiment::Placement(arguments) => arguments.run(desk),
             Experiment::Q1Nodes(arguments) => arguments.run(desk),
             Experiment::Pages(arguments) => arguments.run(desk),
+            Experiment::Affinity(arguments) => arguments.run(desk),
             Experiment::Exhaustive(arguments) => arguments.run(desk),
             Experiment::Kernel(arguments) => arguments.run(desk),
             Experiment::Drive(arguments) => arguments.run(desk),

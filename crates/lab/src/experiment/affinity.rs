@@ -1,0 +1,243 @@
+//! Where Q1's and Q6's accesses go with affinity on and off, and what the engine itself counts.
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+
+use super::counted::{Counted, table};
+use super::database::{Databases, Engine, Q1, Q6};
+use super::guest::{Guest, parts, regions};
+use super::{Desk, Options};
+use crate::count::Matrix;
+use crate::record::Sample;
+use crate::report::{Bars, Cell, Report, Table, Unit};
+use crate::{Error, Result};
+
+/// The machine of the document.
+const MACHINE: &str = "opteron-8387";
+/// Runs before what is counted.
+const WARM: usize = 2;
+/// Before a query, so that its answer ends with what the engine counted.
+const EXPLAIN: &str = "explain analyze ";
+
+/// `affinity`
+#[derive(Args, Clone, Debug)]
+pub struct Affinity {
+    /// The databases under test
+    #[command(flatten)]
+    pub databases: Databases,
+    /// Those of all experiments
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// A setting: who places threads and memory, and where memory may be.
+#[derive(Clone, Copy)]
+struct Setting {
+    affinity: &'static str,
+    /// All memory on this node, by a control group.
+    node: Option<usize>,
+}
+
+/// What was counted with one setting, in the emulator and by the engine.
+#[derive(Clone, Debug, Serialize)]
+struct Both {
+    #[serde(flatten)]
+    emulated: Counted,
+    /// Bytes of each run by (node of the reader, node of the page), as the engine counts them.
+    engine: Vec<Matrix>,
+}
+
+impl Setting {
+    const ALL: [Setting; 4] = [
+        Setting::of("on", None),
+        Setting::of("off", None),
+        Setting::of("on", Some(0)),
+        Setting::of("off", Some(0)),
+    ];
+
+    const fn of(affinity: &'static str, node: Option<usize>) -> Setting {
+        Setting { affinity, node }
+    }
+
+    fn name(self) -> String {
+        match self.node {
+            None => format!("{}, memory anywhere", self.affinity),
+            Some(node) => format!("{}, memory on node {node}", self.affinity),
+        }
+    }
+}
+
+impl Affinity {
+    pub(super) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
+        let guest = Guest::new(&self.options, MACHINE, 768)?;
+        let mut all = Vec::new();
+        for (name, query) in [("Q6", Q6), ("Q1", Q1)] {
+            for setting in Setting::ALL {
+                desk.progress(&format!("{name} with affinity {}", setting.name()));
+                all.push(self.one(name, query, setting, &guest, desk)?);
+            }
+        }
+        let emulated: Vec<Counted> = all.iter().map(|both| both.emulated.clone()).collect();
+        let table = table(&emulated, "affinity");
+        let compared = compared(&all);
+        let report = self.report(&guest, &all, [&table, &compared], &desk.command);
+        desk.finish(&self.options, "affinity", &report, &[&table, &compared])
+    }
+
+    fn one(
+        &self,
+        name: &str,
+        query: &str,
+        setting: Setting,
+        guest: &Guest,
+        desk: &mut Desk<'_>,
+    ) -> Result<Both> {
+        let cpus = guest.machine().cpus();
+        let mut task = self.databases.task(Engine::Atoll, cpus, desk)?;
+        let affinity = ["--affinity", setting.affinity].map(str::to_owned);
+        task.command.extend(affinity);
+        task.mems = setting.node.map(|node| node.to_string());
+        task.before = vec![query.to_owned(); WARM];
+        task.statement = format!("{EXPLAIN}{query}");
+        task.times = self.options.runs();
+        let (told, outcome) = guest.drive(&task, desk)?;
+        let nodes = guest.machine().nodes().len();
+        let engine = told.answers.iter().map(|answer| bytes(answer, nodes));
+        Ok(Both {
+            emulated: Counted {
+                workload: format!("atoll {name}"),
+                variant: setting.name(),
+                runs: regions(&outcome, task.times)?,
+            },
+            engine: engine.collect::<Result<_>>()?,
+        })
+    }
+
+    fn report(
+        &self,
+        guest: &Guest,
+        all: &[Both],
+        [table, compared]: [&Table; 2],
+        command: &str,
+    ) -> Report {
+        let mut bars = Bars::new(
+            "Lines from memory by where they are",
+            "lines of 64 bytes",
+            Unit::Count,
+        )
+        .series(["local", "remote"])
+        .stacked();
+        for one in all.iter().map(|both| &both.emulated) {
+            let name = format!("{}, {}", one.workload, one.variant);
+            bars.category(name, [one.local().median(), one.remote().median()]);
+        }
+        let caches = guest.cache_bytes() * guest.machine().nodes().len() as u64;
+        Report::new("Accesses with affinity on and off", command)
+            .lead("Affinity on: workers are pinned and the pool's pages lie on their home nodes, over which blocks are spread. Off: the system places both. With all memory on one node, a control group keeps it there, and only that node's cores can be near it.".to_owned())
+            .machine(guest.machine().clone())
+            .emulated()
+            .fact("Caches", guest.caches())
+            .fact("Last-level caches together", Unit::Bytes.show(caches as f64))
+            .fact("Data", format!("TPC-H scale {}, hot: {WARM} runs before what is counted", self.databases.scale))
+            .section("Where the lines came from")
+            .table(table.clone())
+            .plot(bars)
+            .section("What the engine counts")
+            .table(compared.clone())
+            .section("Node pairs")
+            .plots(all.iter().map(|both| both.emulated.heat()))
+            .results(json!(all))
+    }
+}
+
+/// What the engine says that it read: `node 2 read 512 from node 0, 64 from node 1` on a line for
+/// each node that read.
+fn bytes(answer: &str, nodes: usize) -> Result<Matrix> {
+    let mut matrix: Matrix = vec![vec![0; nodes]; nodes];
+    let mut lines = 0;
+    for line in answer.lines() {
+        let line = line.trim().trim_matches('"').trim();
+        let Some((reader, read)) = line
+            .strip_prefix("node ")
+            .and_then(|rest| rest.split_once(" read "))
+        else {
+            continue;
+        };
+        lines += 1;
+        for part in read.split(", ") {
+            let cell = || {
+                let (bytes, page) = part.split_once(" from node ")?;
+                let row = matrix.get_mut(reader.parse::<usize>().ok()?)?;
+                *row.get_mut(page.parse::<usize>().ok()?)? = bytes.parse().ok()?;
+                Some(())
+            };
+            let mut cell = cell;
+            cell().ok_or_else(|| unclear(line))?;
+        }
+    }
+    if lines == 0 {
+        return Err(unclear(answer.lines().last().unwrap_or_default()));
+    }
+    Ok(matrix)
+}
+
+fn unclear(line: &str) -> Error {
+    Error::Count {
+        why: format!("the database does not say which node read what: '{line}'"),
+    }
+}
+
+fn remote_share(matrix: &Matrix) -> f64 {
+    let (local, remote) = parts(matrix);
+    remote as f64 / (local + remote) as f64
+}
+
+/// Both shares side by side.
+fn compared(all: &[Both]) -> Table {
+    let header = [
+        "workload",
+        "affinity",
+        "bytes by the engine",
+        "bytes from memory",
+        "remote share by the engine",
+        "remote share of lines",
+        "points between",
+    ];
+    let mut table = Table::new(header).caption("The engine counts bytes of stored values that kernels read, and takes each page to be on its home node; the emulator counts all lines from memory, where they are. Medians.");
+    for both in all {
+        let engine: Sample = both.engine.iter().map(remote_share).collect();
+        let read: Sample = both
+            .engine
+            .iter()
+            .map(|matrix| matrix.iter().flatten().sum::<u64>() as f64)
+            .collect();
+        let (engine, emulated) = (engine.median(), both.emulated.share().median());
+        table.row([
+            Cell::from(both.emulated.workload.as_str()),
+            Cell::from(both.emulated.variant.as_str()),
+            Cell::number(read.median(), Unit::Bytes),
+            Cell::number(both.emulated.lines().median() * 64.0, Unit::Bytes),
+            Cell::number(engine, Unit::Share),
+            Cell::number(emulated, Unit::Share),
+            Cell::number(100.0 * (engine - emulated).abs(), Unit::Ratio),
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_engine_read_is_found_in_its_plan() {
+        let answer = "plan\n\"ScanExec: columns=[a, b]\"\nrows: 1\n\"bytes read: 30, on the home node 20\"\n\"  node 0 read 20 from node 0, 4 from node 1\"\n  node 1 read 6 from node 0\n";
+        let read = bytes(answer, 2).unwrap();
+        assert_eq!(read, [[20, 4], [6, 0]]);
+        assert!((remote_share(&read) - 1.0 / 3.0).abs() < 1e-9);
+        assert!(bytes("plan\nrows: 1\n", 2).is_err());
+        assert!(bytes("node 7 read 1 from node 0", 2).is_err());
+        assert!(bytes("node 0 read much from node 0", 2).is_err());
+    }
+}
