@@ -8,6 +8,11 @@
 //! which node read how much from which. What is emulated is where accesses go, never how long
 //! they take: no time measured there means anything.
 //!
+//! Cpus are numbered node by node, siblings side by side. The sizes of caches that programs see in the
+//! machine are the emulator's own (who shares them is right); those that are counted with come from
+//! the description, or from `--cache-scale` and `--cache-bytes`. There are no hardware events, no
+//! RAPL, no resctrl and no HMAT, and the kernel's own accesses are not counted.
+//!
 //! # From the command line
 //!
 //! ```text
