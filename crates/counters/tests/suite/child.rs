@@ -298,9 +298,9 @@ fn threads_come_and_go() {
 fn forks() {
     say("ready");
     listen();
-    for _ in 0..100 {
+    for _ in 0..30 {
         let some: Vec<Child> = (0..4)
-            .map(|_| Command::new("sleep").arg("0.01").spawn().unwrap())
+            .map(|_| Command::new("sleep").arg("0.05").spawn().unwrap())
             .collect();
         some.into_iter().for_each(|mut one| {
             one.wait().unwrap();

@@ -197,7 +197,7 @@ fn children_are_followed_and_their_ends_survived() {
             assert_eq!(sample.processes.len(), 1);
             unfollowed += sample.unfollowed.len();
         }
-        assert!(begun.elapsed() < Duration::from_secs(60));
+        assert!(begun.elapsed() < Duration::from_secs(300));
     };
     assert!(
         matches!(ended, Error::Ended { pid } if pid == subject.pid()),
@@ -236,7 +236,8 @@ fn the_end_of_a_process_is_an_end_and_no_zero() {
     }
 }
 
-/// Five looks a second at a process of 256 threads that all run now and then.
+/// Five looks a second at a process of 256 threads that all run now and then. What a look takes is
+/// compared with reading the two files of a thread once, as machines, emulated ones too, differ.
 #[test]
 fn watching_many_threads_is_cheap() {
     let subject = Subject::start("many threads");
@@ -249,17 +250,24 @@ fn watching_many_threads_is_cheap() {
             time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
         }
     };
+    let before = used();
+    for _ in 0..THREADS {
+        std::fs::read("/proc/thread-self/stat").unwrap();
+        std::fs::read("/proc/thread-self/schedstat").unwrap();
+    }
+    let files = used() - before;
     let (begun, before) = (Instant::now(), used());
     for _ in 0..10 {
         std::thread::sleep(Duration::from_millis(200));
         let sample = watch.look().unwrap();
         assert!(sample.threads() > THREADS);
     }
-    let share = (used() - before) / begun.elapsed().as_secs_f64();
+    let looks = used() - before;
     println!(
-        "watching {THREADS} threads five times a second: {:.2} % of a cpu",
-        100.0 * share
+        "watching {THREADS} threads five times a second: {:.2} % of a cpu, {:.1} times reading their files",
+        100.0 * looks / begun.elapsed().as_secs_f64(),
+        looks / 10.0 / files
     );
-    assert!(share < 0.10, "{share}");
+    assert!(looks / 10.0 < 8.0 * files, "{looks} {files}");
     subject.end();
 }
