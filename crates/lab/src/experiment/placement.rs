@@ -17,6 +17,8 @@ use crate::report::{Bars, Point, Report, Table, Unit};
 const MACHINE: &str = "opteron-8387";
 /// Threads of a group, as the kernels have them.
 const GROUP: usize = 3;
+/// Atoll's threads and pages where it puts them itself.
+const OWN: &str = "own";
 /// Runs before what is counted, so that data and code are where they will be.
 const WARM: usize = 2;
 
@@ -144,15 +146,25 @@ impl Placements {
     fn query(&self, engine: Engine, guest: &Guest, desk: &mut Desk<'_>) -> Result<Vec<Counted>> {
         let threads = usize::from(self.threads);
         let plain = self.databases.task(engine, threads, desk)?;
-        let mut all = Vec::with_capacity(self.strategy.len());
-        for strategy in &self.strategy {
+        let mut strategies: Vec<&str> = self.strategy.iter().map(String::as_str).collect();
+        if engine == Engine::Atoll {
+            strategies.push(OWN);
+        }
+        let mut all = Vec::with_capacity(strategies.len());
+        for strategy in strategies {
             desk.progress(&format!("{} Q6 under {strategy}", engine.name()));
             let mut task = plain.clone();
+            if engine == Engine::Atoll {
+                // Otherwise it places its threads and pages itself.
+                let affinity = if strategy == OWN { "on" } else { "off" };
+                task.command
+                    .extend(["--affinity", affinity].map(str::to_owned));
+            }
             task.before = vec![Q6.to_owned(); WARM];
             task.statement = Q6.to_owned();
             task.times = self.options.runs();
-            task.placing = (strategy != "os").then(|| Placing {
-                strategy: strategy.clone(),
+            task.placing = (strategy != "os" && strategy != OWN).then(|| Placing {
+                strategy: strategy.to_owned(),
                 threads,
                 groups: threads.div_ceil(GROUP),
                 skip: engine.skip(),
@@ -160,7 +172,7 @@ impl Placements {
             let (_, outcome) = guest.drive(&task, desk)?;
             all.push(Counted {
                 workload: Workload::Query(engine).name(),
-                variant: strategy.clone(),
+                variant: strategy.to_owned(),
                 runs: regions(&outcome, task.times)?,
             });
         }
@@ -220,11 +232,12 @@ impl Placements {
         )
         .series(names.clone())
         .up_to(1.0);
-        for strategy in &self.strategy {
+        let own = all.iter().any(|one| one.variant == OWN).then_some(OWN);
+        for strategy in self.strategy.iter().map(String::as_str).chain(own) {
             let point = |name: &String| {
                 let own = all
                     .iter()
-                    .find(|one| one.workload == *name && one.variant == *strategy);
+                    .find(|one| one.workload == *name && one.variant == strategy);
                 own.map_or(Point::from(f64::NAN), |one| {
                     let (low, high) = one.share().range();
                     Point {
@@ -235,7 +248,7 @@ impl Placements {
                     }
                 })
             };
-            bars.category(strategy.as_str(), names.iter().map(point));
+            bars.category(strategy, names.iter().map(point));
         }
         bars
     }

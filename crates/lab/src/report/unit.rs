@@ -80,7 +80,8 @@ impl Unit {
             Unit::Seconds if most == 0.0 => (1.0, "s"),
             Unit::Seconds => scale(&SECONDS, most),
             Unit::Share => (0.01, "%"),
-            Unit::Ratio => (1.0, "×"),
+            // That it is a ratio stands in the axis' name.
+            Unit::Ratio => (1.0, ""),
         }
     }
 }
