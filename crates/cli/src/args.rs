@@ -212,6 +212,9 @@ pub struct Lab {
 pub enum LabWhat {
     /// Run a command on an emulated NUMA machine
     Machine(lab::machine::Arguments),
+    /// Run an experiment: a table, an HTML report, the raw numbers as JSON
+    #[command(flatten)]
+    Experiment(lab::experiment::Experiment),
 }
 
 /// What `atoll pages` shows.

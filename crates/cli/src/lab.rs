@@ -3,6 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use anyhow::Context;
+use lab::experiment::{Desk, Experiment};
+use lab::report::command_line;
+
 use crate::args::{Lab, LabWhat};
 use crate::{Failure, interrupt, out};
 
@@ -10,6 +14,28 @@ use crate::{Failure, interrupt, out};
 pub fn run(args: &Lab) -> Result<(), Failure> {
     match &args.what {
         LabWhat::Machine(arguments) => machine(arguments),
+        LabWhat::Experiment(experiment) => run_experiment(experiment),
+    }
+}
+
+/// `atoll lab EXPERIMENT`: this program is also what runs inside the emulated machines, and the
+/// database under test unless another one is named.
+fn run_experiment(experiment: &Experiment) -> Result<(), Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = stop.clone();
+    let _listening = interrupt::during(move || asked.store(true, Ordering::Relaxed));
+    let own = std::env::current_exe().context("cannot tell where this program is")?;
+    let mut desk = Desk {
+        lab: vec![own.clone().into(), "lab".into()],
+        database: Some(own),
+        command: command_line(),
+        out: &mut out::stdout(),
+        err: &mut std::io::stderr(),
+        stop: &stop,
+    };
+    match experiment.run(&mut desk) {
+        Err(lab::Error::Interrupted) => Err(Failure::Interrupted),
+        result => Ok(result?),
     }
 }
 

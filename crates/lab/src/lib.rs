@@ -33,6 +33,18 @@
 //! atoll lab machine --count=marks -- sh -c './load; atoll-roi flush start; ./query; atoll-roi stop'
 //! ```
 //!
+//! # Experiments
+//!
+//! Each prints a table and writes an HTML report and the raw numbers; `--quick` says within a minute
+//! or two whether it works. See [`experiment`].
+//!
+//! ```text
+//! atoll lab placement --workload chunks,stream,join,atoll,duckdb,postgres
+//! atoll lab exhaustive --from bench/placements      # or run all 462 placements again, with --record
+//! atoll lab q1-nodes
+//! atoll lab pages
+//! ```
+//!
 //! # From a program
 //!
 //! ```no_run

@@ -111,11 +111,18 @@ pub struct Databases {
     #[arg(long, value_name = "FOLDER")]
     pub postgres: Option<PathBuf>,
     /// TPC-H scale factor of the data
-    #[arg(long, value_name = "SCALE", default_value_t = 0.1)]
+    #[arg(long, value_name = "SCALE", default_value_t = 0.1, value_parser = scale)]
     pub scale: f64,
     /// Where data is kept from run to run [default: atoll/lab in the user's cache folder]
     #[arg(long, value_name = "FOLDER")]
     pub data: Option<PathBuf>,
+}
+
+fn scale(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(scale) if (0.001..=10.0).contains(&scale) => Ok(scale),
+        _ => Err("take a number from 0.001 to 10: everything runs in an emulator".to_owned()),
+    }
 }
 
 impl Databases {

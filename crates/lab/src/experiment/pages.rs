@@ -1,11 +1,13 @@
 //! Over which nodes pages spread and which threads move, with affinity on and off.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
 use super::database::{Databases, Engine, Q1};
-use super::drive::{Look, Told};
+use super::drive::{Look, OnNode, Thread, Told};
 use super::guest::Guest;
 use super::{Desk, Options};
 use crate::record::Sample;
@@ -74,12 +76,12 @@ impl Pages {
     }
 
     fn report(&self, guest: &Guest, all: &[Seen], tables: &[Table; 2], command: &str) -> Report {
-        let mut bytes = Bars::new("Mapped pages by node", "bytes in memory", Unit::Bytes)
+        let mut bytes = Bars::new("Data pages by node", "in memory", Unit::Bytes)
             .series(all.iter().map(|seen| format!("affinity {}", seen.affinity)));
         for node in nodes(all) {
             bytes.category(
                 format!("node {node}"),
-                all.iter().map(|seen| on(&seen.after, node) as f64),
+                all.iter().map(|seen| on(&seen.after, node).data as f64),
             );
         }
         let mut migrations = Spread::new(
@@ -122,55 +124,70 @@ fn seen(affinity: &'static str, told: Told) -> Result<Seen> {
 impl Seen {
     /// Moves of each thread between the looks: of those that were there at both.
     fn migrations(&self) -> Sample {
-        let moved = self.after.threads.iter().filter_map(|thread| {
-            let first = self
-                .before
-                .threads
-                .iter()
-                .find(|first| first.id == thread.id)?;
-            Some((thread.migrations? - first.migrations?.min(thread.migrations?)) as f64)
-        });
-        moved.collect()
+        self.moves().map(|(_, moves)| moves as f64).collect()
+    }
+
+    fn moves(&self) -> impl Iterator<Item = (&Thread, u64)> {
+        self.after.threads.iter().filter_map(|thread| {
+            let mut earlier = self.before.threads.iter();
+            let first = earlier.find(|first| first.id == thread.id)?;
+            let moves = thread.migrations?.saturating_sub(first.migrations?);
+            Some((thread, moves))
+        })
+    }
+
+    /// The names of threads that moved, each once, with how many of that name.
+    fn moved(&self) -> String {
+        let mut names: BTreeMap<&str, usize> = BTreeMap::new();
+        for (thread, _) in self.moves().filter(|(_, moves)| *moves > 0) {
+            *names.entry(&thread.name).or_default() += 1;
+        }
+        let names = names
+            .iter()
+            .map(|(name, threads)| format!("{threads} {name}"));
+        names.collect::<Vec<_>>().join(", ")
     }
 }
 
 /// All nodes that something is on.
 fn nodes(all: &[Seen]) -> Vec<u32> {
-    let mut nodes: Vec<u32> = all
-        .iter()
-        .flat_map(|seen| seen.after.bytes.iter().map(|(node, _)| *node))
-        .collect();
+    let on = all.iter().flat_map(|seen| seen.after.nodes.iter());
+    let mut nodes: Vec<u32> = on.map(|on| on.node).collect();
     nodes.sort_unstable();
     nodes.dedup();
     nodes
 }
 
-fn on(look: &Look, node: u32) -> u64 {
-    look.bytes
-        .iter()
-        .find(|(other, _)| *other == node)
-        .map_or(0, |(_, bytes)| *bytes)
+fn on(look: &Look, node: u32) -> OnNode {
+    let found = look.nodes.iter().find(|on| on.node == node);
+    found.copied().unwrap_or_default()
 }
 
 fn spread(all: &[Seen]) -> Table {
-    let mut header = vec!["affinity".to_owned()];
+    let mut header = vec!["affinity".to_owned(), "pages of".to_owned()];
     header.extend(nodes(all).iter().map(|node| format!("node {node}")));
     header.push("fullest to mean".to_owned());
-    let mut table = Table::new(header).caption("Bytes mapped and in memory, after the last run.");
+    let mut table = Table::new(header).caption("Mapped and in memory after the last run. Data: the program's own and shared memory; files: the program itself, mapped files, stacks.");
     for seen in all {
-        let bytes: Vec<f64> = nodes(all)
-            .iter()
-            .map(|node| on(&seen.after, *node) as f64)
-            .collect();
-        let mean = bytes.iter().sum::<f64>() / bytes.len().max(1) as f64;
-        let most = bytes.iter().copied().fold(0.0, f64::max);
-        let cells = bytes.iter().map(|bytes| Cell::number(*bytes, Unit::Bytes));
-        table.row(
-            [Cell::from(seen.affinity)]
-                .into_iter()
-                .chain(cells)
-                .chain([Cell::number(most / mean, Unit::Ratio)]),
-        );
+        for kind in ["data", "files"] {
+            let bytes: Vec<f64> = nodes(all)
+                .iter()
+                .map(|node| {
+                    let on = on(&seen.after, *node);
+                    (if kind == "data" { on.data } else { on.files }) as f64
+                })
+                .collect();
+            let mean = bytes.iter().sum::<f64>() / bytes.len().max(1) as f64;
+            let most = bytes.iter().copied().fold(0.0, f64::max);
+            let names = [Cell::from(seen.affinity), Cell::from(kind)];
+            let cells = bytes.iter().map(|bytes| Cell::number(*bytes, Unit::Bytes));
+            table.row(
+                names
+                    .into_iter()
+                    .chain(cells)
+                    .chain([Cell::number(most / mean, Unit::Ratio)]),
+            );
+        }
     }
     table
 }
@@ -191,12 +208,58 @@ fn moves(all: &[Seen]) -> Table {
             Cell::from(seen.affinity),
             Cell::number(values.len() as f64, Unit::Count),
             Cell::number(values.iter().sum(), Unit::Count),
-            Cell::number(
-                values.iter().filter(|moves| **moves > 0.0).count() as f64,
-                Unit::Count,
-            ),
             Cell::number(moved.range().1, Unit::Count),
+            Cell::from(seen.moved()),
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(threads: &[(u32, &str, Option<u64>)]) -> Look {
+        let thread = |(id, name, migrations): &(u32, &str, Option<u64>)| Thread {
+            id: *id,
+            name: (*name).to_owned(),
+            migrations: *migrations,
+        };
+        let nodes = vec![OnNode {
+            node: 2,
+            data: 30,
+            files: 1,
+        }];
+        Look {
+            nodes,
+            threads: threads.iter().map(thread).collect(),
+        }
+    }
+
+    #[test]
+    fn only_threads_that_were_there_all_the_time_are_counted() {
+        let before = look(&[
+            (1, "main", Some(5)),
+            (2, "w", Some(0)),
+            (3, "w", Some(7)),
+            (5, "w", None),
+        ]);
+        let after = look(&[
+            (1, "main", Some(5)),
+            (2, "w", Some(4)),
+            (3, "w", Some(8)),
+            (4, "new", Some(9)),
+            (5, "w", None),
+        ]);
+        let seen = Seen {
+            affinity: "off",
+            before,
+            after,
+        };
+        assert_eq!(seen.migrations().values(), [0.0, 4.0, 1.0]);
+        assert_eq!(seen.moved(), "2 w");
+        let all = [seen];
+        assert_eq!(spread(&all).rows()[0][2].as_str(), "30.0 B");
+        assert_eq!(moves(&all).rows()[0][2].as_str(), "5");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use counters::{Looker, Nodes, Process, System};
+use counters::{Holds, Looker, Nodes, Process, System};
 use serde::{Deserialize, Serialize};
 use topology::Machine;
 
@@ -14,10 +14,21 @@ const MOST: usize = 256;
 /// A look at the program and all that descends from it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Look {
-    /// Bytes mapped and in memory: the system's number of the node, bytes.
-    pub bytes: Vec<(u32, u64)>,
+    /// What is mapped and in memory, by node, ascending.
+    pub nodes: Vec<OnNode>,
     /// Threads that were there.
     pub threads: Vec<Thread>,
+}
+
+/// What is on a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnNode {
+    /// The system's number of the node.
+    pub node: u32,
+    /// Bytes of the program's own and shared memory: pools, tables, heaps.
+    pub data: u64,
+    /// Bytes of mapped files, stacks and the like: the program itself, for the most part.
+    pub files: u64,
 }
 
 /// A thread.
@@ -44,7 +55,7 @@ pub(super) fn look(program: &str, pid: u32) -> Result<Look> {
     let system = System::real();
     let nodes = Nodes::new(&Machine::live()?);
     let looker = Looker::new(&system, &nodes);
-    let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut nodes_of: BTreeMap<u32, OnNode> = BTreeMap::new();
     let mut look = Look::default();
     let mut family = vec![pid];
     let mut at = 0;
@@ -58,8 +69,15 @@ pub(super) fn look(program: &str, pid: u32) -> Result<Look> {
         family.extend(process.children().unwrap_or_default());
         match looker.look(&process) {
             Ok(residency) => {
-                for (node, own) in residency.nodes.iter().zip(residency.bytes()) {
-                    *bytes.entry(*node).or_default() += own;
+                for region in &residency.regions {
+                    for (node, bytes) in residency.nodes.iter().zip(&region.bytes) {
+                        add(
+                            nodes_of.entry(*node).or_default(),
+                            *node,
+                            &region.holds,
+                            *bytes,
+                        );
+                    }
                 }
             }
             Err(error) if at == 1 => return Err(failed(&error)),
@@ -73,8 +91,16 @@ pub(super) fn look(program: &str, pid: u32) -> Result<Look> {
             });
         }
     }
-    look.bytes = bytes.into_iter().collect();
+    look.nodes = nodes_of.into_values().collect();
     Ok(look)
+}
+
+fn add(on: &mut OnNode, node: u32, holds: &Holds, bytes: u64) {
+    on.node = node;
+    match holds {
+        Holds::Heap | Holds::Anonymous(_) | Holds::Shared(_) => on.data += bytes,
+        _ => on.files += bytes,
+    }
 }
 
 fn name(process: u32, thread: u32) -> String {

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Result, roi};
 use keep::Keeping;
 pub use keep::Placing;
-pub use look::{Look, Thread};
+pub use look::{Look, OnNode, Thread};
 
 /// The control group of the program, where it is kept to cpus or nodes.
 const GROUP: &str = "/sys/fs/cgroup/atoll-lab";
@@ -250,7 +250,8 @@ mod tests {
         assert_eq!(told.answers, ["answer to q6;\n", "answer to q6;\n"]);
         let after = told.after.unwrap();
         assert_eq!(after.threads.len(), 1);
-        assert!(after.bytes.iter().map(|(_, bytes)| bytes).sum::<u64>() > 0);
+        assert!(after.nodes.iter().any(|node| node.data > 0));
+        assert!(after.nodes.iter().any(|node| node.files > 0));
     }
 
     #[test]
