@@ -38,6 +38,7 @@ impl Guest {
     /// [`Error::Shape`] also for a machine whose cpus the emulator would number otherwise, as
     /// placements name cpus.
     pub(super) fn new(options: &Options, spec: &str, mem: u64) -> Result<Guest> {
+        options.check()?;
         let machine = Machine::parse(options.machine.as_deref().unwrap_or(spec))?;
         let shape = Shape::of(&machine, options.mem.unwrap_or(mem), 0)?;
         let shape = shape.with_caches_scaled_down(options.cache_scale);

@@ -1,8 +1,10 @@
 //! Options that all experiments have.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+
+use crate::{Error, Result};
 
 /// What all experiments can be told.
 #[derive(Args, Clone, Debug)]
@@ -36,6 +38,20 @@ impl Options {
     pub(super) fn runs(&self) -> usize {
         let usual = if self.quick { 2 } else { 5 };
         self.runs.map_or(usual, |runs| runs as usize)
+    }
+
+    /// Whether the report's folder is there: better known before minutes of running than after.
+    pub(super) fn check(&self) -> Result<()> {
+        let Some(folder) = self.report.as_deref().and_then(Path::parent) else {
+            return Ok(());
+        };
+        if folder.as_os_str().is_empty() || folder.is_dir() {
+            return Ok(());
+        }
+        Err(Error::Write {
+            path: folder.to_owned(),
+            source: std::io::ErrorKind::NotFound.into(),
+        })
     }
 
     /// The report's file.
