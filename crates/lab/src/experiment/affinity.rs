@@ -220,7 +220,7 @@ fn compared(all: &[Both]) -> Table {
             Cell::number(both.emulated.lines().median() * 64.0, Unit::Bytes),
             Cell::number(engine, Unit::Share),
             Cell::number(emulated, Unit::Share),
-            Cell::number(100.0 * (engine - emulated).abs(), Unit::Ratio),
+            Cell::from(format!("{:.1}", 100.0 * (engine - emulated).abs())),
         ]);
     }
     table
