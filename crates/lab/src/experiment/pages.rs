@@ -197,8 +197,8 @@ fn moves(all: &[Seen]) -> Table {
         "affinity",
         "threads",
         "migrations",
-        "threads that moved",
         "most of a thread",
+        "threads that moved",
     ])
     .caption("Moves of threads to another cpu while the query ran.");
     for seen in all {
@@ -260,6 +260,12 @@ mod tests {
         assert_eq!(seen.moved(), "2 w");
         let all = [seen];
         assert_eq!(spread(&all).rows()[0][2].as_str(), "30.0 B");
-        assert_eq!(moves(&all).rows()[0][2].as_str(), "5");
+        let table = moves(&all);
+        let row: Vec<&str> = table.rows()[0].iter().map(Cell::as_str).collect();
+        assert_eq!(row, ["off", "3", "5", "4", "2 w"]);
+        assert_eq!(
+            table.header()[3..],
+            ["most of a thread", "threads that moved"]
+        );
     }
 }
