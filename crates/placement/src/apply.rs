@@ -3,7 +3,7 @@
 //! The only part of this crate that changes anything. Three ways:
 //!
 //! * [`pin`]: the calling thread;
-//! * [`start`]: a command, then a [`Keeper`] for its threads in the order they are created;
+//! * [`run`]: a command, its threads in the order they are created ([`start`] and a [`Keeper`]);
 //! * [`Keeper::attach`]: the threads of a process that runs already.
 //!
 //! Every change is recorded with what was there before, so that it can be undone. A thread that ends
@@ -15,6 +15,7 @@
 
 mod affinity;
 mod keeper;
+mod run;
 mod tasks;
 
 use std::process::{Child, Command};
@@ -22,6 +23,7 @@ use std::process::{Child, Command};
 use crate::{CpuSet, Error, Placement, Result};
 
 pub use keeper::{Change, Keeper, Options, Step, Undone};
+pub use run::{Ran, run};
 
 /// A thread that was bound by [`pin`]; dropping it puts the thread back.
 #[derive(Debug)]

@@ -76,6 +76,13 @@ pub enum Error {
         /// The cpus there are.
         allowed: CpuSet,
     },
+    /// A metric that cannot be read, or not be computed from what was measured.
+    Metric {
+        /// What was given.
+        text: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// There is no such process, or it has ended.
     NoProcess {
         /// Its number.
@@ -171,6 +178,11 @@ impl fmt::Display for Error {
                 f,
                 "thread {thread} is mapped to cpu {cpu}, which is not one of those that may be \
                  used: {allowed}"
+            ),
+            Error::Metric { text, why } => write!(
+                f,
+                "metric '{text}': {why}; give time, remote, energy, or weights such as \
+                 time=0.7,energy=0.3"
             ),
             Error::NoProcess { process } => write!(
                 f,

@@ -5,6 +5,8 @@
 //! | [`Site`], [`Threads`] | where there is room, and what for |
 //! | [`Strategy`] | the placements that have a name (row T5), and those in files |
 //! | [`Classes`] | all placements that differ: counted, listed, drawn (row T6) |
+//! | [`search`] | a placement near the best in few runs (row T11) |
+//! | [`table`] | recorded costs, to compare searches with |
 //! | [`apply`] | putting threads there, and back |
 //!
 //! All but `apply` is pure: no clock, no thread, no system call; the same input gives the same result.
@@ -30,8 +32,10 @@ mod error;
 pub mod mapping;
 mod placement;
 mod random;
+pub mod search;
 mod site;
 mod strategy;
+pub mod table;
 mod threads;
 
 pub use classes::{Classes, Siblings};
