@@ -34,6 +34,10 @@ pub enum Command {
     Where(crate::residency::Where),
     /// Follow a process: load, migrations, page faults and memory by node
     Watch(crate::watch::Watch),
+    /// Run a command, or hold a process, with its threads on the cpus that a strategy gives them
+    Pin(crate::pin::Pin),
+    /// Find the placement of a command's threads that is best, in few runs
+    Tune(crate::tune::Tune),
 }
 
 /// How a store is opened.

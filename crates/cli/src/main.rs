@@ -11,6 +11,7 @@ mod lab;
 mod out;
 mod output;
 mod pages;
+mod pin;
 mod progress;
 mod quickstart;
 mod raw;
@@ -19,6 +20,7 @@ mod shell;
 mod sql;
 mod statement;
 mod topology;
+mod tune;
 mod units;
 mod watch;
 
@@ -67,6 +69,8 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Lab(args) => lab::run(args),
         Command::Where(args) => residency::run(args),
         Command::Watch(args) => watch::run(args),
+        Command::Pin(args) => pin::run(args),
+        Command::Tune(args) => tune::run(args),
     }
 }
 

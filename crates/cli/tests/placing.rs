@@ -1,0 +1,147 @@
+//! `atoll pin` and `atoll tune` from end to end, with the real binary.
+
+mod atoll;
+
+use atoll::{Folder, json};
+
+#[test]
+fn a_dry_run_shows_the_placement() {
+    let folder = Folder::new();
+    let run = |more: &[&str]| {
+        let base = [
+            "pin",
+            "--dry-run",
+            "--machine",
+            "xeon-2630",
+            "--threads",
+            "4",
+        ];
+        folder.run(&[&base[..], more].concat())
+    };
+    let object = json(&run(&["--strategy", "sparse", "--json"]).succeeded());
+    assert_eq!(
+        object["placements"],
+        serde_json::json!([[0], [6], [1], [7]])
+    );
+    assert_eq!(
+        (&object["strategy"], &object["classes"]),
+        (&"sparse".into(), &8.into())
+    );
+    let text = run(&["--strategy", "compact"]).succeeded();
+    assert!(
+        text.contains("thread 3 (group 0): cpu 3 on node 0"),
+        "{text}"
+    );
+    // What is printed can be read again.
+    let printed = run(&["--strategy", "shared", "--json"]).succeeded();
+    folder.write("shared.json", printed);
+    let again = json(&run(&["--strategy", "shared.json", "--json"]).succeeded());
+    assert_eq!(again["placements"], serde_json::json!([[0], [1], [6], [7]]));
+}
+
+#[test]
+fn exhaustive_lists_every_placement() {
+    let folder = Folder::new();
+    let list = |threads: &str, machine: &str| {
+        let arguments = ["pin", "--strategy", "exhaustive", "--dry-run", "--json"];
+        folder.run(
+            &[
+                &arguments[..],
+                &["--machine", machine, "--threads", threads],
+            ]
+            .concat(),
+        )
+    };
+    let object = json(&list("12", "xeon-2630").succeeded());
+    assert_eq!(object["classes"], 462);
+    assert_eq!(object["all"].as_array().unwrap().len(), 462);
+    list("128", "8x16").failed(1, &["too many for exhaustive", "tune"]);
+}
+
+#[test]
+fn a_command_runs_on_its_placement() {
+    let folder = Folder::new();
+    folder.write("one.map", "0 # the first cpu\n");
+    let script = "sleep 0.5; grep Cpus_allowed_list /proc/self/status";
+    let arguments = ["pin", "--strategy", "./one.map", "--threads", "1", "--json"];
+    let run = folder.run(&[&arguments[..], &["--", "sh", "-c", script]].concat());
+    let object = json(&run.succeeded());
+    assert_eq!(
+        (&object["exit"], &object["placements"]),
+        (&0.into(), &serde_json::json!([[0]]))
+    );
+    assert!(object["seconds"].as_f64().unwrap() >= 0.5 && object["placed"].as_u64().unwrap() >= 1);
+    let allowed = run
+        .stderr
+        .lines()
+        .find(|line| line.starts_with("Cpus_allowed_list"));
+    assert_eq!(
+        allowed.and_then(|line| line.split_whitespace().nth(1)),
+        Some("0")
+    );
+}
+
+#[test]
+fn tune_runs_a_command_until_nothing_is_left_to_try() {
+    let folder = Folder::new();
+    let run = folder.run(&["tune", "--json", "--runs", "2", "--", "sleep", "0.05"]);
+    let object = json(&run.succeeded());
+    assert_eq!(object["strategy"], "tuned");
+    let runs = object["runs"].as_u64().unwrap();
+    assert!((1..=2).contains(&runs) && object["classes"].as_u64().unwrap() >= runs);
+    assert_eq!(object["history"].as_array().unwrap().len() as u64, runs);
+    assert!(object["baseline"]["seconds"].as_f64().unwrap() >= 0.05);
+    assert!(
+        object["baseline"]["joules"].is_null(),
+        "what is not measured is no zero"
+    );
+}
+
+#[test]
+fn bad_input_is_told_in_one_line() {
+    let folder = Folder::new();
+    let usage: [&[&str]; 6] = [
+        &["pin", "--strategy", "dense", "--dry-run"],
+        &["pin", "--strategy", "compact"],
+        &["pin", "--strategy", "compact", "--pid", "1", "--", "true"],
+        &["pin", "--strategy", "compact", "--dry-run", "--pid", "1"],
+        &["tune"],
+        &["tune", "--metric", "speed", "--", "true"],
+    ];
+    for arguments in usage {
+        assert_eq!(folder.run(arguments).code, Some(2), "{arguments:?}");
+    }
+    let fails: [(&[&str], &str); 7] = [
+        (&["--dry-run", "--threads", "0"], "0 threads"),
+        (&["--dry-run", "--machine", "nonsense"], "unknown machine"),
+        (
+            &["--dry-run", "--threads", "2", "--groups", "3"],
+            "3 groups",
+        ),
+        (&["--pid", "1073741823"], "there is no process"),
+        (&["--", "./no-such-command"], "no-such-command"),
+        (&["--", "sh", "-c", "exit 3"], "ended with"),
+        (&["--strategy", "./none.map", "--dry-run"], "none.map"),
+    ];
+    for (arguments, part) in fails {
+        let strategy: &[&str] = match arguments.contains(&"--strategy") {
+            true => &["pin"],
+            false => &["pin", "--strategy", "compact"],
+        };
+        let run = folder.run(&[strategy, arguments].concat());
+        assert_eq!(run.code, Some(1), "{arguments:?}: {}", run.stderr);
+        assert!(run.stderr.contains(part), "{arguments:?}: {}", run.stderr);
+    }
+    let groups = [
+        "--strategy",
+        "shared",
+        "--machine",
+        "2x6",
+        "--threads",
+        "12",
+    ];
+    let shared = [&["pin", "--dry-run", "--groups", "1"], &groups[..]].concat();
+    folder
+        .run(&shared)
+        .failed(1, &["last-level cache", "more groups"]);
+}
