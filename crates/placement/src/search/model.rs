@@ -161,11 +161,11 @@ impl Model {
         let mut random = Random::new(0x5ea);
         let mut pick = |from: &[f64]| from[random.index(from.len())];
         let guess = |_| {
+            // Most families do not matter, but which?
             let mut families = [0.0; FAMILIES];
             for weight in &mut families {
-                *weight = pick(&[0.01, 0.1, 0.5, 1.5]);
+                *weight = pick(&[0.01, 0.01, 0.05, 0.5, 1.5]);
             }
-            // Pairs: many features, few of which matter.
             Guess {
                 families,
                 rest: pick(&[0.02, 0.1, 0.4]),
