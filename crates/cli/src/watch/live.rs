@@ -26,6 +26,7 @@ pub struct Screen {
 }
 
 impl Screen {
+    /// A screen that is redrawn in place on a `terminal`, and grows line by line elsewhere.
     pub fn new(terminal: bool) -> Screen {
         Screen { terminal, drawn: 0 }
     }
