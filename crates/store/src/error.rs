@@ -355,7 +355,7 @@ impl fmt::Display for Error {
             ),
             Error::NotPages { path } => write!(
                 f,
-                "{}: not a store of raw pages; open it as a database",
+                "{}: not a store of raw pages; open it as a database, or create one under another name",
                 path.display()
             ),
             Error::OutOfBounds { page, size } => {

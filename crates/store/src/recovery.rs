@@ -25,8 +25,13 @@ use crate::source::Pages;
 use crate::store::{CHECKPOINT_BYTES, Space, Writer};
 
 /// Writes an empty store on two empty devices, durably: the log first, so that a data file with
-/// an identity has a log.
-pub(crate) fn format(data: &dyn Device, log: &Arc<dyn Device>, page_size: u32) -> Result<()> {
+/// an identity has a log, and in it the commit that makes the `first` changes.
+pub(crate) fn format(
+    data: &dyn Device,
+    log: &Arc<dyn Device>,
+    page_size: u32,
+    first: Option<&Changes>,
+) -> Result<()> {
     for device in [data, &**log] {
         if !device.is_empty()? {
             return Err(Error::Exists {
@@ -43,7 +48,11 @@ pub(crate) fn format(data: &dyn Device, log: &Arc<dyn Device>, page_size: u32) -
         id: new_id(),
         created,
     };
-    let log = Log::create(log.clone(), identity.id)?;
+    let mut log = Log::create(log.clone(), identity.id)?;
+    if let Some(changes) = first {
+        let end = log.append(1, &changes.encode())?;
+        log.sync(end)?;
+    }
     let directory = Directory {
         next_space: 1,
         ..Directory::default()

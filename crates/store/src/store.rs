@@ -119,7 +119,15 @@ impl Store {
     /// [`Error::Exists`], [`Error::MissingDirectory`], [`Error::PageSize`], [`Error::ReadOnly`],
     /// [`Error::Full`], [`Error::Io`], [`Error::Pool`]. What was created is removed again.
     pub fn create(path: impl AsRef<Path>, options: &Options) -> Result<Arc<Store>> {
-        let path = path.as_ref();
+        Store::create_holding(path.as_ref(), options, None)
+    }
+
+    /// [`create`](Store::create), and a first commit with it: no power loss comes between them.
+    pub(crate) fn create_holding(
+        path: &Path,
+        options: &Options,
+        first: Option<&Changes>,
+    ) -> Result<Arc<Store>> {
         options.check_page_size()?;
         if options.access == Access::Read {
             return Err(Error::ReadOnly {
@@ -135,7 +143,7 @@ impl Store {
                 return Err(error.into());
             }
         };
-        Store::create_on(Arc::new(data), Arc::new(log), options).inspect_err(|_| {
+        Store::create_holding_on(Arc::new(data), Arc::new(log), options, first).inspect_err(|_| {
             let _ = std::fs::remove_file(path);
             let _ = std::fs::remove_file(&log_path);
         })
@@ -172,8 +180,17 @@ impl Store {
         log: Arc<dyn Device>,
         options: &Options,
     ) -> Result<Arc<Store>> {
+        Store::create_holding_on(data, log, options, None)
+    }
+
+    pub(crate) fn create_holding_on(
+        data: Arc<dyn Device>,
+        log: Arc<dyn Device>,
+        options: &Options,
+        first: Option<&Changes>,
+    ) -> Result<Arc<Store>> {
         options.check_page_size()?;
-        crate::recovery::format(&*data, &log, options.page_size)?;
+        crate::recovery::format(&*data, &log, options.page_size, first)?;
         Store::open_on(data, log, options)
     }
 

@@ -12,6 +12,7 @@ use super::bitmap::Bitmap;
 use super::place::Places;
 use super::view::{PageStatistics, PageView, kept_in};
 use super::{DIRECTORY, PLACES, RECORD, holds_pages};
+use crate::changes::Changes;
 use crate::check::Problem;
 use crate::error::{Error, Region, Result};
 use crate::kind::Kind;
@@ -68,7 +69,11 @@ impl PageStore {
     /// # Errors
     /// As [`Store::create`].
     pub fn create(path: impl AsRef<Path>, options: &Options) -> Result<PageStore> {
-        PageStore::format(Store::create(path, options)?)
+        PageStore::over(Store::create_holding(
+            path.as_ref(),
+            options,
+            Some(&no_pages()),
+        )?)
     }
 
     /// Creates a store on two empty devices.
@@ -80,20 +85,15 @@ impl PageStore {
         log: Arc<dyn Device>,
         options: &Options,
     ) -> Result<PageStore> {
-        PageStore::format(Store::create_on(data, log, options)?)
-    }
-
-    fn format(store: Arc<Store>) -> Result<PageStore> {
-        let mut transaction = store.begin()?;
-        transaction.put(DIRECTORY, RECORD, &0u64.to_le_bytes());
-        transaction.commit()?;
-        PageStore::over(store)
+        let first = no_pages();
+        PageStore::over(Store::create_holding_on(data, log, options, Some(&first))?)
     }
 
     /// Opens the store at `path` and brings it to its last commit.
     ///
     /// # Errors
-    /// As [`Store::open`], and [`Error::NotPages`] if it is a store of something else.
+    /// As [`Store::open`], and [`Error::NotPages`] if it is a store of something else, or one of
+    /// nothing yet that was not created for pages.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<PageStore> {
         PageStore::over(Store::open(path, options)?)
     }
@@ -112,11 +112,6 @@ impl PageStore {
 
     fn over(store: Arc<Store>) -> Result<PageStore> {
         let snapshot = store.snapshot();
-        // A loss of power between the two commits of a creation leaves a store of nothing at all.
-        let empty = snapshot.version() == 0 && store.access == io::Access::Write;
-        if empty {
-            return PageStore::format(store);
-        }
         if !holds_pages(&snapshot) {
             return Err(Error::NotPages {
                 path: store.path().to_path_buf(),
@@ -290,6 +285,18 @@ impl Published {
             })?;
         Ok(Published { snapshot, bitmap })
     }
+}
+
+/// The first commit of every page store: there are no pages. From it on a store is one of pages.
+fn no_pages() -> Changes {
+    let mut changes = Changes {
+        next_space: PLACES,
+        ..Changes::default()
+    };
+    let size = 0u64.to_le_bytes();
+    let key = (DIRECTORY, RECORD.into());
+    changes.keys.insert(key, Some(size.as_slice().into()));
+    changes
 }
 
 /// The kind that pages are written as.

@@ -187,9 +187,11 @@ fn every_operation_may_be_the_last() {
             let of = format!("operation {operation}, image {image}");
             let image = disk.crash(operation * 155 + image);
             let Some(acknowledged) = history.acknowledged else {
-                // It was being created: nothing, or an empty store.
-                if let Ok(store) = open(&image, Access::Write) {
-                    assert_holds(&store, &State::new(), &of);
+                // It was being created: nothing, or a store without pages, and nothing between.
+                match open(&image, Access::Write) {
+                    Ok(store) => assert_holds(&store, &State::new(), &of),
+                    Err(Error::NotPages { .. }) => panic!("{of}: a store, and not one of pages"),
+                    Err(_) => {}
                 }
                 continue;
             };
@@ -356,6 +358,16 @@ fn other_stores_are_not_taken_for_page_stores() {
         open(&disk, Access::Write),
         Err(Error::NotPages { .. })
     ));
+    // One without a table yet is no page store either, and opening it does not make it one.
+    let empty = Disk::new(3);
+    crate::model::create(&empty).unwrap().close().unwrap();
+    let before = (empty.bytes("data"), empty.bytes("log"));
+    for access in [Access::Write, Access::Read] {
+        assert!(matches!(open(&empty, access), Err(Error::NotPages { .. })));
+    }
+    assert_eq!(before, (empty.bytes("data"), empty.bytes("log")));
+    let store = crate::model::open(&empty).unwrap();
+    assert!(!store.is_raw() && store.snapshot().version() == 0);
     let pages = Disk::new(2);
     create(&pages).unwrap().close().unwrap();
     assert!(crate::model::open(&pages).unwrap().is_raw());
