@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 
 use super::canvas::{Area, Drawn, Drew, Ink, PX, Side, Width, line, text_px, write_text};
-use super::rows::Rows;
+use super::rows::{Rows, names};
 use super::scale::Scale;
 use crate::report::{Cell, Point, Table, Unit};
 
@@ -99,11 +99,7 @@ impl Bars {
         let greatest = self.greatest();
         let rows = Rows {
             width,
-            names: self
-                .categories
-                .iter()
-                .map(|(name, _)| name.as_str())
-                .collect(),
+            names: names(&self.categories),
             row: if self.stacked { BAR } else { BAR * deep as i32 },
             axis: &self.axis,
             unit: self.unit,

@@ -188,6 +188,16 @@ pub(super) fn text_px(text: &str) -> i32 {
     eighths * TEXT / 8 + 1
 }
 
+/// About how many pixels wide the widest of these is.
+pub(super) fn widest<'t>(texts: impl IntoIterator<Item = &'t str>) -> i32 {
+    texts.into_iter().map(text_px).max().unwrap_or(0)
+}
+
+/// Writes what is measured above the plot, from so many pixels at the left.
+pub(super) fn head(area: &Area<'_>, text: &str, left: i32) -> Drew {
+    write_text(area, text, (left * PX, 9 * PX), Side::Right, Ink::Faint)
+}
+
 /// The text, cut to so many pixels.
 pub(super) fn fitted(text: &str, px: i32) -> String {
     if text_px(text) <= px {

@@ -3,7 +3,8 @@
 use plotters::prelude::*;
 
 use super::canvas::{
-    Area, Drawn, Drew, Ink, PX, Side, TEXT, Width, drawing, fitted, text_px, write_text,
+    Area, Drawn, Drew, Ink, PX, Side, TEXT, Width, drawing, fitted, head, text_px, widest,
+    write_text,
 };
 use crate::report::{Cell, Table, Unit};
 
@@ -90,12 +91,7 @@ impl Heat {
     }
 
     pub(super) fn draw(&self) -> Drawn {
-        let names = self
-            .rows
-            .iter()
-            .map(|name| text_px(name))
-            .max()
-            .unwrap_or(0);
+        let names = widest(self.rows.iter().map(String::as_str));
         let left = (names.max(text_px("0")) + 12).min(Width::Narrow.px() / 3);
         let room = (Width::Narrow.px() - left) / self.wide().max(1) as i32;
         let cell = room.clamp(2, CELL);
@@ -105,13 +101,7 @@ impl Heat {
         let names = text_px(&self.column).max(text_px(&self.rows_are()));
         let width = left + (cell * self.wide() as i32).max(names);
         drawing(width.min(Width::Narrow.px()), height, |area| {
-            write_text(
-                area,
-                &self.column,
-                (left * PX, 9 * PX),
-                Side::Right,
-                Ink::Faint,
-            )?;
+            head(area, &self.column, left)?;
             let foot = HEAD + high * self.values.len() as i32 + 14;
             write_text(
                 area,

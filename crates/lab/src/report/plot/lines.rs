@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 
 use super::canvas::{
-    Area, Drawn, Drew, Ink, PX, Side, TEXT, Width, drawing, fitted, line, text_px, write_text,
+    Area, Drawn, Drew, Ink, PX, Side, TEXT, Width, drawing, fitted, head, line, widest, write_text,
 };
 use super::rows::named;
 use super::scale::Scale;
@@ -171,22 +171,11 @@ impl Lines {
         let bottom = (high - FOOT) * PX;
         let y = Scale::new(self.y_range(), self.y.unit, self.y.log, (bottom, HEAD * PX));
         let rungs = y.ticks(6);
-        let left = rungs
-            .iter()
-            .map(|(_, text)| text_px(text))
-            .max()
-            .unwrap_or(0)
-            + 12;
+        let left = widest(rungs.iter().map(|(_, text)| text.as_str())) + 12;
         let ends = (left * PX, (width.px() - RIGHT) * PX);
         let x = Scale::new(self.x_range(), self.x.unit, self.x.log, ends);
         drawing(width.px(), high, |area| {
-            write_text(
-                area,
-                &named(&self.y.name, y.unit),
-                (PX, 9 * PX),
-                Side::Right,
-                Ink::Faint,
-            )?;
+            head(area, &named(&self.y.name, y.unit), 1)?;
             for (at, text) in rungs {
                 line(area, [(ends.0, at), (ends.1, at)], Ink::Grid.stroke(4))?;
                 write_text(area, &text, (ends.0 - 6 * PX, at), Side::Left, Ink::Faint)?;

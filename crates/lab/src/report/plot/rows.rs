@@ -1,7 +1,8 @@
 //! The frame of plots with one row per category and a number across.
 
 use super::canvas::{
-    Area, Drawing, Drew, Ink, PX, Side, TEXT, Width, drawing, fitted, line, text_px, write_text,
+    Area, Drawing, Drew, Ink, PX, Side, TEXT, Width, drawing, fitted, line, text_px, widest,
+    write_text,
 };
 use super::scale::Scale;
 use crate::report::Unit;
@@ -62,12 +63,7 @@ impl Rows<'_> {
 
     /// Pixels for the names: what they need, and not more than leaves room for the figures.
     fn left(&self) -> i32 {
-        let need = self
-            .names
-            .iter()
-            .map(|name| text_px(name))
-            .max()
-            .unwrap_or(0);
+        let need = widest(self.names.iter().copied());
         (need + 10).clamp(24, self.width.px() * 2 / 5)
     }
 
@@ -98,6 +94,11 @@ impl Rows<'_> {
             Ink::Faint,
         )
     }
+}
+
+/// The names of categories, in their order.
+pub(super) fn names<T>(categories: &[(String, T)]) -> Vec<&str> {
+    categories.iter().map(|(name, _)| name.as_str()).collect()
 }
 
 /// An axis' name with its unit.

@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 
 use super::canvas::{Area, Drawn, Drew, Ink, PX, Width, line};
-use super::rows::Rows;
+use super::rows::{Rows, names};
 use super::scale::Scale;
 use crate::record::Sample;
 use crate::report::{Cell, Table, Unit};
@@ -71,11 +71,7 @@ impl Spread {
     pub(super) fn draw(&self, width: Width) -> Drawn {
         let rows = Rows {
             width,
-            names: self
-                .categories
-                .iter()
-                .map(|(name, _)| name.as_str())
-                .collect(),
+            names: names(&self.categories),
             row: ROW,
             axis: &self.axis,
             unit: self.unit,
