@@ -29,6 +29,13 @@ pub const INTERRUPT_STATUS: i32 = 130;
 /// Set for the command to the name of the emulated machine.
 pub const MACHINE_VARIABLE: &str = "ATOLL_LAB_MACHINE";
 
+/// The name of the emulated machine that this process runs on, if it does: what
+/// [`MACHINE_VARIABLE`] says.
+pub fn inside() -> Option<String> {
+    let name = std::env::var_os(MACHINE_VARIABLE)?;
+    (!name.is_empty()).then(|| name.to_string_lossy().into_owned())
+}
+
 /// How often the time limit and the wish to stop are looked at.
 const TICK: Duration = Duration::from_millis(50);
 

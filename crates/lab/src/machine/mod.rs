@@ -15,7 +15,9 @@ mod tools;
 
 pub use arguments::Arguments;
 pub use image::KERNEL_VARIABLE;
-pub use launch::{Ended, INTERRUPT_STATUS, LIMIT_STATUS, Launch, MACHINE_VARIABLE, Outcome};
+pub use launch::{
+    Ended, INTERRUPT_STATUS, LIMIT_STATUS, Launch, MACHINE_VARIABLE, Outcome, inside,
+};
 pub use shape::{
     DEFAULT_MEMORY_MIB, Level, MAX_CPUS, MAX_NODES, MIN_MEMORY_MIB, MIN_TOTAL_MIB, Node, Shape,
 };
