@@ -165,8 +165,11 @@ pub(super) fn write(
             "{} at most, {} started, {} ended",
             summary.most_threads, summary.threads_started, summary.threads_ended
         ),
-    )
-    .section("Over time");
+    );
+    if let Some(name) = lab::machine::inside() {
+        report = report.emulated().fact("emulated machine", name);
+    }
+    report = report.section("Over time");
     for plot in over_time(history) {
         report = report.plot(plot);
     }
