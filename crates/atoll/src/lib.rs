@@ -45,11 +45,11 @@ pub use import::{Existing, FileFormat, Header, ImportOptions, ImportReport, Refe
 pub use memory::drop_system_caches;
 pub use options::{Access, Options};
 pub use progress::{Position, Progress};
-pub use residency::{ColumnResidency, Residency};
+pub use residency::{Holds, PartResidency, Residency, Tail};
 pub use session::{Interrupter, Rows, Session};
 pub use sql::{Answer, Statistics as QueryStatistics, type_name};
 pub use store::{Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Problem, Share};
-pub use store::{Options as PageOptions, PoolOptions};
+pub use store::{Options as PageOptions, PoolOptions, Statistics as StoreStatistics};
 pub use summary::{ColumnSummary, KeySummary, TableSummary};
 pub use table::{IndexReport, Outcome as IndexOutcome};
 pub use topology::Machine;

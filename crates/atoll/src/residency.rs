@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use buffer::{PageId, Pool};
 use futures::executor::block_on;
+use table::{Part, Table};
 
 use crate::{Database, Result};
 
 /// Where the pages of a database's tables are at home, and those in memory really are.
 ///
-/// Pages of blocks count: values and validity of each column. Dictionaries, row indexes of
-/// foreign keys and rows that are not in a block yet are not in it.
+/// Every page of every table counts. Rows that are not in a block yet, the tail, have no pages:
+/// they are in the catalog, which is in memory.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Residency {
@@ -19,20 +20,22 @@ pub struct Residency {
     /// The home nodes, by index; the operating system's number of those whose memory was asked
     /// for, `None` where the machine has but one node or is not the one at hand.
     pub nodes: Vec<Option<u32>>,
-    /// By table and column, as they were created.
-    pub columns: Vec<ColumnResidency>,
+    /// By table; its columns as they were created, then its dictionaries and its row indexes.
+    pub parts: Vec<PartResidency>,
+    /// Of the tables that have one.
+    pub tails: Vec<Tail>,
     /// What could not be found out; usually empty.
     pub notes: Vec<String>,
 }
 
-/// A column of a [`Residency`].
+/// Pages of a table that hold the same.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct ColumnResidency {
+pub struct PartResidency {
     /// The table.
     pub table: String,
-    /// The column.
-    pub column: String,
+    /// What they hold.
+    pub holds: Holds,
     /// Pages by home node.
     pub pages: Vec<u64>,
     /// Of these, pages in the buffer pool.
@@ -40,6 +43,35 @@ pub struct ColumnResidency {
     /// Of those in the pool, pages by the operating system's number of the node their memory is
     /// on; `None` where the system does not say.
     pub found: Option<BTreeMap<u32, u64>>,
+}
+
+/// What the pages of a [`PartResidency`] hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Holds {
+    /// Values and validity of a column.
+    Column(String),
+    /// The labels of a column's dictionary.
+    Dictionary(String),
+    /// The row index of a foreign key. There may be none, where a rule does for it.
+    RowIndex {
+        /// The columns that refer.
+        columns: Vec<String>,
+        /// The table referred to.
+        parent: String,
+    },
+}
+
+/// Rows of a table that are not in a block yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tail {
+    /// The table.
+    pub table: String,
+    /// How many rows.
+    pub rows: u64,
+    /// Their bytes in the catalog.
+    pub bytes: u64,
 }
 
 impl Database {
@@ -57,86 +89,93 @@ impl Database {
     /// let database = atoll::Database::create(&path, &atoll::Options::default())?;
     /// database.session().sql("create table numbers (n bigint)")?;
     /// let residency = database.residency(true)?;
-    /// assert_eq!(residency.columns[0].column, "n");
-    /// assert!(residency.columns[0].resident.iter().sum::<u64>() <= residency.columns[0].pages.iter().sum());
+    /// assert_eq!(residency.parts[0].holds, atoll::Holds::Column("n".into()));
+    /// assert_eq!(residency.parts[0].resident, residency.parts[0].pages);
     /// # Ok(())
     /// # }
     /// ```
     pub fn residency(&self, load: bool) -> Result<Residency> {
         let pool = self.store().pool();
+        let tables = self.tables_at(&self.store().snapshot())?;
+        let mut names = tables.names();
+        names.sort_unstable();
+        let tables: Vec<&Table> = names
+            .into_iter()
+            .filter_map(|name| tables.get(name).map(|table| &**table))
+            .collect();
+        let parts: Vec<PartPages> = tables.iter().copied().flat_map(PartPages::of).collect();
         let mut notes = Vec::new();
-        let mut columns = self.columns()?;
         if load {
             let mut room = pool.frames();
-            for page in columns.iter().flat_map(|column| &column.pages) {
+            for page in parts.iter().flat_map(|part| &part.pages) {
                 let Some(less) = room.checked_sub(1) else {
                     notes.push("the pool has no room for all pages: --pool makes it larger".into());
                     break;
                 };
-                block_on(pool.pin(page.id)).map_err(table::Error::from)?;
+                block_on(pool.pin(*page)).map_err(table::Error::from)?;
                 room = less;
             }
         }
         let nodes = pool.statistics().nodes;
-        let mut out = Vec::with_capacity(columns.len());
-        for column in &mut columns {
-            out.push(column.residency(pool, nodes.len(), &mut notes));
-        }
+        let residency = |part: PartPages| part.residency(pool, nodes.len(), &mut notes);
         Ok(Residency {
             page_size: pool.page_size(),
             nodes: nodes.iter().map(|node| node.os_node).collect(),
-            columns: out,
+            parts: parts.into_iter().map(residency).collect(),
+            tails: tables.into_iter().filter_map(tail).collect(),
             notes,
         })
     }
-
-    /// The columns of all tables with their pages.
-    fn columns(&self) -> Result<Vec<ColumnPages>> {
-        let pool = self.store().pool();
-        let tables = self.tables_at(&self.store().snapshot())?;
-        let mut names = tables.names();
-        names.sort_unstable();
-        let mut columns = Vec::new();
-        for table in names.into_iter().filter_map(|name| tables.get(name)) {
-            let first = columns.len();
-            let definition = table.definition();
-            columns.extend(definition.columns.iter().map(|column| ColumnPages {
-                table: definition.name.clone(),
-                column: column.name.clone(),
-                pages: Vec::new(),
-            }));
-            for block in (0..table.blocks()).map(|at| table.block(at)) {
-                let home = pool.node_of(block.bucket);
-                for (column, matrix) in columns[first..].iter_mut().zip(&block.columns) {
-                    let pages = matrix.page_ids().map(|id| HomedPage { id, home });
-                    column.pages.extend(pages);
-                }
-            }
-        }
-        Ok(columns)
-    }
 }
 
-struct ColumnPages {
+fn tail(table: &Table) -> Option<Tail> {
+    let rows = table.tail_rows() as u64;
+    (rows > 0).then(|| Tail {
+        table: table.definition().name.clone(),
+        rows,
+        bytes: table.tail_bytes(),
+    })
+}
+
+struct PartPages {
     table: String,
-    column: String,
-    pages: Vec<HomedPage>,
+    holds: Holds,
+    pages: Vec<PageId>,
 }
 
-struct HomedPage {
-    id: PageId,
-    /// Index of its home node.
-    home: usize,
-}
+impl PartPages {
+    fn of(table: &Table) -> impl Iterator<Item = PartPages> {
+        let definition = table.definition();
+        let name = |column: usize| definition.columns[column].name.clone();
+        let named = move |(part, pages)| {
+            let holds = match part {
+                Part::Column(column) => Holds::Column(name(column)),
+                Part::Dictionary(column) => Holds::Dictionary(name(column)),
+                Part::RowIndex(key) => {
+                    let key = &definition.foreign_keys[key];
+                    Holds::RowIndex {
+                        columns: key.columns.iter().copied().map(name).collect(),
+                        parent: key.parent.clone(),
+                    }
+                }
+            };
+            PartPages {
+                table: definition.name.clone(),
+                holds,
+                pages,
+            }
+        };
+        table.parts().into_iter().map(named)
+    }
 
-impl ColumnPages {
-    fn residency(&self, pool: &Pool, nodes: usize, notes: &mut Vec<String>) -> ColumnResidency {
+    fn residency(self, pool: &Pool, nodes: usize, notes: &mut Vec<String>) -> PartResidency {
         let (mut pages, mut resident) = (vec![0; nodes], vec![0; nodes]);
         let mut addresses = Vec::new();
         for page in &self.pages {
-            pages[page.home] += 1;
-            if let Some(pin) = pool.try_pin(page.id) {
-                resident[page.home] += 1;
+            let home = pool.home_of(*page);
+            pages[home] += 1;
+            if let Some(pin) = pool.try_pin(*page) {
+                resident[home] += 1;
                 addresses.push(pin.as_ptr());
             }
         }
@@ -154,9 +193,9 @@ impl ColumnPages {
                 notes.push(note);
             }
         }
-        ColumnResidency {
-            table: self.table.clone(),
-            column: self.column.clone(),
+        PartResidency {
+            table: self.table,
+            holds: self.holds,
             pages,
             resident,
             found: found.ok(),

@@ -190,6 +190,11 @@ impl Pool {
         usize::from(bucket) % self.shape.nodes
     }
 
+    /// The logical node on whose memory `page` is put: that of its placement bucket.
+    pub fn home_of(&self, page: PageId) -> usize {
+        self.node_of(self.source.bucket(page))
+    }
+
     /// The size of a frame in bytes.
     pub fn page_size(&self) -> usize {
         self.shape.page_size

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::io::Write;
 
-use atoll::{Database, Problem, Statistics};
+use atoll::{Database, Problem, Statistics, StoreStatistics};
 
 use crate::args::{Look, Pages};
 use crate::{Failure, interrupt, out, raw, sql, units};
@@ -65,17 +65,17 @@ fn json(args: &Pages, statistics: &Statistics, placement: &[u64]) -> serde_json:
     })
 }
 
-fn print(
+/// What `stat` says of the file first, whatever is in its pages.
+pub fn file(
     out: &mut impl Write,
     args: &Pages,
-    statistics: &Statistics,
-    placement: &[u64],
+    store: &StoreStatistics,
+    pages: &str,
 ) -> Result<(), Failure> {
-    let (store, pool) = (&statistics.store, &statistics.pool);
     let size = units::bytes;
     writeln!(
         out,
-        "{}: version {}, pages of {}",
+        "{}: version {}, {pages} of {}",
         args.store.display(),
         store.version,
         size(store.page_size.into())
@@ -88,6 +88,18 @@ fn print(
         size(store.free_bytes),
         size(store.log_bytes)
     )?;
+    Ok(())
+}
+
+fn print(
+    out: &mut impl Write,
+    args: &Pages,
+    statistics: &Statistics,
+    placement: &[u64],
+) -> Result<(), Failure> {
+    let (store, pool) = (&statistics.store, &statistics.pool);
+    let size = units::bytes;
+    file(out, args, store, "pages")?;
     writeln!(
         out,
         "\n{:<12} {:>10} {:>11} {:>11} {:>7}",

@@ -25,17 +25,17 @@ pub fn run(args: &Pages) -> Result<(), Failure> {
 }
 
 fn stat(args: &Pages, store: &PageStore) -> Result<(), Failure> {
-    let pages = store.statistics();
-    let file = &pages.store;
+    let held = store.statistics();
+    let file = &held.store;
     let mut out = out::stdout();
     if args.json {
         let json = serde_json::json!({
             "store": args.store.display().to_string(),
             "page_size": file.page_size,
             "version": file.version,
-            "size": pages.size,
-            "allocated": pages.allocated,
-            "protected": pages.protected,
+            "size": held.size,
+            "allocated": held.allocated,
+            "protected": held.protected,
             "file_bytes": file.file_bytes,
             "used_bytes": file.used_bytes,
             "free_bytes": file.free_bytes,
@@ -44,28 +44,14 @@ fn stat(args: &Pages, store: &PageStore) -> Result<(), Failure> {
         writeln!(out, "{json}")?;
         return Ok(out.flush()?);
     }
-    writeln!(
-        out,
-        "{}: version {}, raw pages of {}",
-        args.store.display(),
-        file.version,
-        units::bytes(file.page_size.into())
-    )?;
-    writeln!(
-        out,
-        "file {}: {} used, {} free; log {}",
-        units::bytes(file.file_bytes),
-        units::bytes(file.used_bytes),
-        units::bytes(file.free_bytes),
-        units::bytes(file.log_bytes)
-    )?;
+    pages::file(&mut out, args, file, "raw pages")?;
     writeln!(
         out,
         "{} pages: {} allocated, {} of them protected (allocation table), {} free",
-        units::count(pages.size),
-        units::count(pages.allocated),
-        units::count(pages.protected),
-        units::count(pages.size - pages.allocated)
+        units::count(held.size),
+        units::count(held.allocated),
+        units::count(held.protected),
+        units::count(held.size - held.allocated)
     )?;
     Ok(out.flush()?)
 }

@@ -173,6 +173,31 @@ fn a_process_is_watched_for_a_time() {
     assert_eq!(numbers["results"]["summary"]["name"], "sleep");
 }
 
+/// A page made on an emulated machine says so, and no other does.
+#[test]
+fn the_plots_of_an_emulated_machine_say_so() {
+    let (folder, idle) = (Folder::new(), Idle::start());
+    let pid = idle.pid();
+    for (machine, emulated) in [(None, false), (Some(""), false), (Some("2x2"), true)] {
+        let arguments = ["watch", "--pid", &pid, "--for", "100ms", "--plot", "p.html"];
+        let mut command = folder.command(&arguments);
+        command.env_remove("ATOLL_LAB_MACHINE");
+        if let Some(machine) = machine {
+            command.env("ATOLL_LAB_MACHINE", machine);
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let page = std::fs::read_to_string(folder.path("p.html")).unwrap();
+        assert_eq!(page.contains("Emulated machine"), emulated, "{machine:?}");
+        let numbers = json(&std::fs::read_to_string(folder.path("p.json")).unwrap());
+        assert_eq!(numbers["emulated"], emulated);
+        assert_eq!(
+            numbers["facts"]["emulated machine"].as_str(),
+            machine.filter(|_| emulated)
+        );
+    }
+}
+
 #[test]
 fn a_process_that_forks_and_dies_while_it_is_watched() {
     let folder = Folder::new();
@@ -221,50 +246,85 @@ fn interrupted_it_tells_what_it_saw() {
     );
 }
 
+/// Tables `p` and `t`: `t` refers to `p`, has a dictionary, and three rows in no block yet.
+fn store_of_all_parts(folder: &Folder) {
+    let parents: String = (0..2000).map(|n| format!("{}\n", n * 7 % 2000)).collect();
+    folder.write("p.csv", parents);
+    let rows: String = (0..20_000)
+        .map(|n| format!("{},text {},colour {}\n", n * 13 % 2000, n * 7919, n % 30))
+        .collect();
+    folder.write("t.csv", rows);
+    let import = |words: &[&str]| {
+        let all = ["import", "s.atoll"].iter().chain(words);
+        let all: Vec<&str> = all.chain(&["--header", "no"]).copied().collect();
+        folder.run(&all).succeeded();
+    };
+    import(&["p", "p.csv", "--schema", "create table p (id bigint)"]);
+    import(&[
+        "t",
+        "t.csv",
+        "--schema",
+        "create table t (a bigint, b varchar, c varchar)",
+        "--foreign-key",
+        "a=p(id)",
+    ]);
+    let insert = "insert into t values (1, 'x', 'y'), (2, 'x', 'y'), (3, 'x', 'y')";
+    folder.run(&["sql", "s.atoll", insert]).succeeded();
+}
+
 #[test]
 fn where_a_store_is() {
     let folder = Folder::new();
-    let rows: String = (0..2000)
-        .map(|n| format!("{n},text {}\n", n * 7919))
-        .collect();
-    folder.write("t.csv", rows);
-    folder
-        .run(&[
-            "import",
-            "s.atoll",
-            "t",
-            "t.csv",
-            "--schema",
-            "create table t (a bigint, b varchar)",
-            "--header",
-            "no",
-        ])
-        .succeeded();
-    let cold = json(&folder.run(&["where", "s.atoll", "--json"]).succeeded());
-    let columns = cold["columns"].as_array().unwrap();
-    let names: Vec<_> = columns
-        .iter()
-        .map(|column| column["column"].as_str().unwrap())
-        .collect();
-    assert_eq!(names, ["a", "b"]);
-    assert!(numbers(&cold["pages"]).iter().sum::<u64>() >= 2, "{cold}");
-    assert_eq!(numbers(&cold["resident_pages"]).iter().sum::<u64>(), 0);
-    let warm = json(
+    store_of_all_parts(&folder);
+    let look = |more: &[&str]| {
+        let words = ["where", "s.atoll", "--json"].iter().chain(more);
+        json(&folder.run(&words.copied().collect::<Vec<_>>()).succeeded())
+    };
+    let sum = |list: &Value| numbers(list).iter().sum::<u64>();
+    let cold = look(&[]);
+    let named = |list: &str, field: &str| -> Vec<String> {
+        let all = cold[list].as_array().unwrap().iter();
+        all.map(|part| format!("{}.{}", part["table"], part[field]).replace('"', ""))
+            .collect()
+    };
+    assert_eq!(named("columns", "column"), ["p.id", "t.a", "t.b", "t.c"]);
+    assert_eq!(named("dictionaries", "column"), ["t.c"]);
+    assert_eq!(named("row_indexes", "columns"), ["t.[a]"]);
+    assert_eq!(cold["row_indexes"][0]["parent"], "p");
+    assert_eq!(named("tails", "rows"), ["t.3"]);
+    assert!(cold["tails"][0]["bytes"].as_u64() > Some(3 * 8));
+    for list in ["columns", "dictionaries", "row_indexes"] {
+        for part in cold[list].as_array().unwrap() {
+            assert!(sum(&part["pages"]) > 0, "{list}: {part}");
+        }
+    }
+    assert_eq!(sum(&cold["resident_pages"]), 0);
+    // No page of the store is left out.
+    let stat = json(
         &folder
-            .run(&["where", "s.atoll", "--json", "--load"])
+            .run(&["pages", "s.atoll", "stat", "--json"])
             .succeeded(),
     );
+    assert_eq!(stat["pages"]["pages"].as_u64(), Some(sum(&cold["pages"])));
+
+    let warm = look(&["--load"]);
     assert_eq!(warm["pages"], cold["pages"]);
     assert_eq!(warm["resident_pages"], warm["pages"]);
     // As on a machine of two nodes.
-    let spread = json(
-        &folder
-            .run(&["where", "s.atoll", "--json", "--machine", "2x2"])
-            .succeeded(),
-    );
+    let spread = look(&["--machine", "2x2"]);
     assert_eq!(numbers(&spread["pages"]).len(), 2);
+    assert_eq!(sum(&spread["pages"]), sum(&cold["pages"]));
     let text = folder.run(&["where", "s.atoll", "--load"]).succeeded();
-    for part in ["t.a", "t.b", "in the pool", "total"] {
+    for part in [
+        "1 dictionary",
+        "1 row index",
+        "t.a",
+        "t.c, dictionary",
+        "t.a -> p, row index",
+        "t: 3 rows in no block yet",
+        "in the pool",
+        "total",
+    ] {
         assert!(text.contains(part), "{part:?} in {text}");
     }
 }

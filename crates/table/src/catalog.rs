@@ -90,6 +90,13 @@ pub(crate) struct IndexSlot {
     pub blocks: Vec<Stored<Matrix>>,
 }
 
+impl<T> Stored<T> {
+    /// Length of the record.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+}
+
 // By hand: a derive would ask `T: Clone`.
 impl<T> Clone for Stored<T> {
     fn clone(&self) -> Stored<T> {

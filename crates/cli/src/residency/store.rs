@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-use atoll::{ColumnResidency, Database, Residency};
-use serde_json::json;
+use atoll::{Database, Holds, PartResidency, Residency, Tail};
+use serde_json::{Value, json};
 
 use super::{Row, Shape, Where, plural, table};
 use crate::{Failure, out, sql, units};
@@ -23,35 +23,52 @@ pub fn run(args: &Where, path: &Path) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-fn to_json(path: &Path, residency: &Residency) -> serde_json::Value {
-    let column = |column: &ColumnResidency| {
-        let found = column.found.as_ref().map(|found| {
-            json!({ "nodes": found.keys().collect::<Vec<_>>(), "pages": found.values().collect::<Vec<_>>() })
-        });
-        json!({
-            "table": column.table,
-            "column": column.column,
-            "pages": column.pages,
-            "resident_pages": column.resident,
-            "found": found,
-        })
+/// A part of a table as one of the lists of the object has it; `None` for a part of another list.
+type Listed = fn(&Holds) -> Option<Value>;
+
+fn to_json(path: &Path, residency: &Residency) -> Value {
+    let list = |listed: Listed| -> Vec<Value> {
+        let object = |part: &PartResidency| {
+            let mut object = listed(&part.holds)?;
+            object["table"] = json!(part.table);
+            object["pages"] = json!(part.pages);
+            object["resident_pages"] = json!(part.resident);
+            object["found"] = part.found.as_ref().map_or(Value::Null, |found| {
+                json!({ "nodes": found.keys().collect::<Vec<_>>(), "pages": found.values().collect::<Vec<_>>() })
+            });
+            Some(object)
+        };
+        residency.parts.iter().filter_map(object).collect()
     };
+    let tail = |tail: &Tail| json!({ "table": tail.table, "rows": tail.rows, "bytes": tail.bytes });
     json!({
         "store": path.display().to_string(),
         "page_size": residency.page_size,
         "nodes": (0..residency.nodes.len()).collect::<Vec<_>>(),
         "os_nodes": residency.nodes,
-        "pages": sum(&residency.columns, |column| &column.pages),
-        "resident_pages": sum(&residency.columns, |column| &column.resident),
-        "columns": residency.columns.iter().map(column).collect::<Vec<_>>(),
+        "pages": sum(&residency.parts, |part| &part.pages),
+        "resident_pages": sum(&residency.parts, |part| &part.resident),
+        "columns": list(|holds| match holds {
+            Holds::Column(name) => Some(json!({ "column": name })),
+            _ => None,
+        }),
+        "dictionaries": list(|holds| match holds {
+            Holds::Dictionary(name) => Some(json!({ "column": name })),
+            _ => None,
+        }),
+        "row_indexes": list(|holds| match holds {
+            Holds::RowIndex { columns, parent } => Some(json!({ "columns": columns, "parent": parent })),
+            _ => None,
+        }),
+        "tails": residency.tails.iter().map(tail).collect::<Vec<_>>(),
         "notes": residency.notes,
     })
 }
 
-/// Pages per node over all columns.
-fn sum(columns: &[ColumnResidency], of: impl Fn(&ColumnResidency) -> &Vec<u64>) -> Vec<u64> {
+/// Pages per node over all parts.
+fn sum(parts: &[PartResidency], of: impl Fn(&PartResidency) -> &Vec<u64>) -> Vec<u64> {
     let mut sum: Vec<u64> = Vec::new();
-    for pages in columns.iter().map(of) {
+    for pages in parts.iter().map(of) {
         sum.resize(sum.len().max(pages.len()), 0);
         for (sum, pages) in sum.iter_mut().zip(pages) {
             *sum += pages;
@@ -60,33 +77,59 @@ fn sum(columns: &[ColumnResidency], of: impl Fn(&ColumnResidency) -> &Vec<u64>) 
     sum
 }
 
+/// `lineitem.l_tax`, `lineitem.l_shipmode, dictionary`, `lineitem.l_orderkey -> orders, row index`
+fn name(part: &PartResidency) -> String {
+    let table = &part.table;
+    match &part.holds {
+        Holds::Column(column) => format!("{table}.{column}"),
+        Holds::Dictionary(column) => format!("{table}.{column}, dictionary"),
+        Holds::RowIndex { columns, parent } => {
+            format!("{table}.{} -> {parent}, row index", columns.join("+"))
+        }
+        // Of a later version of the crate.
+        _ => format!("{table}, other"),
+    }
+}
+
 fn print(
     out: &mut impl Write,
     args: &Where,
     path: &Path,
     residency: &Residency,
 ) -> Result<(), Failure> {
-    let pages: u64 = sum(&residency.columns, |column| &column.pages).iter().sum();
+    let pages: u64 = sum(&residency.parts, |part| &part.pages).iter().sum();
+    let count = |of: fn(&Holds) -> bool| {
+        let parts = residency.parts.iter();
+        parts.filter(|part| of(&part.holds)).count()
+    };
     writeln!(
         out,
-        "{}: {} of {} in {}, at home on {}",
+        "{}: {} of {} in {}, {} and {}, at home on {}",
         path.display(),
         plural(pages as usize, "page"),
         units::bytes(residency.page_size as u64),
-        plural(residency.columns.len(), "column"),
+        plural(count(|holds| matches!(holds, Holds::Column(_))), "column"),
+        match count(|holds| matches!(holds, Holds::Dictionary(_))) {
+            1 => "1 dictionary".to_owned(),
+            many => format!("{} dictionaries", units::count(many as u64)),
+        },
+        match count(|holds| matches!(holds, Holds::RowIndex { .. })) {
+            1 => "1 row index".to_owned(),
+            many => format!("{} row indexes", units::count(many as u64)),
+        },
         plural(residency.nodes.len(), "node"),
     )?;
-    let row = |column: &ColumnResidency| Row {
-        name: format!("{}.{}", column.table, column.column),
+    let row = |part: &PartResidency| Row {
+        name: name(part),
         count: None,
-        bytes: column.pages.clone(),
-        extra: Some(column.resident.iter().sum()),
+        bytes: part.pages.clone(),
+        extra: Some(part.resident.iter().sum()),
     };
-    let mut rows: Vec<Row> = residency.columns.iter().map(row).collect();
+    let mut rows: Vec<Row> = residency.parts.iter().map(row).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.bytes.iter().sum::<u64>()));
     let nodes: Vec<u32> = (0..residency.nodes.len() as u32).collect();
     let shape = Shape {
-        what: "column",
+        what: "part",
         count: None,
         extra: "in the pool",
         unit: units::count,
@@ -94,6 +137,15 @@ fn print(
         most: args.rows,
     };
     table(out, &shape, &nodes, rows)?;
+    for tail in &residency.tails {
+        writeln!(
+            out,
+            "{}: {} in no block yet, {} in the catalog, on no node of their own",
+            tail.table,
+            plural(tail.rows as usize, "row"),
+            units::bytes(tail.bytes)
+        )?;
+    }
     writeln!(out, "{}", found(residency))?;
     for note in &residency.notes {
         writeln!(out, "note: {note}")?;
@@ -105,9 +157,9 @@ fn print(
 fn found(residency: &Residency) -> String {
     let mut nodes: BTreeMap<u32, u64> = BTreeMap::new();
     for found in residency
-        .columns
+        .parts
         .iter()
-        .filter_map(|column| column.found.as_ref())
+        .filter_map(|part| part.found.as_ref())
     {
         for (node, pages) in found {
             *nodes.entry(*node).or_default() += pages;

@@ -1,0 +1,57 @@
+//! All pages of a table, by what they hold.
+
+use buffer::PageId;
+
+use crate::block::Matrix;
+use crate::catalog::{Stored, Table};
+
+/// What pages of a table hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// Values and validity of this column, of all blocks.
+    Column(usize),
+    /// The labels of this column's dictionary.
+    Dictionary(usize),
+    /// The row index of this foreign key, whether or not it is still that of its parent.
+    RowIndex(usize),
+}
+
+impl Table {
+    /// The table's pages: every column, then the dictionaries and the row indexes that there are.
+    /// No page is in two parts, and together they are all that the table has in the store.
+    ///
+    /// A column of constants has no page, nor has a row index that is a rule.
+    pub fn parts(&self) -> Vec<(Part, Vec<PageId>)> {
+        let body = &self.body;
+        let column = |column: usize| {
+            let matrices = body.blocks.iter().map(|block| &block.value.columns[column]);
+            (
+                Part::Column(column),
+                matrices.flat_map(Matrix::page_ids).collect(),
+            )
+        };
+        let dictionaries = body.dictionaries.iter().enumerate();
+        let dictionaries = dictionaries.filter_map(|(column, slot)| {
+            let pages = slot.record.as_ref()?.pages.iter();
+            let ids = pages.flat_map(|page| std::iter::once(page.id).chain(page.more.clone()));
+            Some((Part::Dictionary(column), ids.collect()))
+        });
+        let indexes = body.indexes.iter().enumerate();
+        let indexes = indexes.filter_map(|(key, slot)| {
+            let matrices = slot.blocks.iter().map(|block| &*block.value);
+            let ids: Vec<PageId> = matrices.flat_map(Matrix::page_ids).collect();
+            (slot.tag.is_some() || !ids.is_empty()).then_some((Part::RowIndex(key), ids))
+        });
+        (0..body.definition.columns.len())
+            .map(column)
+            .chain(dictionaries)
+            .chain(indexes)
+            .collect()
+    }
+
+    /// Bytes of the rows in the tail, as the catalog keeps them: these have no pages, and are in
+    /// memory for as long as the table is open. See [`tail_rows`](Table::tail_rows).
+    pub fn tail_bytes(&self) -> u64 {
+        self.body.tail.iter().map(Stored::bytes).sum()
+    }
+}
