@@ -1,0 +1,80 @@
+//! A join table that is addressed by the key.
+
+use super::NONE;
+use crate::fill;
+use crate::level::dispatched;
+
+/// Rows of integer keys between two bounds, found by position: 4 bytes per integer between them.
+///
+/// Invariant: `rows` has one entry more than there are integers; the last is [`NONE`].
+#[derive(Clone, Debug)]
+pub struct Direct {
+    min: i64,
+    rows: Vec<u32>,
+}
+
+impl Direct {
+    /// For keys in `min..=max`, none there yet.
+    ///
+    /// # Panics
+    /// When `min > max`, or there are 2^32 integers between them or more.
+    pub fn new(min: i64, max: i64) -> Direct {
+        assert!(min <= max, "bounds are upside down");
+        let span = max.wrapping_sub(min) as u64;
+        assert!(
+            span < u64::from(u32::MAX),
+            "keys are too far apart to be found by position"
+        );
+        Direct {
+            min,
+            rows: vec![NONE; span as usize + 2],
+        }
+    }
+
+    /// Bytes that are allocated.
+    pub fn memory(&self) -> usize {
+        4 * self.rows.capacity()
+    }
+
+    /// Sets the row of each key; gives whether a key was there before or twice among these. Of
+    /// several rows of a key the last stays.
+    ///
+    /// # Panics
+    /// When lengths differ, or a key lies outside the bounds.
+    pub fn set(&mut self, keys: &[i64], rows: &[u32]) -> bool {
+        assert_eq!(keys.len(), rows.len(), "one row per key");
+        let integers = self.rows.len() - 1;
+        let table = &mut self.rows[..integers];
+        let mut twice = false;
+        for (key, row) in keys.iter().zip(rows) {
+            let slot = &mut table[key.wrapping_sub(self.min) as u64 as usize];
+            twice |= *slot != NONE;
+            *slot = *row;
+        }
+        twice
+    }
+
+    /// The row of each key, [`NONE`] where there is none or the key is not valid.
+    ///
+    /// # Panics
+    /// When lengths differ.
+    pub fn find(&self, keys: &[i64], valid: Option<&[bool]>, out: &mut Vec<u32>) {
+        find(&self.rows, self.min, keys, valid, out);
+    }
+}
+
+dispatched! {
+    fn find(rows: &[u32], min: i64, keys: &[i64], valid: Option<&[bool]>, out: &mut Vec<u32>) {
+        // The last entry is NONE: where keys outside are sent.
+        let last = rows.len() - 1;
+        let row = |key: i64| {
+            let at = (key.wrapping_sub(min) as u64 as usize).min(last);
+            // SAFETY: `at` is at most the index of the last entry.
+            unsafe { *rows.get_unchecked(at) }
+        };
+        match valid {
+            None => fill::map(keys, out, row),
+            Some(valid) => fill::zip(keys, valid, out, |key, valid| if valid { row(key) } else { NONE }),
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! A hash join table: from keys of some words to the rows that have them.
+
+use super::NONE;
+use crate::krao::Groups;
+
+/// The rows of one partition of a join table, while it is filled by one thread.
+#[derive(Clone, Debug)]
+pub struct Part {
+    keys: Groups,
+    /// The group of each row that was added.
+    groups: Vec<u32>,
+    /// Each row that was added.
+    rows: Vec<u32>,
+    scratch: Vec<u32>,
+}
+
+impl Part {
+    /// For keys of `words` words.
+    ///
+    /// # Panics
+    /// Unless `words` is in `1..=MAX_WORDS`.
+    pub fn new(words: usize) -> Part {
+        Part::with_capacity(words, 0)
+    }
+
+    /// As `new`, with room for `rows` rows before it grows.
+    pub fn with_capacity(words: usize, rows: usize) -> Part {
+        Part {
+            keys: Groups::with_capacity(words, rows),
+            groups: Vec::with_capacity(rows),
+            rows: Vec::with_capacity(rows),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Adds rows; `keys` are columns, without nulls.
+    ///
+    /// # Panics
+    /// When the number of columns or their lengths differ.
+    pub fn add(&mut self, hashes: &[u64], keys: &[&[u64]], rows: &[u32]) {
+        assert_eq!(hashes.len(), rows.len(), "one row per key");
+        self.keys.insert(hashes, keys, &mut self.scratch);
+        self.groups.extend_from_slice(&self.scratch);
+        self.rows.extend_from_slice(rows);
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Bytes that are allocated.
+    pub fn memory(&self) -> usize {
+        self.keys.memory()
+            + 4 * (self.groups.capacity() + self.rows.capacity() + self.scratch.capacity())
+    }
+
+    /// Brings the rows into the order of their groups, rows of a group in the order in which they
+    /// were added. May run on the thread that filled the part.
+    pub fn finish(self) -> Filled {
+        let Part {
+            keys, groups, rows, ..
+        } = self;
+        if keys.len() == rows.len() {
+            // Each key once: groups were numbered as rows came.
+            return Filled {
+                keys,
+                starts: None,
+                rows,
+            };
+        }
+        let mut starts = vec![0u32; keys.len() + 1];
+        for group in &groups {
+            starts[*group as usize + 1] += 1;
+        }
+        for group in 0..keys.len() {
+            starts[group + 1] += starts[group];
+        }
+        let mut next = starts.clone();
+        let mut ordered = vec![0; rows.len()];
+        for (group, row) in groups.iter().zip(&rows) {
+            let at = &mut next[*group as usize];
+            ordered[*at as usize] = *row;
+            *at += 1;
+        }
+        Filled {
+            keys,
+            starts: Some(starts),
+            rows: ordered,
+        }
+    }
+}
+
+/// A finished partition.
+#[derive(Clone, Debug)]
+pub struct Filled {
+    keys: Groups,
+    /// Where the rows of each group begin, and behind the last; `None` if each has one row.
+    starts: Option<Vec<u32>>,
+    rows: Vec<u32>,
+}
+
+impl Filled {
+    /// The places of the rows of a group.
+    #[inline(always)]
+    fn places(&self, group: u32) -> (u32, u32) {
+        match &self.starts {
+            None => (group, group + 1),
+            Some(starts) => (starts[group as usize], starts[group as usize + 1]),
+        }
+    }
+}
+
+/// A join table, shared by the threads that probe it.
+///
+/// Of `2^n` partitions, a key belongs to the one that the `n` high bits of its hash name.
+#[derive(Clone, Debug)]
+pub struct Hashed {
+    parts: Vec<Filled>,
+    bits: u32,
+    rows: usize,
+}
+
+impl Hashed {
+    /// From all partitions, in the order of the high bits of their hashes.
+    ///
+    /// # Panics
+    /// Unless the number of parts is a power of two, and all keys have as many words.
+    pub fn new(parts: Vec<Filled>) -> Hashed {
+        assert!(
+            parts.len().is_power_of_two(),
+            "partitions must be a power of two"
+        );
+        let words = parts[0].keys.words();
+        assert!(
+            parts.iter().all(|p| p.keys.words() == words),
+            "keys of different words"
+        );
+        let rows = parts.iter().map(|p| p.rows.len()).sum();
+        Hashed {
+            bits: parts.len().ilog2(),
+            parts,
+            rows,
+        }
+    }
+
+    /// From columns of keys without nulls, by one thread; rows are numbered from 0.
+    ///
+    /// # Panics
+    /// When lengths of columns differ, or there are 2^32 - 1 rows or more.
+    pub fn build(hashes: &[u64], keys: &[&[u64]]) -> Hashed {
+        assert!(hashes.len() < NONE as usize, "too many rows");
+        let mut part = Part::with_capacity(keys.len(), hashes.len());
+        let rows: Vec<u32> = (0..hashes.len() as u32).collect();
+        part.add(hashes, keys, &rows);
+        Hashed::new(vec![part.finish()])
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Whether no key has several rows: then [`Hashed::find_first`] finds all.
+    pub fn is_unique(&self) -> bool {
+        self.parts.iter().all(|p| p.starts.is_none())
+    }
+
+    /// Bytes that are allocated.
+    pub fn memory(&self) -> usize {
+        let part = |p: &Filled| {
+            let starts = p.starts.as_ref().map_or(0, Vec::capacity);
+            p.keys.memory() + 4 * (starts + p.rows.capacity())
+        };
+        self.parts.iter().map(part).sum()
+    }
+
+    /// The first row of each key, [`NONE`] where there is none.
+    ///
+    /// # Panics
+    /// When the number of columns or their lengths differ.
+    pub fn find_first(&self, hashes: &[u64], keys: &[&[u64]], out: &mut Vec<u32>) {
+        self.groups(hashes, keys, out);
+        for (hash, found) in hashes.iter().zip(out) {
+            if *found != NONE {
+                let part = self.part(*hash);
+                *found = part.rows[part.places(*found).0 as usize];
+            }
+        }
+    }
+
+    /// Looks the keys up, and makes `probe` stand before the first match.
+    ///
+    /// # Panics
+    /// When the number of columns or their lengths differ.
+    pub fn probe(&self, hashes: &[u64], keys: &[&[u64]], probe: &mut Probe) {
+        self.groups(hashes, keys, &mut probe.groups);
+        probe.hashes.clear();
+        probe.hashes.extend_from_slice(hashes);
+        probe.row = 0;
+        probe.taken = 0;
+    }
+
+    /// The next matches, at most `limit`: probed rows, as positions among the keys of
+    /// [`Hashed::probe`], and the build rows beside them. Gives whether there may be more.
+    /// Probed rows ascend.
+    pub fn matches(
+        &self,
+        probe: &mut Probe,
+        probe_out: &mut Vec<u32>,
+        build_out: &mut Vec<u32>,
+        limit: usize,
+    ) -> bool {
+        probe_out.clear();
+        build_out.clear();
+        while probe.row < probe.groups.len() && build_out.len() < limit {
+            let group = probe.groups[probe.row];
+            if group != NONE {
+                let part = self.part(probe.hashes[probe.row]);
+                let (begin, end) = part.places(group);
+                let rest = &part.rows[begin as usize + probe.taken..end as usize];
+                let taken = rest.len().min(limit - build_out.len());
+                build_out.extend_from_slice(&rest[..taken]);
+                probe_out.resize(build_out.len(), probe.row as u32);
+                if taken < rest.len() {
+                    probe.taken += taken;
+                    return true;
+                }
+            }
+            probe.row += 1;
+            probe.taken = 0;
+        }
+        probe.row < probe.groups.len()
+    }
+
+    #[inline(always)]
+    fn part(&self, hash: u64) -> &Filled {
+        match self.bits {
+            0 => &self.parts[0],
+            bits => &self.parts[(hash >> (64 - bits)) as usize],
+        }
+    }
+
+    /// The group of each key within its partition.
+    fn groups(&self, hashes: &[u64], keys: &[&[u64]], out: &mut Vec<u32>) {
+        self.parts[0].keys.check(hashes, keys);
+        if let [part] = &*self.parts {
+            return Groups::find_in(|_| &part.keys, hashes, keys, out);
+        }
+        Groups::find_in(|hash| &self.part(hash).keys, hashes, keys, out);
+    }
+}
+
+/// Where a probe of a [`Hashed`] stands; reused from vector to vector.
+#[derive(Clone, Debug, Default)]
+pub struct Probe {
+    hashes: Vec<u64>,
+    groups: Vec<u32>,
+    /// The row whose matches come next.
+    row: usize,
+    /// How many of them were given.
+    taken: usize,
+}
+
+impl Probe {
+    /// Of no keys.
+    pub fn new() -> Probe {
+        Probe::default()
+    }
+}

@@ -1,0 +1,53 @@
+//! Krao, the Khatri-Rao product: several attributes of a row as one index.
+//!
+//! Where the product of the numbers of labels is small the index is dense: [`start`] and
+//! [`combine`] compute it, and states are addressed by it. Elsewhere [`Groups`] numbers the
+//! combinations that occur.
+
+mod groups;
+
+pub use groups::{Groups, MAX_WORDS};
+
+use crate::fill;
+use crate::level::dispatched;
+
+dispatched! {
+    /// The index of the first attribute: its codes.
+    pub fn start(codes: &[u32], index: &mut Vec<u64>) {
+        fill::map(codes, index, u64::from);
+    }
+
+    /// The index of the first attribute, an integer of at least `base`: its distance from there.
+    pub fn start_i64(values: &[i64], base: i64, index: &mut Vec<u64>) {
+        fill::map(values, index, |v| v.wrapping_sub(base) as u64);
+    }
+
+    /// `index[i] = index[i] * labels + codes[i]`, for codes below `labels`.
+    ///
+    /// The caller made sure that the product of all numbers of labels fits 64 bits.
+    ///
+    /// # Panics
+    /// When the lengths differ.
+    pub fn combine(index: &mut [u64], codes: &[u32], labels: u64) {
+        assert_eq!(index.len(), codes.len(), "two inputs of different lengths");
+        for (index, code) in index.iter_mut().zip(codes) {
+            *index = index.wrapping_mul(labels).wrapping_add(u64::from(*code));
+        }
+    }
+
+    /// `index[i] = index[i] * labels + (values[i] - base)`, for integers in `base..base + labels`.
+    ///
+    /// # Panics
+    /// When the lengths differ.
+    pub fn combine_i64(index: &mut [u64], values: &[i64], base: i64, labels: u64) {
+        assert_eq!(index.len(), values.len(), "two inputs of different lengths");
+        for (index, v) in index.iter_mut().zip(values) {
+            *index = index.wrapping_mul(labels).wrapping_add(v.wrapping_sub(base) as u64);
+        }
+    }
+
+    /// The low halves of indexes: group numbers, where the index is dense.
+    pub fn numbers(index: &[u64], out: &mut Vec<u32>) {
+        fill::map(index, out, |i| i as u32);
+    }
+}

@@ -1,0 +1,390 @@
+use super::*;
+use algebra::lift::*;
+
+/// A checked kernel against the checked scalar operation: with a column and with a constant.
+macro_rules! checked {
+    ($name:ident, $t:ty, $value:expr, $both:ident, $constant:ident, $scalar:expr) => {
+        proptest! {
+            #[test]
+            fn $name((a, b) in pair($value)) {
+                at_each_level(|| {
+                    let mut out = vec![5];
+                    let naive: Option<Vec<$t>> = a.iter().zip(&b).map(|(a, b)| $scalar(*a, *b)).collect();
+                    let result = $both(&a, &b, &mut out);
+                    prop_assert_eq!(result.is_ok().then(|| out.clone()), naive);
+                    for b in b.iter().take(9) {
+                        let naive: Option<Vec<$t>> = a.iter().map(|a| $scalar(*a, *b)).collect();
+                        let result = $constant(&a, *b, &mut out);
+                        prop_assert_eq!(result.is_ok().then(|| out.clone()), naive);
+                    }
+                    Ok(())
+                })?;
+            }
+        }
+    };
+}
+
+/// Mostly columns where nothing overflows, so that both outcomes occur.
+fn moderate() -> impl Strategy<Value = i64> + Clone {
+    prop_oneof![60 => -9i64..9, 20 => any::<i32>().prop_map(i64::from), 1 => integer()]
+}
+
+/// As [`moderate`], with products beyond 64 bits.
+fn moderate_wide() -> impl Strategy<Value = i128> + Clone {
+    prop_oneof![60 => -9i128..9, 20 => any::<i64>().prop_map(i128::from), 1 => wide()]
+}
+
+checked!(
+    i64_add,
+    i64,
+    moderate(),
+    try_add_i64,
+    try_add_i64_const,
+    i64::checked_add
+);
+checked!(
+    i64_sub,
+    i64,
+    moderate(),
+    try_sub_i64,
+    try_sub_i64_const,
+    i64::checked_sub
+);
+checked!(
+    i64_mul,
+    i64,
+    moderate(),
+    try_mul_i64,
+    try_mul_i64_const,
+    i64::checked_mul
+);
+checked!(
+    i128_add,
+    i128,
+    moderate_wide(),
+    try_add_i128,
+    try_add_i128_const,
+    i128::checked_add
+);
+checked!(
+    i128_sub,
+    i128,
+    moderate_wide(),
+    try_sub_i128,
+    try_sub_i128_const,
+    i128::checked_sub
+);
+checked!(
+    i128_mul,
+    i128,
+    moderate_wide(),
+    try_mul_i128,
+    try_mul_i128_const,
+    i128::checked_mul
+);
+
+/// A kernel that cannot fail against the scalar operation, bit by bit.
+macro_rules! plain {
+    ($name:ident, $t:ty, $value:expr, $both:ident, $constant:ident, $scalar:expr) => {
+        proptest! {
+            #[test]
+            fn $name((a, b) in pair($value)) {
+                at_each_level(|| {
+                    let mut out: Vec<$t> = vec![Default::default(); 3];
+                    $both(&a, &b, &mut out);
+                    prop_assert_eq!(out.len(), a.len());
+                    for row in 0..a.len() {
+                        prop_assert!(same(out[row], $scalar(a[row], b[row])));
+                    }
+                    if let Some(b) = b.first() {
+                        $constant(&a, *b, &mut out);
+                        prop_assert_eq!(out.len(), a.len());
+                        for row in 0..a.len() {
+                            prop_assert!(same(out[row], $scalar(a[row], *b)));
+                        }
+                    }
+                    Ok(())
+                })?;
+            }
+        }
+    };
+}
+
+/// Equal, or both not numbers, whose bits no rule fixes.
+trait Same: Copy {
+    fn same(self, other: Self) -> bool;
+}
+impl Same for i64 {
+    fn same(self, other: i64) -> bool {
+        self == other
+    }
+}
+impl Same for f64 {
+    fn same(self, other: f64) -> bool {
+        self.to_bits() == other.to_bits() || self.is_nan() && other.is_nan()
+    }
+}
+fn same<T: Same>(a: T, b: T) -> bool {
+    a.same(b)
+}
+
+plain!(
+    wrapping_add,
+    i64,
+    integer(),
+    add_i64,
+    add_i64_const,
+    i64::wrapping_add
+);
+plain!(
+    wrapping_sub,
+    i64,
+    integer(),
+    sub_i64,
+    sub_i64_const,
+    i64::wrapping_sub
+);
+plain!(
+    wrapping_mul,
+    i64,
+    integer(),
+    mul_i64,
+    mul_i64_const,
+    i64::wrapping_mul
+);
+plain!(
+    scaled,
+    i64,
+    integer(),
+    mul_i64,
+    scale_i64,
+    i64::wrapping_mul
+);
+plain!(
+    reversed_sub,
+    i64,
+    integer(),
+    reversed_i64,
+    reversed_i64_const,
+    |a: i64, b: i64| b.wrapping_sub(a)
+);
+plain!(
+    float_add,
+    f64,
+    float(),
+    add_f64,
+    add_f64_const,
+    |a: f64, b: f64| a + b
+);
+plain!(
+    float_sub,
+    f64,
+    float(),
+    sub_f64,
+    sub_f64_const,
+    |a: f64, b: f64| a - b
+);
+plain!(
+    float_mul,
+    f64,
+    float(),
+    mul_f64,
+    mul_f64_const,
+    |a: f64, b: f64| a * b
+);
+plain!(
+    float_div,
+    f64,
+    float(),
+    div_f64,
+    div_f64_const,
+    |a: f64, b: f64| a / b
+);
+plain!(
+    float_rsub,
+    f64,
+    float(),
+    reversed_f64,
+    reversed_f64_const,
+    |a: f64, b: f64| b - a
+);
+
+fn reversed_i64(a: &[i64], b: &[i64], out: &mut Vec<i64>) {
+    sub_i64(b, a, out);
+}
+fn reversed_i64_const(a: &[i64], b: i64, out: &mut Vec<i64>) {
+    rsub_i64_const(b, a, out);
+}
+fn reversed_f64(a: &[f64], b: &[f64], out: &mut Vec<f64>) {
+    sub_f64(b, a, out);
+}
+fn reversed_f64_const(a: &[f64], b: f64, out: &mut Vec<f64>) {
+    rsub_f64_const(b, a, out);
+}
+
+/// A calendar that is counted day by day from 1970-01-01, forwards or back.
+struct Calendar(i64, i64, i64);
+
+impl Calendar {
+    fn length(&self) -> i64 {
+        match self.1 {
+            2 if self.0 % 4 == 0 && (self.0 % 100 != 0 || self.0 % 400 == 0) => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        }
+    }
+    fn forward(&mut self) {
+        self.2 += 1;
+        if self.2 > self.length() {
+            (self.1, self.2) = (self.1 + 1, 1);
+        }
+        if self.1 > 12 {
+            (self.0, self.1) = (self.0 + 1, 1);
+        }
+    }
+    fn back(&mut self) {
+        self.2 -= 1;
+        if self.2 == 0 {
+            self.1 -= 1;
+            if self.1 == 0 {
+                (self.0, self.1) = (self.0 - 1, 12);
+            }
+            self.2 = self.length();
+        }
+    }
+}
+
+#[test]
+fn dates_as_counted_day_by_day() {
+    let days = 900_000; // from about -494 to 4434
+    let mut naive = vec![(0, 0, 0); 2 * days + 1];
+    let (mut up, mut down) = (Calendar(1970, 1, 1), Calendar(1970, 1, 1));
+    for day in 0..=days {
+        naive[days + day] = (up.0, up.1, up.2);
+        naive[days - day] = (down.0, down.1, down.2);
+        up.forward();
+        down.back();
+    }
+    let numbers: Vec<i64> = (-(days as i64)..=days as i64).collect();
+    at_each_level(|| {
+        let (mut year, mut month, mut day) = (vec![], vec![], vec![]);
+        for (numbers, naive) in numbers.chunks(VECTOR_ROWS).zip(naive.chunks(VECTOR_ROWS)) {
+            year_of_day(numbers, &mut year);
+            month_of_day(numbers, &mut month);
+            day_of_day(numbers, &mut day);
+            for row in 0..numbers.len() {
+                assert_eq!(
+                    (year[row], month[row], day[row]),
+                    naive[row],
+                    "day {}",
+                    numbers[row]
+                );
+            }
+        }
+        Ok::<(), ()>(())
+    })
+    .unwrap();
+}
+
+proptest! {
+    #[test]
+    fn dates_repeat_after_400_years(days in vec(prop_oneof![-800_000i64..800_000, any::<i32>().prop_map(i64::from)], 0..99), eras in -14_000i64..14_000) {
+        let later: Vec<i64> = days.iter().map(|d| d + eras * 146_097).collect();
+        at_each_level(|| {
+            let (mut a, mut b) = (vec![], vec![]);
+            year_of_day(&days, &mut a);
+            year_of_day(&later, &mut b);
+            prop_assert!(a.iter().zip(&b).all(|(a, b)| a + 400 * eras == *b));
+            for part in [month_of_day, day_of_day] {
+                part(&days, &mut a);
+                part(&later, &mut b);
+                prop_assert_eq!(&a, &b);
+            }
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn one_input((a, valid) in column(integer()), floats in vec(float(), 0..99)) {
+        at_each_level(|| {
+            let (mut out, mut long) = (vec![1], vec![1]);
+            negate_i64(&a, &mut out);
+            prop_assert!(out.iter().zip(&a).all(|(n, a)| *n == a.wrapping_neg()));
+            prop_assert_eq!(out.len(), a.len());
+            let naive: Option<Vec<i64>> = a.iter().map(|a| a.checked_neg()).collect();
+            prop_assert_eq!(try_negate_i64(&a, &mut out).is_ok().then(|| out.clone()), naive);
+            widen(&a, &mut long);
+            prop_assert!(long.iter().zip(&a).all(|(l, a)| *l == i128::from(*a)));
+            prop_assert_eq!(narrow(&long, &mut out), Ok(()));
+            prop_assert_eq!(&out, &a);
+            if !long.is_empty() {
+                long[0] = i128::from(i64::MAX) + 1;
+                prop_assert_eq!(narrow(&long, &mut out), Err(Overflow));
+            }
+            let mut negated = vec![];
+            prop_assert_eq!(try_negate_i128(&long, &mut negated), Ok(()));
+            prop_assert!(long.iter().zip(&negated).all(|(a, b)| *a == -b));
+            prop_assert_eq!(try_negate_i128(&[i128::MIN], &mut negated), Err(Overflow));
+            let mut out = vec![];
+            to_f64(&a, &mut out);
+            prop_assert!(out.iter().zip(&a).all(|(f, a)| *f == *a as f64));
+            negate_f64(&floats, &mut out);
+            prop_assert!(out.iter().zip(&floats).all(|(n, f)| n.to_bits() == f.to_bits() ^ 1 << 63));
+            if let Some(valid) = &valid {
+                let mut blanked = a.clone();
+                blank(&mut blanked, valid, 1);
+                for row in 0..a.len() {
+                    prop_assert_eq!(blanked[row], if valid[row] { a[row] } else { 1 });
+                }
+            }
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn choices((mask, a, b) in rows().prop_flat_map(|n| (vec(any::<bool>(), n), vec(wide(), n), vec(wide(), n)))) {
+        at_each_level(|| {
+            let mut out = vec![0];
+            select(&mask, &a, &b, &mut out);
+            prop_assert_eq!(out.len(), a.len());
+            for row in 0..a.len() {
+                prop_assert_eq!(out[row], if mask[row] { a[row] } else { b[row] });
+            }
+            Ok(())
+        })?;
+    }
+
+    /// Whatever two numbers within bounds give lies within the bounds that are computed.
+    #[test]
+    fn bounds_hold(a in vec(wide(), 2), b in vec(wide(), 2), rows in 0u64..1000) {
+        let bounds = |v: &[i128]| Bounds::new(v[0].min(v[1]), v[0].max(v[1]));
+        let (x, y) = (bounds(&a), bounds(&b));
+        let inside = |bounds: Bounds, value: Option<i128>| match value {
+            Some(value) => bounds.min <= value && value <= bounds.max,
+            None => !bounds.fits_i128() && !bounds.fits_i64(),
+        };
+        for a in &a {
+            prop_assert!(inside(x.neg(), a.checked_neg()));
+            prop_assert!(inside(x.union(y), Some(*a)));
+            prop_assert!(inside(x.sum_of(rows), a.checked_mul(rows.into())) || rows == 0);
+            for b in &b {
+                prop_assert!(inside(x.add(y), a.checked_add(*b)));
+                prop_assert!(inside(x.sub(y), a.checked_sub(*b)));
+                prop_assert!(inside(x.mul(y), a.checked_mul(*b)));
+            }
+        }
+        prop_assert_eq!(x.fits_i64(), a.iter().all(|a| i64::try_from(*a).is_ok()));
+        prop_assert!(!Bounds::UNKNOWN.sub(Bounds::UNKNOWN).fits_i64());
+    }
+}
+
+#[test]
+fn bounds_of_values() {
+    assert_eq!(Bounds::of(&[]), None);
+    assert_eq!(Bounds::of(&[3, -1, 2]), Some(Bounds::new(-1, 3)));
+    // A price times (1 - discount) times (1 + tax), of 6 M rows, fits 64 bits.
+    let price = Bounds::new(90_000, 10_500_000);
+    let charge = price.mul(Bounds::new(90, 100)).mul(Bounds::new(100, 108));
+    assert!(charge.sum_of(6_001_215).fits_i64() && !charge.sum_of(6_001_215_000).fits_i64());
+}
