@@ -1,0 +1,439 @@
+//! The policy as a function: readings in, decision out.
+
+use petri::{Net, Value};
+use placement::CpuSet;
+use topology::Machine;
+
+use crate::filter::Filter;
+use crate::lonc::Search;
+use crate::readings::{BUSY, LOAD, THROUGHPUT, TRAFFIC, WAITING};
+use crate::sites::{Priorities, Sites};
+use crate::{Action, Decision, Moved, Policy, Readings, Result, Sensor, Site, Stride};
+
+/// Full, for a load in per cent: beyond this nothing can be told from it.
+const FULL: f64 = 97.0;
+
+/// Decides how many cores a database has and which. It has no clock and reads nothing: the same
+/// readings give the same decisions.
+///
+/// ```
+/// use governor::{BUSY, Governor, Measure, Policy, Readings};
+/// use topology::Machine;
+///
+/// let machine = Machine::parse("4x4")?;
+/// let mut governor = Governor::new(Policy::plain(), &machine, &governor::elastic_net()?)?;
+/// let all = (0..16).collect::<placement::CpuSet>();
+/// let busy = Measure::new(0.99, "cpus", "test");
+/// let readings = Readings::new(0.0, all).with(BUSY, busy);
+/// assert_eq!(governor.step(&readings)?.cpus, [0]);
+/// let decision = governor.step(&readings)?;
+/// assert_eq!(decision.path(), "t1-Overload-t5");
+/// assert_eq!(decision.cpus, [0, 1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Governor {
+    policy: Policy,
+    net: Net,
+    sites: Sites,
+    /// What the database has; empty before the first decision.
+    cpus: CpuSet,
+    filter: Filter,
+    search: Search,
+}
+
+/// How many cores there should be, before it is clear which.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// So many.
+    pub cores: usize,
+    /// At least so many, whatever others want.
+    pub floor: usize,
+    place: String,
+    transitions: Vec<String>,
+    why: String,
+    weights: Vec<f64>,
+}
+
+/// What the net said, asked once or several times.
+struct Asked {
+    cores: usize,
+    place: String,
+    transitions: Vec<String>,
+}
+
+impl Governor {
+    /// A governor that has decided nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Policy`](crate::Error::Policy), or [`Error::Net`](crate::Error::Net) where the
+    /// net is not one for this: it has a reading `u`, parameters `th_min`, `th_max`, `n_min`,
+    /// `n_total`, `u_max`, and a place `Provision` with the number of cores.
+    pub fn new(policy: Policy, machine: &Machine, net: &Net) -> Result<Governor> {
+        policy.check()?;
+        Ok(Governor {
+            net: policy.prepare(net)?,
+            sites: Sites::new(machine, policy.siblings),
+            cpus: CpuSet::default(),
+            filter: Filter::default(),
+            search: Search::new(policy.probe_every),
+            policy,
+        })
+    }
+
+    /// How it governs.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The cpus of the database; empty before the first decision.
+    pub fn cpus(&self) -> &CpuSet {
+        &self.cpus
+    }
+
+    /// Decides.
+    ///
+    /// The first decision hands out the least cores. A reading that is missing changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// What the net makes of it.
+    pub fn step(&mut self, readings: &Readings) -> Result<Decision> {
+        let plan = self.plan(readings)?;
+        let cores = plan.cores;
+        Ok(self.settle(readings, plan, cores, &CpuSet::default()))
+    }
+
+    /// The fewest and the most cores with these cpus.
+    fn limits(&self, available: usize) -> (usize, usize) {
+        let most = available.saturating_sub(self.policy.reserve);
+        let most = self.policy.max_cores.map_or(most, |max| most.min(max));
+        // The reserve gives way to the least.
+        let least = self.policy.min_cores.min(available);
+        (least.max(1), most.max(least).max(1))
+    }
+
+    /// The first half of a decision: how many cores. Between several databases the number may
+    /// then be cut before [`settle`](Governor::settle).
+    ///
+    /// # Errors
+    ///
+    /// What the net makes of it.
+    pub fn plan(&mut self, readings: &Readings) -> Result<Plan> {
+        let usable = self.usable(readings, &CpuSet::default());
+        let (least, most) = self.limits(usable.len());
+        let weights = self.sites.weights(&readings.residency());
+        let mut plan = Plan {
+            cores: least,
+            floor: least,
+            place: "Checks".to_owned(),
+            transitions: Vec::new(),
+            why: String::new(),
+            weights,
+        };
+        let now = self.cpus.iter().filter(|cpu| usable.contains(*cpu)).count();
+        if usable.is_empty() {
+            plan.cores = 0;
+            plan.why = "none of the machine's cpus may be used".to_owned();
+            return Ok(plan);
+        }
+        if self.cpus.is_empty() {
+            plan.why = format!("it starts with {least} of {most} cores");
+            return Ok(plan);
+        }
+        let present = now.clamp(least, most);
+        if now != self.cpus.len() || present != now {
+            plan.cores = present;
+            plan.why = format!("there are {} cpus to choose from now", usable.len());
+            self.filter.reset();
+            return Ok(plan);
+        }
+        let (u, told) = match self.metric(readings, now) {
+            Ok(metric) => metric,
+            Err(why) => {
+                plan.cores = now;
+                plan.why = format!("{why}: nothing changes");
+                return Ok(plan);
+            }
+        };
+        let u = self.filter.smooth(u, self.policy.smoothing);
+        let free = self.ask(u, readings, now, least, most)?;
+        let (floor, ceiling, held) = self.bounds(readings, &free, now, least, most);
+        let asked = if (floor, ceiling) == (least, most) {
+            free
+        } else {
+            self.bounded(u, readings, now, floor, ceiling)?
+        };
+        plan.why = match held {
+            Some(held) => format!("{told}; {held}"),
+            None => told,
+        };
+        plan.cores = asked.cores;
+        plan.place = asked.place;
+        plan.transitions = asked.transitions;
+        self.filter.decided(readings.time, now, plan.cores);
+        Ok(plan)
+    }
+
+    /// The cpus to choose from, those of others left out.
+    fn usable(&self, readings: &Readings, others: &CpuSet) -> CpuSet {
+        let sites = self.sites.all().iter().map(|site| site.cpu);
+        sites
+            .filter(|cpu| readings.available.contains(*cpu) && !others.contains(*cpu))
+            .collect()
+    }
+
+    /// The net's `u`, and what it is in words.
+    fn metric(
+        &self,
+        readings: &Readings,
+        cores: usize,
+    ) -> std::result::Result<(f64, String), String> {
+        if self.policy.sensor == Sensor::Traffic {
+            let ratio = readings.number(TRAFFIC);
+            let ratio = ratio.ok_or_else(|| readings.why_not(TRAFFIC))?.max(0.0);
+            return Ok((ratio, format!("traffic ratio {ratio:.2}")));
+        }
+        let load = match (readings.number(BUSY), readings.number(LOAD)) {
+            (Some(busy), _) => 100.0 * busy / cores as f64,
+            (None, Some(load)) => load,
+            (None, None) => return Err(readings.why_not(BUSY)),
+        };
+        let load = load.clamp(0.0, 100.0);
+        Ok((load, format!("load {load:.0} % of {cores} cores")))
+    }
+
+    /// What is held back or pressed for: hysteresis, rate, throughput. Gives bounds for the net.
+    fn bounds(
+        &mut self,
+        readings: &Readings,
+        free: &Asked,
+        now: usize,
+        least: usize,
+        most: usize,
+    ) -> (usize, usize, Option<String>) {
+        if self.policy.sensor == Sensor::Throughput {
+            let (overloaded, idle) = (free.place == "Overload", free.place == "Idle");
+            match readings.number(THROUGHPUT) {
+                Some(throughput) => {
+                    let limits = (least, most);
+                    let bounds = self.search.check(now, throughput, overloaded, idle, limits);
+                    if bounds.why.is_some() || (bounds.floor, bounds.ceiling) != limits {
+                        return (bounds.floor, bounds.ceiling, bounds.why);
+                    }
+                }
+                None => {
+                    let why = format!("{}: the load decides alone", readings.why_not(THROUGHPUT));
+                    return (least, most, Some(why));
+                }
+            }
+        }
+        let wanted = free.cores;
+        match self
+            .filter
+            .hold_back(&self.policy, readings.time, now, wanted)
+        {
+            Some(why) => (now, now, Some(why)),
+            None => (least, most, None),
+        }
+    }
+
+    /// The net within bounds that may force it: where the present number lies outside, it is
+    /// brought inside first.
+    fn bounded(
+        &self,
+        u: f64,
+        readings: &Readings,
+        now: usize,
+        floor: usize,
+        ceiling: usize,
+    ) -> Result<Asked> {
+        let inside = now.clamp(floor, ceiling);
+        if inside == now {
+            return self.ask(u, readings, now, floor, ceiling);
+        }
+        Ok(Asked {
+            cores: inside,
+            place: "Checks".to_owned(),
+            transitions: Vec::new(),
+        })
+    }
+
+    /// Asks the net, again and again where the stride says so.
+    fn ask(
+        &self,
+        u: f64,
+        readings: &Readings,
+        now: usize,
+        least: usize,
+        most: usize,
+    ) -> Result<Asked> {
+        let mut asked = self.ask_once(u, now, least, most)?;
+        if self.policy.stride == Stride::One || self.policy.sensor == Sensor::Traffic {
+            return Ok(asked);
+        }
+        let busy = u * now as f64 / 100.0;
+        let waiting = readings.number(WAITING).map(|waiting| waiting.max(0.0));
+        let up = asked.cores > now;
+        let mut last = now;
+        // At most one step per core.
+        while asked.cores != last {
+            last = asked.cores;
+            let demand = if up {
+                busy + waiting.unwrap_or(0.0)
+            } else {
+                busy
+            };
+            let full = up && waiting.is_none() && u >= FULL;
+            let next = if full && last < now * 4 {
+                u
+            } else {
+                (100.0 * demand / last as f64).min(100.0)
+            };
+            let more = self.ask_once(next, last, least, most)?;
+            // It goes on in the direction it began.
+            if (more.cores > last) != up || more.cores == last {
+                break;
+            }
+            asked.cores = more.cores;
+            asked.transitions.extend(more.transitions);
+        }
+        Ok(asked)
+    }
+
+    fn ask_once(&self, u: f64, now: usize, least: usize, most: usize) -> Result<Asked> {
+        let mut th_min = self.policy.th_min;
+        if self.policy.slack > 0.0 && self.policy.sensor != Sensor::Traffic {
+            // With one core fewer the load stays below `slack`.
+            th_min = th_min.max(self.policy.slack * (now as f64 - 1.0) / now as f64);
+        }
+        let net = self.net.with_all(&[
+            ("n_min", least as f64),
+            ("n_total", most as f64),
+            ("th_min", th_min),
+        ])?;
+        let cores = Value::from(u32::try_from(now).unwrap_or(u32::MAX));
+        let mut marking = net.start()?.replaced(&net, "Provision", cores)?;
+        let check = net.check(&mut marking, &[("u", u)])?;
+        let place = check.places(&net);
+        Ok(Asked {
+            cores: marking.number(&net, "Provision")? as usize,
+            place: (*place.first().unwrap_or(&"Checks")).to_owned(),
+            transitions: check
+                .transitions(&net)
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
+        })
+    }
+
+    /// The second half of a decision: which cores. `cores` is what the plan gets, `others` the
+    /// cpus that other databases have.
+    pub fn settle(
+        &mut self,
+        readings: &Readings,
+        plan: Plan,
+        cores: usize,
+        others: &CpuSet,
+    ) -> Decision {
+        let before = self.cpus.clone();
+        let usable = self.usable(readings, others);
+        let priorities = self.sites.priorities(&plan.weights);
+        let mut now: CpuSet = before.iter().filter(|cpu| usable.contains(*cpu)).collect();
+        let cores = cores.min(usable.len());
+        while now.len() > cores {
+            let Some(site) = self.sites.last(self.policy.mode, &priorities, &now) else {
+                break;
+            };
+            now = now.iter().filter(|cpu| *cpu != site.cpu).collect();
+        }
+        while now.len() < cores {
+            let Some(site) = self.next(&priorities, &usable, &now) else {
+                break;
+            };
+            now = now.iter().chain([site.cpu]).collect();
+        }
+        let mut why = plan.why;
+        if cores != plan.cores {
+            why = format!("{why}; it gets {cores} of the {} it asks for", plan.cores);
+        }
+        if now.len() == before.len() && self.policy.follow > 0.0 {
+            let moved = self.follow(&mut now, &usable, &priorities, &plan.weights);
+            if moved > 0 {
+                why = format!("{why}; {moved} cores move to where more of its pages are");
+            }
+        }
+        let list = |of: &CpuSet, without: &CpuSet| -> Vec<Moved> {
+            let gone = of.iter().filter(|cpu| !without.contains(*cpu));
+            gone.map(|cpu| self.moved(cpu)).collect()
+        };
+        let decision = Decision {
+            time: readings.time,
+            readings: readings.values.clone(),
+            place: plan.place,
+            transitions: plan.transitions,
+            action: match now.len().cmp(&before.len()) {
+                std::cmp::Ordering::Greater => Action::Allocate,
+                std::cmp::Ordering::Less => Action::Release,
+                std::cmp::Ordering::Equal => Action::None,
+            },
+            cpus: now.iter().collect(),
+            why,
+            decision_seconds: 0.0,
+            available: readings.available.to_string(),
+            cores_before: before.len(),
+            allocated: list(&now, &before),
+            released: list(&before, &now),
+            lonc: (self.policy.sensor == Sensor::Throughput).then(|| self.search.lonc(now.len())),
+            target: None,
+        };
+        self.cpus = now;
+        decision
+    }
+
+    fn moved(&self, cpu: u32) -> Moved {
+        let node = self.sites.site(cpu).map_or(0, |site| site.os_node);
+        Moved { cpu, node }
+    }
+
+    fn next(&self, priorities: &Priorities, usable: &CpuSet, taken: &CpuSet) -> Option<Site> {
+        let free = |cpu| usable.contains(cpu) && !taken.contains(cpu);
+        self.sites.next(self.policy.mode, priorities, free)
+    }
+
+    /// Moves cores to the nodes that have far more pages than their own; in adaptive mode only.
+    /// At most a quarter of them at once.
+    fn follow(
+        &self,
+        now: &mut CpuSet,
+        usable: &CpuSet,
+        priorities: &Priorities,
+        weights: &[f64],
+    ) -> usize {
+        if self.policy.mode != crate::Mode::Adaptive {
+            return 0;
+        }
+        let weight = |site: &Site| weights.get(site.node).copied().unwrap_or(0.0);
+        let mut moved = 0;
+        while moved < now.len().div_ceil(4) {
+            let (Some(from), Some(to)) = (
+                self.sites.last(self.policy.mode, priorities, now),
+                self.next(priorities, usable, now),
+            ) else {
+                break;
+            };
+            let far_more = weight(&to) > weight(&from) * self.policy.follow;
+            if !(far_more && from.node != to.node) {
+                break;
+            }
+            *now = now
+                .iter()
+                .filter(|cpu| *cpu != from.cpu)
+                .chain([to.cpu])
+                .collect();
+            moved += 1;
+        }
+        moved
+    }
+}

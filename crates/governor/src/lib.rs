@@ -1,0 +1,40 @@
+//! Gives a database just the cores, on just the nodes, that its present work needs, and says why.
+//!
+//! The policy is pure: [`Governor::step`] turns [`Readings`] into a [`Decision`], the same
+//! in a test, live, and when a trace is [replayed](replay). How many cores there are is decided by
+//! a net of crate `petri` ([`elastic_net`]), within bounds that hysteresis, rate limits and the
+//! throughput sensor set; which cores, by a [`Mode`]. [`Together`] governs several databases.
+
+mod decision;
+mod energy;
+mod error;
+mod filter;
+mod governor;
+mod lonc;
+mod policy;
+mod readings;
+mod residency;
+mod share;
+mod sites;
+mod trace;
+
+pub use decision::{Action, Decision, Moved};
+pub use energy::{Energy, OPTERON_8387_WATTS, Power, core_seconds};
+pub use error::{Error, Result};
+pub use governor::{Governor, Plan};
+pub use lonc::Lonc;
+pub use policy::{Policy, Sensor, Stride};
+pub use readings::{BUSY, LOAD, Measure, RESIDENCY, Readings, THROUGHPUT, TRAFFIC, WAITING};
+pub use residency::{MAX_PROCESSES, Residency};
+pub use share::{Claim, Member, Together, share};
+pub use sites::{Mode, Priorities, Siblings, Site, Sites};
+pub use trace::{Head, MAX_LINE, Trace, replay};
+
+/// The net by which a database gets its cores; another can be read with [`petri::Net::parse`].
+///
+/// # Errors
+///
+/// None, as it is tested.
+pub fn elastic_net() -> Result<petri::Net> {
+    Ok(petri::Net::parse(petri::ELASTIC)?)
+}
