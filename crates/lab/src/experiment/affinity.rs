@@ -130,7 +130,7 @@ impl Affinity {
         .stacked();
         for one in all.iter().map(|both| &both.emulated) {
             let name = format!("{}, {}", one.workload, one.variant);
-            bars.category(name, [one.local().median(), one.remote().median()]);
+            bars.category(name, one.parted());
         }
         let caches = guest.cache_bytes() * guest.machine().nodes().len() as u64;
         Report::new("Accesses with affinity on and off", command)

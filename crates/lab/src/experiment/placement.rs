@@ -191,6 +191,17 @@ impl Placements {
                 report = report.fact(format!("Workload {}", kernel.name()), kernel.about());
             }
         }
+        let queries = |workload: &Workload| matches!(workload, Workload::Query(_));
+        if self.workload.iter().any(queries) {
+            let scale = self.databases.scale;
+            report = report.fact("Data", format!("TPC-H at scale {scale}, lineitem"));
+        }
+        if self.workload.contains(&Workload::Query(Engine::Atoll)) {
+            report = report.fact(
+                "Atoll",
+                format!("'{OWN}' is its own placement of threads and pages (--affinity on); under the strategies that is off"),
+            );
+        }
         report = report
             .section("All workloads")
             .table(table)
@@ -206,10 +217,7 @@ impl Placements {
             .series(["local", "remote"])
             .stacked();
             for one in &own {
-                bars.category(
-                    one.variant.as_str(),
-                    [one.local().median(), one.remote().median()],
-                );
+                bars.category(one.variant.as_str(), one.parted());
             }
             report = report
                 .section(name)

@@ -86,10 +86,7 @@ impl Q1Nodes {
         .series(["local", "remote"])
         .stacked();
         for one in &all {
-            bars.category(
-                one.variant.as_str(),
-                [one.local().median(), one.remote().median()],
-            );
+            bars.category(one.variant.as_str(), one.parted());
         }
         let report = Report::new("TPC-H Q1 with its memory on each node in turn", &desk.command)
             .lead(format!(
