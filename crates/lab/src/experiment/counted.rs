@@ -134,7 +134,7 @@ mod tests {
             (10.0, 2.0)
         );
         assert_eq!(
-            table(&[counted.clone()], "strategy").rows()[0][2].as_str(),
+            table(std::slice::from_ref(&counted), "strategy").rows()[0][2].as_str(),
             "12"
         );
         // Shares of 1/14, 3/10 and 2/12 of 14, 10 and 12 lines.
