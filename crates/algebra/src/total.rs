@@ -3,9 +3,17 @@
 /// A value that kernels compare: by [`Total::key`].
 pub(crate) trait Total: Copy {
     /// What compares.
-    type Key: Copy + Ord;
+    type Key: Key;
     /// In the same order as the values.
     fn key(self) -> Self::Key;
+    /// The value of a key.
+    fn of(key: Self::Key) -> Self;
+}
+
+/// Integers that stand for values.
+pub(crate) trait Key: Copy + Ord + std::ops::Not<Output = Self> {
+    /// Above or equal to all.
+    const GREATEST: Self;
 }
 
 macro_rules! themselves {
@@ -16,10 +24,17 @@ macro_rules! themselves {
             fn key(self) -> $t {
                 self
             }
+            #[inline(always)]
+            fn of(key: $t) -> $t {
+                key
+            }
+        }
+        impl Key for $t {
+            const GREATEST: $t = <$t>::MAX;
         }
     )*};
 }
-themselves!(i64, i128, u32, u64);
+themselves!(i64, i128, u32);
 
 impl Total for f64 {
     type Key = i64;
@@ -28,5 +43,10 @@ impl Total for f64 {
     fn key(self) -> i64 {
         let bits = self.to_bits() as i64;
         bits ^ (bits >> 63) & i64::MAX
+    }
+    /// The sign stays where it is, so the way back is the same.
+    #[inline(always)]
+    fn of(key: i64) -> f64 {
+        f64::from_bits((key ^ (key >> 63) & i64::MAX) as u64)
     }
 }

@@ -1,89 +1,126 @@
 //! The least and the greatest value of each group.
 
-use super::{FEW, ROWS, few, pieces};
+#[cfg(target_arch = "x86_64")]
+use super::few;
+use super::{Piece, pieces, scatter};
 use crate::level::dispatched;
-use crate::total::Total;
+use crate::total::{Key, Total};
 
-/// Lowers each state to the least of its valid rows, or what `before` calls least.
-///
-/// `worst` comes after all values; states of groups that were not seen are not read.
+/// Takes what was found, where anything was, into the states of a whole piece.
 #[inline(always)]
-fn extreme<T: Total>(
-    groups: Option<&[u32]>,
-    values: &[T],
-    valid: Option<&[bool]>,
+fn merge<T: Total>(
     state: &mut [T],
     seen: &mut [bool],
-    worst: T,
-    before: impl Fn(T, T) -> bool + Copy,
+    found: impl Iterator<Item = (T::Key, bool)>,
+    flip: impl Fn(T::Key) -> T::Key,
 ) {
-    assert_eq!(state.len(), seen.len(), "one state and one flag per group");
-    let best = |a: T, b: T| if before(b, a) { b } else { a };
-    for piece in pieces(groups, values, valid) {
-        let scratch = &mut [0; ROWS];
-        let numbers = piece.numbers(scratch);
-        if state.len() <= FEW {
-            let (mut found, mut any) = ([worst; FEW], [false; FEW]);
-            let (found, any) = (&mut found[..state.len()], &mut any[..state.len()]);
-            let step = |a: T, v: T, here: bool| best(a, if here { v } else { worst });
-            few::fold(numbers, piece.values, found, worst, step, best);
-            few::fold(
-                numbers,
-                numbers,
-                any,
-                false,
-                |any, _, here| any | here,
-                |a, b| a | b,
-            );
-            for group in 0..state.len() {
-                if any[group] {
-                    let old = if seen[group] {
-                        state[group]
-                    } else {
-                        found[group]
-                    };
-                    state[group] = best(old, found[group]);
-                    seen[group] = true;
-                }
-            }
-        } else {
-            for (v, group) in piece.values.iter().zip(numbers) {
-                if *group != super::NONE {
-                    let (state, seen) = (&mut state[*group as usize], &mut seen[*group as usize]);
-                    *state = if *seen { best(*state, *v) } else { *v };
-                    *seen = true;
-                }
-            }
+    for ((state, seen), (key, any)) in state.iter_mut().zip(seen).zip(found) {
+        if any {
+            let old = if *seen {
+                flip(state.key())
+            } else {
+                T::Key::GREATEST
+            };
+            *state = T::of(flip(old.min(key)));
+            *seen = true;
+        }
+    }
+}
+
+/// Up to this many states are folded apart from the caller's.
+const LOCAL: usize = 128;
+
+/// The least of flipped keys. Flipping is `!` for the greatest value, and nothing for the least.
+#[inline(always)]
+fn piece_by_scattering<T: Total>(
+    piece: Piece<'_, T>,
+    state: &mut [T],
+    seen: &mut [bool],
+    flip: impl Fn(T::Key) -> T::Key + Copy,
+) {
+    let states = if piece.groups.is_some() {
+        state.len()
+    } else {
+        1
+    };
+    if states <= LOCAL {
+        let (mut keys, mut any) = ([T::Key::GREATEST; LOCAL], [false; LOCAL]);
+        let worst = T::Key::GREATEST;
+        let step =
+            |least: T::Key, v: T, valid| least.min(if valid { flip(v.key()) } else { worst });
+        scatter::fold(piece, &mut keys[..states], worst, step, |a, b| a.min(b));
+        let step = |any, _, valid| any | valid;
+        scatter::fold(piece, &mut any[..states], false, step, |a, b| a | b);
+        merge(state, seen, keys.into_iter().zip(any).take(states), flip);
+    } else {
+        let groups = piece.groups.unwrap_or_default();
+        for (row, (v, group)) in piece.values.iter().zip(groups).enumerate() {
+            let valid = piece.valid.is_none_or(|valid| valid[row]);
+            let (state, seen) = (&mut state[*group as usize], &mut seen[*group as usize]);
+            let old = if *seen {
+                flip(state.key())
+            } else {
+                T::Key::GREATEST
+            };
+            let new = if valid {
+                flip(v.key())
+            } else {
+                T::Key::GREATEST
+            };
+            *state = T::of(flip(old.min(new)));
+            *seen |= valid;
         }
     }
 }
 
 macro_rules! extremes {
-    ($($min:ident $max:ident $t:ident $least:expr, $greatest:expr;)*) => {
+    ($($name:ident $what:literal $t:ty, $flip:expr, $kind:expr;)*) => {
         dispatched! {$(
-            /// Each state, where `seen`, becomes the least of itself and of its valid rows, and
-            /// elsewhere the least of these; in the order of the comparisons of `filter`.
+            #[doc = concat!("Each state, where `seen`, becomes the ", $what, " of itself and of its valid rows, and")]
+            #[doc = concat!("elsewhere the ", $what, " of these; in the order of the comparisons of `filter`.")]
+            /// The states of groups that were not seen, now or before, are of no use.
             ///
             /// # Panics
             /// When lengths differ, or a group number has no state.
-            pub fn $min(groups: Option<&[u32]>, values: &[$t], valid: Option<&[bool]>, state: &mut [$t], seen: &mut [bool]) {
-                extreme(groups, values, valid, state, seen, $greatest, |a: $t, b: $t| a.key() < b.key());
-            }
-
-            /// Each state, where `seen`, becomes the greatest of itself and of its valid rows, and
-            /// elsewhere the greatest of these; in the order of the comparisons of `filter`.
-            ///
-            /// # Panics
-            /// When lengths differ, or a group number has no state.
-            pub fn $max(groups: Option<&[u32]>, values: &[$t], valid: Option<&[bool]>, state: &mut [$t], seen: &mut [bool]) {
-                extreme(groups, values, valid, state, seen, $least, |a: $t, b: $t| a.key() > b.key());
+            pub fn $name(
+                groups: Option<&[u32]>, values: &[$t], valid: Option<&[bool]>,
+                state: &mut [$t], seen: &mut [bool],
+            ) {
+                assert_eq!(state.len(), seen.len(), "one state and one flag per group");
+                for piece in pieces(groups, values, valid, state.len()) {
+                    let by_masks: Option<(_, _)> = $kind(piece, state.len());
+                    match by_masks {
+                        Some((found, any)) => merge(state, seen, found.into_iter().enumerate().map(
+                            |(group, word): (usize, u64)| ($flip(word as i64 as _), any >> group & 1u8 == 1),
+                        ), $flip),
+                        None => piece_by_scattering(piece, state, seen, $flip),
+                    }
+                }
             }
         )*}
     };
 }
 
+/// Nothing is folded by masks.
+fn no_masks<T>(_: Piece<'_, T>, _: usize) -> Option<([u64; super::FEW], u8)> {
+    None
+}
+
+#[cfg(target_arch = "x86_64")]
 extremes! {
-    min_i64 max_i64 i64 i64::MIN, i64::MAX;
-    min_i128 max_i128 i128 i128::MIN, i128::MAX;
-    min_f64 max_f64 f64 f64::from_bits(u64::MAX), f64::from_bits(u64::MAX >> 1);
+    min_i64 "least" i64, |key: i64| key, few::fold::<{ few::MIN }, i64>;
+    max_i64 "greatest" i64, |key: i64| !key, few::fold::<{ few::MAX }, i64>;
+    min_f64 "least" f64, |key: i64| key, few::fold::<{ few::MIN_F64 }, f64>;
+    max_f64 "greatest" f64, |key: i64| !key, few::fold::<{ few::MAX_F64 }, f64>;
+}
+#[cfg(not(target_arch = "x86_64"))]
+extremes! {
+    min_i64 "least" i64, |key: i64| key, no_masks;
+    max_i64 "greatest" i64, |key: i64| !key, no_masks;
+    min_f64 "least" f64, |key: i64| key, no_masks;
+    max_f64 "greatest" f64, |key: i64| !key, no_masks;
+}
+extremes! {
+    min_i128 "least" i128, |key: i128| key, no_masks;
+    max_i128 "greatest" i128, |key: i128| !key, no_masks;
 }

@@ -1,16 +1,18 @@
 //! Fold: sums, counts and extremes per group.
 //!
-//! States are slices indexed by group number, and as long as there are groups: for up to
-//! [`FEW`] states each vector is folded by masks in registers, and above by scattering. Without
-//! group numbers (`None`) there is one group. Rows that are not valid are left out; a group that
-//! had no valid row keeps its state, which is why extremes have `seen`, and sums a count beside
-//! them.
+//! States are slices indexed by group number, and as long as there are groups. With AVX-512 up to
+//! [`FEW`] states are folded by masks in registers; elsewhere, and above, rows are scattered.
+//! Without group numbers (`None`) all rows go to the first state. Rows that are not valid are left
+//! out; a group that had no valid row keeps its state, which is why extremes have `seen`, and sums
+//! a count beside them. A selection may be given as validity instead of being applied first.
 //!
 //! Sums of integers are exact: into 128 bits, or into 64 where bounds proved that no sum
 //! overflows. Sums of floats depend on the order of rows, within rounding.
 
 mod extremes;
+#[cfg(target_arch = "x86_64")]
 mod few;
+mod scatter;
 mod sums;
 
 pub use extremes::{max_f64, max_i64, max_i128, min_f64, min_i64, min_i128};
@@ -22,15 +24,21 @@ pub const FEW: usize = 8;
 /// Rows that are folded at once.
 const ROWS: usize = crate::VECTOR_ROWS;
 
-/// A group that is none: of rows that are not valid.
-const NONE: u32 = u32::MAX;
+/// At most [`ROWS`] rows.
+#[derive(Clone, Copy)]
+struct Piece<'a, T> {
+    values: &'a [T],
+    groups: Option<&'a [u32]>,
+    valid: Option<&'a [bool]>,
+}
 
-/// Cuts a vector into pieces of at most [`ROWS`] rows and gives each with its group numbers.
+/// Cuts a vector into pieces, whose group numbers all have one of `states` states.
 #[inline(always)]
 fn pieces<'a, T>(
     groups: Option<&'a [u32]>,
     values: &'a [T],
     valid: Option<&'a [bool]>,
+    states: usize,
 ) -> impl Iterator<Item = Piece<'a, T>> {
     assert!(
         groups.is_none_or(|g| g.len() == values.len()),
@@ -42,41 +50,16 @@ fn pieces<'a, T>(
     );
     values.chunks(ROWS).enumerate().map(move |(piece, values)| {
         let rows = piece * ROWS..piece * ROWS + values.len();
+        let groups = groups.map(|g| &g[rows.clone()]);
+        let greatest = groups
+            .unwrap_or_default()
+            .iter()
+            .fold(0, |most, g| most.max(*g));
+        assert!((greatest as usize) < states, "a group without a state");
         Piece {
             values,
-            groups: groups.map(|g| &g[rows.clone()]),
-            valid: valid.map(|v| &v[rows.clone()]),
+            groups,
+            valid: valid.map(|v| &v[rows]),
         }
     })
-}
-
-/// At most [`ROWS`] rows.
-#[derive(Clone, Copy)]
-struct Piece<'a, T> {
-    values: &'a [T],
-    groups: Option<&'a [u32]>,
-    valid: Option<&'a [bool]>,
-}
-
-impl<'a, T> Piece<'a, T> {
-    /// The group of each row, [`NONE`] where it is not valid.
-    #[inline(always)]
-    fn numbers(self, scratch: &'a mut [u32; ROWS]) -> &'a [u32] {
-        let scratch = &mut scratch[..self.values.len()];
-        match (self.groups, self.valid) {
-            (Some(groups), None) => return groups,
-            (Some(groups), Some(valid)) => {
-                for (number, (group, valid)) in scratch.iter_mut().zip(groups.iter().zip(valid)) {
-                    *number = if *valid { *group } else { NONE };
-                }
-            }
-            (None, Some(valid)) => {
-                for (number, valid) in scratch.iter_mut().zip(valid) {
-                    *number = if *valid { 0 } else { NONE };
-                }
-            }
-            (None, None) => scratch.fill(0),
-        }
-        scratch
-    }
 }

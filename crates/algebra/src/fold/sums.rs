@@ -1,11 +1,16 @@
 //! Counts and sums.
 
-use super::{FEW, Piece, ROWS, few, pieces};
+#[cfg(target_arch = "x86_64")]
+use super::few;
+use super::{Piece, ROWS, pieces, scatter};
 use crate::level::dispatched;
 use crate::lift::Overflow;
 
-/// Sums of [`ROWS`] values below this do not overflow 64 bits.
+/// Sums of [`ROWS`] values of so many bits do not overflow 64.
 const SHORT: u32 = 63 - ROWS.ilog2();
+
+/// States that are summed in 64 bits before they go to 128.
+const LOCAL: usize = 128;
 
 dispatched! {
     /// Adds to each state the number of its valid rows, of `rows`.
@@ -19,9 +24,13 @@ dispatched! {
             (None, None) => state[0] += rows as i64,
             (None, Some(valid)) => state[0] += crate::filter::count(valid) as i64,
             (Some(groups), _) => {
-                for piece in pieces(None, groups, valid) {
-                    let piece = Piece { values: piece.values, groups: Some(piece.values), valid: piece.valid };
-                    count_piece(piece, state);
+                for piece in pieces(Some(groups), groups, valid, state.len()) {
+                    #[cfg(target_arch = "x86_64")]
+                    if few::count(piece.values, piece.valid, state) {
+                        continue;
+                    }
+                    let step = |count: i64, _, valid: bool| count + i64::from(valid);
+                    scatter::fold(piece, state, 0, step, |a, b| a + b);
                 }
             }
         }
@@ -31,16 +40,20 @@ dispatched! {
     ///
     /// # Panics
     /// When lengths differ, or a group number has no state.
-    pub fn sum_i64(groups: Option<&[u32]>, values: &[i64], valid: Option<&[bool]>, state: &mut [i128]) {
-        for piece in pieces(groups, values, valid) {
+    pub fn sum_i64(
+        groups: Option<&[u32]>, values: &[i64], valid: Option<&[bool]>, state: &mut [i128],
+    ) {
+        for piece in pieces(groups, values, valid, state.len()) {
             let widest = piece.values.iter().fold(0, |all, v| all | v ^ (v >> 63));
-            if state.len() <= FEW && 64 - widest.leading_zeros() <= SHORT {
-                let mut sums = [0; FEW];
-                let sums = &mut sums[..state.len()];
-                sum_few(piece, sums);
+            let states = if groups.is_some() { state.len() } else { 1 };
+            if states <= LOCAL && 64 - widest.leading_zeros() <= SHORT {
+                let mut sums = [0; LOCAL];
+                let sums = &mut sums[..states];
+                sum_piece(piece, sums);
                 state.iter_mut().zip(sums).for_each(|(state, sum)| *state += i128::from(*sum));
             } else {
-                scatter(piece, state, |state, v, valid| *state += if valid { i128::from(v) } else { 0 });
+                let step = |sum, v, valid| sum + if valid { i128::from(v) } else { 0 };
+                scatter::fold(piece, state, 0, step, |a, b| a + b);
             }
         }
     }
@@ -49,15 +62,11 @@ dispatched! {
     ///
     /// # Panics
     /// When lengths differ, or a group number has no state.
-    pub fn sum_i64_small(groups: Option<&[u32]>, values: &[i64], valid: Option<&[bool]>, state: &mut [i64]) {
-        for piece in pieces(groups, values, valid) {
-            if state.len() <= FEW {
-                sum_few(piece, state);
-            } else {
-                scatter(piece, state, |state, v, valid| {
-                    *state = state.wrapping_add(if valid { v } else { 0 });
-                });
-            }
+    pub fn sum_i64_small(
+        groups: Option<&[u32]>, values: &[i64], valid: Option<&[bool]>, state: &mut [i64],
+    ) {
+        for piece in pieces(groups, values, valid, state.len()) {
+            sum_piece(piece, state);
         }
     }
 
@@ -65,14 +74,18 @@ dispatched! {
     ///
     /// # Panics
     /// When lengths differ, or a group number has no state.
-    pub fn sum_i128(groups: Option<&[u32]>, values: &[i128], valid: Option<&[bool]>, state: &mut [i128]) -> Result<(), Overflow> {
+    pub fn sum_i128(
+        groups: Option<&[u32]>, values: &[i128], valid: Option<&[bool]>, state: &mut [i128],
+    ) -> Result<(), Overflow> {
         let mut wrong = false;
-        for piece in pieces(groups, values, valid) {
-            scatter(piece, state, |state, v, valid| {
-                let (sum, over) = state.overflowing_add(if valid { v } else { 0 });
+        for piece in pieces(groups, values, valid, state.len()) {
+            for (row, v) in piece.values.iter().enumerate() {
+                let v = if piece.valid.is_none_or(|valid| valid[row]) { *v } else { 0 };
+                let state = &mut state[piece.groups.map_or(0, |g| g[row] as usize)];
+                let (sum, over) = state.overflowing_add(v);
                 *state = sum;
                 wrong |= over;
-            });
+            }
         }
         if wrong { Err(Overflow) } else { Ok(()) }
     }
@@ -81,75 +94,69 @@ dispatched! {
     ///
     /// # Panics
     /// When lengths differ, or a group number has no state.
-    pub fn sum_f64(groups: Option<&[u32]>, values: &[f64], valid: Option<&[bool]>, state: &mut [f64]) {
-        for piece in pieces(groups, values, valid) {
-            if state.len() <= FEW {
-                let numbers = &mut [0; ROWS];
-                let numbers = piece.numbers(numbers);
-                let step = |sum: f64, v: f64, here: bool| sum + if here { v } else { 0.0 };
-                few::fold(numbers, piece.values, state, 0.0, step, |a, b| a + b);
-            } else {
-                scatter(piece, state, |state, v, valid| *state += if valid { v } else { 0.0 });
+    pub fn sum_f64(
+        groups: Option<&[u32]>, values: &[f64], valid: Option<&[bool]>, state: &mut [f64],
+    ) {
+        for piece in pieces(groups, values, valid, state.len()) {
+            #[cfg(target_arch = "x86_64")]
+            if let Some((sums, _)) = few::fold::<{ few::SUM_F64 }, f64>(piece, state.len()) {
+                for (state, sum) in state.iter_mut().zip(sums) {
+                    *state += f64::from_bits(sum);
+                }
+                continue;
             }
+            if piece.groups.is_none() {
+                state[0] += sum_lanes(piece);
+                continue;
+            }
+            let step = |sum, v, valid| sum + if valid { v } else { 0.0 };
+            scatter::fold(piece, state, 0.0, step, |a, b| a + b);
         }
     }
 }
 
+/// Sums in 64 bits, wrapping.
 #[inline(always)]
-fn count_piece(piece: Piece<'_, u32>, state: &mut [i64]) {
-    if state.len() <= FEW {
-        let numbers = &mut [0; ROWS];
-        let numbers = piece.numbers(numbers);
-        let mut counts = [0u32; FEW];
-        let counts = &mut counts[..state.len()];
-        let step = |count: u32, _, here: bool| count + u32::from(here);
-        few::fold(numbers, piece.values, counts, 0, step, |a, b| a + b);
-        state
-            .iter_mut()
-            .zip(counts)
-            .for_each(|(state, count)| *state += i64::from(*count));
-    } else {
-        scatter(piece, state, |state, _, valid| *state += i64::from(valid));
+fn sum_piece(piece: Piece<'_, i64>, state: &mut [i64]) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some((sums, _)) = few::fold::<{ few::SUM }, i64>(piece, state.len()) {
+        for (state, sum) in state.iter_mut().zip(sums) {
+            *state = state.wrapping_add(sum as i64);
+        }
+        return;
     }
+    let step = |sum: i64, v, valid| sum.wrapping_add(if valid { v } else { 0 });
+    scatter::fold(piece, state, 0, step, i64::wrapping_add);
 }
 
-#[inline(always)]
-fn sum_few(piece: Piece<'_, i64>, state: &mut [i64]) {
-    let numbers = &mut [0; ROWS];
-    let numbers = piece.numbers(numbers);
-    let step = |sum: i64, v: i64, here: bool| sum.wrapping_add(if here { v } else { 0 });
-    few::fold(numbers, piece.values, state, 0, step, i64::wrapping_add);
-}
+/// Floats that are added side by side.
+const LANES: usize = 32;
 
-/// Takes each row to the state of its group.
+/// The sum of all rows. The compiler may not change the order of additions, so lanes are written.
 #[inline(always)]
-fn scatter<V: Copy, S>(
-    piece: Piece<'_, V>,
-    state: &mut [S],
-    mut take: impl FnMut(&mut S, V, bool),
-) {
-    match (piece.groups, piece.valid) {
-        (None, None) => {
-            let state = &mut state[0];
-            piece.values.iter().for_each(|v| take(state, *v, true));
-        }
-        (None, Some(valid)) => {
-            let state = &mut state[0];
-            piece
-                .values
-                .iter()
-                .zip(valid)
-                .for_each(|(v, valid)| take(state, *v, *valid));
-        }
-        (Some(groups), None) => {
-            for (v, group) in piece.values.iter().zip(groups) {
-                take(&mut state[*group as usize], *v, true);
+fn sum_lanes(piece: Piece<'_, f64>) -> f64 {
+    let mut sums = [0.0; LANES];
+    match piece.valid {
+        None => {
+            let (whole, rest) = piece.values.as_chunks::<LANES>();
+            for values in whole {
+                sums.iter_mut().zip(values).for_each(|(sum, v)| *sum += v);
             }
+            sums.iter_mut().zip(rest).for_each(|(sum, v)| *sum += v);
         }
-        (Some(groups), Some(valid)) => {
-            for ((v, group), valid) in piece.values.iter().zip(groups).zip(valid) {
-                take(&mut state[*group as usize], *v, *valid);
+        Some(valid) => {
+            let (whole, rest) = piece.values.as_chunks::<LANES>();
+            let (whole_valid, rest_valid) = valid.as_chunks::<LANES>();
+            let take = |(sum, (v, valid)): (&mut f64, (&f64, &bool))| {
+                *sum += if *valid { *v } else { 0.0 };
+            };
+            for (values, valid) in whole.iter().zip(whole_valid) {
+                sums.iter_mut().zip(values.iter().zip(valid)).for_each(take);
             }
+            sums.iter_mut()
+                .zip(rest.iter().zip(rest_valid))
+                .for_each(take);
         }
     }
+    sums.iter().sum()
 }
