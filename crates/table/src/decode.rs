@@ -13,19 +13,27 @@ use crate::kernel::Stored;
 use crate::lane::{Lane, cast};
 use crate::scan::BATCH_ROWS;
 
-/// The rows of one batch: a run of rows, or some of them in ascending order.
+/// The rows of one batch, by their positions in a morsel: a run of rows, or some of them in ascending order.
 #[derive(Clone, Debug)]
-pub(crate) enum Rows<'a> {
+pub enum Rows<'a> {
+    /// From one position up to another.
     Run(std::ops::Range<usize>),
+    /// These positions, ascending.
     Some(&'a [u32]),
 }
 
 impl Rows<'_> {
-    pub(crate) fn len(&self) -> usize {
+    /// How many they are.
+    pub fn len(&self) -> usize {
         match self {
             Rows::Run(run) => run.len(),
             Rows::Some(rows) => rows.len(),
         }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The part that lies in `page`, which they touch; positions count from its first row.
@@ -219,10 +227,23 @@ pub(crate) fn numbers<N: Number>(
     rows: &Rows<'_>,
     tally: &mut Tally<'_>,
 ) -> Result<Vec<N>> {
-    if let Encoding::Constant(value) = lane.matrix.encoding {
-        return Ok(vec![N::of(value); rows.len()]);
-    }
     let mut out = Vec::with_capacity(rows.len());
+    numbers_into(lane, rows, tally, &mut out)?;
+    Ok(out)
+}
+
+/// As [`numbers`], appended to `out`.
+pub(crate) fn numbers_into<N: Number>(
+    lane: &Lane<'_>,
+    rows: &Rows<'_>,
+    tally: &mut Tally<'_>,
+    out: &mut Vec<N>,
+) -> Result<()> {
+    if let Encoding::Constant(value) = lane.matrix.encoding {
+        out.resize(out.len() + rows.len(), N::of(value));
+        return Ok(());
+    }
+    out.reserve(rows.len());
     let mut scratch = Vec::new();
     let width = lane.matrix.width();
     for index in 0..lane.matrix.pages.len() {
@@ -233,18 +254,18 @@ pub(crate) fn numbers<N: Number>(
         let part = rows.within(&page, &mut scratch);
         let (before, base) = (out.len(), N::of(lane.base(index)));
         match width {
-            1 => widen(lane.values::<u8>(index)?, &part, &scratch, base, &mut out),
-            2 => widen(lane.values::<u16>(index)?, &part, &scratch, base, &mut out),
-            4 => widen(lane.values::<u32>(index)?, &part, &scratch, base, &mut out),
-            8 => longs(lane.values::<u64>(index)?, &part, &scratch, &mut out),
-            _ => wide(lane, index, &part, &scratch, &mut out)?,
+            1 => widen(lane.values::<u8>(index)?, &part, &scratch, base, out),
+            2 => widen(lane.values::<u16>(index)?, &part, &scratch, base, out),
+            4 => widen(lane.values::<u32>(index)?, &part, &scratch, base, out),
+            8 => longs(lane.values::<u64>(index)?, &part, &scratch, out),
+            _ => wide(lane, index, &part, &scratch, out)?,
         }
         tally(
             lane.page(index)?.node(),
             ((out.len() - before) * width) as u64,
         );
     }
-    Ok(out)
+    Ok(())
 }
 
 fn widen<S: Stored, N: Number>(

@@ -39,6 +39,8 @@ pub enum Error {
         /// Its Arrow type.
         data_type: String,
     },
+    /// A column was read as another kind than its own, which is a bug of the caller.
+    Kind(String),
     /// Rows do not fit the table's definition.
     Mismatch {
         /// The table.
@@ -96,6 +98,7 @@ impl fmt::Display for Error {
             Error::NoColumn { table, column } => {
                 write!(f, "table '{table}' has no column '{column}'")
             }
+            Error::Kind(what) => write!(f, "a column cannot be read so: {what}"),
             Error::Unsupported { column, data_type } => write!(
                 f,
                 "column '{column}' has type {data_type}, which a table cannot store; cast it first"

@@ -53,10 +53,12 @@ mod scan;
 mod schema;
 mod statistics;
 mod tail;
+mod vector;
 mod write;
 
 pub use block::{BLOCK_ROWS, Block, Encoding, Matrix, Page, Zone};
 pub use catalog::{Catalog, Table, Tables};
+pub use decode::Rows;
 pub use dictionary::{Dictionary, MOST_LABELS};
 pub use encode::LONGEST_TEXT;
 pub use error::{Error, Result};
@@ -69,4 +71,5 @@ pub use parts::Part;
 pub use scan::{BATCH_ROWS, Cursor, Morsel, ROW_COLUMN, Scan};
 pub use schema::{Column, Definition, ForeignKey, MAX_COLUMNS, normalise, stored_type};
 pub use statistics::ColumnStatistics;
+pub use vector::{ints_of, wides_of};
 pub use write::{create, definition, delete, drop, insert, truncate};

@@ -241,30 +241,30 @@ impl Scan {
 /// An opened morsel that hands out batches.
 #[derive(Debug)]
 pub struct Cursor<'p> {
-    scan: &'p Scan,
-    state: State<'p>,
+    pub(crate) scan: &'p Scan,
+    pub(crate) state: State<'p>,
 }
 
 #[derive(Debug)]
-enum State<'p> {
+pub(crate) enum State<'p> {
     Block(OpenBlock<'p>),
     Tail(RecordBatch, usize),
 }
 
 #[derive(Debug)]
-struct OpenBlock<'p> {
-    key: u32,
+pub(crate) struct OpenBlock<'p> {
+    pub key: u32,
     /// One per column of the scan.
-    lanes: Vec<Lane<'p>>,
-    dictionaries: Vec<Option<Arc<Dictionary>>>,
+    pub lanes: Vec<Lane<'p>>,
+    pub dictionaries: Vec<Option<Arc<Dictionary>>>,
     /// Rows that are left after the filters.
     rows: usize,
     /// Their positions in the block; absent if all rows are left.
-    picks: Option<Vec<u32>>,
+    pub picks: Option<Vec<u32>>,
     /// How many of them were handed out.
-    next: usize,
-    traffic: &'p Traffic,
-    here: fn() -> usize,
+    pub next: usize,
+    pub traffic: &'p Traffic,
+    pub here: fn() -> usize,
 }
 
 impl Cursor<'_> {
