@@ -1,0 +1,97 @@
+//! What can go wrong in a query, in words for people.
+
+use std::fmt;
+
+/// Result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error of a running or a planned query.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// Reading a table failed.
+    Table(table::Error),
+    /// Arrow refused a conversion.
+    Arrow(arrow::error::ArrowError),
+    /// A function that the engine calls for an expression failed.
+    Call(Box<dyn std::error::Error + Send + Sync>),
+    /// A number does not fit its type.
+    Overflow {
+        /// What was computed.
+        what: String,
+    },
+    /// A subquery that must give one value gave more.
+    ManyRows {
+        /// How many rows it gave.
+        rows: usize,
+    },
+    /// Operators wanted more memory than the limit leaves.
+    Memory {
+        /// What wanted it.
+        what: &'static str,
+        /// Bytes it wanted.
+        wanted: u64,
+    },
+    /// The query was given up.
+    Cancelled,
+    /// A plan asks for something that the engine cannot do; whoever made the plan must do it otherwise.
+    Unsupported(String),
+    /// The engine contradicts itself.
+    Internal(String),
+}
+
+impl Error {
+    pub(crate) fn internal(what: impl Into<String>) -> Error {
+        Error::Internal(what.into())
+    }
+
+    pub(crate) fn unsupported(what: impl Into<String>) -> Error {
+        Error::Unsupported(what.into())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Table(e) => e.fmt(f),
+            Error::Arrow(e) => e.fmt(f),
+            Error::Call(e) => e.fmt(f),
+            Error::Overflow { what } => write!(f, "{what} does not fit its type"),
+            Error::ManyRows { rows } => {
+                write!(f, "a subquery that must give one value gave {rows} rows")
+            }
+            Error::Memory { what, wanted } => {
+                write!(
+                    f,
+                    "{what} wanted {wanted} bytes, which the memory limit does not leave"
+                )
+            }
+            Error::Cancelled => write!(f, "the query was cancelled"),
+            Error::Unsupported(what) => write!(f, "the engine does not support {what}"),
+            Error::Internal(what) => write!(f, "a bug of the engine: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Table(e) => Some(e),
+            Error::Arrow(e) => Some(e),
+            Error::Call(e) => Some(e.as_ref()),
+            _ => None,
+        }
+    }
+}
+
+impl From<table::Error> for Error {
+    fn from(e: table::Error) -> Error {
+        Error::Table(e)
+    }
+}
+
+impl From<arrow::error::ArrowError> for Error {
+    fn from(e: arrow::error::ArrowError) -> Error {
+        Error::Arrow(e)
+    }
+}

@@ -1,0 +1,695 @@
+//! Expressions over vectors: lift and the predicates of filter (L2), with their types.
+//!
+//! An expression is made by the functions of this module, which find its type and how far its values can
+//! reach: where bounds prove that nothing overflows, arithmetic is not checked.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use algebra::filter::Op as Compare;
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+
+use crate::error::{Error, Result};
+use crate::value::{Kind, Type, Vector};
+
+/// Number of a vector within a query.
+pub type Var = usize;
+
+/// An expression and its type.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    /// What it is.
+    pub node: Node,
+    /// The type of its values.
+    pub ty: Type,
+}
+
+/// Arithmetic of two operands of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// a + b
+    Add,
+    /// a - b
+    Sub,
+    /// a * b
+    Mul,
+    /// a / b; of floats only
+    Div,
+}
+
+/// What an expression is.
+#[derive(Clone, Debug)]
+pub enum Node {
+    /// A vector.
+    Var(Var),
+    /// One value for all rows.
+    Literal(Literal),
+    /// The value of a subquery, known when the query runs.
+    Parameter(usize),
+    /// Both operands are held in the expression's kind, decimals with its scale (products apart).
+    Arithmetic(Arithmetic, Box<Expr>, Box<Expr>),
+    /// Both operands are of one kind; decimals of one scale.
+    Compare(Compare, Box<Expr>, Box<Expr>),
+    /// All are true.
+    And(Vec<Expr>),
+    /// Any is true.
+    Or(Vec<Expr>),
+    /// Is false.
+    Not(Box<Expr>),
+    /// Is NULL.
+    IsNull(Box<Expr>),
+    /// The value of the first branch whose condition is true, otherwise of the last.
+    Case(Vec<(Expr, Expr)>, Box<Expr>),
+    /// Is one of these whole numbers, which ascend.
+    In(Box<Expr>, Arc<[i64]>),
+    /// The same numbers in 128 bits.
+    Widen(Box<Expr>),
+    /// Times a power of ten.
+    Scale(Box<Expr>, i128),
+    /// As a float: divided by a power of ten.
+    Float(Box<Expr>, f64),
+    /// The year of days since 1970.
+    Year(Box<Expr>),
+    /// A function of one coded text: found once per label.
+    Labels(Box<Expr>, Arc<PerLabel>),
+    /// A function that Arrow arrays are given to.
+    Call(Vec<Expr>, Arc<dyn Call>),
+}
+
+/// One value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Literal {
+    /// Of no kind.
+    Null,
+    /// Of [`Kind::Int`].
+    Int(i64),
+    /// Of [`Kind::Wide`].
+    Wide(i128),
+    /// Of [`Kind::Float`].
+    Float(f64),
+    /// Of [`Kind::Bool`].
+    Bool(bool),
+    /// Of [`Kind::Text`].
+    Text(String),
+}
+
+/// A function over Arrow arrays, row by row: what the engine has no kernel for.
+pub trait Call: Send + Sync + fmt::Debug {
+    /// One value per row. `args` are `rows` long.
+    ///
+    /// # Errors
+    /// Whatever evaluating the values gives (overflow, division by zero, ...).
+    fn call(
+        &self,
+        args: &[ArrayRef],
+        rows: usize,
+    ) -> std::result::Result<ArrayRef, Box<dyn std::error::Error + Send + Sync>>;
+
+    /// How it is shown.
+    fn name(&self) -> String;
+}
+
+/// A function of a text with its values per label of a dictionary, found on first use.
+#[derive(Debug)]
+pub struct PerLabel {
+    /// The function.
+    pub call: Arc<dyn Call>,
+    /// Values per code, and for NULL after the last one.
+    pub values: OnceLock<Vector>,
+}
+
+impl Expr {
+    /// A vector.
+    pub fn var(var: Var, ty: Type) -> Expr {
+        Expr {
+            node: Node::Var(var),
+            ty,
+        }
+    }
+
+    /// One value, of type `data`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the engine has no such type.
+    pub fn literal(literal: Literal, data: &DataType) -> Result<Expr> {
+        let ty = Type::of(data, literal == Literal::Null);
+        let ty = ty.ok_or_else(|| Error::unsupported(format!("values of type {data}")))?;
+        let ty = match literal {
+            Literal::Int(v) => ty.within((v.into(), v.into())),
+            Literal::Wide(v) => ty.within((v, v)),
+            Literal::Null => ty.within((0, 0)),
+            _ => ty,
+        };
+        let literal = match literal {
+            Literal::Wide(v) if ty.kind == Kind::Int => Literal::Int(v as i64),
+            Literal::Int(v) if ty.kind == Kind::Wide => Literal::Wide(v.into()),
+            other => other,
+        };
+        Ok(Expr {
+            node: Node::Literal(literal),
+            ty,
+        })
+    }
+
+    /// The constant it is, if it is one.
+    pub fn constant(&self) -> Option<&Literal> {
+        match &self.node {
+            Node::Literal(literal) => Some(literal),
+            _ => None,
+        }
+    }
+
+    /// The vector it is, if it is one.
+    pub fn as_var(&self) -> Option<Var> {
+        match self.node {
+            Node::Var(var) => Some(var),
+            _ => None,
+        }
+    }
+
+    /// Calls `f` with each vector it reads.
+    pub fn each_var(&self, f: &mut dyn FnMut(Var)) {
+        match &self.node {
+            Node::Var(var) => f(*var),
+            Node::Literal(_) | Node::Parameter(_) => {}
+            Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) => {
+                a.each_var(f);
+                b.each_var(f);
+            }
+            Node::And(all) | Node::Or(all) | Node::Call(all, _) => {
+                all.iter().for_each(|e| e.each_var(f));
+            }
+            Node::Not(e) | Node::IsNull(e) | Node::In(e, _) | Node::Widen(e) => e.each_var(f),
+            Node::Scale(e, _) | Node::Float(e, _) | Node::Year(e) | Node::Labels(e, _) => {
+                e.each_var(f)
+            }
+            Node::Case(branches, last) => {
+                for (when, then) in branches {
+                    when.each_var(f);
+                    then.each_var(f);
+                }
+                last.each_var(f);
+            }
+        }
+    }
+
+    /// The vectors it reads, each once, ascending.
+    pub fn vars(&self) -> Vec<Var> {
+        let mut vars = Vec::new();
+        self.each_var(&mut |var| vars.push(var));
+        vars.sort_unstable();
+        vars.dedup();
+        vars
+    }
+}
+
+fn boolean(node: Node, nullable: bool) -> Expr {
+    Expr {
+        node,
+        ty: Type {
+            data: DataType::Boolean,
+            kind: Kind::Bool,
+            bounds: (0, 1),
+            labels: None,
+            nullable,
+        },
+    }
+}
+
+/// All of `parts`, flattened; true if there are none.
+pub fn and(parts: Vec<Expr>) -> Expr {
+    let mut all = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part.node {
+            Node::And(inner) => all.extend(inner),
+            _ => all.push(part),
+        }
+    }
+    if all.len() == 1 {
+        return all.remove(0);
+    }
+    let nullable = all.iter().any(|e| e.ty.nullable);
+    boolean(Node::And(all), nullable)
+}
+
+/// Any of `parts`, flattened; false if there are none.
+pub fn or(parts: Vec<Expr>) -> Expr {
+    let mut all = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part.node {
+            Node::Or(inner) => all.extend(inner),
+            _ => all.push(part),
+        }
+    }
+    if all.len() == 1 {
+        return all.remove(0);
+    }
+    let nullable = all.iter().any(|e| e.ty.nullable);
+    boolean(Node::Or(all), nullable)
+}
+
+/// Is false.
+pub fn not(e: Expr) -> Expr {
+    let nullable = e.ty.nullable;
+    boolean(Node::Not(Box::new(e)), nullable)
+}
+
+/// Is NULL.
+pub fn is_null(e: Expr) -> Expr {
+    boolean(Node::IsNull(Box::new(e)), false)
+}
+
+/// `a op b`.
+///
+/// # Errors
+/// [`Error::Unsupported`] for types that have no kernel: the caller makes a [`call`] of it.
+pub fn compare(op: Compare, a: Expr, b: Expr) -> Result<Expr> {
+    let (a, b) = alike(a, b)?;
+    if matches!(a.ty.kind, Kind::Text | Kind::Code) {
+        return Err(Error::unsupported("comparing texts"));
+    }
+    let nullable = a.ty.nullable || b.ty.nullable;
+    Ok(boolean(
+        Node::Compare(op, Box::new(a), Box::new(b)),
+        nullable,
+    ))
+}
+
+/// Is one of the whole numbers `set`.
+///
+/// # Errors
+/// [`Error::Unsupported`] for other kinds.
+pub fn in_set(e: Expr, mut set: Vec<i64>) -> Result<Expr> {
+    if e.ty.kind != Kind::Int {
+        return Err(Error::unsupported("a list of such values"));
+    }
+    set.sort_unstable();
+    set.dedup();
+    let nullable = e.ty.nullable;
+    Ok(boolean(Node::In(Box::new(e), set.into()), nullable))
+}
+
+/// Both with the same scale and kind.
+///
+/// # Errors
+/// [`Error::Unsupported`] if there is none.
+pub fn alike(a: Expr, b: Expr) -> Result<(Expr, Expr)> {
+    let scale = a.ty.scale().max(b.ty.scale());
+    let (a, b) = (rescale(a, scale)?, rescale(b, scale)?);
+    match (a.ty.kind, b.ty.kind) {
+        (x, y) if x == y => Ok((a, b)),
+        (Kind::Text | Kind::Code, Kind::Text | Kind::Code) => Ok((a, b)),
+        (Kind::Int, Kind::Wide) => Ok((widen(a), b)),
+        (Kind::Wide, Kind::Int) => Ok((a, widen(b))),
+        _ => Err(Error::unsupported("operands of different kinds")),
+    }
+}
+
+/// In 128 bits.
+fn widen(e: Expr) -> Expr {
+    if e.ty.kind == Kind::Wide {
+        return e;
+    }
+    let ty = Type {
+        kind: Kind::Wide,
+        ..e.ty.clone()
+    };
+    match e.node {
+        Node::Literal(Literal::Int(v)) => Expr {
+            node: Node::Literal(Literal::Wide(v.into())),
+            ty,
+        },
+        _ => Expr {
+            node: Node::Widen(Box::new(e)),
+            ty,
+        },
+    }
+}
+
+/// With `scale` digits after the point, at least as many as it has.
+fn rescale(e: Expr, scale: i8) -> Result<Expr> {
+    let up = scale - e.ty.scale();
+    if up == 0 || !matches!(e.ty.kind, Kind::Int | Kind::Wide) {
+        return Ok(e);
+    }
+    let overflow = || Error::unsupported("scales that differ so much");
+    let factor = 10i128
+        .checked_pow(u32::try_from(up).map_err(|_| overflow())?)
+        .ok_or_else(overflow)?;
+    let times = |v: i128| v.checked_mul(factor).ok_or_else(overflow);
+    let bounds = (times(e.ty.bounds.0)?, times(e.ty.bounds.1)?);
+    scaled(e, factor, bounds, scale)
+}
+
+fn scaled(e: Expr, factor: i128, bounds: (i128, i128), scale: i8) -> Result<Expr> {
+    let data = DataType::Decimal128(38, scale);
+    let wide = Type {
+        data,
+        kind: Kind::Wide,
+        bounds: (i128::MIN, i128::MAX),
+        labels: None,
+        nullable: e.ty.nullable,
+    };
+    let ty = wide.within(bounds);
+    if let Node::Literal(Literal::Int(_) | Literal::Wide(_)) = e.node {
+        let literal = match ty.kind {
+            Kind::Int => Literal::Int(bounds.0 as i64),
+            _ => Literal::Wide(bounds.0),
+        };
+        return Ok(Expr {
+            node: Node::Literal(literal),
+            ty,
+        });
+    }
+    let inner = if ty.kind == Kind::Wide { widen(e) } else { e };
+    Ok(Expr {
+        node: Node::Scale(Box::new(inner), factor),
+        ty,
+    })
+}
+
+/// `a op b` of type `data`, as SQL's planner says.
+///
+/// # Errors
+/// [`Error::Unsupported`] for types that have no kernel.
+pub fn arithmetic(op: Arithmetic, a: Expr, b: Expr, data: &DataType) -> Result<Expr> {
+    let nullable = a.ty.nullable || b.ty.nullable;
+    let whole = |k: Kind| matches!(k, Kind::Int | Kind::Wide);
+    let ty = Type::of(data, nullable);
+    let ty = ty.ok_or_else(|| Error::unsupported(format!("values of type {data}")))?;
+    if ty.kind == Kind::Float && a.ty.kind == Kind::Float && b.ty.kind == Kind::Float {
+        let node = Node::Arithmetic(op, Box::new(a), Box::new(b));
+        return Ok(Expr { node, ty });
+    }
+    let numeric = |data: &DataType| data.is_integer() || matches!(data, DataType::Decimal128(..));
+    if !whole(a.ty.kind)
+        || !whole(b.ty.kind)
+        || !numeric(data)
+        || !numeric(&a.ty.data)
+        || !numeric(&b.ty.data)
+    {
+        return Err(Error::unsupported(format!(
+            "arithmetic of {} and {}",
+            a.ty.data, b.ty.data
+        )));
+    }
+    if op == Arithmetic::Div {
+        return Err(Error::unsupported("division of whole numbers"));
+    }
+    if op == Arithmetic::Mul {
+        if a.ty.scale() + b.ty.scale() != ty.scale() {
+            return Err(Error::unsupported("a product of another scale"));
+        }
+        let bounds = product(a.ty.bounds, b.ty.bounds);
+        return combine(op, a, b, ty, bounds);
+    }
+    let scale = a.ty.scale().max(b.ty.scale());
+    if scale != ty.scale() {
+        return Err(Error::unsupported("a sum of another scale"));
+    }
+    let (a, b) = (rescale(a, scale)?, rescale(b, scale)?);
+    let (x, y) = (a.ty.bounds, b.ty.bounds);
+    let bounds = match op {
+        Arithmetic::Add => x.0.checked_add(y.0).zip(x.1.checked_add(y.1)),
+        _ => x.0.checked_sub(y.1).zip(x.1.checked_sub(y.0)),
+    };
+    combine(op, a, b, ty, bounds)
+}
+
+fn product(a: (i128, i128), b: (i128, i128)) -> Option<(i128, i128)> {
+    let ends = [(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)];
+    let mut bounds: Option<(i128, i128)> = None;
+    for (x, y) in ends {
+        let v = x.checked_mul(y)?;
+        bounds = Some(bounds.map_or((v, v), |(l, h)| (l.min(v), h.max(v))));
+    }
+    bounds
+}
+
+/// The operation in 64 bits where bounds prove that it fits the type, otherwise checked in 128.
+fn combine(
+    op: Arithmetic,
+    a: Expr,
+    b: Expr,
+    ty: Type,
+    bounds: Option<(i128, i128)>,
+) -> Result<Expr> {
+    let fits = bounds.is_some_and(|(low, high)| ty.bounds.0 <= low && high <= ty.bounds.1);
+    if !fits && !matches!(ty.data, DataType::Decimal128(..)) {
+        // Integers that may leave their type: the caller's own checked function tells it as SQL does.
+        return Err(Error::unsupported("integers that may overflow"));
+    }
+    let ty = match bounds {
+        Some(bounds) if fits => ty.within(bounds),
+        _ => Type {
+            kind: Kind::Wide,
+            ..ty
+        },
+    };
+    let (a, b) = match ty.kind {
+        Kind::Int => (a, b),
+        _ => (widen(a), widen(b)),
+    };
+    if a.ty.kind != ty.kind || b.ty.kind != ty.kind {
+        return Err(Error::unsupported("wide operands of a narrow result"));
+    }
+    Ok(Expr {
+        node: Node::Arithmetic(op, Box::new(a), Box::new(b)),
+        ty,
+    })
+}
+
+/// The same value as type `data`, where that needs no check.
+///
+/// # Errors
+/// [`Error::Unsupported`] otherwise.
+pub fn cast(e: Expr, data: &DataType) -> Result<Expr> {
+    if e.ty.data == *data {
+        return Ok(e);
+    }
+    let refused = || Error::unsupported(format!("a cast from {} to {data}", e.ty.data));
+    let ty = Type::of(data, e.ty.nullable).ok_or_else(refused)?;
+    let whole = |d: &DataType| d.is_integer() || matches!(d, DataType::Decimal128(..));
+    match (e.ty.kind, ty.kind) {
+        (Kind::Text | Kind::Code, Kind::Text) => {
+            let mut e = e;
+            e.ty.data = data.clone();
+            Ok(e)
+        }
+        (Kind::Int | Kind::Wide, Kind::Int | Kind::Wide) if whole(&e.ty.data) && whole(data) => {
+            let up = ty.scale() - e.ty.scale();
+            if up < 0 {
+                return Err(refused());
+            }
+            let factor = 10i128.checked_pow(up as u32).ok_or_else(refused)?;
+            let low = e.ty.bounds.0.checked_mul(factor).ok_or_else(refused)?;
+            let high = e.ty.bounds.1.checked_mul(factor).ok_or_else(refused)?;
+            if low < ty.bounds.0 || high > ty.bounds.1 {
+                return Err(refused());
+            }
+            let scale = ty.scale();
+            let mut e = match up {
+                0 => e,
+                _ => scaled(e, factor, (low, high), scale)?,
+            };
+            e.ty.data = data.clone();
+            Ok(e)
+        }
+        (Kind::Int | Kind::Wide, Kind::Float) if whole(&e.ty.data) => {
+            let divisor = 10f64.powi(e.ty.scale().into());
+            let node = Node::Float(Box::new(e), divisor);
+            Ok(Expr { node, ty })
+        }
+        _ => Err(refused()),
+    }
+}
+
+/// The year of a date.
+///
+/// # Errors
+/// [`Error::Unsupported`] for anything but a date.
+pub fn year(e: Expr, data: &DataType) -> Result<Expr> {
+    let ty = Type::of(data, e.ty.nullable);
+    match (ty, &e.ty.data) {
+        (Some(ty), DataType::Date32) if ty.kind == Kind::Int => {
+            let mut years = Vec::new();
+            algebra::lift::year_of_day(&[e.ty.bounds.0 as i64, e.ty.bounds.1 as i64], &mut years);
+            let ty = ty.within((years[0].into(), years[1].into()));
+            Ok(Expr {
+                node: Node::Year(Box::new(e)),
+                ty,
+            })
+        }
+        _ => Err(Error::unsupported("the year of such a value")),
+    }
+}
+
+/// The value of the first branch whose condition is true, otherwise `last`.
+///
+/// # Errors
+/// [`Error::Unsupported`] for texts and branches of different kinds.
+pub fn case(branches: Vec<(Expr, Expr)>, last: Expr, data: &DataType) -> Result<Expr> {
+    let nullable = last.ty.nullable || branches.iter().any(|(_, then)| then.ty.nullable);
+    let ty = Type::of(data, nullable);
+    let ty = ty.ok_or_else(|| Error::unsupported(format!("values of type {data}")))?;
+    if ty.kind == Kind::Text {
+        return Err(Error::unsupported("a choice of texts"));
+    }
+    let mut values: Vec<&Expr> = branches.iter().map(|(_, then)| then).collect();
+    values.push(&last);
+    let ty = match ty.kind {
+        Kind::Int | Kind::Wide => {
+            if values.iter().any(|e| e.ty.scale() != ty.scale()) {
+                return Err(Error::unsupported("branches of different scales"));
+            }
+            let low = values.iter().map(|e| e.ty.bounds.0).min().unwrap_or(0);
+            let high = values.iter().map(|e| e.ty.bounds.1).max().unwrap_or(0);
+            ty.within((low, high))
+        }
+        _ => ty,
+    };
+    let fit = |e: Expr| match ty.kind {
+        Kind::Wide => widen(e),
+        _ => e,
+    };
+    let branches: Vec<(Expr, Expr)> = branches
+        .into_iter()
+        .map(|(when, then)| (when, fit(then)))
+        .collect();
+    let last = fit(last);
+    let same = |e: &Expr| e.ty.kind == ty.kind || e.constant() == Some(&Literal::Null);
+    if !same(&last) || !branches.iter().all(|(_, then)| same(then)) {
+        return Err(Error::unsupported("branches of different kinds"));
+    }
+    Ok(Expr {
+        node: Node::Case(branches, Box::new(last)),
+        ty,
+    })
+}
+
+/// Whether evaluating it may fail for a row, so that a choice must not evaluate it for the rows it is not meant for.
+pub fn is_fallible(e: &Expr) -> bool {
+    match &e.node {
+        Node::Var(_) | Node::Literal(_) | Node::Parameter(_) | Node::Labels(..) => false,
+        Node::Call(..) => true,
+        Node::Arithmetic(_, a, b) => e.ty.kind == Kind::Wide || is_fallible(a) || is_fallible(b),
+        Node::Compare(_, a, b) => is_fallible(a) || is_fallible(b),
+        Node::And(all) | Node::Or(all) => all.iter().any(is_fallible),
+        Node::Not(e)
+        | Node::IsNull(e)
+        | Node::In(e, _)
+        | Node::Widen(e)
+        | Node::Float(e, _)
+        | Node::Year(e) => is_fallible(e),
+        Node::Scale(inner, _) => e.ty.kind == Kind::Wide || is_fallible(inner),
+        Node::Case(branches, last) => {
+            is_fallible(last)
+                || branches
+                    .iter()
+                    .any(|(when, then)| is_fallible(when) || is_fallible(then))
+        }
+    }
+}
+
+/// A function over Arrow arrays that gives values of type `data`. Of one coded text it is found once per label.
+///
+/// # Errors
+/// [`Error::Unsupported`] if the engine has no such type.
+pub fn call(args: Vec<Expr>, call: Arc<dyn Call>, data: &DataType) -> Result<Expr> {
+    let ty = Type::of(data, true);
+    let ty = ty.ok_or_else(|| Error::unsupported(format!("values of type {data}")))?;
+    if let [arg] = &args[..]
+        && arg.ty.kind == Kind::Code
+    {
+        let per_label = PerLabel {
+            call,
+            values: OnceLock::new(),
+        };
+        let node = Node::Labels(
+            Box::new(args.into_iter().next().unwrap_or_else(|| unreachable!())),
+            Arc::new(per_label),
+        );
+        return Ok(Expr { node, ty });
+    }
+    Ok(Expr {
+        node: Node::Call(args, call),
+        ty,
+    })
+}
+
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |f: &mut fmt::Formatter<'_>, all: &[Expr], between: &str| {
+            for (i, e) in all.iter().enumerate() {
+                if i > 0 {
+                    f.write_str(between)?;
+                }
+                write!(f, "{e}")?;
+            }
+            Ok(())
+        };
+        match &self.node {
+            Node::Var(var) => write!(f, "#{var}"),
+            Node::Literal(literal) => match literal {
+                Literal::Null => write!(f, "null"),
+                Literal::Int(v) => write!(f, "{v}"),
+                Literal::Wide(v) => write!(f, "{v}"),
+                Literal::Float(v) => write!(f, "{v:?}"),
+                Literal::Bool(v) => write!(f, "{v}"),
+                Literal::Text(v) => write!(f, "{v:?}"),
+            },
+            Node::Parameter(number) => write!(f, "?{number}"),
+            Node::Arithmetic(op, a, b) => {
+                let sign = match op {
+                    Arithmetic::Add => "+",
+                    Arithmetic::Sub => "-",
+                    Arithmetic::Mul => "*",
+                    Arithmetic::Div => "/",
+                };
+                write!(f, "({a} {sign} {b})")
+            }
+            Node::Compare(op, a, b) => {
+                let sign = match op {
+                    Compare::Eq => "=",
+                    Compare::Ne => "<>",
+                    Compare::Lt => "<",
+                    Compare::Le => "<=",
+                    Compare::Gt => ">",
+                    Compare::Ge => ">=",
+                };
+                write!(f, "{a} {sign} {b}")
+            }
+            Node::And(all) => {
+                f.write_str("(")?;
+                list(f, all, " and ")?;
+                f.write_str(")")
+            }
+            Node::Or(all) => {
+                f.write_str("(")?;
+                list(f, all, " or ")?;
+                f.write_str(")")
+            }
+            Node::Not(e) => write!(f, "not {e}"),
+            Node::IsNull(e) => write!(f, "{e} is null"),
+            Node::Case(branches, last) => {
+                f.write_str("case")?;
+                for (when, then) in branches {
+                    write!(f, " when {when} then {then}")?;
+                }
+                write!(f, " else {last} end")
+            }
+            Node::In(e, set) => write!(f, "{e} in {set:?}"),
+            Node::Widen(e) => write!(f, "{e}"),
+            Node::Scale(e, factor) => write!(f, "{e} * {factor}"),
+            Node::Float(e, _) => write!(f, "float({e})"),
+            Node::Year(e) => write!(f, "year({e})"),
+            Node::Labels(e, per) => write!(f, "labels({e}: {})", per.call.name()),
+            Node::Call(args, call) => {
+                write!(f, "{}(", call.name())?;
+                list(f, args, ", ")?;
+                f.write_str(")")
+            }
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! Grouping: krao of the keys, as a dense index where it is small, otherwise by hash (L2).
+
+use algebra::krao::{Groups, combine, combine_i64, numbers};
+
+use crate::batch::Batch;
+use crate::error::{Error, Result};
+use crate::expr::Var;
+use crate::key::{Interner, Layout, Texts, Words};
+use crate::rel::Fold;
+use crate::state::State;
+use crate::value::{Kind, Type, Values, Vector};
+
+/// Groups of one worker, or of all once they were merged.
+#[derive(Debug)]
+pub(crate) struct Grouping {
+    how: How,
+    states: Vec<State>,
+    numbers: Vec<u32>,
+    index: Vec<u64>,
+    words: Words,
+}
+
+/// How rows get the numbers of their groups.
+#[derive(Debug)]
+enum How {
+    /// One group, which exists whether or not there are rows.
+    One,
+    /// The number follows from the keys.
+    Dense { digits: Vec<Digit>, seen: Vec<bool> },
+    /// The number is that of a table's row.
+    Row { seen: Vec<bool> },
+    Hash {
+        layout: Layout,
+        groups: Groups,
+        interners: Vec<Interner>,
+    },
+}
+
+/// One key of a dense index.
+#[derive(Clone, Debug)]
+struct Digit {
+    base: i64,
+    /// Values there can be, NULL included as the last if there may be one.
+    size: u64,
+    ty: Type,
+}
+
+/// Dense indexes up to this size are always used.
+const SMALL: u64 = 1 << 16;
+
+/// What groups are made by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum By<'a> {
+    Keys(&'a [Type]),
+    /// The numbers of as many rows of a table.
+    Row(usize),
+}
+
+impl Grouping {
+    /// No groups yet. A dense index may have up to `most` entries.
+    pub fn new(
+        by: By<'_>,
+        folds: &[Fold],
+        types: &dyn Fn(Var) -> Type,
+        most: u64,
+    ) -> Result<Grouping> {
+        let one = matches!(by, By::Keys([]));
+        let states = folds
+            .iter()
+            .map(|fold| State::new(fold.function, fold.arg.map(types).as_ref(), one))
+            .collect::<Result<Vec<State>>>()?;
+        let how = match by {
+            By::Row(rows) => How::Row {
+                seen: vec![false; rows],
+            },
+            By::Keys([]) => How::One,
+            By::Keys(types) => match digits(types, most.max(SMALL)) {
+                Some((digits, size)) => How::Dense {
+                    digits,
+                    seen: vec![false; size as usize],
+                },
+                None => {
+                    let layout = Layout::groups(types.to_vec());
+                    let groups = Groups::new(layout.words());
+                    How::Hash {
+                        layout,
+                        groups,
+                        interners: vec![],
+                    }
+                }
+            },
+        };
+        let mut grouping = Grouping {
+            how,
+            states,
+            numbers: vec![],
+            index: vec![],
+            words: Words::default(),
+        };
+        let size = match &grouping.how {
+            How::One => 1,
+            How::Dense { seen, .. } | How::Row { seen } => seen.len(),
+            How::Hash { .. } => 0,
+        };
+        grouping
+            .states
+            .iter_mut()
+            .for_each(|state| state.resize(size));
+        Ok(grouping)
+    }
+
+    /// Adds the rows of `batch`.
+    pub fn add(
+        &mut self,
+        batch: &Batch,
+        keys: &[Var],
+        row: Option<Var>,
+        folds: &[Fold],
+    ) -> Result<()> {
+        let mut vectors = Vec::with_capacity(keys.len());
+        if row.is_none() {
+            for key in keys {
+                vectors.push(batch.get(*key)?);
+            }
+        }
+        match &mut self.how {
+            How::One => {}
+            How::Row { seen } => {
+                let row = row.ok_or_else(|| Error::internal("groups by row without row"))?;
+                let Values::Int(rows) = &batch.get(row)?.values else {
+                    return Err(Error::internal("row numbers of another kind"));
+                };
+                self.numbers.clear();
+                self.numbers.extend(rows.iter().map(|row| *row as u32));
+                self.numbers.iter().for_each(|n| seen[*n as usize] = true);
+            }
+            How::Dense { digits, seen } => {
+                self.index.clear();
+                self.index.resize(batch.rows, 0);
+                for (digit, vector) in digits.iter().zip(vectors) {
+                    digit.combine(vector, &mut self.index)?;
+                }
+                numbers(&self.index, &mut self.numbers);
+                self.numbers.iter().for_each(|n| seen[*n as usize] = true);
+            }
+            How::Hash {
+                layout,
+                groups,
+                interners,
+            } => {
+                layout.encode(
+                    &vectors,
+                    batch.rows,
+                    &mut Texts::Adding(interners),
+                    &mut self.words,
+                )?;
+                groups.insert(&self.words.hashes, &self.words.columns(), &mut self.numbers);
+                let size = groups.len();
+                self.states.iter_mut().for_each(|state| state.resize(size));
+            }
+        }
+        let groups = match self.how {
+            How::One => None,
+            _ => Some(&self.numbers[..]),
+        };
+        for (state, fold) in self.states.iter_mut().zip(folds) {
+            let arg = fold.arg.map(|var| batch.get(var)).transpose()?;
+            state.add(groups, batch.rows, arg)?;
+        }
+        Ok(())
+    }
+
+    /// Takes in the groups of another worker.
+    pub fn merge(&mut self, other: Grouping) -> Result<()> {
+        let (from, to) = match (&mut self.how, &other.how) {
+            (How::One, How::One) => (vec![0], vec![0]),
+            (How::Dense { seen: mine, .. }, How::Dense { seen: theirs, .. })
+            | (How::Row { seen: mine }, How::Row { seen: theirs }) => {
+                let from = set(theirs);
+                from.iter().for_each(|g| mine[*g as usize] = true);
+                (from.clone(), from)
+            }
+            (
+                How::Hash {
+                    groups,
+                    interners,
+                    layout,
+                },
+                How::Hash {
+                    groups: theirs,
+                    interners: their_texts,
+                    ..
+                },
+            ) => {
+                let to = adopt(layout, groups, interners, theirs, their_texts);
+                let size = groups.len();
+                self.states.iter_mut().for_each(|state| state.resize(size));
+                ((0..theirs.len() as u32).collect(), to)
+            }
+            _ => return Err(Error::internal("groups made in different ways")),
+        };
+        for (state, other) in self.states.iter_mut().zip(&other.states) {
+            state.merge(other, &from, &to)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes it takes.
+    pub fn memory(&self) -> usize {
+        let width: usize = self.states.iter().map(State::width).sum();
+        match &self.how {
+            How::One => width,
+            How::Dense { seen, .. } | How::Row { seen } => seen.len() * (width + 1),
+            How::Hash {
+                groups, interners, ..
+            } => {
+                groups.memory()
+                    + groups.len() * width
+                    + interners.iter().map(Interner::memory).sum::<usize>()
+            }
+        }
+    }
+
+    /// The groups there are: the vectors of their keys (by row: their row numbers) and of their results.
+    pub fn finish(self, folds: &[Fold], types: &dyn Fn(Var) -> Type) -> Result<Finished> {
+        let (groups, keys, rows) = match &self.how {
+            How::One => (vec![0], vec![], None),
+            How::Row { seen } => {
+                let rows = set(seen);
+                (rows.clone(), vec![], Some(rows))
+            }
+            How::Dense { digits, seen } => {
+                let groups = set(seen);
+                let keys = undigit(digits, &groups);
+                (groups, keys, None)
+            }
+            How::Hash {
+                layout,
+                groups,
+                interners,
+            } => {
+                let all: Vec<u32> = (0..groups.len() as u32).collect();
+                let words: Vec<Vec<u64>> = (0..layout.words())
+                    .map(|word| {
+                        let mut out = Vec::new();
+                        groups.column(word, &all, &mut out);
+                        out
+                    })
+                    .collect();
+                (all, layout.decode(&words, interners)?, None)
+            }
+        };
+        let mut results = Vec::with_capacity(folds.len());
+        for (state, fold) in self.states.iter().zip(folds) {
+            let scale = fold.arg.map_or(0, |arg| types(arg).scale());
+            results.push(state.finish(&groups, &types(fold.var), scale)?);
+        }
+        Ok(Finished {
+            groups: groups.len(),
+            keys,
+            rows,
+            results,
+        })
+    }
+}
+
+/// Groups, once all rows were added.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub groups: usize,
+    pub keys: Vec<Vector>,
+    /// The rows of the table that they are, if they were made by row.
+    pub rows: Option<Vec<u32>>,
+    pub results: Vec<Vector>,
+}
+
+fn set(seen: &[bool]) -> Vec<u32> {
+    let mut out = Vec::new();
+    for (chunk, some) in seen.chunks(2048).enumerate() {
+        if some.contains(&true) {
+            let first = (chunk * 2048) as u32;
+            out.extend(
+                some.iter()
+                    .enumerate()
+                    .filter(|(_, s)| **s)
+                    .map(|(i, _)| first + i as u32),
+            );
+        }
+    }
+    out
+}
+
+/// The dense index of keys of these types, if it has at most `most` entries.
+fn digits(types: &[Type], most: u64) -> Option<(Vec<Digit>, u64)> {
+    let mut product: u64 = 1;
+    let mut digits = Vec::with_capacity(types.len());
+    for ty in types {
+        let (base, values) = match ty.kind {
+            Kind::Bool => (0, 2),
+            Kind::Code => (0, ty.labels.as_ref()?.len() as u64),
+            Kind::Int => {
+                let span = ty.bounds.1.checked_sub(ty.bounds.0)?.checked_add(1)?;
+                (i64::try_from(ty.bounds.0).ok()?, u64::try_from(span).ok()?)
+            }
+            _ => return None,
+        };
+        let size = values.checked_add(u64::from(ty.nullable))?.max(1);
+        product = product.checked_mul(size).filter(|p| *p <= most)?;
+        digits.push(Digit {
+            base,
+            size,
+            ty: ty.clone(),
+        });
+    }
+    Some((digits, product))
+}
+
+impl Digit {
+    fn combine(&self, vector: &Vector, index: &mut [u64]) -> Result<()> {
+        let Some(valid) = &vector.valid else {
+            match &vector.values {
+                Values::Code(codes) => combine(index, codes, self.size),
+                Values::Int(values) => combine_i64(index, values, self.base, self.size),
+                Values::Bool(values) => {
+                    index
+                        .iter_mut()
+                        .zip(values)
+                        .for_each(|(i, v)| *i = *i * self.size + u64::from(*v));
+                }
+                _ => return Err(Error::internal("a digit of another kind")),
+            }
+            return Ok(());
+        };
+        let digit = |row: usize| match &vector.values {
+            _ if !valid[row] => self.size - 1,
+            Values::Code(codes) => u64::from(codes[row]),
+            Values::Int(values) => values[row].wrapping_sub(self.base) as u64,
+            Values::Bool(values) => u64::from(values[row]),
+            _ => 0,
+        };
+        for (row, index) in index.iter_mut().enumerate() {
+            *index = *index * self.size + digit(row);
+        }
+        Ok(())
+    }
+}
+
+/// The keys of dense groups.
+fn undigit(digits: &[Digit], groups: &[u32]) -> Vec<Vector> {
+    let mut left: Vec<u64> = groups.iter().map(|g| u64::from(*g)).collect();
+    let mut vectors = Vec::with_capacity(digits.len());
+    for digit in digits.iter().rev() {
+        let own: Vec<u64> = left.iter().map(|g| g % digit.size).collect();
+        left.iter_mut().for_each(|g| *g /= digit.size);
+        let values = match digit.ty.kind {
+            Kind::Code => Values::Code(own.iter().map(|d| *d as u32).collect()),
+            Kind::Bool => Values::Bool(own.iter().map(|d| *d == 1).collect()),
+            _ => Values::Int(
+                own.iter()
+                    .map(|d| digit.base.wrapping_add(*d as i64))
+                    .collect(),
+            ),
+        };
+        let valid = digit.ty.nullable.then(|| {
+            own.iter()
+                .map(|d| *d != digit.size - 1)
+                .collect::<Vec<bool>>()
+        });
+        vectors.push(Vector {
+            values,
+            valid: valid.filter(|v| v.contains(&false)),
+        });
+    }
+    vectors.reverse();
+    vectors
+}
+
+/// Inserts the groups of `theirs`; returns the number of each here.
+fn adopt(
+    layout: &Layout,
+    groups: &mut Groups,
+    interners: &mut Vec<Interner>,
+    theirs: &Groups,
+    their_texts: &[Interner],
+) -> Vec<u32> {
+    if interners.len() < their_texts.len() {
+        interners.resize_with(their_texts.len(), Interner::default);
+    }
+    let renumbered: Vec<Vec<u64>> = interners
+        .iter_mut()
+        .zip(their_texts)
+        .map(|(mine, other)| mine.adopt(other))
+        .collect();
+    let mut to = Vec::with_capacity(theirs.len());
+    let all: Vec<u32> = (0..theirs.len() as u32).collect();
+    let (mut out, mut words) = (Vec::new(), Words::default());
+    for some in all.chunks(algebra::VECTOR_ROWS) {
+        layout.take(theirs, some, &renumbered, &mut words);
+        groups.insert(&words.hashes, &words.columns(), &mut out);
+        to.extend_from_slice(&out);
+    }
+    to
+}

@@ -1,0 +1,573 @@
+//! Joins: which relation is the root, what is looked up in which order, which side a table is made of.
+//!
+//! An inner join of many relations is a graph. The relation with the most rows is its root, whose rows go
+//! through the pipeline; the others hang below it, each as a table that the rows of its parent are looked up in
+//! (so a dimension of a dimension reduces that dimension before the root is read). Tables that let the fewest
+//! rows through come first.
+
+use std::collections::BTreeSet;
+
+use crate::error::{Error, Result};
+use crate::expr::{Expr, Var};
+use crate::plan::{How, Need, Pipe, Planner, Probe, Sink, Source, Step, pipe, then};
+use crate::rel::Rel;
+
+/// Share of rows that a predicate lets through of which nothing is known.
+const GUESS: f64 = 0.2;
+/// The same for a predicate over groups: few groups are exceptional.
+const GUESS_GROUPS: f64 = 0.05;
+
+/// Rows that `rel` is expected to give, and those it would give without predicates.
+pub(crate) fn expected(rel: &Rel) -> (f64, f64) {
+    match rel {
+        Rel::Scan(scan) => (scan.expected.max(1.0), (scan.table.rows() as f64).max(1.0)),
+        Rel::Values { batch, .. } => (batch.num_rows() as f64, batch.num_rows() as f64),
+        Rel::Filter { input, .. } => {
+            let (rows, base) = expected(input);
+            let share = if matches!(**input, Rel::Fold { .. }) {
+                GUESS_GROUPS
+            } else {
+                GUESS
+            };
+            (rows * share, base)
+        }
+        Rel::Map { input, .. } | Rel::Reduced { input, .. } => expected(input),
+        Rel::Join { inputs, .. } => {
+            let all: Vec<(f64, f64)> = inputs.iter().map(expected).collect();
+            let root = (0..all.len())
+                .max_by(|a, b| all[*a].1.total_cmp(&all[*b].1))
+                .unwrap_or(0);
+            let share = |i: usize| (all[i].0 / all[i].1).min(1.0);
+            let others: f64 = (0..all.len()).filter(|i| *i != root).map(share).product();
+            (all[root].0 * others, all[root].1)
+        }
+        Rel::Semi { input, other, .. } => {
+            let (rows, base) = expected(input);
+            let (some, all) = expected(other);
+            (rows * (some / all).clamp(0.01, 1.0).max(0.05), base)
+        }
+        Rel::Left { left, right, .. } => {
+            let (left, right) = (expected(left), expected(right));
+            (left.0.max(right.0), left.1.max(right.1))
+        }
+        Rel::Fold { input, keys, .. } => {
+            let (rows, base) = expected(input);
+            match keys.is_empty() {
+                true => (1.0, 1.0),
+                false => ((rows / 4.0).max(1.0), (base / 4.0).max(1.0)),
+            }
+        }
+        Rel::Sort { input, fetch, .. } => {
+            let (rows, base) = expected(input);
+            (fetch.map_or(rows, |n| rows.min(n as f64)), base)
+        }
+        Rel::Union { inputs, .. } => inputs.iter().fold((0.0, 0.0), |sum, (input, _)| {
+            let (rows, base) = expected(input);
+            (sum.0 + rows, sum.1 + base)
+        }),
+    }
+}
+
+/// One relation of a join and what hangs below it.
+struct Node {
+    rel: Option<Rel>,
+    /// Where it hangs, and the pairs (of the parent, of it) that must be equal.
+    parent: Option<(usize, Vec<(Var, Var)>)>,
+    vars: BTreeSet<Var>,
+    expected: (f64, f64),
+}
+
+/// Pipelines of an inner join.
+pub(crate) fn join(
+    planner: &mut Planner<'_>,
+    inputs: Vec<Rel>,
+    equal: Vec<(Var, Var)>,
+    residual: Vec<Expr>,
+    need: &Need,
+) -> Result<Vec<Pipe>> {
+    let nodes = inputs.into_iter().map(|rel| {
+        let mut vars = BTreeSet::new();
+        rel.each_var(&mut |var| {
+            vars.insert(var);
+        });
+        Node {
+            expected: expected(&rel),
+            rel: Some(rel),
+            parent: None,
+            vars,
+        }
+    });
+    let mut graph = Graph {
+        nodes: nodes.collect(),
+        conditions: residual,
+    };
+    let root = graph.root();
+    graph.hang(planner, root, equal)?;
+    graph.pipes(planner, root, need)
+}
+
+struct Graph {
+    nodes: Vec<Node>,
+    /// What must be true besides; each is applied as soon as its vectors are there, and then gone.
+    conditions: Vec<Expr>,
+}
+
+impl Graph {
+    fn root(&self) -> usize {
+        let size = |i: &usize| self.nodes[*i].expected;
+        let by = |a: &usize, b: &usize| {
+            let (a, b) = (size(a), size(b));
+            a.1.total_cmp(&b.1).then(a.0.total_cmp(&b.0))
+        };
+        (0..self.nodes.len()).max_by(by).unwrap_or(0)
+    }
+
+    fn owner(&self, var: Var) -> Result<usize> {
+        let owner = self.nodes.iter().position(|node| node.vars.contains(&var));
+        owner.ok_or_else(|| Error::internal(format!("no relation of the join gives vector {var}")))
+    }
+
+    /// Hangs every relation below the root, breadth first; equalities that are not used for it become conditions.
+    fn hang(&mut self, planner: &Planner<'_>, root: usize, equal: Vec<(Var, Var)>) -> Result<()> {
+        let mut edges = Vec::with_capacity(equal.len());
+        for (a, b) in equal {
+            edges.push(((self.owner(a)?, a), (self.owner(b)?, b)));
+        }
+        let mut reached = vec![root];
+        let mut next = 0;
+        while reached.len() < self.nodes.len() {
+            let parent = match reached.get(next) {
+                Some(parent) => *parent,
+                None => {
+                    // Nothing connects what is left: every row with every row.
+                    let alone = (0..self.nodes.len()).find(|i| !reached.contains(i));
+                    let alone = alone.ok_or_else(|| Error::internal("a join without its parts"))?;
+                    self.nodes[alone].parent = Some((root, vec![]));
+                    reached.push(alone);
+                    continue;
+                }
+            };
+            next += 1;
+            for child in 0..self.nodes.len() {
+                if reached.contains(&child) {
+                    continue;
+                }
+                let mut pairs = Vec::new();
+                edges.retain(|(a, b)| {
+                    let pair = match (a.0 == parent && b.0 == child, b.0 == parent && a.0 == child)
+                    {
+                        (true, _) => (a.1, b.1),
+                        (_, true) => (b.1, a.1),
+                        _ => return true,
+                    };
+                    pairs.push(pair);
+                    false
+                });
+                if !pairs.is_empty() {
+                    self.nodes[child].parent = Some((parent, pairs));
+                    reached.push(child);
+                }
+            }
+        }
+        for ((_, a), (_, b)) in edges {
+            let (a, b) = (planner.query.expr(a), planner.query.expr(b));
+            self.conditions
+                .push(crate::expr::compare(algebra::filter::Op::Eq, a, b)?);
+        }
+        Ok(())
+    }
+
+    fn children(&self, of: usize) -> Vec<usize> {
+        let hangs = |i: &usize| {
+            self.nodes[*i]
+                .parent
+                .as_ref()
+                .is_some_and(|(parent, _)| *parent == of)
+        };
+        (0..self.nodes.len()).filter(hangs).collect()
+    }
+
+    /// Share of its rows that a relation and what hangs below it let through.
+    fn share(&self, of: usize) -> f64 {
+        let (rows, base) = self.nodes[of].expected;
+        let below: f64 = self
+            .children(of)
+            .into_iter()
+            .map(|child| self.share(child))
+            .product();
+        (rows / base).min(1.0) * below
+    }
+
+    /// The vectors of a relation and of what hangs below it.
+    fn below(&self, of: usize) -> BTreeSet<Var> {
+        let mut vars = self.nodes[of].vars.clone();
+        for child in self.children(of) {
+            vars.extend(self.below(child));
+        }
+        vars
+    }
+
+    fn pipes(&mut self, planner: &mut Planner<'_>, at: usize, need: &Need) -> Result<Vec<Pipe>> {
+        let all = self.below(at);
+        let ready = |e: &Expr| e.vars().iter().all(|var| all.contains(var));
+        let (mine, others): (Vec<Expr>, Vec<Expr>) = std::mem::take(&mut self.conditions)
+            .into_iter()
+            .partition(ready);
+        self.conditions = others;
+        let mut children = self.children(at);
+        let rank = |i: usize| (self.share(i), self.nodes[i].expected.1);
+        children.sort_by(|a, b| {
+            let (a, b) = (rank(*a), rank(*b));
+            a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+        });
+        // What lies within one child's part is that child's business.
+        let (inner, mut mine): (Vec<Expr>, Vec<Expr>) = mine.into_iter().partition(|e| {
+            children.iter().any(|child| {
+                let below = self.below(*child);
+                e.vars().iter().all(|var| below.contains(var)) && !e.vars().is_empty()
+            })
+        });
+        self.conditions.extend(inner);
+        let mut wanted: Need = need.clone();
+        mine.iter().for_each(|e| {
+            e.each_var(&mut |var| {
+                wanted.insert(var);
+            })
+        });
+        let mut probes = Vec::with_capacity(children.len());
+        for child in children {
+            let pairs = match &mut self.nodes[child].parent {
+                Some((_, pairs)) => std::mem::take(pairs),
+                None => vec![],
+            };
+            let (here, there): (Vec<Var>, Vec<Var>) = pairs.into_iter().unzip();
+            let below = self.below(child);
+            let mut inner: Need = wanted.intersection(&below).copied().collect();
+            let gives = inner.iter().map(|var| (*var, *var)).collect();
+            let vars = inner.iter().copied().collect();
+            inner.extend(&there);
+            let pipes = self.pipes(planner, child, &inner)?;
+            let stage = planner.stage(
+                pipes,
+                Sink::Table {
+                    keys: there,
+                    vars,
+                    marks: false,
+                },
+            );
+            probes.push((stage, here, gives, below));
+        }
+        let mut own: Need = wanted.intersection(&self.nodes[at].vars).copied().collect();
+        own.extend(probes.iter().flat_map(|(_, here, _, _)| here));
+        let rel = self.nodes[at]
+            .rel
+            .take()
+            .ok_or_else(|| Error::internal("a relation joined twice"))?;
+        let mut there = self.nodes[at].vars.clone();
+        let mut pipes = planner.pipes(rel, &own)?;
+        pipes = conditions(pipes, &mut mine, &there);
+        for (stage, keys, gives, below) in probes {
+            let probe = Probe {
+                stage,
+                keys,
+                how: How::Inner,
+                residual: vec![],
+                gives,
+                row: None,
+            };
+            pipes = then(pipes, Step::Probe(probe));
+            there.extend(below);
+            pipes = conditions(pipes, &mut mine, &there);
+        }
+        Ok(pipes)
+    }
+}
+
+/// Applies the conditions whose vectors are all in `there`.
+fn conditions(mut pipes: Vec<Pipe>, waiting: &mut Vec<Expr>, there: &BTreeSet<Var>) -> Vec<Pipe> {
+    let ready = |e: &Expr| e.vars().iter().all(|var| there.contains(var));
+    let (now, later): (Vec<Expr>, Vec<Expr>) = std::mem::take(waiting).into_iter().partition(ready);
+    *waiting = later;
+    for condition in now {
+        pipes = then(pipes, Step::Filter(condition));
+    }
+    pipes
+}
+
+/// Pipelines of the rows of `input` that have a partner in `other`, or none.
+pub(crate) fn semi(
+    planner: &mut Planner<'_>,
+    mut input: Rel,
+    other: Rel,
+    equal: &[(Var, Var)],
+    residual: Vec<Expr>,
+    anti: bool,
+    need: &Need,
+) -> Result<Vec<Pipe>> {
+    let (mine, theirs): (Vec<Var>, Vec<Var>) = equal.iter().copied().unzip();
+    if residual.is_empty() && !mine.is_empty() && descend(&mut input, &mine) {
+        let mut other = Some(other);
+        replace(&mut input, &mine, &mut |part| Rel::Semi {
+            input: Box::new(part),
+            other: Box::new(
+                other
+                    .take()
+                    .unwrap_or_else(|| unreachable!("one part owns the keys")),
+            ),
+            equal: equal.to_vec(),
+            residual: vec![],
+            anti,
+        });
+        return planner.pipes(input, need);
+    }
+    let mut read = Need::new();
+    for e in &residual {
+        read.extend(e.vars());
+    }
+    let few = expected(&input).0 * 2.0 <= expected(&other).0;
+    if !few {
+        let mut vars = Need::new();
+        other.each_var(&mut |var| {
+            if read.contains(&var) {
+                vars.insert(var);
+            }
+        });
+        let mut wanted = vars.clone();
+        wanted.extend(&theirs);
+        let pipes = planner.pipes(other, &wanted)?;
+        let gives = vars.iter().map(|var| (*var, *var)).collect();
+        let sink = Sink::Table {
+            keys: theirs,
+            vars: vars.into_iter().collect(),
+            marks: false,
+        };
+        let stage = planner.stage(pipes, sink);
+        let mut wanted = need.clone();
+        wanted.extend(&mine);
+        wanted.extend(read.iter().filter(|var| input.gives(**var)));
+        let pipes = planner.pipes(input, &wanted)?;
+        let how = if anti { How::Anti } else { How::Semi };
+        let probe = Probe {
+            stage,
+            keys: mine,
+            how,
+            residual,
+            gives,
+            row: None,
+        };
+        return Ok(then(pipes, Step::Probe(probe)));
+    }
+    let mut wanted: Need = need.clone();
+    wanted.extend(read.iter().filter(|var| input.gives(**var)));
+    let vars: Vec<Var> = wanted.iter().copied().collect();
+    let gives = vars
+        .iter()
+        .filter(|var| read.contains(var))
+        .map(|var| (*var, *var))
+        .collect();
+    wanted.extend(&mine);
+    let pipes = planner.pipes(input, &wanted)?;
+    let stage = planner.stage(
+        pipes,
+        Sink::Table {
+            keys: mine,
+            vars,
+            marks: true,
+        },
+    );
+    let mut other = other;
+    reduce(&mut other, &theirs, stage, false);
+    let mut wanted: Need = theirs.iter().copied().collect();
+    wanted.extend(read.iter().filter(|var| other.gives(**var)));
+    let probe = Probe {
+        stage,
+        keys: theirs,
+        how: How::Mark,
+        residual,
+        gives,
+        row: None,
+    };
+    let pipes = then(planner.pipes(other, &wanted)?, Step::Probe(probe));
+    mark(planner, pipes);
+    Ok(vec![pipe(Source::Marked {
+        stage,
+        marked: !anti,
+        row: None,
+    })])
+}
+
+/// A stage of pipelines that only mark rows of a table.
+fn mark(planner: &mut Planner<'_>, pipes: Vec<Pipe>) -> usize {
+    let sink = Sink::Rows {
+        vars: vec![],
+        order: vec![],
+        skip: 0,
+        fetch: None,
+    };
+    planner.stage(pipes, sink)
+}
+
+/// Pipelines of a left outer join: a table of the left rows, whose partners mark them; those without a mark follow.
+pub(crate) fn left(
+    planner: &mut Planner<'_>,
+    left: Rel,
+    right: Rel,
+    equal: &[(Var, Var)],
+    residual: Vec<Expr>,
+    outer: Vec<(Var, Var)>,
+    need: &Need,
+) -> Result<Vec<Pipe>> {
+    let (mine, theirs): (Vec<Var>, Vec<Var>) = equal.iter().copied().unzip();
+    let outer: Vec<(Var, Var)> = outer
+        .into_iter()
+        .filter(|(_, var)| need.contains(var))
+        .collect();
+    let nulls: Vec<Var> = outer.iter().map(|(_, var)| *var).collect();
+    let mut read: Need = need.clone();
+    residual.iter().for_each(|e| {
+        e.each_var(&mut |var| {
+            read.insert(var);
+        })
+    });
+    let mut ours: Need = read
+        .iter()
+        .copied()
+        .filter(|var| left.gives(*var))
+        .collect();
+    let mut others: Need = read
+        .iter()
+        .copied()
+        .filter(|var| right.gives(*var))
+        .collect();
+    others.extend(outer.iter().map(|(from, _)| *from));
+    if residual.is_empty() && expected(&right).0 <= expected(&left).0 {
+        let vars: Vec<Var> = outer.iter().map(|(from, _)| *from).collect();
+        others.extend(&theirs);
+        let pipes = planner.pipes(right, &others)?;
+        let stage = planner.stage(
+            pipes,
+            Sink::Table {
+                keys: theirs,
+                vars,
+                marks: false,
+            },
+        );
+        ours.extend(&mine);
+        let pipes = planner.pipes(left, &ours)?;
+        let probe = Probe {
+            stage,
+            keys: mine,
+            how: How::Left,
+            residual,
+            gives: outer,
+            row: None,
+        };
+        return Ok(then(pipes, Step::Probe(probe)));
+    }
+    let vars: Vec<Var> = ours.iter().copied().collect();
+    let gives = vars.iter().map(|var| (*var, *var)).collect();
+    ours.extend(&mine);
+    let pipes = planner.pipes(left, &ours)?;
+    let stage = planner.stage(
+        pipes,
+        Sink::Table {
+            keys: mine,
+            vars,
+            marks: true,
+        },
+    );
+    others.extend(&theirs);
+    let probe = Probe {
+        stage,
+        keys: theirs,
+        how: How::InnerMark,
+        residual,
+        gives,
+        row: None,
+    };
+    let mut pipes = then(planner.pipes(right, &others)?, Step::Probe(probe));
+    pipes = then(pipes, Step::Alias(outer));
+    let mut rest = pipe(Source::Marked {
+        stage,
+        marked: false,
+        row: None,
+    });
+    rest.steps.push(Step::Nulls(nulls));
+    pipes.push(rest);
+    Ok(pipes)
+}
+
+/// Whether all of `vars` belong to one input of a join somewhere in `rel`, which gives them unchanged.
+fn descend(rel: &mut Rel, vars: &[Var]) -> bool {
+    match rel {
+        Rel::Join { inputs, .. } => {
+            inputs.len() > 1 && inputs.iter().any(|i| vars.iter().all(|var| i.gives(*var)))
+        }
+        Rel::Map { input, .. } | Rel::Filter { input, .. } => {
+            vars.iter().all(|var| input.gives(*var)) && descend(input, vars)
+        }
+        _ => false,
+    }
+}
+
+/// Puts `make(part)` in the place of the smallest part of joins in `rel` that gives `vars`.
+fn replace(rel: &mut Rel, vars: &[Var], make: &mut dyn FnMut(Rel) -> Rel) {
+    match rel {
+        Rel::Join { inputs, .. } => {
+            if let Some(input) = inputs
+                .iter_mut()
+                .find(|i| vars.iter().all(|var| i.gives(*var)))
+            {
+                return replace(input, vars, make);
+            }
+        }
+        Rel::Map { input, .. } | Rel::Filter { input, .. }
+            if vars.iter().all(|var| input.gives(*var)) =>
+        {
+            return replace(input, vars, make);
+        }
+        _ => {}
+    }
+    let empty = Rel::Union {
+        inputs: vec![],
+        vars: vec![],
+    };
+    let part = std::mem::replace(rel, empty);
+    *rel = make(part);
+}
+
+/// Has only the rows of `rel` read whose `vars` stand in the table of `stage`, below the groups that they are keys
+/// of; `useful` once such groups were passed. Where there are none, looking up is all that is to be done anyway.
+fn reduce(rel: &mut Rel, vars: &[Var], stage: usize, useful: bool) {
+    match rel {
+        Rel::Fold { input, keys, .. } if vars.iter().all(|var| keys.contains(var)) => {
+            return reduce(input, vars, stage, true);
+        }
+        Rel::Map { input, .. } | Rel::Filter { input, .. }
+            if vars.iter().all(|var| input.gives(*var)) =>
+        {
+            return reduce(input, vars, stage, useful);
+        }
+        Rel::Join { inputs, .. } => {
+            if let Some(input) = inputs
+                .iter_mut()
+                .find(|i| vars.iter().all(|var| i.gives(*var)))
+            {
+                return reduce(input, vars, stage, useful);
+            }
+        }
+        _ => {}
+    }
+    if useful {
+        let empty = Rel::Union {
+            inputs: vec![],
+            vars: vec![],
+        };
+        let part = std::mem::replace(rel, empty);
+        *rel = Rel::Reduced {
+            input: Box::new(part),
+            stage,
+            keys: vars.to_vec(),
+        };
+    }
+}

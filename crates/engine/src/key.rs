@@ -1,0 +1,340 @@
+//! Keys as words: what rows are found and grouped by.
+
+use algebra::hash::{combine_u64, hash_bytes, hash_u64};
+use algebra::krao::Groups;
+use arrow::array::{Array, AsArray};
+use hashbrown::HashTable;
+
+use crate::error::{Error, Result};
+use crate::value::{Kind, Type, Values, Vector};
+
+const SEED: u64 = 0x5EED_A701;
+
+/// The word of a text that an interner does not know; no text has it.
+const UNKNOWN: u64 = u64::MAX;
+
+/// The keys of some rows. Reused from batch to batch.
+#[derive(Debug, Default)]
+pub(crate) struct Words {
+    words: Vec<Vec<u64>>,
+    pub hashes: Vec<u64>,
+    /// Rows none of whose keys is NULL; absent if that is all of them.
+    pub valid: Option<Vec<bool>>,
+}
+
+/// How the vectors of a key become words.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    /// Per vector: its type, and whether it is a text to be looked up.
+    types: Vec<Type>,
+    /// Whether NULLs are keys: a last word has a bit for each NULL.
+    nulls: bool,
+    /// Whether codes stand for themselves: all keys have the same dictionaries.
+    codes: bool,
+}
+
+impl Layout {
+    /// For a join: rows with a NULL have no key, and texts of different dictionaries may be equal.
+    pub fn join(types: Vec<Type>) -> Layout {
+        Layout {
+            types,
+            nulls: false,
+            codes: false,
+        }
+    }
+
+    /// For groups: NULLs are equal, and the vectors are always the same.
+    pub fn groups(types: Vec<Type>) -> Layout {
+        let nulls = types.iter().any(|ty| ty.nullable);
+        Layout {
+            types,
+            nulls,
+            codes: true,
+        }
+    }
+
+    /// Words of one key.
+    pub fn words(&self) -> usize {
+        let wide = self.types.iter().filter(|ty| ty.kind == Kind::Wide).count();
+        (self.types.len() + wide + usize::from(self.nulls)).max(1)
+    }
+
+    /// Whether any vector needs an interner.
+    fn is_text(&self, ty: &Type) -> bool {
+        ty.kind == Kind::Text || ty.kind == Kind::Code && !self.codes
+    }
+
+    /// The words of `vectors`; texts that `texts` does not know are added to it, or, if it is `Known`, make the key
+    /// one that nobody has.
+    pub fn encode(
+        &self,
+        vectors: &[&Vector],
+        rows: usize,
+        texts: &mut Texts<'_>,
+        out: &mut Words,
+    ) -> Result<()> {
+        out.words.resize_with(self.words(), Vec::new);
+        out.valid = None;
+        let mut mask: Option<Vec<u64>> = None;
+        let mut word = 0;
+        for (position, (vector, ty)) in vectors.iter().zip(&self.types).enumerate() {
+            match self.is_text(ty) {
+                true => text_words(vector, ty, texts, position, &mut out.words[word])?,
+                false => {
+                    let (low, high) = out.words.split_at_mut(word + 1);
+                    plain_words(&vector.values, &mut low[word], high.first_mut())?;
+                }
+            }
+            if let Some(valid) = &vector.valid {
+                if self.nulls {
+                    let mask = mask.get_or_insert_with(|| vec![0; rows]);
+                    for (row, there) in valid.iter().enumerate() {
+                        if !there {
+                            mask[row] |= 1 << (position % 64);
+                            out.words[word][row] = 0;
+                            if ty.kind == Kind::Wide {
+                                out.words[word + 1][row] = 0;
+                            }
+                        }
+                    }
+                } else {
+                    let all = out.valid.get_or_insert_with(|| vec![true; rows]);
+                    all.iter_mut()
+                        .zip(valid)
+                        .for_each(|(all, valid)| *all &= valid);
+                }
+            }
+            word += if ty.kind == Kind::Wide { 2 } else { 1 };
+        }
+        if self.nulls {
+            out.words[word] = mask.unwrap_or_else(|| vec![0; rows]);
+        } else if vectors.is_empty() {
+            out.words[0].clear();
+            out.words[0].resize(rows, 0);
+        }
+        out.hash();
+        Ok(())
+    }
+
+    /// The keys of `some` groups as words, their texts numbered anew.
+    pub fn take(&self, groups: &Groups, some: &[u32], texts: &[Vec<u64>], out: &mut Words) {
+        out.words.resize_with(self.words(), Vec::new);
+        for (word, column) in out.words.iter_mut().enumerate() {
+            groups.column(word, some, column);
+        }
+        let mut word = 0;
+        for (position, ty) in self.types.iter().enumerate() {
+            if self.is_text(ty)
+                && let Some(numbers) = texts.get(position)
+            {
+                for number in &mut out.words[word] {
+                    *number = numbers.get(*number as usize).copied().unwrap_or(*number);
+                }
+            }
+            word += if ty.kind == Kind::Wide { 2 } else { 1 };
+        }
+        out.hash();
+    }
+
+    /// The vectors of keys that are given as words, word by word.
+    pub fn decode(&self, words: &[Vec<u64>], interners: &[Interner]) -> Result<Vec<Vector>> {
+        let rows = words.first().map_or(0, Vec::len);
+        let mut vectors = Vec::with_capacity(self.types.len());
+        let mut word = 0;
+        for (position, ty) in self.types.iter().enumerate() {
+            let own = &words[word];
+            let values = match ty.kind {
+                Kind::Int => Values::Int(own.iter().map(|w| *w as i64).collect()),
+                Kind::Wide => {
+                    let pairs = own.iter().zip(&words[word + 1]);
+                    Values::Wide(
+                        pairs
+                            .map(|(low, high)| (u128::from(*high) << 64 | u128::from(*low)) as i128)
+                            .collect(),
+                    )
+                }
+                Kind::Float => Values::Float(own.iter().map(|w| f64::from_bits(*w)).collect()),
+                Kind::Bool => Values::Bool(own.iter().map(|w| *w != 0).collect()),
+                Kind::Code => Values::Code(own.iter().map(|w| *w as u32).collect()),
+                Kind::Text => {
+                    let interner = interners
+                        .get(position)
+                        .ok_or_else(|| Error::internal("texts without interner"))?;
+                    Values::Text(interner.array(own))
+                }
+            };
+            word += if ty.kind == Kind::Wide { 2 } else { 1 };
+            let valid = ty.nullable.then(|| {
+                let mask = &words[words.len() - 1];
+                (0..rows)
+                    .map(|row| mask[row] >> (position % 64) & 1 == 0)
+                    .collect::<Vec<bool>>()
+            });
+            vectors.push(Vector {
+                values,
+                valid: valid.filter(|valid| valid.contains(&false)),
+            });
+        }
+        Ok(vectors)
+    }
+}
+
+impl Words {
+    fn hash(&mut self) {
+        hash_u64(&self.words[0], SEED, &mut self.hashes);
+        for words in &self.words[1..] {
+            combine_u64(words, &mut self.hashes);
+        }
+    }
+
+    /// Column by column.
+    pub fn columns(&self) -> Vec<&[u64]> {
+        self.words.iter().map(Vec::as_slice).collect()
+    }
+}
+
+fn plain_words(values: &Values, out: &mut Vec<u64>, high: Option<&mut Vec<u64>>) -> Result<()> {
+    out.clear();
+    match values {
+        Values::Int(v) => out.extend(v.iter().map(|v| *v as u64)),
+        Values::Wide(v) => {
+            out.extend(v.iter().map(|v| *v as u64));
+            let high = high.ok_or_else(|| Error::internal("no room for a wide key"))?;
+            high.clear();
+            high.extend(v.iter().map(|v| (*v >> 64) as u64));
+        }
+        Values::Float(v) => out.extend(v.iter().map(|v| v.to_bits())),
+        Values::Bool(v) => out.extend(v.iter().map(|v| u64::from(*v))),
+        Values::Code(v) => out.extend(v.iter().map(|v| u64::from(*v))),
+        Values::Text(_) => return Err(Error::internal("a text as a number")),
+    }
+    Ok(())
+}
+
+/// Interners by the position of the vector in the key.
+pub(crate) enum Texts<'a> {
+    /// New texts are added.
+    Adding(&'a mut Vec<Interner>),
+    /// New texts are nobody's.
+    Known(&'a [Interner]),
+}
+
+fn text_words(
+    vector: &Vector,
+    ty: &Type,
+    texts: &mut Texts<'_>,
+    position: usize,
+    out: &mut Vec<u64>,
+) -> Result<()> {
+    out.clear();
+    if let (Values::Code(codes), Some(labels)) = (&vector.values, &ty.labels) {
+        // Each label once, where that is less than each row.
+        if labels.len() <= codes.len() {
+            let mut per = Vec::with_capacity(labels.len());
+            words_of(labels.labels().as_string_view(), texts, position, &mut per);
+            out.extend(
+                codes
+                    .iter()
+                    .map(|code| per.get(*code as usize).copied().unwrap_or(UNKNOWN)),
+            );
+            return Ok(());
+        }
+    }
+    let array = vector.to_arrow(&Type {
+        data: arrow::datatypes::DataType::Utf8View,
+        ..ty.clone()
+    })?;
+    words_of(array.as_string_view(), texts, position, out);
+    Ok(())
+}
+
+fn words_of(
+    array: &arrow::array::StringViewArray,
+    texts: &mut Texts<'_>,
+    position: usize,
+    out: &mut Vec<u64>,
+) {
+    if let Texts::Adding(interners) = texts
+        && interners.len() <= position
+    {
+        interners.resize_with(position + 1, Interner::default);
+    }
+    for row in 0..array.len() {
+        if array.is_null(row) {
+            out.push(UNKNOWN);
+            continue;
+        }
+        let text = array.value(row);
+        out.push(match texts {
+            Texts::Adding(interners) => interners[position].add(text),
+            Texts::Known(interners) => interners.get(position).map_or(UNKNOWN, |i| i.find(text)),
+        });
+    }
+}
+
+/// Numbers for texts: equal texts have one number.
+#[derive(Debug, Default)]
+pub(crate) struct Interner {
+    table: HashTable<u32>,
+    /// Where each text ends in `bytes`; it starts where the one before ends.
+    ends: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl Interner {
+    fn text(&self, number: u32) -> &[u8] {
+        let number = number as usize;
+        let start = if number == 0 {
+            0
+        } else {
+            self.ends[number - 1]
+        };
+        &self.bytes[start..self.ends[number]]
+    }
+
+    fn add(&mut self, text: &str) -> u64 {
+        let hash = hash_bytes(text.as_bytes(), SEED);
+        if let Some(found) = self.table.find(hash, |n| self.text(*n) == text.as_bytes()) {
+            return u64::from(*found);
+        }
+        let number = self.ends.len() as u32;
+        self.bytes.extend_from_slice(text.as_bytes());
+        self.ends.push(self.bytes.len());
+        let Interner { table, ends, bytes } = self;
+        table.insert_unique(hash, number, |n| {
+            let start = if *n == 0 { 0 } else { ends[*n as usize - 1] };
+            hash_bytes(&bytes[start..ends[*n as usize]], SEED)
+        });
+        u64::from(number)
+    }
+
+    fn find(&self, text: &str) -> u64 {
+        let hash = hash_bytes(text.as_bytes(), SEED);
+        let found = self.table.find(hash, |n| self.text(*n) == text.as_bytes());
+        found.map_or(UNKNOWN, |n| u64::from(*n))
+    }
+
+    /// The texts of these numbers.
+    fn array(&self, numbers: &[u64]) -> arrow::array::ArrayRef {
+        let texts = numbers
+            .iter()
+            .map(|number| match (*number as usize) < self.ends.len() {
+                // What was added were texts.
+                true => std::str::from_utf8(self.text(*number as u32)).unwrap_or_default(),
+                false => "",
+            });
+        std::sync::Arc::new(arrow::array::StringViewArray::from_iter_values(texts))
+    }
+
+    /// Bytes it takes.
+    pub fn memory(&self) -> usize {
+        self.bytes.capacity() + 8 * self.ends.capacity() + 5 * self.table.capacity()
+    }
+
+    /// The numbers that the texts of `other` have here, in its order.
+    pub fn adopt(&mut self, other: &Interner) -> Vec<u64> {
+        (0..other.ends.len() as u32)
+            .map(|n| self.add(std::str::from_utf8(other.text(n)).unwrap_or_default()))
+            .collect()
+    }
+}

@@ -1,0 +1,126 @@
+//! The query engine: relations over matrices, made into pipelines, run by all workers.
+//!
+//! A language (SQL, LAQ) says what it wants as a [`Rel`] over numbered vectors of a [`Query`]. The engine plans
+//! it: which relation of a join is the root and what is looked up in which order, which predicates are tested on
+//! stored codes, where a pipeline must be cut. Then it runs the pipelines one after the other, each by all workers
+//! at once, morsel by morsel, 2,048 rows at a time through all steps of the pipeline (fused execution, L4).
+//!
+//! In the terms of the linear algebra (L1, L2), a column of a scan is a bitmap matrix over its dictionary or a
+//! decimal vector; a [`Rel::Filter`] makes a filtered bit vector, a [`Rel::Join`] is a `dot`, [`Rel::Map`] is
+//! `lift`, the keys of a [`Rel::Fold`] are combined by `krao` and its functions fold along them.
+//!
+//! ```
+//! use std::sync::Arc;
+//! # use arrow::array::{AsArray, Int64Array, RecordBatch};
+//! # use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+//! use engine::{Expr, Fold, Function, Output, Query, Rel, Runtime, Type};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let batch = RecordBatch::try_from_iter([
+//!     ("k", Arc::new(Int64Array::from(vec![1, 2, 1])) as _),
+//!     ("v", Arc::new(Int64Array::from(vec![10, 20, 30])) as _),
+//! ])?;
+//! let int = Type::of(&DataType::Int64, false).unwrap();
+//! let mut query = Query::default();
+//! let (k, v) = (query.add("k", int.clone()), query.add("v", int.clone()));
+//! let sum = query.add("sum", int);
+//! let rows = Rel::Values { vars: vec![k, v], batch };
+//! let folds = vec![Fold { var: sum, function: Function::Sum, arg: Some(v) }];
+//! let root = Rel::Fold { input: Box::new(rows), keys: vec![k], folds };
+//! let root = Rel::Sort {
+//!     input: Box::new(root),
+//!     keys: vec![engine::Key { var: k, descending: false, nulls_first: true }],
+//!     skip: 0,
+//!     fetch: None,
+//! };
+//! let field = |name: &str| Field::new(name, DataType::Int64, false);
+//! let output = Output { vars: vec![k, sum], schema: Arc::new(Schema::new(vec![field("k"), field("sum")])) };
+//!
+//! # let live = topology::Machine::live()?;
+//! # let workers = fiber::Workers::new(fiber::Layout::of(&live, &live, 2, false))?;
+//! let runtime = Runtime {
+//!     nearness: workers.layout().nearness().clone(),
+//!     traffic: Arc::new(memory::Traffic::new(workers.nodes())),
+//!     budget: memory::Budget::new(64 << 20),
+//!     workers: workers.clone(),
+//! };
+//! let prepared = engine::prepare(query, root, output)?;
+//! let answer = workers.block_on(async move { prepared.run(&runtime).await })?;
+//! assert_eq!(answer[0].column(1).as_primitive::<Int64Type>().values(), &[40, 20]);
+//! # Ok(())
+//! # }
+//! ```
+
+mod batch;
+mod column;
+mod error;
+mod eval;
+mod explain;
+mod expr;
+mod group;
+mod join;
+mod key;
+mod lookup;
+mod plan;
+mod rel;
+mod run;
+mod source;
+mod state;
+mod step;
+mod value;
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+
+pub use algebra::filter::Op as Compare;
+pub use error::{Error, Result};
+pub use expr::{
+    Arithmetic, Call, Expr, Literal, Node, PerLabel, Var, alike, and, arithmetic, call, case, cast,
+    compare, in_set, is_fallible, is_null, not, or, year,
+};
+pub use rel::{Column, Fold, Function, Key, Output, Query, Rel, Scan};
+pub use run::Runtime;
+pub use value::{Kind, Type, Values, Vector};
+
+/// A query that was planned.
+#[derive(Debug)]
+pub struct Prepared {
+    program: plan::Program,
+    columns: Vec<Column>,
+    types: Arc<[Type]>,
+    output: Output,
+}
+
+/// Plans `root`, whose vectors `output` are the answer.
+///
+/// # Errors
+/// [`Error::Unsupported`] for what the engine cannot do.
+pub fn prepare(mut query: Query, root: Rel, output: Output) -> Result<Prepared> {
+    let program = plan::plan(&mut query, root, &output)?;
+    Ok(Prepared {
+        program,
+        types: query.vars.iter().map(|column| column.ty.clone()).collect(),
+        columns: query.vars,
+        output,
+    })
+}
+
+impl Prepared {
+    /// Runs it on the workers of `runtime`; to be awaited on one of them.
+    ///
+    /// # Errors
+    /// Those of reading tables and of evaluating expressions; [`Error::Memory`], after which nothing is held.
+    pub async fn run(&self, runtime: &Runtime) -> Result<Vec<RecordBatch>> {
+        run::run(&self.program, self.types.clone(), &self.output, runtime).await
+    }
+
+    /// The columns of the answer.
+    pub fn schema(&self) -> &arrow::datatypes::SchemaRef {
+        &self.output.schema
+    }
+
+    /// The program for people, a line each: stages in the order they run, their pipelines, steps and sinks.
+    pub fn explain(&self) -> Vec<String> {
+        explain::lines(&self.program, &self.columns)
+    }
+}

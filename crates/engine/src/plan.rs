@@ -1,0 +1,543 @@
+//! Programs: stages of pipelines, in the order they run, and how relations become them.
+//!
+//! A pipeline takes vectors of rows from its source through its steps into the sink of its stage. It is cut
+//! where all rows must be there before the next can be found: the table that a join looks rows up in, groups,
+//! an order. Stages stand in the order they run; one reads the results only of those before it.
+
+use std::collections::BTreeSet;
+
+use arrow::array::RecordBatch;
+
+use crate::error::Result;
+use crate::expr::{Expr, Var};
+use crate::join;
+use crate::rel::{Fold, Key, Output, Query, Rel, Scan};
+
+/// A query, ready to run.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub stages: Vec<Stage>,
+    /// Which stage gives the value of each subquery.
+    pub parameters: Vec<(usize, Var)>,
+    /// The stage whose rows are the answer.
+    pub answer: usize,
+}
+
+/// Pipelines into one sink.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub pipes: Vec<Pipe>,
+    pub sink: Sink,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Pipe {
+    pub source: Source,
+    pub steps: Vec<Step>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    Scan(Scan),
+    Values {
+        vars: Vec<Var>,
+        batch: RecordBatch,
+    },
+    /// The rows of a stage.
+    Rows(usize),
+    /// The rows of a table that were marked, or that were not, with their row numbers if `row`.
+    Marked {
+        stage: usize,
+        marked: bool,
+        row: Option<Var>,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    Filter(Expr),
+    Map(Var, Expr),
+    Probe(Probe),
+    /// These vectors are NULL.
+    Nulls(Vec<Var>),
+    /// The second is the first under another number.
+    Alias(Vec<(Var, Var)>),
+}
+
+/// Looking rows up in a table: a dot.
+#[derive(Clone, Debug)]
+pub(crate) struct Probe {
+    /// The stage that made the table.
+    pub stage: usize,
+    /// What is looked for, in the order of the table's keys.
+    pub keys: Vec<Var>,
+    pub how: How,
+    /// What partners must fulfil besides.
+    pub residual: Vec<Expr>,
+    /// Vectors of the table that the rows get, and what they are called then.
+    pub gives: Vec<(Var, Var)>,
+    /// Gets the number of the table's row, if somebody groups by it.
+    pub row: Option<Var>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// Each row with each partner.
+    Inner,
+    /// The same, and the partners are marked.
+    InnerMark,
+    /// Each row with each partner; without one, with NULLs.
+    Left,
+    /// Rows that have a partner.
+    Semi,
+    /// Rows that have none.
+    Anti,
+    /// No row: partners are marked.
+    Mark,
+}
+
+#[derive(Debug)]
+pub(crate) enum Sink {
+    /// A table to look rows up in.
+    Table {
+        keys: Vec<Var>,
+        vars: Vec<Var>,
+        marks: bool,
+    },
+    /// Groups.
+    Fold {
+        keys: Vec<Var>,
+        folds: Vec<Fold>,
+        by_row: Option<ByRow>,
+    },
+    /// Rows, in order if there are keys.
+    Rows {
+        vars: Vec<Var>,
+        order: Vec<Key>,
+        skip: usize,
+        fetch: Option<usize>,
+    },
+}
+
+/// Groups that are rows of a table, if no two rows of it have one key: then all keys of the group follow.
+#[derive(Clone, Debug)]
+pub(crate) struct ByRow {
+    pub stage: usize,
+    /// The vector of row numbers.
+    pub row: Var,
+    /// For each key of the groups, the vector of the table that holds it.
+    pub from: Vec<Var>,
+}
+
+/// Makes the program of `root`, whose vectors `output` are the answer.
+///
+/// # Errors
+/// [`Error::Unsupported`].
+pub(crate) fn plan(query: &mut Query, root: Rel, output: &Output) -> Result<Program> {
+    let mut planner = Planner {
+        query,
+        stages: Vec::new(),
+    };
+    let mut parameters = Vec::new();
+    for (rel, var) in std::mem::take(&mut planner.query.parameters) {
+        let stage = planner.rows(rel, vec![var])?;
+        parameters.push((stage, var));
+    }
+    let answer = planner.rows(root, output.vars.clone())?;
+    Ok(Program {
+        stages: planner.stages,
+        parameters,
+        answer,
+    })
+}
+
+pub(crate) struct Planner<'q> {
+    pub query: &'q mut Query,
+    pub stages: Vec<Stage>,
+}
+
+/// The vectors that somebody reads later.
+pub(crate) type Need = BTreeSet<Var>;
+
+impl Planner<'_> {
+    pub fn stage(&mut self, pipes: Vec<Pipe>, sink: Sink) -> usize {
+        self.stages.push(Stage { pipes, sink });
+        self.stages.len() - 1
+    }
+
+    /// A stage that gives the rows of `rel` with `vars`.
+    fn rows(&mut self, rel: Rel, vars: Vec<Var>) -> Result<usize> {
+        let (rel, order, skip, fetch) = match rel {
+            Rel::Sort {
+                input,
+                keys,
+                skip,
+                fetch,
+            } => (*input, keys, skip, fetch),
+            rel => (rel, vec![], 0, None),
+        };
+        let mut need: Need = vars.iter().copied().collect();
+        need.extend(order.iter().map(|key| key.var));
+        let pipes = self.pipes(rel, &need)?;
+        let vars = need.into_iter().collect();
+        Ok(self.stage(
+            pipes,
+            Sink::Rows {
+                vars,
+                order,
+                skip,
+                fetch,
+            },
+        ))
+    }
+
+    /// Pipelines that give the rows of `rel` together, with at least the vectors in `need`.
+    pub fn pipes(&mut self, rel: Rel, need: &Need) -> Result<Vec<Pipe>> {
+        match rel {
+            Rel::Scan(mut scan) => {
+                scan.columns.retain(|(var, _)| need.contains(var));
+                Ok(vec![pipe(Source::Scan(scan))])
+            }
+            Rel::Values { vars, batch } => Ok(vec![pipe(Source::Values { vars, batch })]),
+            Rel::Filter { input, predicate } => {
+                let mut more = need.clone();
+                predicate.each_var(&mut |var| {
+                    more.insert(var);
+                });
+                let pipes = self.pipes(*input, &more)?;
+                Ok(then(pipes, Step::Filter(predicate)))
+            }
+            Rel::Map { input, exprs } => self.map(*input, exprs, need),
+            Rel::Join {
+                inputs,
+                equal,
+                residual,
+            } => join::join(self, inputs, equal, residual, need),
+            Rel::Semi {
+                input,
+                other,
+                equal,
+                residual,
+                anti,
+            } => join::semi(self, *input, *other, &equal, residual, anti, need),
+            Rel::Left {
+                left,
+                right,
+                equal,
+                residual,
+                outer,
+            } => join::left(self, *left, *right, &equal, residual, outer, need),
+            Rel::Reduced { input, stage, keys } => {
+                let mut more = need.clone();
+                more.extend(&keys);
+                let pipes = self.pipes(*input, &more)?;
+                let probe = Probe {
+                    stage,
+                    keys,
+                    how: How::Semi,
+                    residual: vec![],
+                    gives: vec![],
+                    row: None,
+                };
+                Ok(then(pipes, Step::Probe(probe)))
+            }
+            Rel::Fold { input, keys, folds } => self.fold(*input, keys, folds, need),
+            Rel::Sort { .. } => {
+                let mut vars = Vec::new();
+                rel.each_var(&mut |var| {
+                    if need.contains(&var) {
+                        vars.push(var);
+                    }
+                });
+                let stage = self.rows(rel, vars)?;
+                Ok(vec![pipe(Source::Rows(stage))])
+            }
+            Rel::Union { inputs, vars } => {
+                let mut all = Vec::new();
+                for (input, own) in inputs {
+                    let pairs: Vec<(Var, Var)> =
+                        own.iter().copied().zip(vars.iter().copied()).collect();
+                    let pairs: Vec<_> = pairs
+                        .into_iter()
+                        .filter(|(_, to)| need.contains(to))
+                        .collect();
+                    let need = pairs.iter().map(|(from, _)| *from).collect();
+                    let pipes = self.pipes(input, &need)?;
+                    all.extend(then(pipes, Step::Alias(pairs)));
+                }
+                Ok(all)
+            }
+        }
+    }
+
+    fn map(&mut self, input: Rel, exprs: Vec<(Var, Expr)>, need: &Need) -> Result<Vec<Pipe>> {
+        let mut more = need.clone();
+        let mut kept = Vec::new();
+        for (var, expr) in exprs.into_iter().rev() {
+            if more.remove(&var) {
+                expr.each_var(&mut |var| {
+                    more.insert(var);
+                });
+                kept.push((var, expr));
+            }
+        }
+        let mut pipes = self.pipes(input, &more)?;
+        for (var, expr) in kept.into_iter().rev() {
+            let step = match expr.as_var() {
+                Some(from) => Step::Alias(vec![(from, var)]),
+                None => Step::Map(var, expr),
+            };
+            pipes = then(pipes, step);
+        }
+        Ok(pipes)
+    }
+
+    fn fold(
+        &mut self,
+        input: Rel,
+        keys: Vec<Var>,
+        folds: Vec<Fold>,
+        need: &Need,
+    ) -> Result<Vec<Pipe>> {
+        let folds: Vec<Fold> = folds
+            .into_iter()
+            .filter(|f| need.contains(&f.var))
+            .collect();
+        let mut more: Need = keys.iter().copied().collect();
+        more.extend(folds.iter().filter_map(|f| f.arg));
+        let mut pipes = self.pipes(input, &more)?;
+        let by_row = match keys.is_empty() {
+            true => None,
+            false => self.by_row(&mut pipes, &keys),
+        };
+        let stage = self.stage(
+            pipes,
+            Sink::Fold {
+                keys,
+                folds,
+                by_row,
+            },
+        );
+        Ok(vec![pipe(Source::Rows(stage))])
+    }
+
+    /// Whether the groups of `keys` are rows of a table that all `pipes` look up (or come from), directly or in
+    /// the making of a table that they look up.
+    fn by_row(&mut self, pipes: &mut [Pipe], keys: &[Var]) -> Option<ByRow> {
+        let mut candidates = Vec::new();
+        self.tables_of(pipes.first()?, &mut candidates);
+        let (stage, from) = candidates
+            .into_iter()
+            .find_map(|stage| Some((stage, self.keys_in(stage, pipes, keys)?)))?;
+        let ty = crate::value::Type::of(&arrow::datatypes::DataType::UInt32, false)?;
+        let row = self.query.add("row", ty);
+        self.lead(pipes, stage, row);
+        if let Sink::Table { vars, .. } = &mut self.stages[stage].sink {
+            let missing: Vec<Var> = from.iter().copied().filter(|v| !vars.contains(v)).collect();
+            vars.extend(missing);
+        }
+        Some(ByRow { stage, row, from })
+    }
+
+    /// The tables that `pipe` looks up, each before those that were looked up to make it.
+    fn tables_of(&self, pipe: &Pipe, into: &mut Vec<usize>) {
+        for p in pipe.steps.iter().filter_map(Step::joining) {
+            into.push(p.stage);
+            if let Some(pipe) = self.stages[p.stage].pipes.first() {
+                self.tables_of(pipe, into);
+            }
+        }
+        if let Source::Marked { stage, .. } = pipe.source {
+            into.push(stage);
+        }
+    }
+
+    /// For each of `keys` the vector of `stage`'s table that holds it, if every pipe leads through that table and
+    /// the keys contain the table's own.
+    fn keys_in(&self, stage: usize, pipes: &[Pipe], keys: &[Var]) -> Option<Vec<Var>> {
+        let Sink::Table {
+            keys: own, vars, ..
+        } = &self.stages[stage].sink
+        else {
+            return None;
+        };
+        if own.is_empty() || pipes.is_empty() {
+            return None;
+        }
+        let mut result: Option<Vec<Var>> = None;
+        for pipe in pipes {
+            let probe = self.path(pipe, stage)?;
+            let source = |key: Var| {
+                if vars.contains(&key) || own.contains(&key) {
+                    return Some(key);
+                }
+                let place = probe?.keys.iter().position(|k| *k == key)?;
+                Some(own[place])
+            };
+            let from: Option<Vec<Var>> = keys.iter().map(|key| source(*key)).collect();
+            let from = from?;
+            if !own.iter().all(|key| from.contains(key))
+                || result.as_ref().is_some_and(|r| *r != from)
+            {
+                return None;
+            }
+            result = Some(from);
+        }
+        result
+    }
+
+    /// The probe through which `pipe` gets to `stage`'s table, `Some(None)` if it starts there, `None` if it does
+    /// not lead there.
+    fn path<'s>(&'s self, pipe: &'s Pipe, stage: usize) -> Option<Option<&'s Probe>> {
+        if matches!(pipe.source, Source::Marked { stage: other, .. } if other == stage) {
+            return Some(None);
+        }
+        for p in pipe.steps.iter().filter_map(Step::joining) {
+            if p.stage == stage {
+                return Some(Some(p));
+            }
+            let below = &self.stages[p.stage].pipes;
+            let paths: Option<Vec<_>> = below.iter().map(|pipe| self.path(pipe, stage)).collect();
+            if let Some(found) = paths.and_then(|paths| paths.into_iter().next()) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// Has `pipes` give the row numbers of `stage`'s table as `row`.
+    fn lead(&mut self, pipes: &mut [Pipe], stage: usize, row: Var) {
+        for pipe in pipes {
+            if let Source::Marked {
+                stage: other,
+                row: wanted,
+                ..
+            } = &mut pipe.source
+                && *other == stage
+            {
+                *wanted = Some(row);
+                continue;
+            }
+            for p in pipe.steps.iter_mut().filter_map(Step::joining_mut) {
+                if p.stage == stage {
+                    p.row = Some(row);
+                    break;
+                }
+                let leads = |pipe: &Pipe| self.path(pipe, stage).is_some();
+                if !self.stages[p.stage].pipes.iter().all(leads) {
+                    continue;
+                }
+                let mut below = std::mem::take(&mut self.stages[p.stage].pipes);
+                self.lead(&mut below, stage, row);
+                self.stages[p.stage].pipes = below;
+                if let Sink::Table { vars, .. } = &mut self.stages[p.stage].sink {
+                    vars.push(row);
+                }
+                p.gives.push((row, row));
+                break;
+            }
+        }
+    }
+}
+
+/// A pipeline without steps.
+pub(crate) fn pipe(source: Source) -> Pipe {
+    Pipe {
+        source,
+        steps: vec![],
+    }
+}
+
+/// All `pipes` with one more step.
+pub(crate) fn then(mut pipes: Vec<Pipe>, step: Step) -> Vec<Pipe> {
+    for pipe in &mut pipes {
+        pipe.steps.push(step.clone());
+    }
+    pipes
+}
+
+impl Step {
+    /// The probe that it is, if rows get vectors of their partners by it.
+    fn joining(&self) -> Option<&Probe> {
+        match self {
+            Step::Probe(p) if matches!(p.how, How::Inner | How::InnerMark) => Some(p),
+            _ => None,
+        }
+    }
+
+    fn joining_mut(&mut self) -> Option<&mut Probe> {
+        match self {
+            Step::Probe(p) if matches!(p.how, How::Inner | How::InnerMark) => Some(p),
+            _ => None,
+        }
+    }
+
+    /// The vectors it reads of the rows that come to it.
+    pub fn reads(&self, f: &mut dyn FnMut(Var)) {
+        match self {
+            Step::Filter(e) | Step::Map(_, e) => e.each_var(f),
+            Step::Probe(p) => {
+                p.keys.iter().for_each(|var| f(*var));
+                p.residual.iter().for_each(|e| e.each_var(f));
+            }
+            Step::Nulls(_) => {}
+            Step::Alias(pairs) => pairs.iter().for_each(|(from, _)| f(*from)),
+        }
+    }
+
+    /// The vectors it makes.
+    pub fn makes(&self, f: &mut dyn FnMut(Var)) {
+        match self {
+            Step::Filter(_) => {}
+            Step::Map(var, _) => f(*var),
+            Step::Probe(p) => {
+                p.gives.iter().for_each(|(_, to)| f(*to));
+                p.row.iter().for_each(|var| f(*var));
+            }
+            Step::Nulls(vars) => vars.iter().for_each(|var| f(*var)),
+            Step::Alias(pairs) => pairs.iter().for_each(|(_, to)| f(*to)),
+        }
+    }
+}
+
+impl Sink {
+    /// The vectors it reads; `by_row` tells whether groups are found by row.
+    pub fn reads(&self, found_by_row: bool) -> Need {
+        match self {
+            Sink::Table { keys, vars, .. } => keys.iter().chain(vars).copied().collect(),
+            Sink::Rows { vars, .. } => vars.iter().copied().collect(),
+            Sink::Fold {
+                keys,
+                folds,
+                by_row,
+            } => {
+                let mut need: Need = folds.iter().filter_map(|fold| fold.arg).collect();
+                match by_row {
+                    Some(by) if found_by_row => {
+                        need.insert(by.row);
+                    }
+                    _ => need.extend(keys),
+                }
+                need
+            }
+        }
+    }
+}
+
+impl Pipe {
+    /// For each step, and the sink at the end, the vectors that are read there or later, ascending.
+    pub fn live(&self, mut live: Need) -> Vec<Vec<Var>> {
+        let mut all = vec![live.iter().copied().collect()];
+        for step in self.steps.iter().rev() {
+            step.makes(&mut |var| {
+                live.remove(&var);
+            });
+            step.reads(&mut |var| {
+                live.insert(var);
+            });
+            all.push(live.iter().copied().collect());
+        }
+        all.reverse();
+        all
+    }
+}

@@ -1,0 +1,167 @@
+//! Where the rows of a pipeline come from, piece by piece.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use algebra::VECTOR_ROWS;
+use table::{Cursor, Rows};
+
+use crate::batch::Batch;
+use crate::error::Result;
+use crate::expr::Var;
+use crate::value::{Kind, Type, Values, Vector};
+
+/// Rows that a stage gave, or that were given.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub columns: std::collections::BTreeMap<Var, Vector>,
+    pub rows: usize,
+}
+
+/// Which rows of the source the rows at hand are.
+#[derive(Debug, Default)]
+pub(crate) struct Origin {
+    run: Option<Range<usize>>,
+    list: Vec<u32>,
+}
+
+impl Origin {
+    /// The next rows of `cursor`; false at the end.
+    pub fn advance(&mut self, cursor: &mut Cursor<'_>) -> bool {
+        match cursor.next_rows(VECTOR_ROWS, &mut self.list) {
+            None => false,
+            Some(run) => {
+                self.run = run;
+                true
+            }
+        }
+    }
+
+    pub fn start(&mut self, run: Range<usize>) {
+        self.run = Some(run);
+    }
+
+    /// These rows.
+    pub fn list(&mut self, rows: &[u32]) {
+        self.run = None;
+        self.list.clear();
+        self.list.extend_from_slice(rows);
+    }
+
+    pub fn rows(&self) -> Rows<'_> {
+        match &self.run {
+            Some(run) => Rows::Run(run.clone()),
+            None => Rows::Some(&self.list),
+        }
+    }
+
+    /// Only those at `picks`, which ascend (with repetitions).
+    pub fn pick(&self, picks: &[u32]) -> Origin {
+        let list = match &self.run {
+            Some(run) => picks.iter().map(|p| run.start as u32 + p).collect(),
+            None => picks.iter().map(|p| self.list[*p as usize]).collect(),
+        };
+        Origin { run: None, list }
+    }
+}
+
+/// What vectors that are not in the batch yet are read from.
+#[derive(Clone, Copy)]
+pub(crate) enum Feed<'a, 'p> {
+    /// The columns of a scan, in its order.
+    Scan(&'a Cursor<'p>, &'a [Var]),
+    /// The vectors of rows that are there.
+    Stored(&'a Stored),
+    /// Rows of a table, with their numbers under this name.
+    Lookup(&'a crate::lookup::Lookup, Option<Var>),
+}
+
+impl Feed<'_, '_> {
+    /// Reads `var` for the rows at hand, if it comes from here.
+    pub fn load(&self, var: Var, ty: &Type, origin: &Origin, batch: &mut Batch) -> Result<()> {
+        let vector = match self {
+            Feed::Scan(cursor, vars) => match vars.iter().position(|v| *v == var) {
+                Some(column) => read(cursor, column, ty, &origin.rows())?,
+                None => return Ok(()),
+            },
+            Feed::Stored(stored) => match stored.columns.get(&var) {
+                Some(vector) => at(vector, &origin.rows())?,
+                None => return Ok(()),
+            },
+            Feed::Lookup(_, Some(row)) if *row == var => {
+                let numbers = match origin.rows() {
+                    Rows::Run(run) => run.map(|row| row as i64).collect(),
+                    Rows::Some(rows) => rows.iter().map(|row| i64::from(*row)).collect(),
+                };
+                Vector::new(Values::Int(numbers))
+            }
+            Feed::Lookup(lookup, _) => match lookup.column(var) {
+                Ok(vector) => at(vector, &origin.rows())?,
+                Err(_) => return Ok(()),
+            },
+        };
+        batch.set(var, vector);
+        Ok(())
+    }
+}
+
+fn at(vector: &Vector, rows: &Rows<'_>) -> Result<Vector> {
+    match rows {
+        Rows::Some(rows) => vector.at(rows),
+        Rows::Run(run) => {
+            let values = match &vector.values {
+                Values::Int(v) => Values::Int(v[run.clone()].to_vec()),
+                Values::Wide(v) => Values::Wide(v[run.clone()].to_vec()),
+                Values::Float(v) => Values::Float(v[run.clone()].to_vec()),
+                Values::Bool(v) => Values::Bool(v[run.clone()].to_vec()),
+                Values::Code(v) => Values::Code(v[run.clone()].to_vec()),
+                Values::Text(v) => Values::Text(v.slice(run.start, run.len())),
+            };
+            let valid = vector
+                .valid
+                .as_ref()
+                .map(|valid| valid[run.clone()].to_vec());
+            Ok(Vector { values, valid })
+        }
+    }
+}
+
+fn read(cursor: &Cursor<'_>, column: usize, ty: &Type, rows: &Rows<'_>) -> Result<Vector> {
+    let mut valid = Vec::new();
+    let values = match ty.kind {
+        Kind::Text | Kind::Float => return Vector::from_arrow(&cursor.array(column, rows)?, ty),
+        Kind::Int => {
+            let mut out = Vec::with_capacity(rows.len());
+            cursor.ints(column, rows, &mut out)?;
+            Values::Int(out)
+        }
+        Kind::Wide => {
+            let mut out = Vec::with_capacity(rows.len());
+            cursor.wides(column, rows, &mut out)?;
+            Values::Wide(out)
+        }
+        Kind::Code => {
+            let mut out = Vec::with_capacity(rows.len());
+            cursor.codes(column, rows, &mut out)?;
+            Values::Code(out)
+        }
+        Kind::Bool => {
+            let mut out = Vec::with_capacity(rows.len());
+            cursor.ints(column, rows, &mut out)?;
+            Values::Bool(out.into_iter().map(|v| v != 0).collect())
+        }
+    };
+    let some = ty.nullable && cursor.valid(column, rows, &mut valid);
+    Ok(Vector {
+        values,
+        valid: some.then_some(valid),
+    })
+}
+
+/// Pieces of `rows` rows that workers take one at a time.
+pub(crate) fn pieces(rows: usize) -> Arc<[Range<usize>]> {
+    let size = 16 * VECTOR_ROWS;
+    (0..rows.div_ceil(size))
+        .map(|i| i * size..((i + 1) * size).min(rows))
+        .collect()
+}

@@ -1,0 +1,267 @@
+//! What is found of each group so far: one entry per group number.
+
+use algebra::fold;
+
+use crate::error::{Error, Result};
+use crate::rel::Function;
+use crate::value::{Kind, Type, Values, Vector};
+
+/// The states of one function for all groups.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    function: Function,
+    values: Cells,
+    /// Values that were not NULL, per group; where they are needed.
+    counts: Option<Vec<i64>>,
+    /// For the least and the greatest: whether there was a value.
+    seen: Vec<bool>,
+}
+
+#[derive(Clone, Debug)]
+enum Cells {
+    /// Counting only.
+    None,
+    Int(Vec<i64>),
+    Wide(Vec<i128>),
+    Float(Vec<f64>),
+}
+
+/// Sums of values below this stay within 64 bits for as many rows as there can be.
+const SMALL: i128 = 1 << 26;
+
+impl State {
+    /// For `function` of vectors of type `arg`; `empty` if a group may be without rows.
+    pub fn new(function: Function, arg: Option<&Type>, empty: bool) -> Result<State> {
+        let values = match (function, arg.map(|ty| ty.kind)) {
+            (Function::Count, _) => Cells::None,
+            (Function::Sum | Function::Avg, Some(Kind::Int)) => {
+                let small = arg.is_some_and(|ty| -SMALL < ty.bounds.0 && ty.bounds.1 < SMALL);
+                if small {
+                    Cells::Int(vec![])
+                } else {
+                    Cells::Wide(vec![])
+                }
+            }
+            (Function::Sum | Function::Avg, Some(Kind::Wide)) => Cells::Wide(vec![]),
+            (_, Some(Kind::Float)) => Cells::Float(vec![]),
+            (Function::Min | Function::Max, Some(Kind::Int)) => Cells::Int(vec![]),
+            (Function::Min | Function::Max, Some(Kind::Wide)) => Cells::Wide(vec![]),
+            _ => return Err(Error::unsupported(format!("{function:?} of such values"))),
+        };
+        let nullable = arg.is_some_and(|ty| ty.nullable);
+        let counted = match function {
+            Function::Count | Function::Avg => true,
+            Function::Sum => nullable || empty,
+            Function::Min | Function::Max => false,
+        };
+        Ok(State {
+            function,
+            values,
+            counts: counted.then(Vec::new),
+            seen: vec![],
+        })
+    }
+
+    /// Bytes per group.
+    pub fn width(&self) -> usize {
+        let cell = match self.values {
+            Cells::None => 0,
+            Cells::Int(_) | Cells::Float(_) => 8,
+            Cells::Wide(_) => 16,
+        };
+        cell + if self.counts.is_some() { 8 } else { 0 } + usize::from(self.extreme())
+    }
+
+    fn extreme(&self) -> bool {
+        matches!(self.function, Function::Min | Function::Max)
+    }
+
+    /// Makes room for `groups` groups. The first time, memory that is never touched costs nothing.
+    pub fn resize(&mut self, groups: usize) {
+        fn grow<T: Clone>(cells: &mut Vec<T>, groups: usize, zero: fn(usize) -> Vec<T>, value: T) {
+            match cells.is_empty() {
+                true => *cells = zero(groups),
+                false => cells.resize(groups, value),
+            }
+        }
+        match &mut self.values {
+            Cells::None => {}
+            Cells::Int(v) => grow(v, groups, |n| vec![0; n], 0),
+            Cells::Wide(v) => grow(v, groups, |n| vec![0; n], 0),
+            Cells::Float(v) => grow(v, groups, |n| vec![0.0; n], 0.0),
+        }
+        if let Some(counts) = &mut self.counts {
+            grow(counts, groups, |n| vec![0; n], 0);
+        }
+        if self.extreme() {
+            grow(&mut self.seen, groups, |n| vec![false; n], false);
+        }
+    }
+
+    /// Adds the values of some rows; `groups` absent: all to group 0.
+    pub fn add(&mut self, groups: Option<&[u32]>, rows: usize, arg: Option<&Vector>) -> Result<()> {
+        let valid = arg.and_then(|vector| vector.valid.as_deref());
+        if let Some(counts) = &mut self.counts {
+            fold::count(groups, rows, valid, counts);
+        }
+        let Some(vector) = arg else { return Ok(()) };
+        let (least, seen) = (self.function == Function::Min, &mut self.seen);
+        match (&mut self.values, &vector.values) {
+            (Cells::None, _) => {}
+            (Cells::Int(s), Values::Int(v)) if seen.is_empty() => {
+                fold::sum_i64_small(groups, v, valid, s)
+            }
+            (Cells::Wide(s), Values::Int(v)) if seen.is_empty() => {
+                fold::sum_i64(groups, v, valid, s)
+            }
+            (Cells::Wide(s), Values::Wide(v)) if seen.is_empty() => {
+                fold::sum_i128(groups, v, valid, s).map_err(|_| overflow())?;
+            }
+            (Cells::Float(s), Values::Float(v)) if seen.is_empty() => {
+                fold::sum_f64(groups, v, valid, s)
+            }
+            (Cells::Int(s), Values::Int(v)) if least => fold::min_i64(groups, v, valid, s, seen),
+            (Cells::Int(s), Values::Int(v)) => fold::max_i64(groups, v, valid, s, seen),
+            (Cells::Wide(s), Values::Wide(v)) if least => fold::min_i128(groups, v, valid, s, seen),
+            (Cells::Wide(s), Values::Wide(v)) => fold::max_i128(groups, v, valid, s, seen),
+            (Cells::Float(s), Values::Float(v)) if least => {
+                fold::min_f64(groups, v, valid, s, seen)
+            }
+            (Cells::Float(s), Values::Float(v)) => fold::max_f64(groups, v, valid, s, seen),
+            _ => return Err(Error::internal("a fold of another kind of values")),
+        }
+        Ok(())
+    }
+
+    /// Adds the state of group `from[i]` of `other` to group `to[i]` here.
+    pub fn merge(&mut self, other: &State, from: &[u32], to: &[u32]) -> Result<()> {
+        let pairs = || {
+            from.iter()
+                .map(|g| *g as usize)
+                .zip(to.iter().map(|g| *g as usize))
+        };
+        if let (Some(counts), Some(more)) = (&mut self.counts, &other.counts) {
+            pairs().for_each(|(from, to)| counts[to] += more[from]);
+        }
+        let (function, seen) = (self.function, &mut self.seen);
+        macro_rules! best {
+            ($mine:ident, $theirs:ident, $less:expr) => {
+                for (from, to) in pairs().filter(|(from, _)| other.seen[*from]) {
+                    let better = match function {
+                        Function::Min => $less(&$theirs[from], &$mine[to]),
+                        _ => $less(&$mine[to], &$theirs[from]),
+                    };
+                    if better || !seen[to] {
+                        $mine[to] = $theirs[from];
+                        seen[to] = true;
+                    }
+                }
+            };
+        }
+        let best = matches!(function, Function::Min | Function::Max);
+        match (&mut self.values, &other.values) {
+            (Cells::None, _) => {}
+            (Cells::Int(mine), Cells::Int(theirs)) if best => {
+                best!(mine, theirs, |a: &i64, b: &i64| a < b)
+            }
+            (Cells::Wide(mine), Cells::Wide(theirs)) if best => {
+                best!(mine, theirs, |a: &i128, b: &i128| a < b)
+            }
+            (Cells::Float(mine), Cells::Float(theirs)) if best => {
+                best!(mine, theirs, |a: &f64, b: &f64| a.total_cmp(b).is_lt())
+            }
+            (Cells::Int(mine), Cells::Int(theirs)) => {
+                pairs().for_each(|(from, to)| mine[to] += theirs[from])
+            }
+            (Cells::Wide(mine), Cells::Wide(theirs)) => {
+                for (from, to) in pairs() {
+                    mine[to] = mine[to].checked_add(theirs[from]).ok_or_else(overflow)?;
+                }
+            }
+            (Cells::Float(mine), Cells::Float(theirs)) => {
+                pairs().for_each(|(from, to)| mine[to] += theirs[from])
+            }
+            _ => return Err(Error::internal("states of different kinds")),
+        }
+        Ok(())
+    }
+
+    /// The results of `groups`, of type `ty`.
+    pub fn finish(&self, groups: &[u32], ty: &Type, arg_scale: i8) -> Result<Vector> {
+        let at = || groups.iter().map(|g| *g as usize);
+        let counts = self.counts.as_ref();
+        let valid = match (self.function, counts) {
+            (Function::Count, Some(counts)) => {
+                return Ok(Vector::new(Values::Int(at().map(|g| counts[g]).collect())));
+            }
+            (Function::Min | Function::Max, _) => Some(at().map(|g| self.seen[g]).collect()),
+            (_, Some(counts)) => Some(at().map(|g| counts[g] > 0).collect()),
+            (_, None) => None,
+        };
+        let valid = valid.filter(|valid: &Vec<bool>| valid.contains(&false));
+        let values = match (self.function, counts) {
+            (Function::Avg, Some(counts)) => self.average(&mut at(), counts, ty, arg_scale)?,
+            _ => match (&self.values, ty.kind) {
+                (Cells::Int(v), Kind::Int) => Values::Int(at().map(|g| v[g]).collect()),
+                (Cells::Int(v), Kind::Wide) => {
+                    Values::Wide(at().map(|g| i128::from(v[g])).collect())
+                }
+                (Cells::Wide(v), Kind::Wide) => Values::Wide(at().map(|g| v[g]).collect()),
+                (Cells::Wide(v), Kind::Int) => {
+                    let narrow = at().map(|g| i64::try_from(v[g]).map_err(|_| overflow()));
+                    Values::Int(narrow.collect::<Result<_>>()?)
+                }
+                (Cells::Float(v), Kind::Float) => Values::Float(at().map(|g| v[g]).collect()),
+                _ => return Err(Error::internal("a result of another kind")),
+            },
+        };
+        Ok(Vector { values, valid })
+    }
+
+    fn average(
+        &self,
+        at: &mut dyn Iterator<Item = usize>,
+        counts: &[i64],
+        ty: &Type,
+        arg_scale: i8,
+    ) -> Result<Values> {
+        if let Cells::Float(sums) = &self.values {
+            return Ok(Values::Float(
+                at.map(|g| sums[g] / counts[g] as f64).collect(),
+            ));
+        }
+        let sum = |g: usize| match &self.values {
+            Cells::Int(v) => i128::from(v[g]),
+            Cells::Wide(v) => v[g],
+            _ => 0,
+        };
+        if ty.kind == Kind::Float {
+            return Ok(Values::Float(
+                at.map(|g| sum(g) as f64 / counts[g] as f64).collect(),
+            ));
+        }
+        let up = u32::try_from(ty.scale() - arg_scale)
+            .map_err(|_| Error::unsupported("an average of fewer digits"))?;
+        let factor = 10i128.checked_pow(up).ok_or_else(overflow)?;
+        let mut all = Vec::new();
+        for g in at {
+            let scaled = sum(g).checked_mul(factor).ok_or_else(overflow)?;
+            all.push(scaled / i128::from(counts[g].max(1)));
+        }
+        Ok(match ty.kind {
+            Kind::Int => {
+                let narrow = all
+                    .into_iter()
+                    .map(|v| i64::try_from(v).map_err(|_| overflow()));
+                Values::Int(narrow.collect::<Result<_>>()?)
+            }
+            _ => Values::Wide(all),
+        })
+    }
+}
+
+fn overflow() -> Error {
+    Error::Overflow {
+        what: "a sum or an average".into(),
+    }
+}
