@@ -128,12 +128,9 @@ impl Database {
             }
             .into());
         }
-        let engine = sql::Engine::new(
-            store,
-            workers,
-            budget,
-            sql::Options::spilling_to(spill_directory(path)),
-        )?;
+        let mut statements = sql::Options::spilling_to(spill_directory(path));
+        statements.executor = options.executor;
+        let engine = sql::Engine::new(store, workers, budget, statements)?;
         Ok(Database {
             engine,
             machine: Arc::new(machine),

@@ -2,6 +2,7 @@
 
 use crate::Error;
 
+pub use sql::Executor;
 pub use store::Access;
 
 /// Bytes below which a pool or a limit is refused: they could not run one query.
@@ -34,6 +35,8 @@ pub struct Options {
     /// Whether workers are pinned to their cpus and the pool's memory is bound to its nodes (row
     /// M3). Without, the operating system places both; blocks keep their home nodes.
     pub affinity: bool,
+    /// Which executor runs queries.
+    pub executor: Executor,
 }
 
 impl Default for Options {
@@ -46,6 +49,7 @@ impl Default for Options {
             machine: None,
             access: Access::Write,
             affinity: true,
+            executor: Executor::default(),
         }
     }
 }

@@ -4,7 +4,7 @@ mod digest;
 
 use std::sync::Arc;
 
-use atoll::{Database, Options, tpch};
+use atoll::{Database, Executor, Options, tpch};
 use datafusion::datasource::MemTable;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use digest::{Rows, difference};
@@ -15,13 +15,14 @@ struct Loaded {
     _folder: tempfile::TempDir,
 }
 
-fn load(scale: f64, machine: Option<&str>) -> Loaded {
+fn load(scale: f64, machine: Option<&str>, executor: Executor) -> Loaded {
     let folder = tempfile::tempdir().unwrap();
     let mut options = Options::default();
     options.machine = machine.map(str::to_owned);
     options.pool_bytes = Some(256 << 20);
     // On a synthetic machine more threads than cores: each node has workers of its own.
     options.threads = machine.map(|_| 4);
+    options.executor = executor;
     let database = Database::create(folder.path().join("tpch.atoll"), &options).unwrap();
     let report = tpch::load(&database, scale, &()).unwrap();
     assert!(report.raw_bytes > 0 && report.rows > 0);
@@ -32,12 +33,27 @@ fn load(scale: f64, machine: Option<&str>) -> Loaded {
 }
 
 fn check_published(scale: &str, machine: Option<&str>) {
-    let loaded = load(scale.parse().unwrap(), machine);
+    check_published_by(scale, machine, Executor::DataFusion);
+}
+
+fn check_published_by(scale: &str, machine: Option<&str>, executor: Executor) {
+    let loaded = load(scale.parse().unwrap(), machine, executor);
     let session = loaded.database.session();
     let mut differences = Vec::new();
     for (at, text) in tpch::QUERIES.iter().enumerate() {
         let answer = session.sql(text).unwrap().pop().unwrap();
         differences.extend(difference(scale, at + 1, &Rows::of(&answer.batches)));
+        let ran_on = match executor {
+            Executor::Fused => "algebra",
+            _ => "datafusion",
+        };
+        if answer.statistics.ran_on != ran_on {
+            differences.push(format!(
+                "query {} ran on {}",
+                at + 1,
+                answer.statistics.ran_on
+            ));
+        }
         let nodes = machine.map_or(1, |_| 4);
         assert!(
             answer.statistics.bytes.len() >= nodes,
@@ -60,6 +76,16 @@ fn published_answers_at_scale_0_01() {
 #[test]
 fn published_answers_at_scale_0_01_on_four_nodes() {
     check_published("0.01", Some("4x1"));
+}
+
+#[test]
+fn published_answers_of_the_algebra() {
+    check_published_by("0.1", None, Executor::Fused);
+}
+
+#[test]
+fn published_answers_of_the_algebra_on_four_nodes() {
+    check_published_by("0.01", Some("4x1"), Executor::Fused);
 }
 
 #[test]
@@ -103,7 +129,7 @@ fn equal(a: &str, b: &str) -> bool {
 
 #[test]
 fn answers_are_those_of_datafusion() {
-    let (scale, loaded) = (0.02, load(0.02, Some("4x1")));
+    let (scale, loaded) = (0.02, load(0.02, Some("4x1"), Executor::DataFusion));
     let session = loaded.database.session();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let context = context(scale);
@@ -121,7 +147,7 @@ fn answers_are_those_of_datafusion() {
 
 #[test]
 fn a_second_load_finds_the_first() {
-    let loaded = load(0.01, None);
+    let loaded = load(0.01, None, Executor::DataFusion);
     let present = tpch::present(&loaded.database).unwrap();
     assert!(
         matches!(present, tpch::Present::All { scale, raw_bytes } if scale == 0.01 && raw_bytes > 10_000_000)

@@ -59,6 +59,20 @@ pub struct Resources {
     /// Pin the workers and bind the pool's memory to its nodes, or leave both to the system
     #[arg(long, value_enum, default_value_t = Affinity::On)]
     pub affinity: Affinity,
+    /// What runs queries; all give the same answers
+    #[arg(long, value_enum, default_value_t = Executor::Datafusion)]
+    pub executor: Executor,
+}
+
+/// What runs queries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Executor {
+    /// DataFusion's operators over Atoll's scans
+    #[default]
+    Datafusion,
+    /// Atoll's own algebra, each worker taking rows through a whole pipeline; what it has not got yet, DataFusion
+    /// runs
+    Fused,
 }
 
 /// Who places threads and memory.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use atoll::{Access, Answer, Database, Options, Session};
 
-use crate::args::{Affinity, Cache, Resources, Sql};
+use crate::args::{Affinity, Cache, Executor, Resources, Sql};
 use crate::output::Sink;
 use crate::statement::{Splitter, Statement, only_reads, split};
 use crate::{Failure, interrupt, one_line, shell, units};
@@ -19,6 +19,10 @@ pub fn options(resources: &Resources, read_only: bool) -> Options {
     options.memory_limit = resources.memory_limit;
     options.machine = resources.machine.clone();
     options.affinity = resources.affinity == Affinity::On;
+    options.executor = match resources.executor {
+        Executor::Datafusion => atoll::Executor::DataFusion,
+        Executor::Fused => atoll::Executor::Fused,
+    };
     options.access = if read_only {
         Access::Read
     } else {

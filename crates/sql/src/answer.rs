@@ -24,7 +24,7 @@ pub struct Statistics {
     pub seconds: f64,
     /// Bytes that the statement's kernels read, by node of the reader (row) and node of the page (column).
     pub bytes: Vec<Vec<u64>>,
-    /// What ran it: `"datafusion"` (a later version also `"algebra"` and `"both"`).
+    /// What ran it: `"datafusion"`, or `"algebra"` for our own engine.
     pub ran_on: &'static str,
 }
 
@@ -89,6 +89,7 @@ pub(crate) struct Clock {
     started: Instant,
     planned: Option<Instant>,
     traffic: Arc<Traffic>,
+    pub ran_on: &'static str,
 }
 
 impl Clock {
@@ -97,7 +98,12 @@ impl Clock {
             started,
             planned: None,
             traffic,
+            ran_on: "datafusion",
         }
+    }
+
+    pub(crate) fn traffic(&self) -> &Arc<Traffic> {
+        &self.traffic
     }
 
     /// The plan is ready: what follows is execution. The last call counts.
@@ -113,7 +119,7 @@ impl Clock {
                 .map_or(seconds, |at| (at - self.started).as_secs_f64()),
             seconds,
             bytes: self.traffic.matrix(),
-            ran_on: "datafusion",
+            ran_on: self.ran_on,
         }
     }
 }

@@ -16,6 +16,20 @@ use crate::{Result, Session, environment};
 pub struct Options {
     /// Directory for what sorts and aggregates spill; the system's temporary directory if absent.
     pub spill_directory: Option<PathBuf>,
+    /// Which executor runs queries.
+    pub executor: Executor,
+}
+
+/// What runs queries. All give the same answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Executor {
+    /// DataFusion's operators over our scans.
+    #[default]
+    DataFusion,
+    /// Our own engine: each worker takes rows through the whole pipeline (L4). What it cannot do, or has too little
+    /// memory for, DataFusion does.
+    Fused,
 }
 
 impl Options {
@@ -23,6 +37,7 @@ impl Options {
     pub fn spilling_to(directory: impl Into<PathBuf>) -> Options {
         Options {
             spill_directory: Some(directory.into()),
+            executor: Executor::default(),
         }
     }
 }
@@ -38,6 +53,7 @@ pub struct Engine {
     pub(crate) catalog: table::Catalog,
     /// Statements that write queue here, without holding a worker.
     pub(crate) writing: tokio::sync::Mutex<()>,
+    pub(crate) executor: Executor,
     /// What each statement's state is cloned from.
     pub(crate) template: SessionState,
     /// `Some` until dropped.
@@ -63,6 +79,7 @@ impl Engine {
             budget,
             catalog: table::Catalog::new(),
             writing: tokio::sync::Mutex::new(()),
+            executor: options.executor,
             template,
             workers: Some(workers),
         }))

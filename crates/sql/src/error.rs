@@ -219,6 +219,43 @@ impl From<store::Error> for Error {
     }
 }
 
+impl From<engine::Error> for Error {
+    fn from(e: engine::Error) -> Error {
+        match e {
+            engine::Error::Table(e) => e.into(),
+            engine::Error::Arrow(e) => e.into(),
+            engine::Error::Call(e) => match e.downcast::<datafusion::error::DataFusionError>() {
+                Ok(e) => (*e).into(),
+                Err(e) => match e.downcast::<arrow::error::ArrowError>() {
+                    Ok(e) => (*e).into(),
+                    Err(e) => match e.downcast::<Error>() {
+                        Ok(e) => *e,
+                        Err(e) => Error::Execution {
+                            message: e.to_string(),
+                        },
+                    },
+                },
+            },
+            engine::Error::Overflow { .. } => Error::Arithmetic {
+                message: e.to_string(),
+            },
+            engine::Error::Memory { .. } => Error::Memory {
+                message: e.to_string(),
+            },
+            engine::Error::Cancelled => Error::Cancelled,
+            engine::Error::Unsupported(_) => Error::Unsupported {
+                message: e.to_string(),
+            },
+            engine::Error::Internal(_) => Error::Defect {
+                message: e.to_string(),
+            },
+            other => Error::Execution {
+                message: other.to_string(),
+            },
+        }
+    }
+}
+
 impl From<table::Error> for Error {
     fn from(e: table::Error) -> Error {
         match e {

@@ -11,11 +11,11 @@ use datafusion::sql::sqlparser::ast::Statement as Sql;
 use futures::TryStreamExt;
 
 use crate::answer::Statistics;
-use crate::engine::Engine;
+use crate::engine::{Engine, Executor};
 use crate::names::table_name;
 use crate::parse::Statement;
 use crate::scope::Scope;
-use crate::{Answer, Error, Result, dml, information};
+use crate::{Answer, Error, Result, dml, fused, information};
 
 /// The plan of a statement, one node a line; with `analyze`, the statement runs and each node tells what it did.
 pub(crate) async fn explain(
@@ -33,6 +33,7 @@ pub(crate) async fn explain(
             "`explain analyze` runs queries only; `explain` shows the plan of a statement that writes",
         ));
     }
+    let queries = title.is_none();
     let mut lines: Vec<String> = title.into_iter().collect();
     if verbose {
         let optimised = scope.state.optimize(&plan)?;
@@ -44,6 +45,25 @@ pub(crate) async fn explain(
                 .map(str::to_string),
         );
         lines.push(String::new());
+    }
+    if engine.executor == Executor::Fused
+        && queries
+        && let Some(prepared) = fused::prepare(&scope, &plan).await?
+    {
+        scope.clock.planned();
+        lines.extend(prepared.explain());
+        if !analyze {
+            return shown(&scope, lines);
+        }
+        if let Some(mut stream) = fused::run(&scope, &prepared).await? {
+            let mut rows = 0;
+            while let Some(batch) = stream.try_next().await? {
+                rows += batch.num_rows();
+            }
+            lines.extend(summary(rows, &scope.clock.statistics()));
+            return shown(&scope, lines);
+        }
+        lines.push("too little memory for this program; DataFusion runs it instead:".into());
     }
     let physical = scope.physical(&plan).await?;
     scope.clock.planned();
@@ -65,8 +85,12 @@ pub(crate) async fn explain(
             .to_string();
         lines.extend(shown.lines().map(str::to_string));
     }
+    shown(&scope, lines)
+}
+
+fn shown(scope: &Scope, lines: Vec<String>) -> Result<Answer> {
     information::answer(
-        &scope,
+        scope,
         vec![("plan", Arc::new(StringArray::from(lines)) as ArrayRef)],
     )
 }

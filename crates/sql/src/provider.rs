@@ -6,7 +6,8 @@ use arrow::datatypes::{DataType, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::stats::Precision;
-use datafusion::common::{ColumnStatistics, DFSchema, ScalarValue, Statistics};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, ColumnStatistics, DFSchema, ScalarValue, Statistics};
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
@@ -17,7 +18,7 @@ use crate::predicate::{compile, scalar};
 use crate::scan::ScanExec;
 
 /// One table, optionally with the hidden column of row ids that `delete` and `update` ask for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Provider {
     table: Arc<Table>,
     /// The table's columns, and the row ids as the last one if they are asked for.
@@ -35,6 +36,49 @@ impl Provider {
             schema,
             row_ids,
         }
+    }
+
+    pub(crate) fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// How many columns it has, row ids included.
+    pub(crate) fn columns(&self) -> usize {
+        self.schema.fields().len()
+    }
+
+    /// The filters of the table's scan that `filters` are.
+    pub(crate) fn compile(
+        &self,
+        state: &dyn Session,
+        filters: &[Expr],
+    ) -> DataFusionResult<Vec<Filter>> {
+        let schema = self.table.schema();
+        let named = DFSchema::try_from(schema.as_ref().clone())?;
+        let mut compiled = Vec::new();
+        for filter in filters {
+            let unqualified = filter.clone().transform(|e| {
+                Ok(match e {
+                    Expr::Column(c) => {
+                        Transformed::yes(Expr::Column(Column::new_unqualified(c.name)))
+                    }
+                    other => Transformed::no(other),
+                })
+            })?;
+            let expr = state.create_physical_expr(unqualified.data, &named)?;
+            compiled.extend(compile(&expr, &schema)?);
+        }
+        crate::scan::order(&mut compiled);
+        Ok(compiled)
+    }
+
+    /// Rows that are expected to pass.
+    pub(crate) async fn expected(&self, filters: &[Filter]) -> Result<f64> {
+        let mut rows = self.table.rows() as f64;
+        for filter in filters {
+            rows *= self.share(filter).await?;
+        }
+        Ok(rows)
     }
 
     /// The scan of the columns at `projection`, which may contain the row ids.

@@ -13,14 +13,14 @@ use futures::{FutureExt, Stream, StreamExt, TryStreamExt};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::answer::{AbortOnDrop, Clock, panicked, task_error};
-use crate::engine::Engine;
+use crate::engine::{Engine, Executor};
 use crate::guard;
 use crate::names::table_name;
 use crate::parse::{Parsed, Statement, parse};
 use crate::scope::Scope;
 use crate::stop::Stop;
 use crate::write::Writing;
-use crate::{Answer, AnswerStream, Error, Result, copy, ddl, dml, explain, information};
+use crate::{Answer, AnswerStream, Error, Result, copy, ddl, dml, explain, fused, information};
 
 /// Batches that wait for a slow reader of a stream.
 const QUEUE: usize = 2;
@@ -193,6 +193,15 @@ async fn open_query(
     let snapshot = engine.store.snapshot();
     let mut scope = Scope::new(engine, &snapshot, started)?;
     let plan = scope.plan(query, None).await?;
+    if engine.executor == Executor::Fused
+        && let Some(prepared) = fused::prepare(&scope, &plan).await?
+    {
+        scope.clock.planned();
+        if let Some(rows) = fused::run(&scope, &prepared).await? {
+            scope.clock.ran_on = "algebra";
+            return Ok((rows, scope.clock));
+        }
+    }
     let physical = scope.physical(&plan).await?;
     scope.clock.planned();
     Ok((execute_stream(physical, scope.task())?, scope.clock))

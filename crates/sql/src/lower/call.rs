@@ -1,0 +1,55 @@
+//! DataFusion's functions as calls of our engine.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::SchemaRef;
+use datafusion::error::DataFusionError;
+use datafusion::physical_expr::PhysicalExpr;
+use engine::{Call, Error};
+
+/// An expression of DataFusion over the columns of `schema`.
+#[derive(Debug)]
+pub(crate) struct Function {
+    pub expr: Arc<dyn PhysicalExpr>,
+    pub schema: SchemaRef,
+}
+
+impl Call for Function {
+    fn call(
+        &self,
+        args: &[ArrayRef],
+        rows: usize,
+    ) -> Result<ArrayRef, Box<dyn std::error::Error + Send + Sync>> {
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch =
+            RecordBatch::try_new_with_options(self.schema.clone(), args.to_vec(), &options)?;
+        Ok(self.expr.evaluate(&batch)?.into_array(rows)?)
+    }
+
+    fn name(&self) -> String {
+        self.expr.to_string()
+    }
+}
+
+/// The text itself: makes texts of codes.
+#[derive(Debug)]
+pub(crate) struct Same;
+
+impl Call for Same {
+    fn call(
+        &self,
+        args: &[ArrayRef],
+        _: usize,
+    ) -> Result<ArrayRef, Box<dyn std::error::Error + Send + Sync>> {
+        args.first().cloned().ok_or_else(|| "no text".into())
+    }
+
+    fn name(&self) -> String {
+        "text".into()
+    }
+}
+
+pub(crate) fn failed(e: DataFusionError) -> Error {
+    Error::Call(Box::new(e))
+}

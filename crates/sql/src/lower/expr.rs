@@ -1,0 +1,309 @@
+//! Expressions.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema};
+use datafusion::common::tree_node::TreeNode;
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{BinaryExpr, Case, Expr as Sql, ExprSchemable, Operator};
+use engine::{Arithmetic, Compare, Error, Expr, Kind, Literal, Node, Result, Type, Var};
+
+use super::Lowering;
+use super::call::{Function, Same, failed};
+
+/// What names stand for: the columns of a schema, each a vector.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'s> {
+    pub schema: &'s DFSchema,
+    pub vars: &'s [Var],
+}
+
+/// Whether there is a subquery in `expr`.
+fn has_subquery(expr: &Sql) -> bool {
+    let inner = |e: &Sql| {
+        Ok(matches!(
+            e,
+            Sql::ScalarSubquery(_) | Sql::Exists(_) | Sql::InSubquery(_)
+        ))
+    };
+    // The closure does not fail.
+    expr.exists(inner).unwrap_or(true)
+}
+
+impl Lowering<'_> {
+    /// The conjuncts of a predicate.
+    pub fn conjuncts(&mut self, predicate: &Sql, scope: Scope<'_>) -> Result<Vec<Expr>> {
+        split_conjunction(predicate)
+            .into_iter()
+            .map(|part| self.expr(part, scope))
+            .collect()
+    }
+
+    /// `e` by kernels where there are any, otherwise as a call.
+    pub fn expr(&mut self, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
+        let parameters = self.query.parameters.len();
+        match self.native(e, scope) {
+            Err(Error::Unsupported(_)) => {
+                self.query.parameters.truncate(parameters);
+                self.call(e, scope)
+            }
+            done => done,
+        }
+    }
+
+    fn native(&mut self, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
+        let both = |me: &mut Self, a: &Sql, b: &Sql| {
+            Ok::<_, Error>((me.expr(a, scope)?, me.expr(b, scope)?))
+        };
+        match e {
+            Sql::Column(column) => {
+                let position = scope.schema.index_of_column(column).map_err(failed)?;
+                Ok(self.query.expr(scope.vars[position]))
+            }
+            Sql::Alias(alias) => self.expr(&alias.expr, scope),
+            Sql::Literal(value, _) => literal(value),
+            Sql::Not(inner) => Ok(engine::not(self.expr(inner, scope)?)),
+            Sql::IsNull(inner) => Ok(engine::is_null(self.expr(inner, scope)?)),
+            Sql::IsNotNull(inner) => Ok(engine::not(engine::is_null(self.expr(inner, scope)?))),
+            Sql::BinaryExpr(BinaryExpr { left, op, right }) => {
+                let compare = match op {
+                    Operator::And | Operator::Or => {
+                        let (a, b) = both(self, left, right)?;
+                        return Ok(match op {
+                            Operator::And => engine::and(vec![a, b]),
+                            _ => engine::or(vec![a, b]),
+                        });
+                    }
+                    Operator::Eq => Compare::Eq,
+                    Operator::NotEq => Compare::Ne,
+                    Operator::Lt => Compare::Lt,
+                    Operator::LtEq => Compare::Le,
+                    Operator::Gt => Compare::Gt,
+                    Operator::GtEq => Compare::Ge,
+                    Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide => {
+                        let (a, b) = both(self, left, right)?;
+                        let data = e.get_type(scope.schema).map_err(failed)?;
+                        return engine::arithmetic(arithmetic(op), a, b, &data);
+                    }
+                    _ => return Err(Error::Unsupported(format!("the operator {op}"))),
+                };
+                let (a, b) = both(self, left, right)?;
+                engine::compare(compare, a, b)
+            }
+            Sql::Between(between) => {
+                let e = self.expr(&between.expr, scope)?;
+                let (low, high) = both(self, &between.low, &between.high)?;
+                let inside = engine::and(vec![
+                    engine::compare(Compare::Ge, e.clone(), low)?,
+                    engine::compare(Compare::Le, e, high)?,
+                ]);
+                Ok(if between.negated {
+                    engine::not(inside)
+                } else {
+                    inside
+                })
+            }
+            Sql::InList(list) => {
+                let e = self.expr(&list.expr, scope)?;
+                let mut set = Vec::with_capacity(list.list.len());
+                for item in &list.list {
+                    let item = self.expr(item, scope)?;
+                    let (_, item) = engine::alike(e.clone(), item)?;
+                    match item.constant() {
+                        Some(Literal::Int(value)) if item.ty.scale() == e.ty.scale() => {
+                            set.push(*value)
+                        }
+                        _ => return Err(Error::Unsupported("a list of such values".into())),
+                    }
+                }
+                let inside = engine::in_set(e, set)?;
+                Ok(if list.negated {
+                    engine::not(inside)
+                } else {
+                    inside
+                })
+            }
+            Sql::Case(case) => self.case(case, e, scope),
+            Sql::Cast(cast) => {
+                let data = e.get_type(scope.schema).map_err(failed)?;
+                engine::cast(self.expr(&cast.expr, scope)?, &data)
+            }
+            Sql::ScalarFunction(call) => {
+                let data = e.get_type(scope.schema).map_err(failed)?;
+                match (call.func.name(), &call.args[..]) {
+                    ("date_part", [Sql::Literal(part, _), date]) if is_year(part) => {
+                        engine::year(self.expr(date, scope)?, &data)
+                    }
+                    (name @ ("+" | "-" | "*"), [a, b]) => {
+                        let (a, b) = both(self, a, b)?;
+                        let op = match name {
+                            "+" => Arithmetic::Add,
+                            "-" => Arithmetic::Sub,
+                            _ => Arithmetic::Mul,
+                        };
+                        engine::arithmetic(op, a, b, &data)
+                    }
+                    (name, _) => Err(Error::Unsupported(format!("the function {name}"))),
+                }
+            }
+            Sql::ScalarSubquery(subquery) => {
+                if !subquery.outer_ref_columns.is_empty() {
+                    return Err(Error::Unsupported("a correlated subquery".into()));
+                }
+                let (rel, vars) = self.rel(&subquery.subquery)?;
+                let var = *vars
+                    .first()
+                    .ok_or_else(|| Error::Unsupported("a subquery without columns".into()))?;
+                let ty = self.query.ty(var).clone().nullable(true);
+                if ty.kind == Kind::Code {
+                    return Err(Error::Unsupported("a subquery of texts".into()));
+                }
+                self.query.parameters.push((rel, var));
+                let node = Node::Parameter(self.query.parameters.len() - 1);
+                Ok(Expr { node, ty })
+            }
+            other => Err(Error::Unsupported(format!("the expression {other}"))),
+        }
+    }
+
+    fn case(&mut self, case: &Case, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
+        if case.expr.is_some() {
+            return Err(Error::Unsupported("`case` with an operand".into()));
+        }
+        let data = e.get_type(scope.schema).map_err(failed)?;
+        let mut branches = Vec::with_capacity(case.when_then_expr.len());
+        for (when, then) in &case.when_then_expr {
+            branches.push((self.expr(when, scope)?, self.expr(then, scope)?));
+        }
+        let last = match &case.else_expr {
+            Some(last) => self.expr(last, scope)?,
+            None => Expr::literal(Literal::Null, &data)?,
+        };
+        // A branch must not fail for a row that takes another.
+        let all = branches
+            .iter()
+            .flat_map(|(when, then)| [when, then])
+            .skip(1)
+            .chain([&last]);
+        if all.into_iter().any(engine::is_fallible) {
+            return Err(Error::Unsupported("branches that may fail".into()));
+        }
+        engine::case(branches, last, &data)
+    }
+
+    /// `e` as a function of the columns it reads.
+    fn call(&mut self, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
+        if has_subquery(e) || e.is_volatile() {
+            return Err(Error::Unsupported(format!("the expression {e}")));
+        }
+        let data = e.get_type(scope.schema).map_err(failed)?;
+        let mut positions = Vec::new();
+        for column in e.column_refs() {
+            positions.push(scope.schema.index_of_column(column).map_err(failed)?);
+        }
+        positions.sort_unstable();
+        positions.dedup();
+        let fields: Vec<_> = positions
+            .iter()
+            .map(|p| scope.schema.qualified_field(*p))
+            .collect();
+        let fields = fields
+            .into_iter()
+            .map(|(table, field)| (table.cloned(), Arc::clone(field)))
+            .collect();
+        let schema = DFSchema::new_with_metadata(fields, Default::default()).map_err(failed)?;
+        let expr = self
+            .state
+            .create_physical_expr(e.clone(), &schema)
+            .map_err(failed)?;
+        let args: Vec<Expr> = positions
+            .iter()
+            .map(|p| self.query.expr(scope.vars[*p]))
+            .collect();
+        let fields: Vec<Field> = schema
+            .fields()
+            .iter()
+            .map(|f| f.as_ref().clone().with_nullable(true))
+            .collect();
+        let call = Function {
+            expr,
+            schema: Arc::new(Schema::new(fields)),
+        };
+        engine::call(args, Arc::new(call), &data)
+    }
+
+    /// The vector of `e`, which `exprs` computes if it is none yet.
+    pub fn var(&mut self, e: Expr, name: impl Into<String>, exprs: &mut Vec<(Var, Expr)>) -> Var {
+        match e.as_var() {
+            Some(var) => var,
+            None => {
+                let var = self.query.add(name, e.ty.clone());
+                exprs.push((var, e));
+                var
+            }
+        }
+    }
+
+    /// A text as a text, whatever dictionary it is coded by.
+    pub fn text(&self, e: Expr) -> Result<Expr> {
+        let (data, nullable) = (e.ty.data.clone(), e.ty.nullable);
+        match e.ty.kind {
+            Kind::Code => {
+                let mut e = engine::call(vec![e], Arc::new(Same), &data)?;
+                e.ty.nullable = nullable;
+                Ok(e)
+            }
+            _ => Ok(e),
+        }
+    }
+}
+
+fn is_year(part: &ScalarValue) -> bool {
+    let text = match part {
+        ScalarValue::Utf8(Some(t))
+        | ScalarValue::Utf8View(Some(t))
+        | ScalarValue::LargeUtf8(Some(t)) => t,
+        _ => return false,
+    };
+    text.eq_ignore_ascii_case("year")
+}
+
+fn arithmetic(op: &Operator) -> Arithmetic {
+    match op {
+        Operator::Plus => Arithmetic::Add,
+        Operator::Minus => Arithmetic::Sub,
+        Operator::Multiply => Arithmetic::Mul,
+        _ => Arithmetic::Div,
+    }
+}
+
+fn literal(value: &ScalarValue) -> Result<Expr> {
+    let data = value.data_type();
+    if value.is_null() {
+        return match data {
+            DataType::Null => Err(Error::Unsupported("NULL of no type".into())),
+            _ => Expr::literal(Literal::Null, &data),
+        };
+    }
+    let ty = Type::of(&data, false)
+        .ok_or_else(|| Error::Unsupported(format!("values of type {data}")))?;
+    let array = value.to_array().map_err(failed)?;
+    let literal = match ty.kind {
+        Kind::Int | Kind::Wide => {
+            let mut wide = Vec::new();
+            table::wides_of(&array, &mut wide)?;
+            Literal::Wide(wide[0])
+        }
+        Kind::Float => match value {
+            ScalarValue::Float64(Some(v)) => Literal::Float(*v),
+            _ => return Err(Error::Unsupported("such floats".into())),
+        },
+        Kind::Bool => Literal::Bool(matches!(value, ScalarValue::Boolean(Some(true)))),
+        Kind::Text | Kind::Code => match value {
+            ScalarValue::Utf8(Some(t)) | ScalarValue::Utf8View(Some(t)) => Literal::Text(t.clone()),
+            _ => return Err(Error::Unsupported("such texts".into())),
+        },
+    };
+    Expr::literal(literal, &data)
+}

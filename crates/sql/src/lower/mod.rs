@@ -1,0 +1,104 @@
+//! From DataFusion's optimised logical plans to relations of our engine.
+//!
+//! What has no counterpart is refused with [`engine::Error::Unsupported`], and DataFusion runs the statement.
+//! Functions without a kernel are no reason to refuse: they are called on Arrow arrays, once per label where they
+//! read one coded text.
+
+mod call;
+mod expr;
+mod rel;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::datasource::source_as_provider;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{LogicalPlan, TableScan};
+use engine::{Error, Output, Prepared, Query, Result};
+use table::{Dictionary, Filter};
+
+use crate::provider::Provider;
+
+/// A scan's table, and what can only be found by reading.
+pub(crate) struct Source {
+    pub provider: Provider,
+    pub filters: Vec<Filter>,
+    pub expected: f64,
+    /// By column.
+    pub labels: HashMap<usize, Arc<Dictionary>>,
+}
+
+/// The plan as a program of our engine.
+///
+/// # Errors
+/// [`Error::Unsupported`] if DataFusion must run it.
+pub(crate) async fn lower(state: &SessionState, plan: &LogicalPlan) -> Result<Prepared> {
+    let mut sources = HashMap::new();
+    for (address, scan) in scans(plan)? {
+        sources.insert(address, source(state, &scan).await?);
+    }
+    let mut lowering = Lowering {
+        state,
+        sources,
+        query: Query::default(),
+    };
+    let (root, vars) = lowering.rel(plan)?;
+    let output = Output {
+        vars,
+        schema: Arc::new(plan.schema().as_arrow().clone()),
+    };
+    engine::prepare(lowering.query, root, output)
+}
+
+pub(crate) struct Lowering<'a> {
+    state: &'a SessionState,
+    /// By the address of the scan, which stays where it is while the plan is borrowed.
+    sources: HashMap<usize, Source>,
+    query: Query,
+}
+
+/// All scans of a plan, those of subqueries included, and their addresses.
+fn scans(plan: &LogicalPlan) -> Result<Vec<(usize, TableScan)>> {
+    let mut found = Vec::new();
+    let visit = |plan: &LogicalPlan| {
+        if let LogicalPlan::TableScan(scan) = plan {
+            found.push((std::ptr::from_ref(scan) as usize, scan.clone()));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    };
+    plan.apply_with_subqueries(visit).map_err(call::failed)?;
+    Ok(found)
+}
+
+async fn source(state: &SessionState, scan: &TableScan) -> Result<Source> {
+    let provider = source_as_provider(&scan.source).map_err(call::failed)?;
+    let Some(provider) = provider.downcast_ref::<Provider>() else {
+        return Err(Error::Unsupported(
+            "tables that are not in the store".into(),
+        ));
+    };
+    let provider = provider.clone();
+    let filters = provider
+        .compile(state, &scan.filters)
+        .map_err(call::failed)?;
+    let expected = provider
+        .expected(&filters)
+        .await
+        .map_err(|e| Error::Call(Box::new(e)))?;
+    let mut labels = HashMap::new();
+    let table = provider.table();
+    for column in 0..table.definition().columns.len() {
+        if table.is_coded(column)
+            && let Some(dictionary) = table.dictionary(column).await?
+        {
+            labels.insert(column, dictionary);
+        }
+    }
+    Ok(Source {
+        provider,
+        filters,
+        expected,
+        labels,
+    })
+}

@@ -1,0 +1,510 @@
+//! Relations.
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{DataType, Schema};
+use datafusion::common::{DFSchema, JoinType, NullEquality};
+use datafusion::logical_expr::{
+    Aggregate, Distinct, Expr as Sql, FetchType, Join, LogicalPlan, SkipType, SortExpr, TableScan,
+    Union,
+};
+use engine::{Error, Expr, Fold, Function, Key, Kind, Literal, Rel, Result, Scan, Type, Var};
+use table::Zone;
+
+use super::Lowering;
+use super::call::failed;
+use super::expr::Scope;
+
+/// A relation and the vector of each column of the plan's schema.
+type Lowered = (Rel, Vec<Var>);
+
+fn unsupported<T>(what: impl Into<String>) -> Result<T> {
+    Err(Error::Unsupported(what.into()))
+}
+
+impl Lowering<'_> {
+    pub fn rel(&mut self, plan: &LogicalPlan) -> Result<Lowered> {
+        match plan {
+            LogicalPlan::TableScan(scan) => self.scan(scan),
+            LogicalPlan::SubqueryAlias(alias) => self.rel(&alias.input),
+            LogicalPlan::Subquery(subquery) => self.rel(&subquery.subquery),
+            LogicalPlan::Filter(filter) => {
+                let (mut rel, vars) = self.rel(&filter.input)?;
+                let scope = Scope {
+                    schema: filter.input.schema(),
+                    vars: &vars,
+                };
+                for predicate in self.conjuncts(&filter.predicate, scope)? {
+                    rel = Rel::Filter {
+                        input: Box::new(rel),
+                        predicate,
+                    };
+                }
+                Ok((rel, vars))
+            }
+            LogicalPlan::Projection(projection) => {
+                let (rel, vars) = self.rel(&projection.input)?;
+                let scope = Scope {
+                    schema: projection.input.schema(),
+                    vars: &vars,
+                };
+                let mut exprs = Vec::new();
+                let mut out = Vec::with_capacity(projection.expr.len());
+                for (e, field) in projection.expr.iter().zip(projection.schema.fields()) {
+                    let lowered = self.expr(e, scope)?;
+                    out.push(self.var(lowered, field.name(), &mut exprs));
+                }
+                Ok((mapped(rel, exprs), out))
+            }
+            LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate),
+            LogicalPlan::Distinct(Distinct::All(input)) => {
+                let (rel, vars) = self.rel(input)?;
+                let rel = Rel::Fold {
+                    input: Box::new(rel),
+                    keys: once(&vars),
+                    folds: vec![],
+                };
+                Ok((rel, vars))
+            }
+            LogicalPlan::Sort(sort) => {
+                let (rel, vars) = self.rel(&sort.input)?;
+                let (rel, keys) = self.keys(
+                    rel,
+                    &sort.expr,
+                    Scope {
+                        schema: sort.input.schema(),
+                        vars: &vars,
+                    },
+                )?;
+                Ok((
+                    Rel::Sort {
+                        input: Box::new(rel),
+                        keys,
+                        skip: 0,
+                        fetch: sort.fetch,
+                    },
+                    vars,
+                ))
+            }
+            LogicalPlan::Limit(limit) => {
+                let (SkipType::Literal(skip), FetchType::Literal(fetch)) = (
+                    limit.get_skip_type().map_err(failed)?,
+                    limit.get_fetch_type().map_err(failed)?,
+                ) else {
+                    return unsupported("a limit that is no constant");
+                };
+                let (rel, vars) = self.rel(&limit.input)?;
+                Ok((limited(rel, skip, fetch), vars))
+            }
+            LogicalPlan::Join(join) => self.join(join),
+            LogicalPlan::Union(union) => self.union(union),
+            LogicalPlan::EmptyRelation(empty) if empty.schema.fields().is_empty() => {
+                let options = RecordBatchOptions::new()
+                    .with_row_count(Some(usize::from(empty.produce_one_row)));
+                let batch =
+                    RecordBatch::try_new_with_options(Schema::empty().into(), vec![], &options)?;
+                Ok((
+                    Rel::Values {
+                        vars: vec![],
+                        batch,
+                    },
+                    vec![],
+                ))
+            }
+            other => unsupported(other.display().to_string()),
+        }
+    }
+
+    fn scan(&mut self, scan: &TableScan) -> Result<Lowered> {
+        // A fetch of the scan is only a hint: the limit stands above it.
+        let key = std::ptr::from_ref(scan) as usize;
+        let Some(source) = self.sources.remove(&key) else {
+            return unsupported("a scan that was not prepared");
+        };
+        let table = source.provider.table().clone();
+        let schema = table.schema();
+        let positions: Vec<usize> = match &scan.projection {
+            Some(positions) => positions.clone(),
+            None => (0..source.provider.columns()).collect(),
+        };
+        let mut columns = Vec::with_capacity(positions.len());
+        for position in &positions {
+            let Some(field) = schema.fields().get(*position) else {
+                return unsupported("row ids");
+            };
+            let known = table.statistics(*position);
+            let nulls = known.nulls > 0 || table.tail_rows() > 0;
+            let Some(mut ty) = Type::of(field.data_type(), field.is_nullable() && nulls) else {
+                return unsupported(format!("values of type {}", field.data_type()));
+            };
+            if let Some(Zone::Int { min, max }) = known.zone {
+                ty = ty.within((min, max));
+            }
+            if let Some(labels) = source
+                .labels
+                .get(position)
+                .filter(|_| ty.kind == Kind::Text)
+            {
+                ty = ty.coded(labels.clone());
+            }
+            columns.push((self.query.add(field.name(), ty), *position));
+        }
+        let vars = columns.iter().map(|(var, _)| *var).collect();
+        let rel = Rel::Scan(Scan {
+            table,
+            alias: scan.table_name.table().to_string(),
+            columns,
+            filters: source.filters,
+            shown: scan.filters.iter().map(ToString::to_string).collect(),
+            expected: source.expected,
+        });
+        Ok((rel, vars))
+    }
+
+    fn keys(&mut self, rel: Rel, sorts: &[SortExpr], scope: Scope<'_>) -> Result<(Rel, Vec<Key>)> {
+        let mut exprs = Vec::new();
+        let mut keys = Vec::with_capacity(sorts.len());
+        for sort in sorts {
+            let e = self.expr(&sort.expr, scope)?;
+            keys.push(Key {
+                var: self.var(e, sort.expr.to_string(), &mut exprs),
+                descending: !sort.asc,
+                nulls_first: sort.nulls_first,
+            });
+        }
+        Ok((mapped(rel, exprs), keys))
+    }
+
+    fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Lowered> {
+        let (rel, vars) = self.rel(&aggregate.input)?;
+        let scope = Scope {
+            schema: aggregate.input.schema(),
+            vars: &vars,
+        };
+        let fields = aggregate.schema.fields();
+        let mut exprs = Vec::new();
+        let mut out = Vec::with_capacity(fields.len());
+        for (e, field) in aggregate.group_expr.iter().zip(fields) {
+            if matches!(e, Sql::GroupingSet(_)) {
+                return unsupported("grouping sets");
+            }
+            let e = self.expr(e, scope)?;
+            out.push(self.var(e, field.name(), &mut exprs));
+        }
+        let keys = once(&out);
+        let mut folds = Vec::with_capacity(aggregate.aggr_expr.len());
+        for (e, field) in aggregate
+            .aggr_expr
+            .iter()
+            .zip(fields.iter().skip(out.len()))
+        {
+            let (function, arg) = self.fold(e, scope, &mut exprs)?;
+            let Some(ty) = Type::of(field.data_type(), function != Function::Count) else {
+                return unsupported(format!("values of type {}", field.data_type()));
+            };
+            let ty = match (function, arg) {
+                (Function::Min | Function::Max, Some(arg)) => {
+                    self.query.ty(arg).clone().nullable(true)
+                }
+                (Function::Count, _) => ty.within((0, i64::MAX.into())),
+                _ => ty,
+            };
+            let var = self.query.add(field.name(), ty);
+            folds.push(Fold { var, function, arg });
+        }
+        out.extend(folds.iter().map(|fold| fold.var));
+        let rel = Rel::Fold {
+            input: Box::new(mapped(rel, exprs)),
+            keys,
+            folds,
+        };
+        Ok((rel, out))
+    }
+
+    fn fold(
+        &mut self,
+        e: &Sql,
+        scope: Scope<'_>,
+        exprs: &mut Vec<(Var, Expr)>,
+    ) -> Result<(Function, Option<Var>)> {
+        let call = match e {
+            Sql::Alias(alias) => return self.fold(&alias.expr, scope, exprs),
+            Sql::AggregateFunction(call) => call,
+            other => return unsupported(format!("the aggregate {other}")),
+        };
+        let function = match call.func.name() {
+            "count" => Function::Count,
+            "sum" => Function::Sum,
+            "min" => Function::Min,
+            "max" => Function::Max,
+            "avg" => Function::Avg,
+            other => return unsupported(format!("the aggregate {other}")),
+        };
+        let params = &call.params;
+        if params.distinct && !matches!(function, Function::Min | Function::Max)
+            || params.null_treatment.is_some()
+        {
+            return unsupported("`distinct` in an aggregate");
+        }
+        let [arg] = &params.args[..] else {
+            return unsupported("an aggregate of several values");
+        };
+        let filter = params
+            .filter
+            .as_deref()
+            .map(|f| self.expr(f, scope))
+            .transpose()?;
+        let constant = matches!(arg, Sql::Literal(value, _) if !value.is_null());
+        let arg = match (function, constant, filter) {
+            (Function::Count, true, None) => return Ok((function, None)),
+            (Function::Count, true, Some(filter)) => {
+                chosen(filter, Expr::literal(Literal::Int(1), &DataType::Int64)?)?
+            }
+            (_, _, filter) => {
+                let arg = self.expr(arg, scope)?;
+                match filter {
+                    None => arg,
+                    Some(filter) => chosen(filter, arg)?,
+                }
+            }
+        };
+        let texts = matches!(arg.ty.kind, Kind::Text | Kind::Code | Kind::Bool);
+        if texts && function != Function::Count {
+            return unsupported("such an aggregate of texts");
+        }
+        let arg = match (function, arg.ty.nullable) {
+            // Rows, then.
+            (Function::Count, false) => return Ok((function, None)),
+            _ => arg,
+        };
+        Ok((function, Some(self.var(arg, e.to_string(), exprs))))
+    }
+
+    fn join(&mut self, join: &Join) -> Result<Lowered> {
+        if join.null_equality != NullEquality::NullEqualsNothing {
+            return unsupported("a join in which NULLs are equal");
+        }
+        let (left, left_vars) = self.rel(&join.left)?;
+        let (right, right_vars) = self.rel(&join.right)?;
+        let (mut left_exprs, mut right_exprs) = (Vec::new(), Vec::new());
+        let mut equal = Vec::with_capacity(join.on.len());
+        for (a, b) in &join.on {
+            let a_e = self.expr(
+                a,
+                Scope {
+                    schema: join.left.schema(),
+                    vars: &left_vars,
+                },
+            )?;
+            let b_e = self.expr(
+                b,
+                Scope {
+                    schema: join.right.schema(),
+                    vars: &right_vars,
+                },
+            )?;
+            let (a_e, b_e) = engine::alike(a_e, b_e)?;
+            let nullable = a_e.ty.nullable || b_e.ty.nullable;
+            if join.null_aware && nullable {
+                return unsupported("`not in` with NULLs");
+            }
+            let a_var = self.var(a_e, a.to_string(), &mut left_exprs);
+            let b_var = self.var(b_e, b.to_string(), &mut right_exprs);
+            equal.push((a_var, b_var));
+        }
+        let (left, right) = (mapped(left, left_exprs), mapped(right, right_exprs));
+        let schema: DFSchema = join
+            .left
+            .schema()
+            .join(join.right.schema())
+            .map_err(failed)?;
+        let both: Vec<Var> = left_vars.iter().chain(&right_vars).copied().collect();
+        let residual = match &join.filter {
+            Some(filter) => self.conjuncts(
+                filter,
+                Scope {
+                    schema: &schema,
+                    vars: &both,
+                },
+            )?,
+            None => vec![],
+        };
+        let semi = |input: Rel, other: Rel, equal: Vec<(Var, Var)>, residual, anti| Rel::Semi {
+            input: Box::new(input),
+            other: Box::new(other),
+            equal,
+            residual,
+            anti,
+        };
+        let flipped = || equal.iter().map(|(a, b)| (*b, *a)).collect::<Vec<_>>();
+        Ok(match join.join_type {
+            JoinType::Inner => (inner(left, right, equal, residual), both),
+            JoinType::LeftSemi => (semi(left, right, equal, residual, false), left_vars),
+            JoinType::LeftAnti => (semi(left, right, equal, residual, true), left_vars),
+            JoinType::RightSemi => (semi(right, left, flipped(), residual, false), right_vars),
+            JoinType::RightAnti => (semi(right, left, flipped(), residual, true), right_vars),
+            JoinType::Left => {
+                let (rel, outer) = self.outer(left, right, &right_vars, equal, residual);
+                (rel, [left_vars, outer].concat())
+            }
+            JoinType::Right => {
+                let flipped = flipped();
+                let (rel, outer) = self.outer(right, left, &left_vars, flipped, residual);
+                (rel, [outer, right_vars].concat())
+            }
+            other => return unsupported(format!("a {other} join")),
+        })
+    }
+
+    /// A left outer join, and what the vectors of its right side are called afterwards.
+    fn outer(
+        &mut self,
+        left: Rel,
+        right: Rel,
+        vars: &[Var],
+        equal: Vec<(Var, Var)>,
+        residual: Vec<Expr>,
+    ) -> (Rel, Vec<Var>) {
+        let mut outer: Vec<(Var, Var)> = Vec::with_capacity(vars.len());
+        for var in once(vars) {
+            let ty = self.query.ty(var).clone().nullable(true);
+            let name = self.query.vars[var].name.clone();
+            outer.push((var, self.query.add(name, ty)));
+        }
+        let named = vars
+            .iter()
+            .filter_map(|var| outer.iter().find(|(from, _)| from == var))
+            .map(|(_, to)| *to)
+            .collect();
+        let rel = Rel::Left {
+            left: Box::new(left),
+            right: Box::new(right),
+            equal,
+            residual,
+            outer,
+        };
+        (rel, named)
+    }
+
+    fn union(&mut self, union: &Union) -> Result<Lowered> {
+        let mut lowered = Vec::with_capacity(union.inputs.len());
+        for input in &union.inputs {
+            let (rel, vars) = self.rel(input)?;
+            let mut exprs = Vec::new();
+            let mut own = Vec::with_capacity(vars.len());
+            for var in vars {
+                // A name of its own, as one vector may stand for two columns.
+                let e = self.text(self.query.expr(var))?;
+                let named = self
+                    .query
+                    .add(self.query.vars[var].name.clone(), e.ty.clone());
+                exprs.push((named, e));
+                own.push(named);
+            }
+            lowered.push((mapped(rel, exprs), own));
+        }
+        let mut vars = Vec::with_capacity(union.schema.fields().len());
+        for (position, field) in union.schema.fields().iter().enumerate() {
+            let types = || lowered.iter().map(|(_, own)| self.query.ty(own[position]));
+            let Some(ty) = Type::of(field.data_type(), types().any(|ty| ty.nullable)) else {
+                return unsupported(format!("values of type {}", field.data_type()));
+            };
+            let low = types().map(|ty| ty.bounds.0).min().unwrap_or(0);
+            let high = types().map(|ty| ty.bounds.1).max().unwrap_or(0);
+            let ty = ty.within((low, high));
+            if types().any(|own| own.kind != ty.kind || own.scale() != ty.scale()) {
+                return unsupported("a union of different kinds");
+            }
+            vars.push(self.query.add(field.name(), ty));
+        }
+        Ok((
+            Rel::Union {
+                inputs: lowered,
+                vars: vars.clone(),
+            },
+            vars,
+        ))
+    }
+}
+
+/// The value where `filter` is true, otherwise NULL.
+fn chosen(filter: Expr, value: Expr) -> Result<Expr> {
+    let data = value.ty.data.clone();
+    let null = Expr::literal(Literal::Null, &data)?;
+    engine::case(vec![(filter, value)], null, &data)
+}
+
+/// Each vector once.
+fn once(vars: &[Var]) -> Vec<Var> {
+    let mut all: Vec<Var> = Vec::with_capacity(vars.len());
+    for var in vars {
+        if !all.contains(var) {
+            all.push(*var);
+        }
+    }
+    all
+}
+
+fn mapped(rel: Rel, exprs: Vec<(Var, Expr)>) -> Rel {
+    match exprs.is_empty() {
+        true => rel,
+        false => Rel::Map {
+            input: Box::new(rel),
+            exprs,
+        },
+    }
+}
+
+/// One join of all relations of both.
+fn inner(left: Rel, right: Rel, equal: Vec<(Var, Var)>, residual: Vec<Expr>) -> Rel {
+    let (mut inputs, mut pairs, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
+    for side in [left, right] {
+        match side {
+            Rel::Join {
+                inputs: more,
+                equal,
+                residual,
+            } => {
+                inputs.extend(more);
+                pairs.extend(equal);
+                conditions.extend(residual);
+            }
+            other => inputs.push(other),
+        }
+    }
+    pairs.extend(equal);
+    conditions.extend(residual);
+    Rel::Join {
+        inputs,
+        equal: pairs,
+        residual: conditions,
+    }
+}
+
+fn limited(rel: Rel, skip: usize, fetch: Option<usize>) -> Rel {
+    match rel {
+        Rel::Sort {
+            input,
+            keys,
+            skip: 0,
+            fetch: most,
+        } => {
+            let left = most.map(|most| most.saturating_sub(skip));
+            let fetch = match (left, fetch) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+            Rel::Sort {
+                input,
+                keys,
+                skip,
+                fetch,
+            }
+        }
+        other => Rel::Sort {
+            input: Box::new(other),
+            keys: vec![],
+            skip,
+            fetch,
+        },
+    }
+}
