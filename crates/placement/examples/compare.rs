@@ -1,6 +1,6 @@
 //! Compares the search with uniform random draws, on modelled costs or on a recorded table.
 //!
-//!     cargo run --release -p placement --example compare -- [tuned|unseen|TABLE.json] [--tables N] [--seeds N] [--runs N]
+//!     cargo run --release -p placement --example compare -- [tuned|varied|unseen|TABLE.json] [--tables N] [--seeds N] [--runs N]
 //!
 //! Prints for each table the median over the seeds of the part of the best gain that was found, then
 //! the median over all. A table's gain counts from its baseline, or from the mean of all placements.
@@ -37,6 +37,7 @@ fn main() {
     }
     let worlds: Vec<World> = match what.as_str() {
         "tuned" => (0..tables).map(worlds::tuned::world).collect(),
+        "varied" => (0..tables).map(worlds::varied::world).collect(),
         "unseen" => (0..tables).map(worlds::unseen::world).collect(),
         path => vec![recorded(Path::new(path))],
     };

@@ -3,8 +3,9 @@
 //! [`Search`] asks for a placement to be run, is told what it cost, and asks for the next: it
 //! runs nothing itself, so that it can be replayed. Between two runs it fits a cost model to what it was
 //! told (`model`), from features that say which threads are near each other, how full nodes and
-//! caches are, and what is known of the workload (`features`), and asks for the placement with the
-//! highest expected improvement. It stops when that is below what the noise of the readings would
+//! caches are, and what is known of the workload (`features`), and asks for the placement of which
+//! another reading is expected to gain most: a new one, or, where readings are noisy, one that was
+//! run before and is to be told from its rivals. It stops when that is below what the noise of the readings would
 //! hide, or when the runs are used up.
 //!
 //! 1. The candidates are all classes of placements, or a sample of them with the neighbours
@@ -21,16 +22,16 @@ use std::collections::{HashMap, HashSet};
 use crate::random::Random;
 use crate::{Classes, Error, Placement, Result, Site, Strategy, Threads};
 use features::{Eye, FAMILIES, Features};
-use model::{Fitted, Forecast, Model, Products};
+use model::{Fitted, Forecast, Leaders, Model, Products};
 
 pub use metric::{Metric, Quantity, Reading};
 
 /// Up to so many classes all are candidates; of more, so many are drawn.
-const ALL: u128 = 6000;
+const ALL: u128 = 16_000;
 const SAMPLE: usize = 2000;
 
 /// The most candidates there may be once neighbours were added.
-const MOST: usize = 12_000;
+const MOST: usize = 18_000;
 
 /// Runs before the model decides, beside the named strategies.
 const FIRST: usize = 5;
@@ -335,29 +336,36 @@ impl Search {
             .max_by(|a, b| doubt(a).total_cmp(&doubt(b)))
     }
 
-    /// The candidate with the highest expected improvement, if that is worth a run.
+    /// The candidate of which a reading is expected to gain most, if that is worth a run.
     fn most_promising(&mut self) -> Option<usize> {
+        if self.candidates.iter().all(|candidate| candidate.read) {
+            self.stop = Some(Stop::All);
+            return None;
+        }
         let fitted = self.fitted.as_ref()?;
         let forecasts: Vec<Forecast> = self
             .candidates
             .iter()
             .map(|candidate| fitted.forecast(&candidate.products, &candidate.lengths))
             .collect();
+        let read: Vec<usize> = (0..self.candidates.len())
+            .filter(|&at| self.candidates[at].read)
+            .collect();
+        let leaders = |guess: usize| {
+            let mean = |at: &usize| (*at, forecasts[*at].under[guess].mean);
+            Leaders::new(read.iter().map(mean))
+        };
         let guesses = forecasts.first()?.under.len();
-        let least = |guess: usize| {
-            let read = self
-                .readings
-                .iter()
-                .map(|(at, _)| forecasts[*at].under[guess].1);
-            read.fold(f64::INFINITY, f64::min)
-        };
-        let best: Vec<f64> = (0..guesses).map(least).collect();
-        let unread = (0..self.candidates.len()).filter(|&at| !self.candidates[at].read);
-        let gains = unread.map(|at| (forecasts[at].improvement(&best), at));
-        let Some((gain, at)) = gains.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1))) else {
-            self.stop = Some(Stop::All);
-            return None;
-        };
+        let leaders: Vec<Leaders> = (0..guesses).map(leaders).collect();
+        // Where all can be run, each is.
+        let left = self.options.runs.saturating_sub(self.readings.len());
+        let again = self.candidates.len() - read.len() > left;
+        let gains = forecasts
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| again || !self.candidates[*at].read)
+            .map(|(at, forecast)| (forecast.improvement(at, &leaders), at));
+        let (gain, at) = gains.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))?;
         let (unit, noise) = (self.units().part(), fitted.noise());
         let small = gain * unit < self.options.worth || gain < noise * HIDDEN;
         let runs = self.readings.len();

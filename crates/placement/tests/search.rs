@@ -117,6 +117,27 @@ fn what_it_is_told_is_checked() {
 }
 
 #[test]
+fn where_all_can_be_run_each_is_run_once() {
+    let site = site("2x6");
+    let threads = Threads::in_groups(4, 1).unwrap();
+    let mut random = Random::new(3);
+    let mut search = Search::new(&site, &threads, options(40, 1)).unwrap();
+    let mut asked = Vec::new();
+    while let Some(placement) = search.ask() {
+        let noise = 1.0 + 0.3 * random.unit();
+        search
+            .tell(&placement, noise * halves(&site, &placement))
+            .unwrap();
+        asked.push(placement);
+    }
+    let runs = asked.len();
+    asked.sort();
+    asked.dedup();
+    assert_eq!((asked.len(), runs), (8, 8));
+    assert_eq!(search.stopped(), Some(Stop::All));
+}
+
+#[test]
 fn what_is_known_of_sharing_helps() {
     // Pairs that no usual pattern has.
     let pairs = [(0, 7), (1, 10), (2, 5), (3, 8), (4, 11), (6, 9)];
@@ -157,8 +178,15 @@ fn more_placements_than_can_be_listed_are_searched_too() {
     let found = search(&site, &threads, options(25, 2), apart);
     let cost = apart(&found.best().unwrap().0);
     let mut random = Random::new(5);
-    let drawn = (0..25).map(|_| apart(&classes.sample(&mut random)));
-    assert!(cost < drawn.fold(f64::INFINITY, f64::min), "{cost}");
+    let mut drawn = || {
+        let costs = (0..25).map(|_| apart(&classes.sample(&mut random)));
+        costs.fold(f64::INFINITY, f64::min)
+    };
+    let usual = (0..20).map(|_| drawn()).sum::<f64>() / 20.0;
+    assert!(
+        cost < usual,
+        "{cost}, the best of 25 draws is {usual} on average"
+    );
 }
 
 /// The gain of a search on a world with noise.
@@ -204,11 +232,11 @@ fn unseen_laws_are_searched_better_than_by_chance() {
         mean(&ours),
         mean(&theirs)
     );
-    assert!(mean(&ours) > mean(&theirs) + 0.05);
-    let tuned: Vec<f64> = (0..6)
-        .map(|seed| on_world(&worlds::tuned::world(seed), 1))
-        .collect();
-    assert!(mean(&tuned) > 0.8, "{tuned:?}");
+    assert!(mean(&ours) > mean(&theirs) + 0.1);
+    assert!(median(ours) > 0.8);
+    let seen = (0..6).flat_map(|seed| [worlds::tuned::world(seed), worlds::varied::world(seed)]);
+    let seen: Vec<f64> = seen.map(|world| on_world(&world, 1)).collect();
+    assert!(mean(&seen) > 0.8, "{seen:?}");
 }
 
 fn recorded(name: &str) -> Costs {
@@ -218,12 +246,9 @@ fn recorded(name: &str) -> Costs {
 }
 
 /// The bar of row T11, with fewer seeds than the example `compare` takes.
-///
-/// In `stream` twelve placements do the same for the threads. One of them was recorded with a cost that is
-/// 0.9 % below the others', which have 0.88 of its gain: nothing tells that one from the others but to run it.
 #[test]
 fn recorded_tables_are_searched_to_95_per_cent_in_25_runs() {
-    for (name, bar) in [("chunks", 0.95), ("join", 0.95), ("stream", 0.85)] {
+    for name in ["chunks", "join", "stream"] {
         let costs = recorded(name);
         let gain = |seed| {
             let cost = |placed: &Placement| costs.of(placed).expect("all 462 were recorded");
@@ -233,7 +258,7 @@ fn recorded_tables_are_searched_to_95_per_cent_in_25_runs() {
         };
         let gain = median((0..7).map(gain).collect());
         println!("{name}: {gain:.3} of the best gain");
-        assert!(gain >= bar, "{name}: {gain}");
+        assert!(gain >= 0.95, "{name}: {gain}");
     }
 }
 

@@ -40,6 +40,9 @@ pub struct Exhaustive {
     /// Take the costs from files that --record made instead of running anything
     #[arg(long, value_name = "FOLDER")]
     pub from: Option<PathBuf>,
+    /// Runs of each placement; the one with the median cost is kept
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=99), conflicts_with = "from")]
+    pub repeat: u16,
     /// Searches to follow, each with a seed of its own
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: u64,
@@ -104,20 +107,24 @@ impl Exhaustive {
             placements.len()
         ));
         let named = strategies.iter().map(|(_, cpus)| cpus.clone());
+        // One round after the other: what disturbs a while does not meet all runs of a placement.
+        let rounds = usize::from(self.repeat);
+        let single = placements
+            .iter()
+            .map(|cpus| cpus.iter().map(|cpu| vec![*cpu]).collect());
+        let count = single.len() * rounds;
         let job = Job {
             plan: kernel.plan(threads, guest.cache_bytes()),
-            placements: placements
-                .iter()
-                .map(|cpus| cpus.iter().map(|cpu| vec![*cpu]).collect())
-                .chain(named)
-                .collect(),
+            placements: single.cycle().take(count).chain(named).collect(),
         };
         let told = guest.kernel(&job, desk)?;
-        let (single, by_name) = told.split_at(placements.len());
-        let measured = placements
-            .into_iter()
-            .zip(single)
-            .map(|(cpus, (ran, region))| measured(guest, cpus, ran, region));
+        let (single, by_name) = told.split_at(count);
+        let every = placements.len();
+        let measured = placements.into_iter().enumerate().map(|(at, cpus)| {
+            let runs = single.iter().skip(at).step_by(every);
+            let runs = runs.map(|(ran, region)| measured(guest, &cpus, ran, region));
+            Ok(middle(runs.collect::<Result<_>>()?))
+        });
         Ok(Costs {
             machine: guest.machine().name().to_owned(),
             threads,
@@ -189,15 +196,22 @@ impl Exhaustive {
     }
 }
 
-/// The cost of one placement; each thread must have run where it was placed.
-fn measured(guest: &Guest, cpus: Vec<u32>, ran: &Ran, region: &Region) -> Result<Measured> {
+/// The one of the median cost; of two in the middle the cheaper.
+fn middle(mut runs: Vec<Measured>) -> Measured {
+    runs.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+    let at = (runs.len() - 1) / 2;
+    runs.swap_remove(at)
+}
+
+/// The cost of one run of a placement; each thread must have run where it was placed.
+fn measured(guest: &Guest, cpus: &[u32], ran: &Ran, region: &Region) -> Result<Measured> {
     if ran.cpus != cpus {
         let why = format!("threads placed on {cpus:?} ran on {:?}", ran.cpus);
         return Err(Error::Count { why });
     }
     let (local, remote) = parts(&region.dram);
     Ok(Measured {
-        cpus,
+        cpus: cpus.to_vec(),
         cost: round(guest.weighted(&region.dram)),
         local,
         remote,

@@ -1,10 +1,11 @@
 //! Modelled machines and workloads with hidden parameters, for comparing searches.
 //!
-//! `tuned` is the family the search was built with. `unseen` holds families with other laws, written
-//! to judge it: nothing in the search is to be changed to please them.
+//! `tuned` and `varied` hold the families the search was built with. `unseen` holds families with other
+//! laws, written to judge it: nothing in the search is to be changed to please them.
 
 pub mod tuned;
 pub mod unseen;
+pub mod varied;
 
 use placement::{Classes, CpuSet, Placement, Random, Site, Threads};
 use topology::Machine;
@@ -72,6 +73,14 @@ pub const MACHINES: [(&str, usize); 5] = [
     ("2x8", 12),
     ("4x3", 12),
 ];
+
+/// The cost where each thread is on a node.
+pub type Law = Box<dyn Fn(&[usize]) -> f64>;
+
+/// How many nodes there are up to the last that has threads.
+pub fn nodes_of(nodes: &[usize]) -> usize {
+    nodes.iter().max().unwrap() + 1
+}
 
 /// A value between two bounds, small ones as likely as large ones.
 pub fn between(random: &mut Random, least: f64, most: f64) -> f64 {

@@ -1,8 +1,9 @@
 //! A cost model: Gaussian processes over the features of placements, averaged.
 //!
 //! A process says how alike the costs of two placements are expected to be: a sum over the families
-//! of features (a linear model with an unknown weight for each feature), and a part that falls with
-//! their distance (whatever is not linear). How much each family counts, and how large the noise is,
+//! of features (a linear model with an unknown weight for each feature), the square of that (features
+//! that matter together, such as a group that is whole), and a part that falls with their distance
+//! (whatever else is not linear). How much each family counts, and how large the noise is,
 //! is not known: a fixed set of guesses is made, and each counts by how well it explains the
 //! readings (its marginal likelihood).
 
@@ -17,6 +18,8 @@ const USED: usize = 16;
 #[derive(Debug, Clone, Copy)]
 struct Guess {
     families: [f64; FAMILIES],
+    /// The square of the families' sum counts as much.
+    square: f64,
     rest: f64,
     /// Distances are divided by this.
     reach: f64,
@@ -40,31 +43,91 @@ struct Fit {
 /// What the model expects of one candidate, under each guess.
 #[derive(Debug, Clone)]
 pub(crate) struct Forecast {
-    /// Weight, mean and deviation.
-    pub(crate) under: Vec<(f64, f64, f64)>,
+    pub(crate) under: Vec<Under>,
+}
+
+/// What one guess expects of a candidate.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Under {
+    /// How much the guess counts.
+    weight: f64,
+    /// The cost, in the unit of the values.
+    pub(crate) mean: f64,
+    /// Of the doubt about the cost.
+    variance: f64,
+    /// Of a reading's noise.
+    noise: f64,
+}
+
+/// The best two of the placements that were run, by what one guess expects of them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Leaders {
+    /// Which is the best.
+    best: usize,
+    first: f64,
+    /// Infinite where there is only one.
+    second: f64,
+}
+
+impl Leaders {
+    /// Of the candidates' numbers and means.
+    pub(crate) fn new(means: impl Iterator<Item = (usize, f64)>) -> Leaders {
+        let none = Leaders {
+            best: usize::MAX,
+            first: f64::INFINITY,
+            second: f64::INFINITY,
+        };
+        means.fold(none, |leaders, (at, mean)| match mean < leaders.first {
+            true => Leaders {
+                best: at,
+                first: mean,
+                second: leaders.first,
+            },
+            false => Leaders {
+                second: leaders.second.min(mean),
+                ..leaders
+            },
+        })
+    }
 }
 
 impl Forecast {
     pub(crate) fn mean(&self) -> f64 {
         self.under
             .iter()
-            .map(|(weight, mean, _)| weight * mean)
+            .map(|under| under.weight * under.mean)
             .sum()
     }
 
     pub(crate) fn deviation(&self) -> f64 {
         let centre = self.mean();
-        let second = self.under.iter().map(|(weight, mean, deviation)| {
-            weight * (deviation * deviation + (mean - centre).powi(2))
-        });
+        let second = self
+            .under
+            .iter()
+            .map(|under| under.weight * (under.variance + (under.mean - centre).powi(2)));
         second.sum::<f64>().sqrt()
     }
 
-    /// By how much a reading is expected to fall below `best[guess]`, counting only when it does.
-    pub(crate) fn improvement(&self, best: &[f64]) -> f64 {
-        let each = self.under.iter().zip(best);
-        each.map(|((weight, mean, deviation), best)| weight * falls_below(*mean, *deviation, *best))
-            .sum()
+    /// What a reading of candidate `at` is expected to gain, by changing which placement is taken to be
+    /// the best (the knowledge gradient, as far as it changes what is thought of this candidate): a
+    /// new one may fall below the best, and another reading of the best may put it behind the second.
+    /// `leaders` has those of each guess.
+    pub(crate) fn improvement(&self, at: usize, leaders: &[Leaders]) -> f64 {
+        let gain = |under: &Under, leaders: &Leaders| {
+            let rival = match leaders.best == at {
+                true => leaders.second,
+                false => leaders.first,
+            };
+            if rival.is_infinite() {
+                return 0.0;
+            }
+            // By how much a reading will change the mean.
+            let total = (under.variance + under.noise).max(f64::MIN_POSITIVE);
+            let change = under.variance / total.sqrt();
+            under.weight * falls_below((under.mean - rival).abs(), change, 0.0)
+        };
+        let each = self.under.iter().zip(leaders);
+        each.map(|(under, leaders)| gain(under, leaders)).sum()
     }
 }
 
@@ -115,7 +178,7 @@ impl Products {
             .map(|(product, weight)| product * weight)
             .sum();
         let square = (self.own + other - 2.0 * with.iter().sum::<f64>()).max(0.0);
-        1.0 + linear + guess.rest * (-square / guess.reach).exp()
+        1.0 + linear + guess.square * linear * linear + guess.rest * (-square / guess.reach).exp()
     }
 
     /// The variance of the placement itself.
@@ -125,7 +188,7 @@ impl Products {
             .zip(&guess.families)
             .map(|(length, weight)| length * weight)
             .sum();
-        1.0 + linear + guess.rest
+        1.0 + linear + guess.square * linear * linear + guess.rest
     }
 }
 
@@ -168,8 +231,9 @@ impl Model {
             }
             Guess {
                 families,
-                rest: pick(&[0.02, 0.1, 0.4]),
                 reach: pick(&[4.0, 12.0, 40.0]),
+                rest: pick(&[0.02, 0.1, 0.4]),
+                square: pick(&[0.0, 0.06, 0.3]),
                 noise: pick(&[0.0005, 0.005, 0.05, 0.2, 0.6]),
             }
         };
@@ -249,7 +313,12 @@ impl Fitted {
             let mean = dot(&with, &fit.pull);
             let half = forward(&fit.triangle, count, &with);
             let variance = products.variance(guess, own) - dot(&half, &half);
-            (fit.weight, mean, (variance.max(0.0) * fit.scale).sqrt())
+            Under {
+                weight: fit.weight,
+                mean,
+                variance: variance.max(0.0) * fit.scale,
+                noise: guess.noise * fit.scale,
+            }
         };
         Forecast {
             under: self.fits.iter().map(under).collect(),
@@ -330,5 +399,29 @@ mod tests {
         assert!(falls_below(5.0, 1.0, 0.0) < 1e-4);
         assert!((falls_below(-5.0, 1.0, 0.0) - 5.0).abs() < 1e-3);
         assert_eq!(falls_below(1.0, 0.0, 3.0), 2.0);
+    }
+
+    #[test]
+    fn a_reading_gains_where_it_may_change_which_is_best() {
+        let forecast = |mean: f64, variance: f64, noise: f64| Forecast {
+            under: vec![Under {
+                weight: 1.0,
+                mean,
+                variance,
+                noise,
+            }],
+        };
+        let leaders = [Leaders::new([(0, 0.0), (1, 5.0), (2, 0.1)].into_iter())];
+        // The best, which a close second may turn out to beat; not if nothing is in doubt.
+        assert!(forecast(0.0, 0.1, 0.2).improvement(0, &leaders) > 0.01);
+        assert!(forecast(0.0, 0.0, 0.0).improvement(0, &leaders) < 1e-9);
+        let far = [Leaders::new([(1, 5.0), (0, 0.0)].into_iter())];
+        assert!(forecast(0.0, 0.1, 0.2).improvement(0, &far) < 1e-9);
+        // A new one: the more the more is unknown of it, the less the more noise hides.
+        let new = |variance, noise| forecast(1.0, variance, noise).improvement(7, &leaders);
+        assert!(new(1.0, 0.0) > new(0.5, 0.0) && new(1.0, 0.0) > new(1.0, 1.0));
+        assert!(new(1.0, 1.0) > 0.0);
+        let only = [Leaders::new([(0, 0.0)].into_iter())];
+        assert!(forecast(0.0, 1.0, 1.0).improvement(0, &only) < 1e-9);
     }
 }
