@@ -3,23 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use placement::{Classes, Random, Site, Strategy, Threads};
+use placement::{Classes, Site, Strategy, Threads};
 use serde_json::json;
 
+use super::found::Found;
 use super::guest::{Guest, parts};
 use super::{Costs, Desk, Measured, Named, Options};
 use crate::count::Region;
 use crate::kernel::{Job, KERNELS, Kernel, Ran};
 use crate::record::Sample;
-use crate::report::{Axis, Bars, Cell, Line, Lines, Point, Report, Table, Unit};
+use crate::report::{Axis, Bars, Cell, Line, Lines, Report, Table, Unit};
 use crate::{Error, Result};
 
 /// The machine and the number of threads of the document (T6).
 const MACHINE: &str = "xeon-2630";
 /// Threads of a group, as the kernels have them.
 const GROUP: usize = 3;
-/// Measured runs that searches are followed for.
-const DRAWS: usize = 40;
 /// More placements than these are not run one by one.
 const MOST: u128 = 5_000;
 /// What a cost is.
@@ -68,7 +67,7 @@ impl Exhaustive {
         for kernel in kernels {
             all.push(self.costs(kernel, &guest, desk)?);
         }
-        let (report, tables) = self.report(&guest, &all, &desk.command);
+        let (report, tables) = self.report(&guest, &all, &desk.command)?;
         desk.finish(
             &self.options,
             "exhaustive",
@@ -159,7 +158,7 @@ impl Exhaustive {
         Ok(classes.iter().step_by(every).map(cpus).collect())
     }
 
-    fn report(&self, guest: &Guest, all: &[Costs], command: &str) -> (Report, Vec<Table>) {
+    fn report(&self, guest: &Guest, all: &[Costs], command: &str) -> Result<(Report, Vec<Table>)> {
         let tables = vec![distribution(all), by_strategy(all)];
         let mut report = Report::new(
             format!("All placements of {} threads", self.threads),
@@ -176,7 +175,7 @@ impl Exhaustive {
         if self.options.quick {
             report = report.fact(
                 "Quick",
-                "every twentieth placement only: the best of them is not the best of all",
+                "every twentieth placement only: the best of them is not the best of all, and there is no search to follow",
             );
         }
         report = report
@@ -188,11 +187,16 @@ impl Exhaustive {
             .table(tables[1].clone())
             .plot(strategy_bars(all))
             .section("How soon a good one is found")
-            .text(format!("The share of the gain that is there - from the median placement to the best - that the best of so many runs has, for uniform random draws. Median of {} draws of each length, with quartiles.", self.seeds));
+            .text(format!("The share of the gain that is there - from the median placement to the best - that the best of so many runs has: of a search, as `atoll tune` does it, and of uniform random draws. Median over {} seeds, with quartiles.", self.seeds));
+        let mut results = Vec::with_capacity(all.len());
         for costs in all {
-            report = report.plot(found(costs, self.seeds));
+            let found = Found::new(costs, guest.machine(), self.seeds)?;
+            report = report.plot(found.plot());
+            let mut result = json!(costs);
+            result["found"] = found.json();
+            results.push(result);
         }
-        (report.results(json!(all)), tables)
+        Ok((report.results(json!(results)), tables))
     }
 }
 
@@ -400,54 +404,23 @@ fn strategy_bars(all: &[Costs]) -> Bars {
     bars
 }
 
-/// How much of the gain the best of so many runs has.
-fn found(costs: &Costs, seeds: u64) -> Lines {
-    let (best, base) = (costs.sorted()[0], Sample::from(costs.sorted()).median());
-    let gain = |cost: f64| {
-        if base > best {
-            ((base - cost) / (base - best)).max(0.0)
-        } else {
-            1.0
-        }
-    };
-    let random: Vec<Vec<f64>> = (0..seeds)
-        .map(|seed| draws(costs, seed).into_iter().map(gain).collect())
-        .collect();
-    let x = Axis::new("runs", Unit::Count);
-    Lines::new(
-        format!("{}: gain found", costs.workload),
-        x,
-        Axis::new("share of the gain", Unit::Share).from_zero(),
-    )
-    .line(Line::new("random draws", band(&random)))
-    .mark("best of all", 1.0)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The cheapest of the first 1, 2, ... draws.
-fn draws(costs: &Costs, seed: u64) -> Vec<f64> {
-    let mut random = Random::new(seed);
-    let mut best = f64::INFINITY;
-    let draw = |_| {
-        best = best.min(costs.placements[random.index(costs.placements.len())].cost);
-        best
-    };
-    (0..DRAWS).map(draw).collect()
-}
-
-/// Median and quartiles over all curves.
-fn band(curves: &[Vec<f64>]) -> Vec<Point> {
-    let at = |run: usize| {
-        let values: Sample = curves
-            .iter()
-            .filter_map(|curve| curve.get(run).copied())
-            .collect();
-        let (low, high) = values.quartiles();
-        Point {
-            x: (run + 1) as f64,
-            y: values.median(),
-            low,
-            high,
-        }
-    };
-    (0..DRAWS).map(at).collect()
+    #[test]
+    fn of_several_runs_the_middle_one_is_kept() {
+        let runs = |costs: &[f64]| {
+            let one = |&cost: &f64| Measured {
+                cpus: vec![0],
+                cost,
+                local: cost as u64,
+                remote: 0,
+            };
+            middle(costs.iter().map(one).collect())
+        };
+        assert_eq!(runs(&[3.0, 1.0, 2.0]).cost, 2.0);
+        assert_eq!(runs(&[3.0, 1.0]).local, 1);
+        assert_eq!(runs(&[5.0]).cost, 5.0);
+    }
 }

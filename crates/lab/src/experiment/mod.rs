@@ -17,6 +17,7 @@ mod counted;
 mod database;
 pub mod drive;
 mod exhaustive;
+mod found;
 mod guest;
 mod options;
 mod pages;
