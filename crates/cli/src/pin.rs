@@ -142,11 +142,15 @@ fn show(
     };
     writeln!(
         out,
-        "{} on {}: {} threads in {} groups; {number} placements differ",
+        "{} on {}: {} in {}; {}",
         args.strategy,
         site.machine().name(),
-        threads.count(),
-        threads.by_group().len(),
+        counted(threads.count(), "thread"),
+        counted(threads.by_group().len(), "group"),
+        match number.as_str() {
+            "1" => "all placements are alike".to_owned(),
+            _ => format!("{number} placements differ"),
+        },
     )?;
     for (thread, (set, node)) in placement
         .sets()
@@ -160,6 +164,12 @@ fn show(
         writeln!(out, "thread {thread} (group {group}): {cpus} {set}{node}")?;
     }
     Ok(out.flush()?)
+}
+
+/// So many of them, in words.
+fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
 }
 
 /// A command with its threads placed.
