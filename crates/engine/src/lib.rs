@@ -54,6 +54,7 @@ mod batch;
 mod column;
 mod error;
 mod eval;
+mod execution;
 mod explain;
 mod expr;
 mod group;
@@ -74,6 +75,7 @@ use arrow::array::RecordBatch;
 
 pub use algebra::filter::Op as Compare;
 pub use error::{Error, Result};
+pub use execution::{BLOCK_ROWS, Execution, Executor};
 pub use expr::{
     Arithmetic, Call, Expr, Literal, Node, PerLabel, Var, alike, and, arithmetic, call, case, cast,
     compare, in_set, is_fallible, is_null, not, or, year,
@@ -106,12 +108,27 @@ pub fn prepare(mut query: Query, root: Rel, output: Output) -> Result<Prepared> 
 }
 
 impl Prepared {
-    /// Runs it on the workers of `runtime`; to be awaited on one of them.
+    /// Runs it on the workers of `runtime`, fused; to be awaited on one of them.
     ///
     /// # Errors
     /// Those of reading tables and of evaluating expressions; [`Error::Memory`], after which nothing is held.
     pub async fn run(&self, runtime: &Runtime) -> Result<Vec<RecordBatch>> {
-        run::run(&self.program, self.types.clone(), &self.output, runtime).await
+        let (batches, _) = self.run_by(runtime, &Execution::default()).await?;
+        Ok(batches)
+    }
+
+    /// The same as `execution` says; also what the executor tells of how it went, a line each.
+    ///
+    /// # Errors
+    /// Those of [`Prepared::run`], and of [`Execution::check`].
+    pub async fn run_by(
+        &self,
+        runtime: &Runtime,
+        execution: &Execution,
+    ) -> Result<(Vec<RecordBatch>, Vec<String>)> {
+        execution.check()?;
+        let types = self.types.clone();
+        run::run(&self.program, types, &self.output, runtime, execution).await
     }
 
     /// The columns of the answer.

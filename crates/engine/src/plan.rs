@@ -96,7 +96,7 @@ pub(crate) enum How {
     Mark,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Sink {
     /// A table to look rows up in.
     Table {

@@ -1,5 +1,5 @@
-//! Fused execution (L4): each worker takes a piece of a source through the whole pipeline into its own sink, and
-//! the sinks are merged.
+//! Running programs, and fused execution (L4): each worker takes a piece of a source through the whole pipeline
+//! into its own sink, and the sinks are merged.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use table::{Morsel, Scan};
 use crate::batch::Batch;
 use crate::column::Collected;
 use crate::error::{Error, Result};
+use crate::execution::{Execution, Executor};
 use crate::expr::Var;
 use crate::group::{By, Grouping};
 use crate::lookup::Lookup;
@@ -36,18 +37,24 @@ pub struct Runtime {
     pub nearness: Nearness,
 }
 
+/// Rows of a stage or of a marked table that a worker takes at a time.
+const PIECE_ROWS: usize = 16 * algebra::VECTOR_ROWS;
+
 /// Rows of an answer's batches.
 const BATCH_ROWS: usize = 8_192;
 
 /// A running query.
-struct Run {
-    runtime: Runtime,
+pub(crate) struct Run {
+    pub runtime: Runtime,
+    pub execution: Execution,
+    pub stop: Arc<AtomicBool>,
+    /// What the executor tells of each stage.
+    pub report: Vec<String>,
     types: Arc<[Type]>,
     parameters: Vec<Option<Vector>>,
     lookups: Vec<Option<Arc<Lookup>>>,
     rows: Vec<Option<Arc<Stored>>>,
     taken: Vec<Taken>,
-    stop: Arc<AtomicBool>,
 }
 
 /// Bytes of the budget, given back when dropped.
@@ -69,16 +76,19 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Runs `program`; gives its answer.
+/// Runs `program`; gives its answer and what the executor tells of it.
 pub(crate) async fn run(
     program: &Program,
     types: Arc<[Type]>,
     output: &Output,
     runtime: &Runtime,
-) -> Result<Vec<RecordBatch>> {
+    execution: &Execution,
+) -> Result<(Vec<RecordBatch>, Vec<String>)> {
     let stop = StopOnDrop(Arc::default());
     let mut run = Run {
         runtime: runtime.clone(),
+        execution: execution.clone(),
+        report: vec![],
         types,
         parameters: vec![None; program.parameters.len()],
         lookups: vec![None; program.stages.len()],
@@ -99,7 +109,7 @@ pub(crate) async fn run(
     let answer = run.rows[program.answer]
         .take()
         .ok_or_else(|| Error::internal("no answer"))?;
-    batches(&answer, &run.types, output)
+    Ok((batches(&answer, &run.types, output)?, run.report))
 }
 
 impl Run {
@@ -132,8 +142,13 @@ impl Run {
     async fn stage(&mut self, number: usize, stage: &Stage) -> Result<()> {
         let by_row = self.by_row(&stage.sink);
         let mut ends = Vec::new();
-        for pipe in &stage.pipes {
-            self.pipe(pipe, &stage.sink, by_row, &mut ends).await?;
+        match self.execution.executor {
+            Executor::Fused => {
+                for pipe in &stage.pipes {
+                    self.pipe(pipe, &stage.sink, by_row, &mut ends).await?;
+                }
+            }
+            other => return Err(Error::unsupported(format!("the executor {other:?}"))),
         }
         match &stage.sink {
             Sink::Table { keys, marks, .. } => {
@@ -187,7 +202,7 @@ impl Run {
                 }
                 let all = match all {
                     Some(all) => all,
-                    None => self.groups(&stage.sink, by_row)?,
+                    None => self.shape(&stage.sink, by_row)?.groups()?,
                 };
                 self.take(all.memory(), "an aggregate")?;
                 let types = |var: Var| self.types[var].clone();
@@ -230,36 +245,15 @@ impl Run {
         lookup.unique.then_some(by.stage)
     }
 
-    fn groups(&self, sink: &Sink, by_row: Option<usize>) -> Result<Grouping> {
-        let Sink::Fold { keys, folds, .. } = sink else {
-            return Err(Error::internal("groups of another stage"));
-        };
-        let types = |var: Var| self.types[var].clone();
-        let own: Vec<Type> = keys.iter().map(|key| self.types[*key].clone()).collect();
-        let by = match by_row {
-            Some(stage) => By::Row(self.lookups[stage].as_ref().ok_or_else(missing)?.rows),
-            None => By::Keys(&own),
-        };
+    /// What the sinks of workers are made from.
+    fn shape(&self, sink: &Sink, by_row: Option<usize>) -> Result<Shape> {
         let width = self.runtime.workers.width().max(1) as u64;
-        let most = (self.runtime.budget.limit() / 16 / width / 32).min(1 << 26);
-        Grouping::new(by, folds, &types, most)
-    }
-
-    fn end(&self, sink: &Sink, by_row: Option<usize>) -> Result<End> {
-        let kinds = |vars: &mut dyn Iterator<Item = Var>| -> Vec<_> {
-            let mut vars: Vec<Var> = vars.collect();
-            vars.sort_unstable();
-            vars.dedup();
-            vars.into_iter()
-                .map(|var| (var, self.types[var].kind))
-                .collect()
-        };
-        Ok(match sink {
-            Sink::Table { keys, vars, .. } => End::Rows(Collected::new(&kinds(
-                &mut keys.iter().chain(vars).copied(),
-            ))),
-            Sink::Rows { vars, .. } => End::Rows(Collected::new(&kinds(&mut vars.iter().copied()))),
-            Sink::Fold { .. } => End::Groups(Box::new(self.groups(sink, by_row)?)),
+        let rows = by_row.map(|stage| self.lookups[stage].as_ref().ok_or_else(missing));
+        Ok(Shape {
+            sink: sink.clone(),
+            rows: rows.transpose()?.map(|lookup| lookup.rows),
+            types: self.types.clone(),
+            most: (self.runtime.budget.limit() / 16 / width / 32).min(1 << 26),
         })
     }
 
@@ -271,45 +265,22 @@ impl Run {
         by_row: Option<usize>,
         ends: &mut Vec<End>,
     ) -> Result<()> {
-        let source = Arc::new(self.open(&pipe.source)?);
-        let pieces = source.pieces();
+        let job = self.job(pipe, sink, by_row)?;
+        let pieces = job.source.pieces();
         if pieces == 0 {
             return Ok(());
         }
         let workers = self.runtime.workers.width().max(1).min(pieces);
-        let job = Arc::new(Job {
-            source,
-            pipe: pipe.clone(),
-            live: pipe.live(sink.reads(by_row.is_some())),
-            keys: match sink {
-                Sink::Fold { keys, .. } => keys.clone(),
-                _ => vec![],
-            },
-            folds: match sink {
-                Sink::Fold { folds, .. } => folds.clone(),
-                _ => vec![],
-            },
-            row: match sink {
-                Sink::Fold {
-                    by_row: Some(by), ..
-                } if by_row.is_some() => Some(by.row),
-                _ => None,
-            },
-            types: self.types.clone(),
-            lookups: self.lookups.clone(),
-            parameters: self.parameters.clone(),
-            traffic: self.runtime.traffic.clone(),
-            stop: self.stop.clone(),
-        });
+        let job = Arc::new(job);
         if workers == 1 {
-            let mut end = self.end(sink, by_row)?;
+            let mut end = job.shape.end()?;
             job.work(&mut end).await?;
             ends.push(end);
             return Ok(());
         }
         let mut tasks = Vec::with_capacity(workers);
         for _ in 0..workers {
-            let (job, mut end) = (job.clone(), self.end(sink, by_row)?);
+            let (job, mut end) = (job.clone(), job.shape.end()?);
             tasks.push(self.runtime.workers.spawn(async move {
                 let done = job.work(&mut end).await;
                 if done.is_err() {
@@ -330,24 +301,41 @@ impl Run {
         failed.map_or(Ok(()), Err)
     }
 
+    /// What the workers of a pipeline share.
+    pub fn job(&self, pipe: &Pipe, sink: &Sink, by_row: Option<usize>) -> Result<Job> {
+        Ok(Job {
+            source: self.open(&pipe.source)?,
+            live: pipe.live(sink.reads(by_row.is_some())),
+            pipe: pipe.clone(),
+            shape: self.shape(sink, by_row)?,
+            types: self.types.clone(),
+            lookups: self.lookups.clone(),
+            parameters: self.parameters.clone(),
+            traffic: self.runtime.traffic.clone(),
+            stop: self.stop.clone(),
+        })
+    }
+
     fn open(&self, source: &Source) -> Result<Opened> {
+        let block = self.execution.block_rows.unwrap_or(PIECE_ROWS);
         Ok(match source {
             Source::Scan(scan) => {
                 let columns = scan.columns.iter().map(|(_, column)| *column).collect();
                 let vars = scan.columns.iter().map(|(var, _)| *var).collect();
                 let inner = Scan::new(scan.table.clone(), columns, false);
                 let nodes = self.runtime.nearness.nodes();
-                let (homes, pieces): (Vec<u8>, Vec<Morsel>) = inner.morsels().unzip();
-                let homes = homes
-                    .into_iter()
+                let chunks = self.execution.block_rows.unwrap_or(0) / table::BLOCK_ROWS;
+                let pieces = grouped(inner.morsels(), nodes, chunks.max(1));
+                let homes = pieces
+                    .iter()
                     .enumerate()
-                    .map(|(i, home)| (usize::from(home) % nodes, i as u32));
+                    .map(|(i, (home, _))| (*home, i as u32));
                 Opened::Scan {
                     morsels: Morsels::near(&self.runtime.nearness, homes),
                     scan: inner,
                     filters: scan.filters.clone(),
                     vars,
-                    pieces,
+                    pieces: pieces.into_iter().map(|(_, piece)| piece).collect(),
                 }
             }
             Source::Values { vars, batch } => {
@@ -357,7 +345,7 @@ impl Run {
                 }
                 let rows = batch.num_rows();
                 Opened::Stored {
-                    pieces: pieces(rows),
+                    pieces: pieces(rows, block),
                     next: AtomicUsize::new(0),
                     stored: Arc::new(Stored { columns, rows }),
                 }
@@ -365,7 +353,7 @@ impl Run {
             Source::Rows(stage) => {
                 let stored = self.rows[*stage].clone().ok_or_else(missing)?;
                 Opened::Stored {
-                    pieces: pieces(stored.rows),
+                    pieces: pieces(stored.rows, block),
                     next: AtomicUsize::new(0),
                     stored,
                 }
@@ -374,7 +362,7 @@ impl Run {
                 let lookup = self.lookups[*stage].clone().ok_or_else(missing)?;
                 let rows = lookup.marked(*marked);
                 Opened::Marked {
-                    pieces: pieces(rows.len()),
+                    pieces: pieces(rows.len(), block),
                     next: AtomicUsize::new(0),
                     lookup,
                     rows,
@@ -432,23 +420,104 @@ fn missing() -> Error {
     Error::internal("a stage that did not run")
 }
 
-/// A pipeline being run by several workers.
-struct Job {
-    source: Arc<Opened>,
-    pipe: Pipe,
-    live: Vec<Vec<Var>>,
-    keys: Vec<Var>,
-    folds: Vec<crate::rel::Fold>,
-    row: Option<Var>,
+/// The pieces of work of a scan, each with its home node: `most` blocks of one node that follow one another there.
+fn grouped(
+    morsels: impl Iterator<Item = (u8, Morsel)>,
+    nodes: usize,
+    most: usize,
+) -> Vec<(usize, Box<[Morsel]>)> {
+    let mut homes: Vec<Vec<Morsel>> = vec![vec![]; nodes];
+    let mut pieces = Vec::new();
+    for (bucket, morsel) in morsels {
+        let home = usize::from(bucket) % nodes;
+        homes[home].push(morsel);
+        if homes[home].len() == most {
+            pieces.push((home, std::mem::take(&mut homes[home]).into_boxed_slice()));
+        }
+    }
+    let rest = homes
+        .into_iter()
+        .enumerate()
+        .filter(|(_, some)| !some.is_empty());
+    pieces.extend(rest.map(|(home, some)| (home, some.into_boxed_slice())));
+    pieces
+}
+
+/// What the sinks of workers are made from.
+pub(crate) struct Shape {
+    pub sink: Sink,
+    /// Rows of the table whose rows are the groups.
+    rows: Option<usize>,
     types: Arc<[Type]>,
-    lookups: Vec<Option<Arc<Lookup>>>,
-    parameters: Vec<Option<Vector>>,
-    traffic: Arc<Traffic>,
-    stop: Arc<AtomicBool>,
+    /// Entries of the largest dense index of groups.
+    most: u64,
+}
+
+impl Shape {
+    fn groups(&self) -> Result<Grouping> {
+        let Sink::Fold { keys, folds, .. } = &self.sink else {
+            return Err(Error::internal("groups of another stage"));
+        };
+        let types = |var: Var| self.types[var].clone();
+        let own: Vec<Type> = keys.iter().map(|key| self.types[*key].clone()).collect();
+        let by = self.rows.map_or(By::Keys(&own), By::Row);
+        Grouping::new(by, folds, &types, self.most)
+    }
+
+    /// A worker's own sink, with nothing in it yet.
+    pub fn end(&self) -> Result<End> {
+        let kinds = |vars: &mut dyn Iterator<Item = Var>| -> Vec<_> {
+            let mut vars: Vec<Var> = vars.collect();
+            vars.sort_unstable();
+            vars.dedup();
+            vars.into_iter()
+                .map(|var| (var, self.types[var].kind))
+                .collect()
+        };
+        Ok(match &self.sink {
+            Sink::Table { keys, vars, .. } => End::Rows(Collected::new(&kinds(
+                &mut keys.iter().chain(vars).copied(),
+            ))),
+            Sink::Rows { vars, .. } => End::Rows(Collected::new(&kinds(&mut vars.iter().copied()))),
+            Sink::Fold { .. } => End::Groups(Box::new(self.groups()?)),
+        })
+    }
+
+    /// Adds the rows of `batch` to a sink that was made here.
+    pub fn add(&self, end: &mut End, batch: &Batch) -> Result<()> {
+        match (end, &self.sink) {
+            (End::Rows(rows), _) => rows.add(batch),
+            (
+                End::Groups(groups),
+                Sink::Fold {
+                    keys,
+                    folds,
+                    by_row,
+                },
+            ) => {
+                let by_row = by_row.as_ref().filter(|_| self.rows.is_some());
+                groups.add(batch, keys, by_row.map(|by| by.row), folds)
+            }
+            _ => Err(Error::internal("groups of another stage")),
+        }
+    }
+}
+
+/// A pipeline being run by several workers.
+pub(crate) struct Job {
+    pub source: Opened,
+    pub pipe: Pipe,
+    pub live: Vec<Vec<Var>>,
+    pub shape: Shape,
+    pub types: Arc<[Type]>,
+    pub lookups: Vec<Option<Arc<Lookup>>>,
+    pub parameters: Vec<Option<Vector>>,
+    pub traffic: Arc<Traffic>,
+    pub stop: Arc<AtomicBool>,
 }
 
 /// A worker's own sink.
-enum End {
+pub(crate) enum End {
     Rows(Collected),
     Groups(Box<Grouping>),
 }
@@ -462,12 +531,12 @@ impl End {
     }
 }
 
-enum Opened {
+pub(crate) enum Opened {
     Scan {
         scan: Scan,
         filters: Vec<table::Filter>,
         vars: Vec<Var>,
-        pieces: Vec<Morsel>,
+        pieces: Vec<Box<[Morsel]>>,
         morsels: Morsels,
     },
     Stored {
@@ -485,7 +554,7 @@ enum Opened {
 }
 
 impl Opened {
-    fn pieces(&self) -> usize {
+    pub fn pieces(&self) -> usize {
         match self {
             Opened::Scan { pieces, .. } => pieces.len(),
             Opened::Stored { pieces, .. } | Opened::Marked { pieces, .. } => pieces.len(),
@@ -493,7 +562,7 @@ impl Opened {
     }
 }
 
-fn node() -> usize {
+pub(crate) fn node() -> usize {
     fiber::here().map_or(0, |here| here.node)
 }
 
@@ -508,7 +577,7 @@ impl Job {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(Error::Cancelled);
             }
-            match &*self.source {
+            match &self.source {
                 Opened::Scan {
                     scan,
                     filters,
@@ -519,12 +588,14 @@ impl Job {
                     let Some(piece) = morsels.claim(node()) else {
                         return Ok(());
                     };
-                    let pool = scan.table().snapshot().pool().clone();
-                    let morsel = pieces[piece as usize];
-                    let opened = scan
-                        .open(&pool, morsel, filters, &self.traffic, node)
-                        .await?;
-                    if let Some(mut cursor) = opened {
+                    let pool = scan.table().snapshot().pool();
+                    for morsel in &pieces[piece as usize] {
+                        let opened = scan
+                            .open(pool, *morsel, filters, &self.traffic, node)
+                            .await?;
+                        let Some(mut cursor) = opened else {
+                            continue;
+                        };
                         while origin.advance(&mut cursor) {
                             let feed = Feed::Scan(&cursor, vars);
                             self.push(&mut batch, &mut origin, feed, &mut scratch, end)?;
@@ -576,6 +647,18 @@ impl Job {
         }
     }
 
+    /// Some of its steps; see [`Line::complete`].
+    pub fn line(&self, steps: std::ops::Range<usize>, complete: bool) -> Line<'_> {
+        Line {
+            types: &self.types,
+            live: &self.live[steps.start..=steps.end],
+            steps: &self.pipe.steps[steps],
+            lookups: &self.lookups,
+            parameters: &self.parameters,
+            complete,
+        }
+    }
+
     fn push(
         &self,
         batch: &mut Batch,
@@ -585,17 +668,8 @@ impl Job {
         end: &mut End,
     ) -> Result<()> {
         batch.restart(origin.rows().len());
-        let line = Line {
-            types: &self.types,
-            steps: &self.pipe.steps,
-            live: &self.live,
-            lookups: &self.lookups,
-            parameters: &self.parameters,
-        };
-        let mut add = |batch: &Batch| match end {
-            End::Rows(rows) => rows.add(batch),
-            End::Groups(groups) => groups.add(batch, &self.keys, self.row, &self.folds),
-        };
+        let line = self.line(0..self.pipe.steps.len(), true);
+        let mut add = |batch: &mut Batch, _: &mut Origin| self.shape.add(end, batch);
         line.run(0, batch, origin, feed, scratch, &mut add)
     }
 }

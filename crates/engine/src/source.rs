@@ -158,9 +158,8 @@ fn read(cursor: &Cursor<'_>, column: usize, ty: &Type, rows: &Rows<'_>) -> Resul
     })
 }
 
-/// Pieces of `rows` rows that workers take one at a time.
-pub(crate) fn pieces(rows: usize) -> Arc<[Range<usize>]> {
-    let size = 16 * VECTOR_ROWS;
+/// Pieces of `rows` rows, `size` each, that workers take one at a time.
+pub(crate) fn pieces(rows: usize, size: usize) -> Arc<[Range<usize>]> {
     (0..rows.div_ceil(size))
         .map(|i| i * size..((i + 1) * size).min(rows))
         .collect()

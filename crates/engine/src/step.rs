@@ -22,6 +22,9 @@ pub(crate) struct Line<'a> {
     pub live: &'a [Vec<Var>],
     pub lookups: &'a [Option<Arc<Lookup>>],
     pub parameters: &'a [Option<Vector>],
+    /// Whether batches hold all vectors of the last entry of `live` when they reach the end. Otherwise those that
+    /// no step read may still be in the feed.
+    pub complete: bool,
 }
 
 /// What one worker needs besides; reused from batch to batch. One per step, as a step's pieces go on through the
@@ -33,8 +36,8 @@ pub(crate) struct Scratch {
     right: Vec<u32>,
 }
 
-/// Where rows end.
-pub(crate) type End<'e> = dyn FnMut(&Batch) -> Result<()> + 'e;
+/// Where rows end. It may take the batch and say nothing of what it leaves in its place.
+pub(crate) type End<'e> = dyn FnMut(&mut Batch, &mut Origin) -> Result<()> + 'e;
 
 impl Line<'_> {
     fn load(
@@ -107,8 +110,10 @@ impl Line<'_> {
         if batch.rows == 0 {
             return Ok(());
         }
-        self.load(&self.live[self.steps.len()], feed, origin, batch)?;
-        end(batch)
+        if self.complete {
+            self.load(&self.live[self.steps.len()], feed, origin, batch)?;
+        }
+        end(batch, origin)
     }
 
     fn mask(&self, predicate: &Expr, batch: &Batch) -> Result<Vec<bool>> {

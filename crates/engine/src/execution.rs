@@ -1,0 +1,86 @@
+//! How programs are run.
+
+use crate::error::{Error, Result};
+
+/// What runs the pipelines of a program. All give the same answer; rows without an order may come in another one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Executor {
+    /// Each worker takes a piece of the source through the whole pipeline (L4).
+    #[default]
+    Fused,
+    /// Each operator is tasks of its own, and blocks of rows go from one to the next through bounded channels (L5).
+    Stream,
+    /// Some tasks set blocks of a ring up, others process them (L6).
+    Staged,
+}
+
+/// Least and most rows of an execution block.
+pub const BLOCK_ROWS: std::ops::RangeInclusive<usize> = 2_048..=2 << 20;
+
+/// How a program is run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Execution {
+    /// What runs it.
+    pub executor: Executor,
+    /// Most rows that are handed on at once, within [`BLOCK_ROWS`]; by default what suits the executor. A stored
+    /// block is read as a whole: smaller ones are cut from it, of larger ones it is a part.
+    pub block_rows: Option<usize>,
+    /// Blocks that a channel of the streaming executor holds, at least 1.
+    pub queue: usize,
+    /// Channels without locks, instead of a ring with a plain one.
+    pub lock_free: bool,
+    /// Tasks of each operator, from the source on, the last for all that follow; by default as many of each as
+    /// there are workers, so that an operator whose input is full gets the next one that is free.
+    pub tasks: Vec<usize>,
+    /// Blocks of the staged executor's ring, at least 1; by default two for each worker and one.
+    pub ring: Option<usize>,
+    /// Whether blocks are used again (L7).
+    pub reuse: bool,
+}
+
+impl Default for Execution {
+    fn default() -> Execution {
+        Execution {
+            executor: Executor::Fused,
+            block_rows: None,
+            queue: 2,
+            lock_free: false,
+            tasks: vec![],
+            ring: None,
+            reuse: true,
+        }
+    }
+}
+
+impl Execution {
+    /// The defaults of `executor`.
+    pub fn by(executor: Executor) -> Execution {
+        Execution {
+            executor,
+            ..Execution::default()
+        }
+    }
+
+    /// Refuses what is out of range.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`], which says what is allowed.
+    pub fn check(&self) -> Result<()> {
+        let wrong = match self.block_rows {
+            Some(rows) if !BLOCK_ROWS.contains(&rows) => {
+                format!(
+                    "blocks of {rows} rows: they have {} to {}",
+                    BLOCK_ROWS.start(),
+                    BLOCK_ROWS.end()
+                )
+            }
+            _ if self.queue == 0 => "channels that hold no block".into(),
+            _ if self.ring == Some(0) => "a ring of no blocks".into(),
+            _ if self.tasks.contains(&0) => "operators without a task".into(),
+            _ => return Ok(()),
+        };
+        Err(Error::Unsupported(wrong))
+    }
+}
