@@ -130,6 +130,7 @@ impl Database {
         }
         let mut statements = sql::Options::spilling_to(spill_directory(path));
         statements.executor = options.executor;
+        statements.execution = options.execution.clone();
         let engine = sql::Engine::new(store, workers, budget, statements)?;
         Ok(Database {
             engine,

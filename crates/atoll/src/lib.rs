@@ -43,7 +43,7 @@ pub use database::{Database, Statistics};
 pub use error::{Error, Result};
 pub use import::{Existing, FileFormat, Header, ImportOptions, ImportReport, Reference, import};
 pub use memory::drop_system_caches;
-pub use options::{Access, Executor, Options};
+pub use options::{Access, Execution, Executor, Options};
 pub use progress::{Position, Progress};
 pub use residency::{Holds, PartResidency, Residency, Tail};
 pub use session::{Interrupter, Rows, Session};

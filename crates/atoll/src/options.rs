@@ -2,7 +2,7 @@
 
 use crate::Error;
 
-pub use sql::Executor;
+pub use sql::{Execution, Executor};
 pub use store::Access;
 
 /// Bytes below which a pool or a limit is refused: they could not run one query.
@@ -37,6 +37,9 @@ pub struct Options {
     pub affinity: bool,
     /// Which executor runs queries.
     pub executor: Executor,
+    /// How the executors of our own engine do it: rows of a block, blocks of a ring, ... The executor that it
+    /// names is not looked at.
+    pub execution: Execution,
 }
 
 impl Default for Options {
@@ -50,6 +53,7 @@ impl Default for Options {
             access: Access::Write,
             affinity: true,
             executor: Executor::default(),
+            execution: Execution::default(),
         }
     }
 }

@@ -38,14 +38,21 @@ fn check_published(scale: &str, machine: Option<&str>) {
 
 fn check_published_by(scale: &str, machine: Option<&str>, executor: Executor) {
     let loaded = load(scale.parse().unwrap(), machine, executor);
-    let session = loaded.database.session();
+    let nodes = machine.map_or(1, |_| 4);
+    let differences = differences(&loaded.database, scale, nodes, executor);
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// What is wrong with the answers to all queries.
+fn differences(database: &Database, scale: &str, nodes: usize, executor: Executor) -> Vec<String> {
+    let session = database.session();
     let mut differences = Vec::new();
     for (at, text) in tpch::QUERIES.iter().enumerate() {
         let answer = session.sql(text).unwrap().pop().unwrap();
         differences.extend(difference(scale, at + 1, &Rows::of(&answer.batches)));
         let ran_on = match executor {
-            Executor::Fused => "algebra",
-            _ => "datafusion",
+            Executor::DataFusion => "datafusion",
+            _ => "algebra",
         };
         if answer.statistics.ran_on != ran_on {
             differences.push(format!(
@@ -54,7 +61,6 @@ fn check_published_by(scale: &str, machine: Option<&str>, executor: Executor) {
                 answer.statistics.ran_on
             ));
         }
-        let nodes = machine.map_or(1, |_| 4);
         assert!(
             answer.statistics.bytes.len() >= nodes,
             "bytes are counted per node"
@@ -65,7 +71,66 @@ fn check_published_by(scale: &str, machine: Option<&str>, executor: Executor) {
             at + 1
         );
     }
-    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    differences
+}
+
+/// The same store with each executor, blocks of so many rows, and so many threads; of pages on four nodes, if
+/// `machine` says so.
+fn check_executors(scale: &str, machine: Option<&str>, runs: &[(Executor, usize, usize)]) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tpch.atoll");
+    let mut options = Options::default();
+    options.pool_bytes = Some(256 << 20);
+    options.machine = machine.map(str::to_owned);
+    let database = Database::create(&path, &options).unwrap();
+    tpch::load(&database, scale.parse().unwrap(), &()).unwrap();
+    database.close().unwrap();
+    let mut wrong = Vec::new();
+    for (executor, block, threads) in runs {
+        options.executor = *executor;
+        options.threads = Some(*threads);
+        options.execution.block_rows = Some(*block);
+        // A ring of three, and channels of both kinds.
+        options.execution.ring = Some(3);
+        options.execution.lock_free = threads % 2 == 0;
+        let database = Database::open(&path, &options).unwrap();
+        for difference in differences(&database, scale, 1, *executor) {
+            wrong.push(format!(
+                "{executor:?}, {block} rows, {threads} threads: {difference}"
+            ));
+        }
+        database.close().unwrap();
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn published_answers_of_the_other_executors() {
+    use Executor::{Fused, Stream};
+    check_executors(
+        "0.01",
+        None,
+        &[
+            (Stream, 2 << 10, 5),
+            (Stream, 64 << 10, 1),
+            (Stream, 1 << 20, 2),
+            (Fused, 2 << 10, 2),
+        ],
+    );
+    check_executors("0.01", Some("4x1"), &[(Stream, 4 << 10, 4)]);
+}
+
+/// Each executor with each block size and number of threads.
+#[cfg(feature = "slow")]
+#[test]
+fn published_answers_of_all_executors_with_all_blocks_and_threads() {
+    let mut runs = Vec::new();
+    for executor in [Executor::Fused, Executor::Stream] {
+        for block in [2 << 10, 64 << 10, 1 << 20] {
+            runs.extend([1, 2, 5].map(|threads| (executor, block, threads)));
+        }
+    }
+    check_executors("0.1", None, &runs);
 }
 
 #[test]

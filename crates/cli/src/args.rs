@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::units::parse_bytes;
+use crate::units::{parse_bytes, parse_rows};
 
 /// An analytical database that knows where its memory is.
 #[derive(Debug, Parser)]
@@ -62,6 +62,45 @@ pub struct Resources {
     /// What runs queries; all give the same answers
     #[arg(long, value_enum, default_value_t = Executor::Datafusion)]
     pub executor: Executor,
+    /// Rows that Atoll's executors hand on at once, 2Ki to 2Mi [default: 64Ki]
+    #[arg(long, value_name = "ROWS", value_parser = parse_rows)]
+    pub block: Option<usize>,
+    /// Blocks in the ring of the staged executor [default: two for each thread and one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub ring: Option<u16>,
+    /// Tasks of each operator of the streaming executor, from the source on, the last number for all that follow,
+    /// such as 1,2,1; of the staged one, setup and processing [default: one for each thread, which balances them]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub tasks: Vec<u16>,
+    /// Blocks that a channel of the streaming executor holds
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub queue: u16,
+    /// What channels of the streaming executor are
+    #[arg(long, value_enum, default_value_t = Channel::Ring)]
+    pub channel: Channel,
+    /// Whether blocks are used again
+    #[arg(long, value_enum, default_value_t = Reuse::On)]
+    pub reuse: Reuse,
+}
+
+/// What channels are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Channel {
+    /// A ring with a plain lock
+    #[default]
+    Ring,
+    /// A queue without locks
+    LockFree,
+}
+
+/// Whether blocks are used again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Reuse {
+    /// Their last consumer gives them back
+    #[default]
+    On,
+    /// Each is made anew
+    Off,
 }
 
 /// What runs queries.
@@ -73,6 +112,10 @@ pub enum Executor {
     /// Atoll's own algebra, each worker taking rows through a whole pipeline; what it has not got yet, DataFusion
     /// runs
     Fused,
+    /// The same algebra, operators as concurrent tasks with blocks of rows going from one to the next
+    Stream,
+    /// The same algebra, some tasks setting blocks of a ring up and others processing them
+    Staged,
 }
 
 /// Who places threads and memory.

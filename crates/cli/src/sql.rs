@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use atoll::{Access, Answer, Database, Options, Session};
 
-use crate::args::{Affinity, Cache, Executor, Resources, Sql};
+use crate::args::{Affinity, Cache, Channel, Executor, Resources, Reuse, Sql};
 use crate::output::Sink;
 use crate::statement::{Splitter, Statement, only_reads, split};
 use crate::{Failure, interrupt, one_line, shell, units};
@@ -22,7 +22,17 @@ pub fn options(resources: &Resources, read_only: bool) -> Options {
     options.executor = match resources.executor {
         Executor::Datafusion => atoll::Executor::DataFusion,
         Executor::Fused => atoll::Executor::Fused,
+        Executor::Stream => atoll::Executor::Stream,
+        Executor::Staged => atoll::Executor::Staged,
     };
+    let execution = &mut options.execution;
+    execution.block_rows = resources.block;
+    execution.ring = resources.ring.map(usize::from);
+    execution.tasks = resources.tasks.iter().copied().map(usize::from).collect();
+    // Absent where somebody made the options without the command line.
+    execution.queue = usize::from(resources.queue.max(1));
+    execution.lock_free = resources.channel == Channel::LockFree;
+    execution.reuse = resources.reuse == Reuse::On;
     options.access = if read_only {
         Access::Read
     } else {

@@ -34,6 +34,23 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Reads a number of rows of a block such as `64Ki`, `2Mi` or `65536`.
+pub fn parse_rows(text: &str) -> Result<usize, String> {
+    let (least, most) = (2_048, 2 << 20);
+    let lower = text.trim().to_ascii_lowercase();
+    let (digits, factor) = match lower.trim_end_matches('i') {
+        rest if rest.ends_with('k') => (&rest[..rest.len() - 1], 1 << 10),
+        rest if rest.ends_with('m') => (&rest[..rest.len() - 1], 1 << 20),
+        _ => (lower.as_str(), 1),
+    };
+    let rows = digits.trim().parse::<usize>().ok();
+    rows.and_then(|rows| rows.checked_mul(factor))
+        .filter(|rows| (least..=most).contains(rows))
+        .ok_or_else(|| {
+            format!("{text:?} is no number of rows from 2Ki to 2Mi; write 64Ki or 65536")
+        })
+}
+
 /// Reads `200ms`, `10s`, `1.5min`, `1h`, `10` (seconds) into seconds.
 pub fn parse_seconds(text: &str) -> Result<f64, String> {
     let text = text.trim();
@@ -115,6 +132,11 @@ mod tests {
 
     #[test]
     fn sizes_are_read() {
+        let rows = ["2Ki", "64ki", "65536", "2Mi", " 4k "].map(parse_rows);
+        assert_eq!(rows, [2048, 65536, 65536, 2 << 20, 4096].map(Ok));
+        for wrong in ["1Ki", "3Mi", "64KiB", "", "Ki", "i", "-4Ki", "2.5Ki"] {
+            assert!(parse_rows(wrong).is_err(), "{wrong:?}");
+        }
         let sizes = ["65536", "64KiB", "64k", " 64 KiB ", "1.5GiB", "2GB", "1 kB"].map(parse_bytes);
         let wanted = [65_536, 65_536, 65_536, 65_536, 3 << 29, 2_000_000_000, 1000];
         assert_eq!(sizes, wanted.map(Ok));

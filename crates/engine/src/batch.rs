@@ -22,6 +22,11 @@ impl Batch {
         batch
     }
 
+    /// How many vectors it may have.
+    pub fn vars(&self) -> usize {
+        self.vectors.len()
+    }
+
     /// Forgets all vectors; `rows` new rows follow.
     pub fn restart(&mut self, rows: usize) {
         self.rows = rows;

@@ -67,6 +67,7 @@ mod run;
 mod source;
 mod state;
 mod step;
+mod stream;
 mod value;
 
 use std::sync::Arc;

@@ -22,6 +22,7 @@ use crate::plan::{Pipe, Program, Sink, Source, Stage};
 use crate::rel::{Key, Output};
 use crate::source::{Feed, Origin, Stored, pieces};
 use crate::step::{Line, Scratch};
+use crate::stream;
 use crate::value::{Type, Vector};
 
 /// What a query runs with.
@@ -148,7 +149,12 @@ impl Run {
                     self.pipe(pipe, &stage.sink, by_row, &mut ends).await?;
                 }
             }
+            Executor::Stream => stream::stage(self, number, stage, by_row, &mut ends).await?,
             other => return Err(Error::unsupported(format!("the executor {other:?}"))),
+        }
+        if ends.is_empty() {
+            // No row came; the columns are there all the same.
+            ends.push(self.shape(&stage.sink, by_row)?.end()?);
         }
         match &stage.sink {
             Sink::Table { keys, marks, .. } => {
@@ -200,10 +206,7 @@ impl Run {
                         }
                     });
                 }
-                let all = match all {
-                    Some(all) => all,
-                    None => self.shape(&stage.sink, by_row)?.groups()?,
-                };
+                let all = all.ok_or_else(|| Error::internal("an aggregate without groups"))?;
                 self.take(all.memory(), "an aggregate")?;
                 let types = |var: Var| self.types[var].clone();
                 let finished = all.finish(folds, &types)?;

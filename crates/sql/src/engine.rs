@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use datafusion::execution::SessionState;
+use engine::Execution;
 use fiber::Workers;
 use memory::Budget;
 use store::Store;
@@ -18,6 +19,8 @@ pub struct Options {
     pub spill_directory: Option<PathBuf>,
     /// Which executor runs queries.
     pub executor: Executor,
+    /// How those of our own engine do it; the executor that it names is not looked at.
+    pub execution: Execution,
 }
 
 /// What runs queries. All give the same answers.
@@ -30,6 +33,17 @@ pub enum Executor {
     /// Our own engine: each worker takes rows through the whole pipeline (L4). What it cannot do, or has too little
     /// memory for, DataFusion does.
     Fused,
+    /// The same engine, operators as concurrent tasks with blocks of rows going from one to the next (L5).
+    Stream,
+    /// The same engine, some tasks setting blocks of a ring up and others processing them (L6).
+    Staged,
+}
+
+impl Executor {
+    /// Whether it is our own engine.
+    pub(crate) fn is_ours(self) -> bool {
+        self != Executor::DataFusion
+    }
 }
 
 impl Options {
@@ -37,7 +51,7 @@ impl Options {
     pub fn spilling_to(directory: impl Into<PathBuf>) -> Options {
         Options {
             spill_directory: Some(directory.into()),
-            executor: Executor::default(),
+            ..Options::default()
         }
     }
 }
@@ -54,6 +68,7 @@ pub struct Engine {
     /// Statements that write queue here, without holding a worker.
     pub(crate) writing: tokio::sync::Mutex<()>,
     pub(crate) executor: Executor,
+    pub(crate) execution: Execution,
     /// What each statement's state is cloned from.
     pub(crate) template: SessionState,
     /// `Some` until dropped.
@@ -65,13 +80,20 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// When DataFusion's runtime cannot be set up.
+    /// When DataFusion's runtime cannot be set up; when an option of the execution is out of range.
     pub fn new(
         store: Arc<Store>,
         workers: Arc<Workers>,
         budget: Arc<Budget>,
         options: Options,
     ) -> Result<Arc<Engine>> {
+        let mut execution = options.execution;
+        execution.executor = match options.executor {
+            Executor::Stream => engine::Executor::Stream,
+            Executor::Staged => engine::Executor::Staged,
+            Executor::DataFusion | Executor::Fused => engine::Executor::Fused,
+        };
+        execution.check()?;
         let directory = options.spill_directory.unwrap_or_else(std::env::temp_dir);
         let template = environment::template(&budget, directory, workers.width())?;
         Ok(Arc::new(Engine {
@@ -80,6 +102,7 @@ impl Engine {
             catalog: table::Catalog::new(),
             writing: tokio::sync::Mutex::new(()),
             executor: options.executor,
+            execution,
             template,
             workers: Some(workers),
         }))

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::Statement as Sql;
 use futures::TryStreamExt;
 
 use crate::answer::Statistics;
-use crate::engine::{Engine, Executor};
+use crate::engine::Engine;
 use crate::names::table_name;
 use crate::parse::Statement;
 use crate::scope::Scope;
@@ -46,7 +46,7 @@ pub(crate) async fn explain(
         );
         lines.push(String::new());
     }
-    if engine.executor == Executor::Fused
+    if engine.executor.is_ours()
         && queries
         && let Some(prepared) = fused::prepare(&scope, &plan).await?
     {
@@ -55,11 +55,12 @@ pub(crate) async fn explain(
         if !analyze {
             return shown(&scope, lines);
         }
-        if let Some(mut stream) = fused::run(&scope, &prepared).await? {
+        if let Some((mut stream, told)) = fused::run(&scope, &prepared).await? {
             let mut rows = 0;
             while let Some(batch) = stream.try_next().await? {
                 rows += batch.num_rows();
             }
+            lines.extend(told);
             lines.extend(summary(rows, &scope.clock.statistics()));
             return shown(&scope, lines);
         }

@@ -22,11 +22,11 @@ pub(crate) async fn prepare(scope: &Scope, plan: &LogicalPlan) -> Result<Option<
     }
 }
 
-/// Runs a program; `None` if the memory limit does not leave enough for it, and somebody who can spill must.
+/// Runs a program, and tells how it went, a line each; `None` if the memory limit does not leave enough for it, and somebody who can spill must.
 pub(crate) async fn run(
     scope: &Scope,
     prepared: &Prepared,
-) -> Result<Option<SendableRecordBatchStream>> {
+) -> Result<Option<(SendableRecordBatchStream, Vec<String>)>> {
     let workers = scope.engine.workers();
     let runtime = Runtime {
         workers: Arc::clone(workers),
@@ -34,14 +34,14 @@ pub(crate) async fn run(
         traffic: Arc::clone(scope.clock.traffic()),
         nearness: workers.layout().nearness().clone(),
     };
-    let batches = match prepared.run(&runtime).await {
-        Ok(batches) => batches,
+    let execution = &scope.engine.execution;
+    let (batches, told) = match prepared.run_by(&runtime, execution).await {
+        Ok(answer) => answer,
         Err(Error::Memory { .. } | Error::Unsupported(_)) => return Ok(None),
         Err(e) => return Err(e.into()),
     };
     let rows = stream::iter(batches.into_iter().map(Ok));
-    Ok(Some(Box::pin(RecordBatchStreamAdapter::new(
-        Arc::clone(prepared.schema()),
-        rows,
-    ))))
+    let schema = Arc::clone(prepared.schema());
+    let stream = Box::pin(RecordBatchStreamAdapter::new(schema, rows));
+    Ok(Some((stream, told)))
 }

@@ -13,7 +13,7 @@ use futures::{FutureExt, Stream, StreamExt, TryStreamExt};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::answer::{AbortOnDrop, Clock, panicked, task_error};
-use crate::engine::{Engine, Executor};
+use crate::engine::Engine;
 use crate::guard;
 use crate::names::table_name;
 use crate::parse::{Parsed, Statement, parse};
@@ -193,11 +193,11 @@ async fn open_query(
     let snapshot = engine.store.snapshot();
     let mut scope = Scope::new(engine, &snapshot, started)?;
     let plan = scope.plan(query, None).await?;
-    if engine.executor == Executor::Fused
+    if engine.executor.is_ours()
         && let Some(prepared) = fused::prepare(&scope, &plan).await?
     {
         scope.clock.planned();
-        if let Some(rows) = fused::run(&scope, &prepared).await? {
+        if let Some((rows, _)) = fused::run(&scope, &prepared).await? {
             scope.clock.ran_on = "algebra";
             return Ok((rows, scope.clock));
         }

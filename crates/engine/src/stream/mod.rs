@@ -1,0 +1,454 @@
+//! Streaming execution (L5): each operator of a pipeline is tasks of its own, and blocks of rows go from one to
+//! the next through bounded channels.
+//!
+//! A pipeline is cut into a *scan*, which opens pieces of the source and tests the filters that work on stored
+//! codes, *steps*, cut before each look-up but the first, and the *sink*, which all pipelines of a stage share
+//! (several inputs). A block carries which rows of which opened pieces it holds and the vectors that were read so
+//! far; each operator reads only what it needs, for the rows that are left by then. What is matched between
+//! operators is a block's identity, not its place in an order: blocks overtake one another.
+//!
+//! Every operator has as many tasks as there are workers, unless told otherwise. A task sleeps where its input is
+//! empty or its output is full, so that workers go to the operators that blocks wait for. Where one block becomes
+//! more than fit into the next channel (a join of many partners), the task takes them to the end by itself: what
+//! is in flight stays bounded, and no task waits in the middle of a block.
+
+mod block;
+mod channel;
+mod source;
+mod tally;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use crate::error::{Error, Result};
+use crate::execution::Execution;
+use crate::plan::{Pipe, Sink, Source, Stage, Step};
+use crate::run::{End, Job, Run};
+use crate::step::Scratch;
+
+pub(crate) use block::{Block, Blocks, Chunk, Hold, Part};
+pub(crate) use channel::{Consumer, Producer, channel};
+pub(crate) use tally::{Tally, Waits, milliseconds};
+
+/// Rows of a block, if nobody says otherwise: those of a stored one.
+const ROWS: usize = table::BLOCK_ROWS;
+
+/// What all tasks of a stage share.
+pub(crate) struct Flow {
+    pub blocks: Blocks,
+    /// Most rows of a block.
+    pub rows: usize,
+    /// Raised when no more rows are wanted.
+    pub enough: AtomicBool,
+    /// Rows that any of are enough, of a limit without an order.
+    fetch: Option<usize>,
+    collected: AtomicUsize,
+    pub stop: Arc<AtomicBool>,
+}
+
+/// One operator.
+struct Operator {
+    name: String,
+    tasks: usize,
+    tally: Arc<Tally>,
+}
+
+impl Flow {
+    pub fn new(run: &Run, sink: &Sink) -> Flow {
+        let fetch = match sink {
+            Sink::Rows {
+                order, skip, fetch, ..
+            } if order.is_empty() => fetch.map(|n| n.saturating_add(*skip)),
+            _ => None,
+        };
+        Flow {
+            blocks: Blocks::new(run.execution.reuse),
+            rows: run.execution.block_rows.unwrap_or(ROWS),
+            enough: AtomicBool::new(fetch == Some(0)),
+            fetch,
+            collected: AtomicUsize::new(0),
+            stop: run.stop.clone(),
+        }
+    }
+
+    /// Adds what is left of `block` after the steps from number `from` on to `end`.
+    pub fn finish(
+        &self,
+        job: &Job,
+        from: usize,
+        block: &mut Block,
+        scratch: &mut [Scratch],
+        end: &mut Option<End>,
+    ) -> Result<()> {
+        if self.enough.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let end = match end {
+            Some(end) => end,
+            None => end.insert(job.shape.end()?),
+        };
+        let line = job.line(from..job.pipe.steps.len(), true);
+        let mut rows = 0;
+        for part in block.parts() {
+            self.check()?;
+            let Some(hold) = &part.hold else { continue };
+            line.run(
+                0,
+                &mut part.batch,
+                &mut part.origin,
+                hold.feed(),
+                scratch,
+                &mut |batch, _| {
+                    rows += batch.rows;
+                    job.shape.add(end, batch)
+                },
+            )?;
+        }
+        if let Some(fetch) = self.fetch
+            && self.collected.fetch_add(rows, Ordering::Relaxed) + rows >= fetch
+        {
+            self.enough.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Fails once the query was given up.
+    pub fn check(&self) -> Result<()> {
+        match self.stop.load(Ordering::Relaxed) {
+            true => Err(Error::Cancelled),
+            false => Ok(()),
+        }
+    }
+}
+
+/// As many as a task may need of the steps in `range`.
+pub(crate) fn scratch(steps: usize) -> Vec<Scratch> {
+    std::iter::repeat_with(Scratch::default)
+        .take(steps)
+        .collect()
+}
+
+/// Where `steps` are cut: before each look-up but the first.
+fn cuts(steps: &[Step]) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let (mut start, mut probes) = (0, 0);
+    for (number, step) in steps.iter().enumerate() {
+        if matches!(step, Step::Probe(_)) {
+            if probes > 0 {
+                ranges.push(start..number);
+                start = number;
+            }
+            probes += 1;
+        }
+    }
+    ranges.push(start..steps.len());
+    ranges
+}
+
+/// Tasks of operator `number`, with `width` workers.
+pub(crate) fn tasks(execution: &Execution, number: usize, width: usize) -> usize {
+    let given = execution.tasks.get(number).or(execution.tasks.last());
+    given.copied().unwrap_or(width).max(1)
+}
+
+type Tasks = Vec<fiber::JoinHandle<Result<Option<End>>>>;
+
+/// Runs all pipelines of a stage; adds the sinks to `ends`.
+pub(crate) async fn stage(
+    run: &mut Run,
+    number: usize,
+    stage: &Stage,
+    by_row: Option<usize>,
+    ends: &mut Vec<End>,
+) -> Result<()> {
+    let begun = Instant::now();
+    let flow = Arc::new(Flow::new(run, &stage.sink));
+    let execution = run.execution.clone();
+    let width = run.runtime.workers.width().max(1);
+    let mut operators: Vec<Operator> = Vec::new();
+    let mut running: Tasks = Vec::new();
+    let (into_sink, from_all) = channel::<(Block, usize)>(execution.queue, execution.lock_free);
+    let mut jobs = Vec::with_capacity(stage.pipes.len());
+    for pipe in &stage.pipes {
+        jobs.push(Arc::new(run.job(pipe, &stage.sink, by_row)?));
+    }
+    let jobs: Arc<[Arc<Job>]> = jobs.into();
+    for (which, (pipe, job)) in stage.pipes.iter().zip(jobs.iter()).enumerate() {
+        if job.source.pieces() == 0 {
+            continue;
+        }
+        let spawn = |name: String, most: usize| {
+            let operator = Operator {
+                name,
+                tasks: tasks(&execution, operators.len(), width).min(most),
+                tally: Arc::new(Tally::default()),
+            };
+            let (tasks, tally) = (operator.tasks, operator.tally.clone());
+            operators.push(operator);
+            (tasks, tally)
+        };
+        let mut spawn = spawn;
+        let (sender, mut input) = channel::<Block>(execution.queue, execution.lock_free);
+        let (count, tally) = spawn(source_name(pipe), job.source.pieces());
+        let shared = source::Shared::new(&flow, job, &execution);
+        for _ in 0..count {
+            let task = source::scan(shared.clone(), tally.clone(), sender.clone());
+            running.push(run.runtime.workers.spawn(stopping(flow.clone(), task)));
+        }
+        drop(sender);
+        let cuts = cuts(&pipe.steps);
+        let last = cuts.len() - 1;
+        for (at, range) in cuts.into_iter().enumerate() {
+            let (count, tally) = spawn(steps_name(pipe, &range), usize::MAX);
+            let (sender, next) = channel::<Block>(execution.queue, execution.lock_free);
+            for _ in 0..count {
+                let output = match at == last {
+                    true => Output::Sink(into_sink.clone(), which),
+                    false => Output::Steps(sender.clone()),
+                };
+                let task = Steps {
+                    flow: flow.clone(),
+                    job: job.clone(),
+                    range: range.clone(),
+                    tally: tally.clone(),
+                    input: input.clone(),
+                    output,
+                };
+                running.push(
+                    run.runtime
+                        .workers
+                        .spawn(stopping(flow.clone(), task.run())),
+                );
+            }
+            input = next;
+        }
+    }
+    drop(into_sink);
+    let sink = Operator {
+        name: "sink".into(),
+        tasks: tasks(&execution, operators.len(), width),
+        tally: Arc::default(),
+    };
+    if !running.is_empty() {
+        for _ in 0..sink.tasks {
+            let task = gather(
+                flow.clone(),
+                jobs.clone(),
+                sink.tally.clone(),
+                from_all.clone(),
+            );
+            running.push(run.runtime.workers.spawn(stopping(flow.clone(), task)));
+        }
+    }
+    drop(from_all);
+    operators.push(sink);
+    join(running, ends).await?;
+    report(run, number, &operators, &flow, begun);
+    Ok(())
+}
+
+/// Awaits all tasks; their first failure is that of the stage.
+pub(crate) async fn join(running: Tasks, ends: &mut Vec<End>) -> Result<()> {
+    // Should this be dropped, tasks end where they next suspend.
+    let running: Vec<_> = running
+        .into_iter()
+        .map(|task| task.abort_on_drop())
+        .collect();
+    let mut failed = None;
+    for task in running {
+        match task.await {
+            Ok(Ok(end)) => ends.extend(end),
+            Ok(Err(Error::Cancelled)) => failed = failed.or(Some(Error::Cancelled)),
+            Ok(Err(e)) => failed = Some(e),
+            Err(e) => failed = Some(Error::Call(Box::new(e))),
+        }
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+/// `task`, whose failure (a panic included) stops all others.
+pub(crate) async fn stopping(
+    flow: Arc<Flow>,
+    task: impl Future<Output = Result<Option<End>>>,
+) -> Result<Option<End>> {
+    struct Raise(Option<Arc<Flow>>);
+    impl Drop for Raise {
+        fn drop(&mut self) {
+            if let Some(flow) = &self.0 {
+                flow.stop.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+    let mut raise = Raise(Some(flow));
+    let done = task.await;
+    if done.is_ok() {
+        raise.0 = None;
+    }
+    done
+}
+
+fn source_name(pipe: &Pipe) -> String {
+    match &pipe.source {
+        Source::Scan(scan) => format!("scan {}", scan.table.definition().name),
+        Source::Values { .. } => "values".into(),
+        Source::Rows(stage) => format!("rows of stage {stage}"),
+        Source::Marked { stage, .. } => format!("marked rows of stage {stage}"),
+    }
+}
+
+fn steps_name(pipe: &Pipe, range: &Range<usize>) -> String {
+    let step = |step: &Step| match step {
+        Step::Filter(_) => Some("filter".to_string()),
+        Step::Map(..) => Some("lift".to_string()),
+        Step::Probe(probe) => Some(format!("dot stage {}", probe.stage)),
+        Step::Nulls(_) | Step::Alias(_) => None,
+    };
+    let mut names: Vec<String> = pipe.steps[range.clone()].iter().filter_map(step).collect();
+    names.dedup();
+    match names.is_empty() {
+        true => "steps: none".into(),
+        false => format!("steps: {}", names.join(", ")),
+    }
+}
+
+fn report(run: &mut Run, number: usize, operators: &[Operator], flow: &Flow, begun: Instant) {
+    run.report.push(format!(
+        "stage {number}: stream, {} operators, {}; blocks of {} rows: {} made, {} used again",
+        operators.len(),
+        milliseconds(begun.elapsed().as_nanos() as u64),
+        flow.rows,
+        flow.blocks.made.load(Ordering::Relaxed),
+        flow.blocks.reused.load(Ordering::Relaxed),
+    ));
+    let lines = operators.iter().map(|o| o.tally.line(&o.name, o.tasks));
+    run.report.extend(lines);
+}
+
+/// Where the blocks of steps go.
+enum Output {
+    Steps(Producer<Block>),
+    /// The sink, as those of this pipeline.
+    Sink(Producer<(Block, usize)>, usize),
+}
+
+impl Output {
+    async fn send(&self, block: Block, waits: &Waits) -> std::result::Result<(), Block> {
+        match self {
+            Output::Steps(next) => next.send(block, waits).await,
+            Output::Sink(sink, which) => {
+                let sent = sink.send((block, *which), waits).await;
+                sent.map_err(|(block, _)| block)
+            }
+        }
+    }
+
+    fn try_send(&self, block: Block) -> std::result::Result<(), Block> {
+        match self {
+            Output::Steps(next) => next.try_send(block),
+            Output::Sink(sink, which) => sink.try_send((block, *which)).map_err(|(block, _)| block),
+        }
+    }
+}
+
+/// A task of some steps.
+struct Steps {
+    flow: Arc<Flow>,
+    job: Arc<Job>,
+    range: Range<usize>,
+    tally: Arc<Tally>,
+    input: Consumer<Block>,
+    output: Output,
+}
+
+impl Steps {
+    async fn run(self) -> Result<Option<End>> {
+        let flow = &*self.flow;
+        let mut own = scratch(self.range.len());
+        let mut rest = scratch(self.job.pipe.steps.len() - self.range.end);
+        let mut end = None;
+        while let Some(mut block) = self.input.receive(&self.tally.input).await {
+            flow.check()?;
+            let mut out = flow.blocks.get();
+            out.id = block.id;
+            if !flow.enough.load(Ordering::Relaxed) {
+                self.block(&mut block, &mut out, &mut own, &mut rest, &mut end)?;
+            }
+            flow.blocks.put(block);
+            if out.rows == 0 {
+                flow.blocks.put(out);
+                continue;
+            }
+            self.tally.count(1, out.rows);
+            if self.output.send(out, &self.tally.output).await.is_err() {
+                return Err(Error::Cancelled);
+            }
+            tokio::task::yield_now().await;
+        }
+        Ok(end)
+    }
+
+    /// Takes one block through the steps; what is more than `out` holds goes on, or to the end, at once.
+    fn block(
+        &self,
+        block: &mut Block,
+        out: &mut Block,
+        own: &mut [Scratch],
+        rest: &mut [Scratch],
+        end: &mut Option<End>,
+    ) -> Result<()> {
+        let _working = self.tally.work();
+        let flow = &*self.flow;
+        let line = self.job.line(self.range.clone(), false);
+        let id = block.id;
+        for part in block.parts() {
+            flow.check()?;
+            let Part {
+                batch,
+                origin,
+                hold,
+            } = part;
+            let Some(hold) = hold.clone() else { continue };
+            line.run(0, batch, origin, hold.feed(), own, &mut |batch, origin| {
+                if out.rows > 0 && out.rows + batch.rows > flow.rows {
+                    let mut full = std::mem::replace(out, flow.blocks.get());
+                    out.id = id;
+                    self.tally.count(1, full.rows);
+                    if let Err(back) = self.output.try_send(full) {
+                        full = back;
+                        self.tally.inline.fetch_add(1, Ordering::Relaxed);
+                        flow.finish(&self.job, self.range.end, &mut full, rest, end)?;
+                        flow.blocks.put(full);
+                    }
+                    flow.check()?;
+                }
+                out.take(batch, origin, &hold);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// A task of the sink.
+async fn gather(
+    flow: Arc<Flow>,
+    jobs: Arc<[Arc<Job>]>,
+    tally: Arc<Tally>,
+    input: Consumer<(Block, usize)>,
+) -> Result<Option<End>> {
+    let mut end = None;
+    while let Some((mut block, which)) = input.receive(&tally.input).await {
+        flow.check()?;
+        let job = &jobs[which];
+        {
+            let _working = tally.work();
+            tally.count(1, block.rows);
+            flow.finish(job, job.pipe.steps.len(), &mut block, &mut [], &mut end)?;
+        }
+        flow.blocks.put(block);
+        tokio::task::yield_now().await;
+    }
+    Ok(end)
+}

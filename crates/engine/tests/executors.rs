@@ -1,0 +1,390 @@
+//! The executors against each other: the same answers however blocks are cut and whoever runs them; failures and
+//! early ends leave nobody asleep.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+use engine::{
+    Arithmetic, Call, Compare, Error, Execution, Executor, Expr, Fold, Function, Key, Literal,
+    Output, Prepared, Query, Rel, Runtime, Type,
+};
+use fiber::{Layout, Workers};
+use proptest::prelude::*;
+
+fn runtime(threads: usize) -> Runtime {
+    let live = topology::Machine::live().unwrap();
+    let workers = Workers::new(Layout::of(&live, &live, threads, false)).unwrap();
+    Runtime {
+        nearness: workers.layout().nearness().clone(),
+        traffic: Arc::new(memory::Traffic::new(workers.nodes())),
+        budget: memory::Budget::new(1 << 30),
+        workers,
+    }
+}
+
+fn int() -> Type {
+    let ty = Type::of(&DataType::Int64, false).unwrap();
+    ty.within((0, 1 << 22))
+}
+
+/// Of any size.
+fn long() -> Type {
+    Type::of(&DataType::Int64, false).unwrap()
+}
+
+fn number(value: i64) -> Expr {
+    Expr::literal(Literal::Int(value), &DataType::Int64).unwrap()
+}
+
+/// Rows (i, i * 7919 % modulus) for i below `rows`.
+fn rows(query: &mut Query, name: &str, rows: usize, modulus: i64) -> (Rel, usize, usize) {
+    let numbers: Vec<i64> = (0..rows as i64).collect();
+    let keys: Vec<i64> = numbers.iter().map(|i| i * 7919 % modulus).collect();
+    let batch = RecordBatch::try_from_iter([
+        ("i", Arc::new(Int64Array::from(numbers)) as _),
+        ("k", Arc::new(Int64Array::from(keys)) as _),
+    ])
+    .unwrap();
+    let i = query.add(format!("{name}.i"), int());
+    let k = query.add(format!("{name}.k"), int());
+    let vars = vec![i, k];
+    (Rel::Values { vars, batch }, i, k)
+}
+
+fn prepared(query: Query, root: Rel, vars: Vec<usize>) -> Prepared {
+    let fields: Vec<Field> = vars
+        .iter()
+        .map(|var| Field::new(format!("c{var}"), DataType::Int64, true))
+        .collect();
+    let schema = Arc::new(Schema::new(fields));
+    engine::prepare(query, root, Output { vars, schema }).unwrap()
+}
+
+/// The answer's rows, sorted.
+fn answer(
+    prepared: &Arc<Prepared>,
+    runtime: &Runtime,
+    execution: &Execution,
+) -> Result<Vec<Vec<Option<i64>>>, Error> {
+    let (prepared, runtime, execution) = (prepared.clone(), runtime.clone(), execution.clone());
+    let workers = runtime.workers.clone();
+    let (batches, _) =
+        workers.block_on(async move { prepared.run_by(&runtime, &execution).await })?;
+    let mut all = Vec::new();
+    for batch in &batches {
+        for row in 0..batch.num_rows() {
+            let value = |c: &ArrayRef| {
+                let c = c.as_primitive::<Int64Type>();
+                (!arrow::array::Array::is_null(c, row)).then(|| c.value(row))
+            };
+            all.push(batch.columns().iter().map(value).collect());
+        }
+    }
+    all.sort();
+    Ok(all)
+}
+
+/// What a query does: how many rows its relations have, and what becomes of them.
+#[derive(Clone, Debug)]
+struct Case {
+    left: usize,
+    right: usize,
+    modulus: i64,
+    below: i64,
+    fold: bool,
+    both: bool,
+    semi: bool,
+    limit: Option<usize>,
+}
+
+/// `select k, count(*), sum(i + 1) from (l [union all l]) join r on l.k = r.k where l.k < below group by k`, or
+/// what is left of it.
+fn query(case: &Case) -> Prepared {
+    let mut query = Query::default();
+    let (left, i, k) = rows(&mut query, "l", case.left, case.modulus);
+    let (right, _, key) = rows(&mut query, "r", case.right, case.modulus);
+    let predicate = engine::compare(Compare::Lt, query.expr(k), number(case.below)).unwrap();
+    let mut rel = Rel::Filter {
+        input: Box::new(left),
+        predicate,
+    };
+    let (mut i, mut k) = (i, k);
+    if case.both {
+        let (other, oi, ok) = rows(&mut query, "o", case.left / 2, case.modulus);
+        let all = vec![query.add("i", int()), query.add("k", int())];
+        rel = Rel::Union {
+            inputs: vec![(rel, vec![i, k]), (other, vec![oi, ok])],
+            vars: all.clone(),
+        };
+        (i, k) = (all[0], all[1]);
+    }
+    rel = match case.semi {
+        true => Rel::Semi {
+            input: Box::new(rel),
+            other: Box::new(right),
+            equal: vec![(k, key)],
+            residual: vec![],
+            anti: false,
+        },
+        false => Rel::Join {
+            inputs: vec![rel, right],
+            equal: vec![(k, key)],
+            residual: vec![],
+        },
+    };
+    let more = query.add("more", long());
+    let sum =
+        engine::arithmetic(Arithmetic::Add, query.expr(i), number(1), &DataType::Int64).unwrap();
+    rel = Rel::Map {
+        input: Box::new(rel),
+        exprs: vec![(more, sum)],
+    };
+    if !case.fold {
+        let vars = vec![k, more];
+        let rel = match case.limit {
+            None => rel,
+            fetch => Rel::Sort {
+                input: Box::new(rel),
+                keys: vec![],
+                skip: 0,
+                fetch,
+            },
+        };
+        return prepared(query, rel, vars);
+    }
+    let vars = [query.add("count", long()), query.add("sum", long())];
+    let folds = vec![
+        Fold {
+            var: vars[0],
+            function: Function::Count,
+            arg: None,
+        },
+        Fold {
+            var: vars[1],
+            function: Function::Sum,
+            arg: Some(more),
+        },
+    ];
+    let rel = Rel::Sort {
+        input: Box::new(Rel::Fold {
+            input: Box::new(rel),
+            keys: vec![k],
+            folds,
+        }),
+        keys: vec![Key {
+            var: k,
+            descending: false,
+            nulls_first: true,
+        }],
+        skip: 0,
+        fetch: None,
+    };
+    prepared(query, rel, vec![k, vars[0], vars[1]])
+}
+
+prop_compose! {
+    fn cases()(
+        left in 0usize..30_000,
+        right in 0usize..6_000,
+        modulus in 500i64..5_000,
+        below in 0i64..5_000,
+        fold: bool,
+        both: bool,
+        semi: bool,
+        limit in proptest::option::of(0usize..3_000),
+    ) -> Case {
+        Case { left, right, modulus, below, fold, both, semi, limit }
+    }
+}
+
+prop_compose! {
+    fn executions(executor: Executor)(
+        rows in 2_048usize..20_000,
+        queue in 1usize..4,
+        lock_free: bool,
+        tasks in proptest::collection::vec(1usize..4, 0..4),
+        ring in 1usize..5,
+        reuse: bool,
+    ) -> Execution {
+        let mut execution = Execution::by(executor);
+        execution.block_rows = Some(rows);
+        execution.queue = queue;
+        execution.lock_free = lock_free;
+        execution.tasks = tasks;
+        execution.ring = Some(ring);
+        execution.reuse = reuse;
+        execution
+    }
+}
+
+fn same(case: &Case, execution: &Execution, threads: usize) {
+    let runtime = runtime(threads);
+    let prepared = Arc::new(query(case));
+    let fused = answer(&prepared, &runtime, &Execution::default()).unwrap();
+    let other = answer(&prepared, &runtime, execution).unwrap();
+    match case.limit.filter(|_| !case.fold) {
+        // Any of the rows will do.
+        Some(_) => assert_eq!(other.len(), fused.len()),
+        None => assert!(
+            other == fused,
+            "{} rows, {} fused",
+            other.len(),
+            fused.len()
+        ),
+    }
+    assert_eq!(runtime.budget.used(), 0, "all memory is given back");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn stream_answers_as_fused_does(
+        case in cases(),
+        execution in executions(Executor::Stream),
+        threads in prop::sample::select(vec![1usize, 2, 5]),
+    ) {
+        same(&case, &execution, threads);
+    }
+}
+
+/// Fails at one value.
+#[derive(Debug)]
+struct Refusing(i64);
+
+impl Call for Refusing {
+    fn call(
+        &self,
+        args: &[ArrayRef],
+        _: usize,
+    ) -> Result<ArrayRef, Box<dyn std::error::Error + Send + Sync>> {
+        let values = args[0].as_primitive::<Int64Type>().values();
+        match values.contains(&self.0) {
+            true => Err(format!("{} is refused", self.0).into()),
+            false => Ok(args[0].clone()),
+        }
+    }
+
+    fn name(&self) -> String {
+        "refusing".into()
+    }
+}
+
+/// A function that fails at row `at`, with a join before it so that the failure is in the middle.
+fn refusing(number_of_rows: usize, at: i64) -> Prepared {
+    let mut query = Query::default();
+    let (left, i, k) = rows(&mut query, "l", number_of_rows, 1_000);
+    let (right, _, key) = rows(&mut query, "r", 1_000, 1_000);
+    let rel = Rel::Join {
+        inputs: vec![left, right],
+        equal: vec![(k, key)],
+        residual: vec![],
+    };
+    let call = engine::call(
+        vec![query.expr(i)],
+        Arc::new(Refusing(at)),
+        &DataType::Int64,
+    );
+    let var = query.add("same", int());
+    let rel = Rel::Map {
+        input: Box::new(rel),
+        exprs: vec![(var, call.unwrap())],
+    };
+    prepared(query, rel, vec![var])
+}
+
+fn failures(executor: Executor) {
+    for threads in [1, 2, 5] {
+        let runtime = runtime(threads);
+        for at in [0, 29_999, 14_000] {
+            let prepared = Arc::new(refusing(30_000, at));
+            let fused = answer(&prepared, &runtime, &Execution::default()).unwrap_err();
+            let mut execution = Execution::by(executor);
+            execution.block_rows = Some(2_048);
+            execution.queue = 1;
+            execution.ring = Some(1);
+            let other = answer(&prepared, &runtime, &execution).unwrap_err();
+            assert_eq!(fused.to_string(), other.to_string());
+        }
+        assert_eq!(runtime.budget.used(), 0);
+    }
+}
+
+#[test]
+fn stream_fails_as_fused_does() {
+    failures(Executor::Stream);
+}
+
+/// Dropped while it runs, a query that would take hours lets the workers go.
+fn given_up(executor: Executor) {
+    let runtime = runtime(2);
+    let mut first = Query::default();
+    // Each row has 20,000 partners.
+    let (left, i, k) = rows(&mut first, "l", 1_000_000, 1);
+    let (right, j, key) = rows(&mut first, "r", 20_000, 1);
+    let rel = Rel::Join {
+        inputs: vec![left, right],
+        equal: vec![(k, key)],
+        residual: vec![],
+    };
+    let sum = first.add("sum", long());
+    let product = first.add("product", long());
+    let data = DataType::Int64;
+    let times = engine::arithmetic(Arithmetic::Mul, first.expr(i), first.expr(j), &data);
+    let rel = Rel::Map {
+        input: Box::new(rel),
+        exprs: vec![(product, times.unwrap())],
+    };
+    let folds = vec![Fold {
+        var: sum,
+        function: Function::Max,
+        arg: Some(product),
+    }];
+    let rel = Rel::Fold {
+        input: Box::new(rel),
+        keys: vec![],
+        folds,
+    };
+    let long = prepared(first, rel, vec![sum]);
+    let mut execution = Execution::by(executor);
+    execution.block_rows = Some(2_048);
+    let (runs, how) = (runtime.clone(), execution.clone());
+    let task = runtime
+        .workers
+        .spawn(async move { long.run_by(&runs, &how).await.map(|_| ()) });
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(!task.is_finished(), "it was to take longer");
+    task.abort();
+    let case = Case {
+        left: 20_000,
+        right: 1_000,
+        modulus: 1_000,
+        below: 500,
+        fold: true,
+        both: false,
+        semi: false,
+        limit: None,
+    };
+    let after = answer(&Arc::new(query(&case)), &runtime, &execution).unwrap();
+    assert_eq!(after.len(), 500);
+    let ended = runtime.workers.clone().block_on(task);
+    assert!(matches!(ended, Err(fiber::Error::Cancelled)), "{ended:?}");
+    assert_eq!(runtime.budget.used(), 0);
+}
+
+#[test]
+fn stream_lets_go_when_given_up() {
+    given_up(Executor::Stream);
+}
+
+#[test]
+fn what_is_out_of_range_is_refused() {
+    let prepared = Arc::new(refusing(10, 11));
+    let runtime = runtime(1);
+    for rows in [0, 2_047, (2 << 20) + 1] {
+        let mut execution = Execution::by(Executor::Stream);
+        execution.block_rows = Some(rows);
+        let error = answer(&prepared, &runtime, &execution).unwrap_err();
+        assert!(error.to_string().contains("2048 to 2097152"), "{error}");
+    }
+}
