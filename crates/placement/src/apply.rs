@@ -51,6 +51,25 @@ pub fn pin(cpus: &CpuSet) -> Result<Pinned> {
     Ok(Pinned { thread, before })
 }
 
+/// The cpus that a thread, of whichever process, may run on.
+///
+/// # Errors
+///
+/// What the system says; ESRCH where the thread has ended.
+pub fn cpus_of(thread: i32) -> std::io::Result<CpuSet> {
+    affinity::get(thread)
+}
+
+/// Binds a thread, of whichever process, until it is bound otherwise. Nothing is recorded: whoever
+/// calls this puts it back.
+///
+/// # Errors
+///
+/// What the system says; ESRCH where the thread has ended.
+pub fn bind(thread: i32, cpus: &CpuSet) -> std::io::Result<()> {
+    affinity::set(thread, cpus)
+}
+
 impl Drop for Pinned {
     fn drop(&mut self) {
         // Only if it is still a thread of this process: numbers are used again.

@@ -19,6 +19,8 @@ pub struct Stat {
     pub major_faults: u64,
     /// Time on a cpu, in user code and in the kernel, in clock ticks.
     pub ticks: u64,
+    /// The same of its children that have ended and were collected, and of theirs.
+    pub children_ticks: u64,
     /// How many threads the process has.
     pub threads: u64,
     /// When it started, in clock ticks since the machine did: with its number, its identity.
@@ -81,6 +83,7 @@ impl Stat {
             minor_faults: number(10)?,
             major_faults: number(12)?,
             ticks: number(14)?.saturating_add(number(15)?),
+            children_ticks: number(16)?.saturating_add(number(17)?),
             threads: number(20)?,
             start: number(22)?,
             virtual_bytes: number(23)?,
@@ -139,6 +142,7 @@ mod tests {
             assert_eq!((stat.state, stat.parent), ('S', 4));
             assert_eq!((stat.minor_faults, stat.major_faults), (10, 12));
             assert_eq!((stat.ticks, stat.threads, stat.start), (14 + 15, 20, 22));
+            assert_eq!(stat.children_ticks, 16 + 17);
             assert_eq!((stat.virtual_bytes, stat.resident_pages), (23, 24));
             assert_eq!(stat.cpu, Some(39));
         }

@@ -43,7 +43,9 @@ pub(crate) fn get(thread: i32) -> io::Result<CpuSet> {
         return Err(io::Error::last_os_error());
     }
     let set = |cpu: &u32| mask[*cpu as usize / 64] >> (cpu % 64) & 1 == 1;
-    Ok((0..WORDS as u32 * 64).filter(set).collect())
+    // The kernel says how much it wrote; no bit beyond is set.
+    let bits = (written as u32 * 8).min(WORDS as u32 * 64);
+    Ok((0..bits).filter(set).collect())
 }
 
 /// Binds a thread.
