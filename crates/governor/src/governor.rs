@@ -92,6 +92,12 @@ impl Governor {
         &self.cpus
     }
 
+    /// The machine has changed: cpus came or went for good. What the database has is kept as far as
+    /// it is still there.
+    pub fn on(&mut self, machine: &Machine) {
+        self.sites = Sites::new(machine, self.policy.siblings);
+    }
+
     /// Decides.
     ///
     /// The first decision hands out the least cores. A reading that is missing changes nothing.
@@ -195,13 +201,24 @@ impl Governor {
             let ratio = ratio.ok_or_else(|| readings.why_not(TRAFFIC))?.max(0.0);
             return Ok((ratio, format!("traffic ratio {ratio:.2}")));
         }
+        let waiting = readings
+            .number(WAITING)
+            .filter(|_| self.policy.count_waiting);
+        let waiting = waiting.unwrap_or(0.0).max(0.0);
+        let per_core = 100.0 / cores as f64;
         let load = match (readings.number(BUSY), readings.number(LOAD)) {
-            (Some(busy), _) => 100.0 * busy / cores as f64,
+            (Some(busy), _) => per_core * busy,
             (None, Some(load)) => load,
             (None, None) => return Err(readings.why_not(BUSY)),
         };
+        let (alone, load) = (load.clamp(0.0, 100.0), load + per_core * waiting);
         let load = load.clamp(0.0, 100.0);
-        Ok((load, format!("load {load:.0} % of {cores} cores")))
+        let told = if load > alone + 1.0 {
+            format!("load {alone:.0} % of {cores} cores, {load:.0} % with threads that wait")
+        } else {
+            format!("load {load:.0} % of {cores} cores")
+        };
+        Ok((load, told))
     }
 
     /// What is held back or pressed for: hysteresis, rate, throughput. Gives bounds for the net.
@@ -281,7 +298,9 @@ impl Governor {
         while asked.cores != last {
             last = asked.cores;
             let demand = if up {
-                busy + waiting.unwrap_or(0.0)
+                // `u` may have what waits in it, as far as there were cores for it.
+                let alone = readings.number(BUSY).map_or(busy, |alone| alone.min(busy));
+                alone + waiting.unwrap_or(0.0)
             } else {
                 busy
             };

@@ -4,12 +4,15 @@
 //! in a test, live, and when a trace is [replayed](replay). How many cores there are is decided by
 //! a net of crate `petri` ([`elastic_net`]), within bounds that hysteresis, rate limits and the
 //! throughput sensor set; which cores, by a [`Mode`]. [`Together`] governs several databases.
+//!
+//! [`live`] governs what runs: it reads the sensors, and gives processes their cores.
 
 mod decision;
 mod energy;
 mod error;
 mod filter;
 mod governor;
+pub mod live;
 mod lonc;
 mod policy;
 mod readings;

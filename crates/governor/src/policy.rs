@@ -71,6 +71,9 @@ pub struct Policy {
     pub th_min: f64,
     /// From this `u` on a core is allocated.
     pub th_max: f64,
+    /// Counts threads that wait for a cpu as load: on a machine that others use too, a database that
+    /// gets no time is not idle.
+    pub count_waiting: bool,
     /// How many cores one check may allocate or release.
     pub stride: Stride,
     /// Also releases a core where the load that is then to be expected stays below this; 0: never.
@@ -98,6 +101,7 @@ impl Policy {
     /// The text's net: sensors as they are, one core per check, thresholds 10 and 70.
     pub fn plain() -> Policy {
         Policy {
+            count_waiting: false,
             stride: Stride::One,
             slack: 0.0,
             confirm_down: 1,
@@ -192,6 +196,7 @@ impl Default for Policy {
             reserve: 0,
             th_min: 10.0,
             th_max: 70.0,
+            count_waiting: true,
             stride: Stride::Demand,
             slack: 60.0,
             smoothing: 1.0,

@@ -101,6 +101,13 @@ impl Together {
         self.members.retain(|member| member.name != name);
     }
 
+    /// The machine has changed: cpus came or went for good.
+    pub fn on(&mut self, machine: &topology::Machine) {
+        for member in &mut self.members {
+            member.governor.on(machine);
+        }
+    }
+
     /// Decides for each, in their order. All are asked what they want first; who has to give up
     /// cores does so before anybody gets more.
     ///

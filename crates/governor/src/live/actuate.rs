@@ -1,0 +1,301 @@
+//! Ways to give a group of processes its cpus.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use placement::CpuSet;
+use serde::{Deserialize, Serialize};
+
+use super::affinity::{Affinity, Before};
+use super::cgroup::{self, Kind, Mounts, Own, Tree};
+use super::proc::Identity;
+use super::target::{Group, Target, systemctl};
+use crate::{Error, Result};
+
+/// Which way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Means {
+    /// The cpuset of a control group that is the target, systemd for a unit, else affinity.
+    #[default]
+    Auto,
+    /// A cpuset: the target's, or one of our own that the processes are moved into.
+    Cgroup,
+    /// The property AllowedCPUs of a unit.
+    Systemd,
+    /// The affinity of each thread: needs no privilege for processes of the same user.
+    Affinity,
+}
+
+impl FromStr for Means {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Means> {
+        match name {
+            "auto" => Ok(Means::Auto),
+            "cgroup" => Ok(Means::Cgroup),
+            "systemd" => Ok(Means::Systemd),
+            "affinity" => Ok(Means::Affinity),
+            _ => Err(Error::Name {
+                what: "actuator",
+                name: name.to_owned(),
+                known: "auto, cgroup, systemd, affinity",
+            }),
+        }
+    }
+}
+
+/// All that is needed to put a group back as it was, by whichever process.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Undo {
+    /// Nothing was changed.
+    Nothing,
+    Affinity(Before),
+    Cpuset {
+        kind: Kind,
+        folder: PathBuf,
+        cpus: String,
+        below: Vec<(PathBuf, CpuSet)>,
+    },
+    Own(Own),
+    Unit {
+        unit: String,
+        cpus: String,
+    },
+}
+
+/// Gives a group its cpus.
+#[derive(Debug)]
+pub(crate) enum Actuator {
+    Dry,
+    Affinity(Box<Affinity>),
+    Cpuset {
+        tree: Tree,
+        undo: Undo,
+        below: Vec<(PathBuf, CpuSet)>,
+    },
+    Own {
+        tree: Tree,
+        own: Own,
+        made: bool,
+    },
+    Unit {
+        unit: String,
+        undo: Undo,
+        tree: Tree,
+    },
+}
+
+impl Actuator {
+    /// Chooses the way; nothing is changed yet.
+    pub(crate) fn new(means: Means, group: &Group) -> Result<Actuator> {
+        let wrong = |why: &str| {
+            Err(Error::Command {
+                what: "--actuator".to_owned(),
+                why: why.to_owned(),
+            })
+        };
+        match (means, &group.target, &group.tree) {
+            (Means::Auto | Means::Systemd, Target::Unit(unit), Some(tree)) => {
+                let shown = [
+                    "show",
+                    "--property=AllowedCPUs",
+                    "--value",
+                    "--",
+                    unit.as_str(),
+                ];
+                let cpus = systemctl(&shown)?.trim().replace(' ', ",");
+                let (unit, tree) = (unit.clone(), tree.clone());
+                let undo = Undo::Unit {
+                    unit: unit.clone(),
+                    cpus,
+                };
+                Ok(Actuator::Unit { unit, undo, tree })
+            }
+            (Means::Systemd, ..) => wrong("systemd needs a unit, given with --unit"),
+            (Means::Auto | Means::Cgroup, _, Some(tree)) => {
+                let file = tree.folder.join("cpuset.cpus");
+                let cpus = std::fs::read_to_string(&file).map_err(|source| Error::Refused {
+                    what: format!("reading {}", file.display()),
+                    source,
+                })?;
+                let below = match tree.kind() {
+                    Kind::One => tree.below(),
+                    Kind::Two => Vec::new(),
+                };
+                let undo = Undo::Cpuset {
+                    kind: tree.kind(),
+                    folder: tree.folder.clone(),
+                    cpus: cpus.trim().to_owned(),
+                    below: below.clone(),
+                };
+                let tree = tree.clone();
+                Ok(Actuator::Cpuset { tree, undo, below })
+            }
+            (Means::Cgroup, _, None) => {
+                let root = group.roots().next().map_or(0, |root| root.identity.pid);
+                let own = Own::plan(root)?;
+                let tree = Tree::at(own.kind, own.folder.clone(), &Mounts::find());
+                let made = false;
+                Ok(Actuator::Own { tree, own, made })
+            }
+            (Means::Auto | Means::Affinity, ..) => {
+                Ok(Actuator::Affinity(Box::new(Affinity::new(group))))
+            }
+        }
+    }
+
+    /// In words.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Actuator::Dry => "nothing",
+            Actuator::Affinity(_) => "affinity",
+            Actuator::Cpuset { .. } => "cpuset",
+            Actuator::Own { .. } => "own cpuset",
+            Actuator::Unit { .. } => "systemd",
+        }
+    }
+
+    /// What puts everything back.
+    pub(crate) fn undo(&self) -> Undo {
+        match self {
+            Actuator::Dry => Undo::Nothing,
+            Actuator::Affinity(affinity) => Undo::Affinity(affinity.before.clone()),
+            Actuator::Cpuset { undo, .. } | Actuator::Unit { undo, .. } => undo.clone(),
+            Actuator::Own { own, .. } => Undo::Own(own.clone()),
+        }
+    }
+
+    /// The cpus that the group may have at most, as far as it is known.
+    pub(crate) fn allowed(&mut self, group: &Group) -> Option<CpuSet> {
+        match self {
+            Actuator::Dry => {
+                let root = group.roots().next()?.identity.pid;
+                placement::apply::cpus_of(root.cast_signed()).ok()
+            }
+            Actuator::Affinity(affinity) => {
+                let root = group.roots().next()?.identity.pid;
+                let (_, folder) = cgroup::of_process(root, &Mounts::find())?;
+                let within = cgroup::effective(&folder);
+                affinity.within.clone_from(&within);
+                let base = &affinity.before.base;
+                match within {
+                    Some(within) => Some(both(&within, base)),
+                    None => Some(base.clone()),
+                }
+            }
+            Actuator::Cpuset { tree, undo, .. } => {
+                let above = tree.folder.parent().and_then(cgroup::effective)?;
+                match undo {
+                    Undo::Cpuset { cpus, .. } => match cpus.parse::<CpuSet>() {
+                        Ok(cpus) => Some(both(&above, &cpus)),
+                        Err(_) => Some(above),
+                    },
+                    _ => Some(above),
+                }
+            }
+            Actuator::Own { own, .. } => cgroup::effective(&own.from),
+            Actuator::Unit { tree, .. } => tree.folder.parent().and_then(cgroup::effective),
+        }
+    }
+
+    /// What the group has at this moment, where that is cheap to say.
+    pub(crate) fn present(&self, group: &Group) -> Option<CpuSet> {
+        match self {
+            Actuator::Dry => None,
+            Actuator::Affinity(affinity) => {
+                let root = group.roots().next()?.identity.pid;
+                if affinity.before.others.contains_key(&root) {
+                    return None;
+                }
+                placement::apply::cpus_of(root.cast_signed()).ok()
+            }
+            Actuator::Cpuset { tree, .. }
+            | Actuator::Own { tree, .. }
+            | Actuator::Unit { tree, .. } => cgroup::effective(&tree.folder),
+        }
+    }
+
+    /// Gives the group these cpus. `true` where what there was before has become known better.
+    pub(crate) fn set(&mut self, cpus: &CpuSet, group: &Group) -> Result<bool> {
+        match self {
+            Actuator::Dry => Ok(false),
+            Actuator::Affinity(affinity) => {
+                let what = || format!("binding the threads of {} to cpus {cpus}", group.target);
+                let bound = affinity.set(cpus, group);
+                let bound = bound.map_err(|source| Error::Refused {
+                    what: what(),
+                    source,
+                })?;
+                Ok(bound.wishes > 0)
+            }
+            Actuator::Cpuset { tree, below, .. } => {
+                tree.set(cpus, below)?;
+                Ok(false)
+            }
+            Actuator::Own { tree, own, made } => {
+                if !*made {
+                    own.make()?;
+                    *made = true;
+                }
+                tree.set(cpus, &[])?;
+                let listed = tree.processes();
+                let outside = group.members.keys().filter(|pid| !listed.contains(pid));
+                let outside: Vec<u32> = outside.copied().collect();
+                own.take(&outside)?;
+                Ok(false)
+            }
+            Actuator::Unit { unit, .. } => {
+                let cpus = format!("AllowedCPUs={}", cpus.to_string().replace(',', " "));
+                systemctl(&["set-property", "--runtime", "--", unit.as_str(), &cpus])?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Threads that could not be changed.
+    pub(crate) fn refused(&self) -> usize {
+        match self {
+            Actuator::Affinity(affinity) => affinity.refused.len(),
+            _ => 0,
+        }
+    }
+}
+
+fn both(a: &CpuSet, b: &CpuSet) -> CpuSet {
+    a.iter().filter(|cpu| b.contains(*cpu)).collect()
+}
+
+impl Undo {
+    /// Puts everything back; how many threads, processes or groups were.
+    pub(crate) fn run(&self, processes: impl Iterator<Item = Identity>) -> Result<usize> {
+        match self {
+            Undo::Nothing => Ok(0),
+            Undo::Affinity(before) => Ok(before.restore(processes)),
+            Undo::Cpuset {
+                kind,
+                folder,
+                cpus,
+                below,
+            } => {
+                if !folder.exists() {
+                    return Ok(0);
+                }
+                match cpus.parse::<CpuSet>() {
+                    Ok(cpus) => {
+                        Tree::at(*kind, folder.clone(), &Mounts::find()).set(&cpus, below)?;
+                    }
+                    // Empty: as the group above.
+                    Err(_) => cgroup::write(&folder.join("cpuset.cpus"), "\n")?,
+                }
+                Ok(1)
+            }
+            Undo::Own(own) => own.undo(),
+            Undo::Unit { unit, cpus } => {
+                let cpus = format!("AllowedCPUs={cpus}");
+                systemctl(&["set-property", "--runtime", "--", unit.as_str(), &cpus])?;
+                Ok(1)
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Where the pages of the group are: one process looked at, at a time.
+
+use std::time::{Duration, Instant};
+
+use counters::{Depth, Looker, Nodes, Process, System};
+use topology::Machine;
+
+use super::target::Group;
+use crate::{Measure, RESIDENCY, Readings, Residency};
+
+/// Addresses of one look.
+const ADDRESSES: u64 = 512;
+
+/// A look is not repeated before this many times what it took.
+const REST: u32 = 400;
+
+/// With one node there is nothing to choose between.
+const ONE_NODE: Duration = Duration::from_secs(2);
+
+/// Looks at where memory is, between decisions.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    looker: Looker,
+    residency: Residency,
+    nodes: usize,
+    /// The process that was looked at last.
+    at: u32,
+    next: Option<Instant>,
+    why: Option<String>,
+}
+
+impl Memory {
+    pub(crate) fn new(machine: &Machine, half_life: f64) -> Memory {
+        let nodes = Nodes::new(machine);
+        let looker = Looker::new(&System::real(), &nodes).depth(Depth::Sample(ADDRESSES));
+        Memory {
+            looker,
+            residency: Residency::new(half_life),
+            nodes: machine.nodes().len(),
+            at: 0,
+            next: None,
+            why: None,
+        }
+    }
+
+    /// Looks at the next process, if it is time to.
+    pub(crate) fn look(&mut self, group: &Group, time: f64) {
+        let begun = Instant::now();
+        if self.next.is_some_and(|next| begun < next) {
+            return;
+        }
+        let after = group.members.range(self.at.saturating_add(1)..).next();
+        let Some((pid, _)) = after.or_else(|| group.members.iter().next()) else {
+            return;
+        };
+        self.at = *pid;
+        let process = Process::open(&System::real(), *pid);
+        let found = process.and_then(|process| self.looker.look(&process));
+        match found {
+            Ok(found) => {
+                let bytes = found.bytes();
+                let nodes = found.nodes.iter().copied();
+                let bytes = nodes.zip(bytes.iter().map(|bytes| *bytes as f64)).collect();
+                self.residency.looked(*pid, time, bytes);
+                self.why = None;
+            }
+            Err(counters::Error::Ended { .. } | counters::Error::NoProcess { .. }) => {
+                self.residency.ended(*pid);
+            }
+            Err(error) => self.why = Some(error.to_string()),
+        }
+        let rest = begun.elapsed() * REST;
+        let rest = if self.nodes == 1 {
+            rest.max(ONE_NODE)
+        } else {
+            rest.min(ONE_NODE * 10)
+        };
+        self.next = Some(begun + rest);
+    }
+
+    /// What is known, with its age.
+    pub(crate) fn tell(&self, readings: &mut Readings) {
+        let time = readings.time;
+        match (self.residency.age(time), &self.why) {
+            (Some(age), _) => {
+                for (node, bytes) in self.residency.bytes(time) {
+                    let mut measure = Measure::new(bytes.round(), "bytes", "move_pages, sampled");
+                    measure.age_seconds = (age * 1000.0).round() / 1000.0;
+                    readings.set(&format!("{RESIDENCY}{node}"), measure);
+                }
+            }
+            (None, Some(why)) => {
+                let measure = Measure::unavailable("bytes", "move_pages", why);
+                readings.set("residency", measure);
+            }
+            (None, None) => {}
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Governing what runs: the part of this crate that reads clocks and files, and changes things.
+
+mod actuate;
+mod affinity;
+mod cgroup;
+mod memory;
+mod metrics;
+mod proc;
+mod record;
+mod run;
+mod signals;
+mod target;
+mod throughput;
+mod waiting;
+
+pub use actuate::Means;
+pub use metrics::Metrics;
+pub use proc::Identity;
+pub use record::{Standing, Status, Undone, guard, state_folder, statuses, undo};
+pub use run::{Live, Options, Wanted};
+pub use signals::{asked_to_end, listen};
+pub use target::{MAX_GOVERNED, Target};
+pub use throughput::Counter;

@@ -1,0 +1,356 @@
+//! What is governed, and the processes it consists of.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::cgroup::{Kind, Tree};
+use super::proc::{self, Identity};
+use crate::{Error, Result};
+
+/// The most processes that are governed one by one.
+pub const MAX_GOVERNED: usize = 20_000;
+
+/// How often everything is looked at again: processes by name, members of a cgroup.
+const SCAN: Duration = Duration::from_secs(1);
+
+/// A process may take another name (exec) for so long after it started.
+const YOUNG: Duration = Duration::from_secs(5);
+
+/// Members whose children are looked up at one check, beside those of the first processes.
+const VISITS: usize = 16;
+
+/// What to govern.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Target {
+    /// A process, and all that descend from it.
+    Pid(u32),
+    /// All processes whose command has this name, and all that descend from them.
+    Name(String),
+    /// What is in a control group: a path, absolute or from the hierarchy's root.
+    Cgroup(PathBuf),
+    /// A unit of systemd.
+    Unit(String),
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Target::Pid(pid) => write!(f, "process {pid}"),
+            Target::Name(name) => write!(f, "{name}"),
+            Target::Cgroup(path) => write!(f, "cgroup {}", path.display()),
+            Target::Unit(unit) => write!(f, "{unit}"),
+        }
+    }
+}
+
+/// A governed process.
+#[derive(Debug, Clone)]
+pub(crate) struct Member {
+    pub(crate) identity: Identity,
+    /// Not a descendant of another member.
+    pub(crate) root: bool,
+    /// Processor time at the last look.
+    time: Duration,
+    /// That of its children that have ended, for roots: clock ticks.
+    children: u64,
+    /// Whether it has run between the last two looks.
+    pub(crate) active: bool,
+}
+
+/// The processes of a target.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) target: Target,
+    pub(crate) tree: Option<Tree>,
+    pub(crate) members: BTreeMap<u32, Member>,
+    scanned: Option<Instant>,
+    visited: u32,
+    /// Processes that do not have the name, and since when they are known.
+    strangers: HashMap<u32, Instant>,
+    first: bool,
+    /// Processes that came since somebody asked.
+    pub(crate) came: bool,
+}
+
+/// Processor time of a group.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Used {
+    /// Since the last look.
+    pub(crate) time: Duration,
+    /// What told it.
+    pub(crate) source: &'static str,
+}
+
+impl Group {
+    /// # Errors
+    ///
+    /// [`Error::NoTarget`] where there is nothing of the kind.
+    pub(crate) fn find(target: Target) -> Result<Group> {
+        let tree = match &target {
+            Target::Cgroup(path) => Some(Tree::find(path)?),
+            Target::Unit(unit) => Some(Tree::find(&unit_group(unit)?)?),
+            Target::Pid(_) | Target::Name(_) => None,
+        };
+        let mut group = Group {
+            target,
+            tree,
+            members: BTreeMap::new(),
+            scanned: None,
+            visited: 0,
+            strangers: HashMap::new(),
+            first: true,
+            came: false,
+        };
+        if let Target::Pid(pid) = group.target {
+            let Some(identity) = Identity::of(pid) else {
+                return Err(Error::Process(counters::Error::NoProcess { pid }));
+            };
+            // A thread has a line of its own, and its process another number.
+            counters::Process::open(&counters::System::real(), pid)?;
+            group.add(identity, true);
+        }
+        // The second look finds children that have lower numbers than their parents.
+        group.refresh();
+        group.visited = 0;
+        group.refresh();
+        if group.members.is_empty() && group.tree.is_none() {
+            return Err(Error::NoTarget {
+                what: format!("no process is named {}", group.target),
+                hint: "the name is the second column of ps -eo pid,comm; or give --pid",
+            });
+        }
+        group.first = false;
+        Ok(group)
+    }
+
+    /// Whether there is nothing left of it. A control group may be empty for a while.
+    pub(crate) fn ended(&self) -> bool {
+        match (&self.target, &self.tree) {
+            (_, Some(tree)) => !tree.exists(),
+            (Target::Pid(pid), _) => !self.members.contains_key(pid),
+            _ => self.members.is_empty(),
+        }
+    }
+
+    /// The processes that were there from the start.
+    pub(crate) fn roots(&self) -> impl Iterator<Item = &Member> {
+        self.members.values().filter(|member| member.root)
+    }
+
+    /// Looks for processes that came and went; bounded work, so that children of a member that has
+    /// many brothers may take a few checks to be found. They run where their parent does.
+    pub(crate) fn refresh(&mut self) {
+        let now = Instant::now();
+        let due = self.scanned.is_none_or(|at| now - at >= SCAN);
+        if due {
+            self.scanned = Some(now);
+        }
+        if let Some(tree) = &self.tree {
+            if due {
+                let listed: BTreeSet<u32> = tree.processes().into_iter().collect();
+                self.members.retain(|pid, _| listed.contains(pid));
+                for pid in listed {
+                    self.meet(pid, true);
+                }
+            }
+            return;
+        }
+        self.check_roots();
+        if due && let Target::Name(name) = &self.target {
+            let name = name.clone();
+            self.by_name(&name, now);
+        }
+        let roots: Vec<u32> = self.roots().map(|member| member.identity.pid).collect();
+        // Roots that are many are visited in turns like the others.
+        for pid in roots.iter().take(VISITS) {
+            self.visit(*pid, due);
+        }
+        let next = |group: &Group| -> Option<u32> {
+            let after = group.members.range(group.visited.saturating_add(1)..);
+            after.map(|(pid, _)| *pid).next()
+        };
+        let visits = if self.first { MAX_GOVERNED } else { VISITS };
+        for _ in 0..visits {
+            match next(self) {
+                Some(pid) => {
+                    self.visited = pid;
+                    let same = self.members.get(&pid).is_some_and(|m| m.identity.alive());
+                    if same {
+                        self.visit(pid, true);
+                    } else {
+                        self.members.remove(&pid);
+                    }
+                }
+                None => {
+                    self.visited = 0;
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Forgets roots that have ended.
+    fn check_roots(&mut self) {
+        let roots: Vec<Identity> = self.roots().map(|m| m.identity).take(VISITS).collect();
+        for root in roots {
+            if !root.alive() {
+                self.members.remove(&root.pid);
+            }
+        }
+    }
+
+    fn by_name(&mut self, name: &str, now: Instant) {
+        let all = proc::all();
+        let own = std::process::id();
+        let mut new = Vec::new();
+        let known: BTreeSet<u32> = all.iter().copied().collect();
+        self.strangers.retain(|pid, _| known.contains(pid));
+        for pid in all {
+            if self.members.contains_key(&pid) || pid == own {
+                continue;
+            }
+            if let Some(since) = self.strangers.get(&pid)
+                && now - *since > YOUNG
+            {
+                continue;
+            }
+            if proc::name(pid).as_deref() == Some(name) {
+                self.strangers.remove(&pid);
+                self.meet(pid, true);
+                new.push(pid);
+            } else {
+                self.strangers.entry(pid).or_insert(now);
+            }
+        }
+        // What descends from another member is none of the first.
+        for pid in new {
+            let parent = proc::stat(pid).map_or(0, |stat| stat.parent);
+            if self.members.contains_key(&parent)
+                && let Some(member) = self.members.get_mut(&pid)
+            {
+                member.root = false;
+            }
+        }
+    }
+
+    /// The children of a member; of its main thread only, unless it is time for `all`.
+    fn visit(&mut self, pid: u32, all: bool) {
+        let threads = if all { proc::threads(pid) } else { vec![pid] };
+        for thread in threads {
+            for child in proc::children(pid, thread) {
+                self.meet(child, false);
+            }
+        }
+    }
+
+    fn meet(&mut self, pid: u32, root: bool) {
+        if self.members.contains_key(&pid) || self.members.len() >= MAX_GOVERNED {
+            return;
+        }
+        if let Some(identity) = Identity::of(pid) {
+            self.add(identity, root);
+        }
+    }
+
+    fn add(&mut self, identity: Identity, root: bool) {
+        let stat = proc::stat(identity.pid).unwrap_or_default();
+        let time = proc::time(identity.pid).unwrap_or_default();
+        // One that came since the last look has used all its time since.
+        let new = !self.first && proc::age(identity.start) < 2 * SCAN;
+        self.came = true;
+        self.members.insert(
+            identity.pid,
+            Member {
+                identity,
+                root,
+                time: if new { Duration::ZERO } else { time },
+                children: stat.children_ticks,
+                active: true,
+            },
+        );
+    }
+
+    /// Processor time since the last call.
+    pub(crate) fn used(&mut self) -> Option<Used> {
+        if let Some(time) = self.tree.as_mut().and_then(Tree::used) {
+            let source = match self.tree.as_ref().map(Tree::kind) {
+                Some(Kind::One) => "cpuacct",
+                _ => "cgroup",
+            };
+            return Some(Used { time, source });
+        }
+        let mut sum = Duration::ZERO;
+        let mut ended = Vec::new();
+        for (pid, member) in &mut self.members {
+            match proc::time(*pid) {
+                Some(time) if time >= member.time => {
+                    member.active = time > member.time;
+                    sum += time - member.time;
+                    member.time = time;
+                }
+                // Another process has the number by now.
+                Some(_) | None => ended.push(*pid),
+            }
+        }
+        let mut owed = Duration::ZERO;
+        for pid in ended {
+            if let Some(member) = self.members.remove(&pid) {
+                owed += member.time;
+            }
+        }
+        Some(Used {
+            time: sum + self.of_ended(owed),
+            source: "cpu clocks",
+        })
+    }
+
+    /// What processes that have ended since used since they were last looked at: their parents
+    /// know what they used in all, `owed` of which was counted before.
+    fn of_ended(&mut self, owed: Duration) -> Duration {
+        let mut ticks = 0;
+        let roots = self.members.values_mut().filter(|member| member.root);
+        for root in roots.take(VISITS) {
+            if let Some(stat) = proc::stat(root.identity.pid) {
+                ticks += stat.children_ticks.saturating_sub(root.children);
+                root.children = stat.children_ticks;
+            }
+        }
+        let all = Duration::from_secs_f64(ticks as f64 / proc::ticks_per_second());
+        all.saturating_sub(owed)
+    }
+}
+
+/// The control group of a unit.
+fn unit_group(unit: &str) -> Result<PathBuf> {
+    let shown = systemctl(&["show", "--property=ControlGroup", "--value", "--", unit])?;
+    let group = shown.trim();
+    if group.is_empty() {
+        return Err(Error::NoTarget {
+            what: format!("{unit} is not running"),
+            hint: "systemctl list-units shows what is",
+        });
+    }
+    Ok(PathBuf::from(group))
+}
+
+/// What `systemctl` says.
+pub(crate) fn systemctl(arguments: &[&str]) -> Result<String> {
+    let what = format!("systemctl {}", arguments.join(" "));
+    let ran = Command::new("systemctl").args(arguments).output();
+    let failed = |why: String| Error::Command {
+        what: what.clone(),
+        why,
+    };
+    let output = ran.map_err(|error| failed(error.to_string()))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said: Vec<&str> = said.split_whitespace().collect();
+    Err(failed(said.join(" ")))
+}
