@@ -221,26 +221,15 @@ impl Hashed {
         build_out: &mut Vec<u32>,
         limit: usize,
     ) -> bool {
-        probe_out.clear();
-        build_out.clear();
-        while probe.row < probe.groups.len() && build_out.len() < limit {
-            let group = probe.groups[probe.row];
-            if group != NONE {
-                let part = self.part(probe.hashes[probe.row]);
-                let (begin, end) = part.places(group);
-                let rest = &part.rows[begin as usize + probe.taken..end as usize];
-                let taken = rest.len().min(limit - build_out.len());
-                build_out.extend_from_slice(&rest[..taken]);
-                probe_out.resize(build_out.len(), probe.row as u32);
-                if taken < rest.len() {
-                    probe.taken += taken;
-                    return true;
-                }
-            }
-            probe.row += 1;
-            probe.taken = 0;
-        }
-        probe.row < probe.groups.len()
+        let Probe { hashes, .. } = probe;
+        let hashes = std::mem::take(hashes);
+        let more = probe.matches(probe_out, build_out, limit, |row, group| {
+            let part = self.part(hashes[row]);
+            let (begin, end) = part.places(group);
+            &part.rows[begin as usize..end as usize]
+        });
+        probe.hashes = hashes;
+        more
     }
 
     #[inline(always)]
@@ -261,20 +250,63 @@ impl Hashed {
     }
 }
 
-/// Where a probe of a [`Hashed`] stands; reused from vector to vector.
+/// Where a probe of a [`Hashed`] or a [`super::Ranked`] stands; reused from vector to vector.
 #[derive(Clone, Debug, Default)]
 pub struct Probe {
     hashes: Vec<u64>,
-    groups: Vec<u32>,
+    /// The group of each row's key within its table (or its partition), [`NONE`] where there is none.
+    pub(super) groups: Vec<u32>,
     /// The row whose matches come next.
-    row: usize,
+    pub(super) row: usize,
     /// How many of them were given.
-    taken: usize,
+    pub(super) taken: usize,
 }
 
 impl Probe {
     /// Of no keys.
     pub fn new() -> Probe {
         Probe::default()
+    }
+
+    /// For each key a number of its own table, [`NONE`] if it was not found.
+    pub fn groups(&self) -> &[u32] {
+        &self.groups
+    }
+
+    /// Has keys that are not valid find nothing.
+    ///
+    /// # Panics
+    /// When the lengths differ.
+    pub fn exclude(&mut self, valid: &[bool]) {
+        super::exclude(&mut self.groups, valid);
+    }
+
+    /// The next matches, where `places` gives the rows of a group that a row found.
+    #[inline(always)]
+    pub(super) fn matches<'t>(
+        &mut self,
+        probe_out: &mut Vec<u32>,
+        build_out: &mut Vec<u32>,
+        limit: usize,
+        places: impl Fn(usize, u32) -> &'t [u32],
+    ) -> bool {
+        probe_out.clear();
+        build_out.clear();
+        while self.row < self.groups.len() && build_out.len() < limit {
+            let group = self.groups[self.row];
+            if group != NONE {
+                let rest = &places(self.row, group)[self.taken..];
+                let taken = rest.len().min(limit - build_out.len());
+                build_out.extend_from_slice(&rest[..taken]);
+                probe_out.resize(build_out.len(), self.row as u32);
+                if taken < rest.len() {
+                    self.taken += taken;
+                    return true;
+                }
+            }
+            self.row += 1;
+            self.taken = 0;
+        }
+        self.row < self.groups.len()
     }
 }

@@ -1,16 +1,19 @@
 //! Dot: composition of matrices, which is also the join.
 //!
 //! Through a foreign-key index dot is [`crate::filter::gather`]. Where keys have to be looked up,
-//! [`Direct`] finds integers of a small range by position, [`Bits`] only tells whether a key is
+//! [`Direct`] finds integers of a small range by position, [`Ranked`] integers that lie farther apart or are
+//! repeated by counting bits, [`Bits`] only tells whether a key is
 //! there (a semijoin), and [`Hashed`] finds keys of any number of words, also repeated ones.
 
 mod bits;
 mod direct;
 mod hashed;
+mod ranked;
 
 pub use bits::Bits;
 pub use direct::Direct;
 pub use hashed::{Hashed, Part, Probe};
+pub use ranked::Ranked;
 
 /// No row.
 pub const NONE: u32 = u32::MAX;

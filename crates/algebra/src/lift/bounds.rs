@@ -1,5 +1,7 @@
 //! Between which numbers a vector lies: static analysis of overflow.
 
+use crate::level::dispatched;
+
 /// The least and the greatest number that a vector may hold.
 ///
 /// Bounds of results follow from bounds of inputs. Once a bound leaves 128 bits it is
@@ -36,10 +38,10 @@ impl Bounds {
 
     /// Of all of `values`; `None` without values.
     pub fn of(values: &[i64]) -> Option<Bounds> {
-        let (first, rest) = values.split_first()?;
-        let (min, max) = rest
-            .iter()
-            .fold((*first, *first), |(a, b), v| (a.min(*v), b.max(*v)));
+        if values.is_empty() {
+            return None;
+        }
+        let (min, max) = extremes(values);
         Some(Bounds {
             min: min.into(),
             max: max.into(),
@@ -118,5 +120,16 @@ impl Bounds {
             return Bounds::UNKNOWN;
         }
         bounds().map_or(Bounds::UNKNOWN, |(min, max)| Bounds { min, max })
+    }
+}
+
+dispatched! {
+    fn extremes(values: &[i64]) -> (i64, i64) {
+        let (mut min, mut max) = (i64::MAX, i64::MIN);
+        for value in values {
+            min = min.min(*value);
+            max = max.max(*value);
+        }
+        (min, max)
     }
 }

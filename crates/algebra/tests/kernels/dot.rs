@@ -28,6 +28,62 @@ proptest! {
         })?;
     }
 
+    /// Against a search of all rows: sparse, repeated, ascending and invalid keys, any limit.
+    #[test]
+    fn by_rank(
+        (keys, valid) in column(-200i64..700),
+        (stored, there) in column(0i64..500),
+        ascending in any::<bool>(),
+        once in any::<bool>(),
+        base in prop::sample::select(vec![0, i64::MIN + 200, i64::MAX - 700]),
+        limit in 1usize..50,
+    ) {
+        let (mut stored, mut there) = (stored, there);
+        if ascending {
+            stored.sort_unstable();
+        }
+        if once {
+            let mut seen = BTreeSet::new();
+            stored.retain(|s| seen.insert(*s));
+            there = there.map(|t| t[..stored.len()].to_vec());
+        }
+        let shift = |keys: &[i64]| keys.iter().map(|k| k + base).collect::<Vec<_>>();
+        let (keys, stored) = (shift(&keys), shift(&stored));
+        let partners = |key: i64| -> Vec<u32> {
+            let rows = stored.iter().enumerate();
+            rows.filter(|(row, s)| **s == key && is(&there, *row)).map(|(row, _)| row as u32).collect()
+        };
+        at_each_level(|| {
+            let table = Ranked::build(&stored, there.as_deref(), base, base + 499);
+            let repeated = stored.iter().any(|s| partners(*s).len() > 1);
+            prop_assert_eq!(table.is_unique(), !repeated);
+            let mut out = vec![1];
+            table.find_first(&keys, valid.as_deref(), &mut out);
+            prop_assert_eq!(out.len(), keys.len());
+            let mut pairs = vec![];
+            for (row, key) in keys.iter().enumerate() {
+                let naive = if is(&valid, row) { partners(*key) } else { vec![] };
+                prop_assert_eq!(out[row], naive.first().copied().unwrap_or(NONE));
+                pairs.extend(naive.into_iter().map(|found| (row as u32, found)));
+            }
+            if repeated {
+                let (mut probe, mut left, mut right) = (Probe::new(), vec![], vec![]);
+                table.probe(&keys, valid.as_deref(), &mut probe);
+                let mut given = vec![];
+                loop {
+                    let more = table.matches(&mut probe, &mut left, &mut right, limit);
+                    prop_assert!(left.len() <= limit && left.len() == right.len());
+                    given.extend(left.iter().copied().zip(right.iter().copied()));
+                    if !more {
+                        break;
+                    }
+                }
+                prop_assert_eq!(given, pairs);
+            }
+            Ok(())
+        })?;
+    }
+
     #[test]
     fn bit_vectors((values, valid) in column(-20i64..220), stored in vec(0i64..200, 0..99), other in vec(0i64..200, 0..99), last in 199i64..260) {
         at_each_level(|| {

@@ -1,0 +1,246 @@
+//! A join table of a bit for each integer that could be a key.
+
+use super::{NONE, Probe};
+use crate::fill;
+use crate::level::dispatched;
+
+/// Rows of integer keys between two bounds, found by how many keys are smaller: a bit and a half per integer
+/// between the bounds, so that keys may lie far apart, and keys that are not there cost no more than a bit.
+///
+/// Invariants: the words have a bit more than there are integers between the bounds, which is zero; `before` has
+/// one entry per word, the number of bits set in the words before it.
+#[derive(Clone, Debug)]
+pub struct Ranked {
+    min: i64,
+    /// The greatest distance from `min`.
+    span: u64,
+    words: Vec<u64>,
+    before: Vec<u32>,
+    /// Where the rows of each key begin, and behind the last; `None` if each has one row.
+    starts: Option<Vec<u32>>,
+    /// The rows in the order of their keys; `None` if each key has one row and they are in this order.
+    rows: Option<Vec<u32>>,
+}
+
+impl Ranked {
+    /// Of rows numbered from 0, those whose keys are valid; valid keys lie in `min..=max`.
+    ///
+    /// # Panics
+    /// When lengths differ, a valid key lies outside the bounds, `min > max`, there are 2^40 integers between
+    /// them or more, or 2^32 - 1 rows or more.
+    pub fn build(keys: &[i64], valid: Option<&[bool]>, min: i64, max: i64) -> Ranked {
+        assert!(keys.len() < NONE as usize, "too many rows");
+        assert!(min <= max, "bounds are upside down");
+        let span = max.wrapping_sub(min) as u64;
+        assert!(span < 1 << 40, "keys are too far apart for a bit each");
+        let mut table = Ranked {
+            min,
+            span,
+            words: vec![0; (span as usize + 1) / 64 + 1],
+            before: vec![],
+            starts: None,
+            rows: None,
+        };
+        let (ascending, twice) = table.set(keys, valid);
+        table.count();
+        if !ascending {
+            match twice {
+                false => table.rows = Some(table.one_each(keys, valid)),
+                true => table.several(keys, valid),
+            }
+        }
+        table
+    }
+
+    /// Sets the bits of the keys. Gives whether rows are the keys' order, each once and all valid, and whether
+    /// any key came twice.
+    fn set(&mut self, keys: &[i64], valid: Option<&[bool]>) -> (bool, bool) {
+        let (mut ascending, mut twice) = (valid.is_none(), false);
+        let mut last = None;
+        each(keys, valid, |_, key| {
+            ascending &= last.is_none_or(|last| last < key);
+            last = Some(key);
+            let at = key.wrapping_sub(self.min) as u64;
+            assert!(at <= self.span, "{key} lies outside the bounds");
+            let (word, bit) = (&mut self.words[at as usize / 64], 1 << (at % 64));
+            twice |= *word & bit != 0;
+            *word |= bit;
+        });
+        (ascending, twice)
+    }
+
+    fn count(&mut self) {
+        let mut sum = 0;
+        self.before = self
+            .words
+            .iter()
+            .map(|word| {
+                let before = sum;
+                sum += word.count_ones();
+                before
+            })
+            .collect();
+    }
+
+    fn keys(&self) -> usize {
+        let last = self.words.len() - 1;
+        self.before[last] as usize + self.words[last].count_ones() as usize
+    }
+
+    fn one_each(&self, keys: &[i64], valid: Option<&[bool]>) -> Vec<u32> {
+        let mut rows = vec![0; self.keys()];
+        each(keys, valid, |row, key| {
+            rows[self.rank(key) as usize] = row;
+        });
+        rows
+    }
+
+    fn several(&mut self, keys: &[i64], valid: Option<&[bool]>) {
+        let mut starts = vec![0u32; self.keys() + 1];
+        let mut count = 0;
+        each(keys, valid, |_, key| {
+            starts[self.rank(key) as usize + 1] += 1;
+            count += 1;
+        });
+        for rank in 1..starts.len() {
+            starts[rank] += starts[rank - 1];
+        }
+        let mut next = starts.clone();
+        let mut rows = vec![0; count];
+        each(keys, valid, |row, key| {
+            let at = &mut next[self.rank(key) as usize];
+            rows[*at as usize] = row;
+            *at += 1;
+        });
+        self.starts = Some(starts);
+        self.rows = Some(rows);
+    }
+
+    /// How many keys are smaller, or [`NONE`] if this is no key.
+    #[inline(always)]
+    fn rank(&self, key: i64) -> u32 {
+        rank(&self.words, &self.before, self.min, self.span, key)
+    }
+
+    /// Whether no key has several rows.
+    pub fn is_unique(&self) -> bool {
+        self.starts.is_none()
+    }
+
+    /// Bytes that are allocated.
+    pub fn memory(&self) -> usize {
+        let starts = self.starts.as_ref().map_or(0, Vec::capacity);
+        let rows = self.rows.as_ref().map_or(0, Vec::capacity);
+        8 * self.words.capacity() + 4 * (self.before.capacity() + starts + rows)
+    }
+
+    /// The first row of each key, [`NONE`] where there is none or the key is not valid.
+    ///
+    /// # Panics
+    /// When lengths differ.
+    pub fn find_first(&self, keys: &[i64], valid: Option<&[bool]>, out: &mut Vec<u32>) {
+        self.ranks(keys, valid, out);
+        if let Some(starts) = &self.starts {
+            through(out, starts);
+        }
+        if let Some(rows) = &self.rows {
+            through(out, rows);
+        }
+    }
+
+    /// Looks the keys up, and makes `probe` stand before the first match.
+    ///
+    /// # Panics
+    /// When lengths differ.
+    pub fn probe(&self, keys: &[i64], valid: Option<&[bool]>, probe: &mut Probe) {
+        self.ranks(keys, valid, &mut probe.groups);
+        probe.row = 0;
+        probe.taken = 0;
+    }
+
+    /// As [`super::Hashed::matches`], for a table with repeated keys.
+    ///
+    /// # Panics
+    /// When no key is repeated: then [`Ranked::find_first`] finds all.
+    pub fn matches(
+        &self,
+        probe: &mut Probe,
+        probe_out: &mut Vec<u32>,
+        build_out: &mut Vec<u32>,
+        limit: usize,
+    ) -> bool {
+        let (Some(starts), Some(rows)) = (&self.starts, &self.rows) else {
+            panic!("a table without repeated keys");
+        };
+        probe.matches(probe_out, build_out, limit, |_, rank| {
+            &rows[starts[rank as usize] as usize..starts[rank as usize + 1] as usize]
+        })
+    }
+
+    fn ranks(&self, keys: &[i64], valid: Option<&[bool]>, out: &mut Vec<u32>) {
+        ranks(
+            &self.words,
+            &self.before,
+            self.min,
+            self.span,
+            keys,
+            valid,
+            out,
+        );
+    }
+}
+
+/// Calls `f` with the number and key of each valid row.
+#[inline(always)]
+fn each(keys: &[i64], valid: Option<&[bool]>, mut f: impl FnMut(u32, i64)) {
+    match valid {
+        None => keys
+            .iter()
+            .enumerate()
+            .for_each(|(row, key)| f(row as u32, *key)),
+        Some(valid) => {
+            assert_eq!(keys.len(), valid.len(), "two inputs of different lengths");
+            for (row, (key, valid)) in keys.iter().zip(valid).enumerate() {
+                if *valid {
+                    f(row as u32, *key);
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn rank(words: &[u64], before: &[u32], min: i64, span: u64, key: i64) -> u32 {
+    // Keys outside are sent to the bit behind the last, which is zero.
+    let at = (key.wrapping_sub(min) as u64).min(span + 1);
+    let (word, bit) = ((at / 64) as usize, at % 64);
+    debug_assert!(word < words.len() && words.len() == before.len());
+    // SAFETY: there is a word for every distance up to `span + 1`, and an entry of `before` for every word.
+    let (bits, before) = unsafe { (*words.get_unchecked(word), before.get_unchecked(word)) };
+    match bits >> bit & 1 {
+        0 => NONE,
+        _ => *before + (bits & ((1 << bit) - 1)).count_ones(),
+    }
+}
+
+dispatched! {
+    fn ranks(words: &[u64], before: &[u32], min: i64, span: u64, keys: &[i64], valid: Option<&[bool]>, out: &mut Vec<u32>) {
+        assert!((span + 1) / 64 < words.len() as u64 && words.len() == before.len(), "a word for each distance");
+        match valid {
+            None => fill::map(keys, out, |key| rank(words, before, min, span, key)),
+            Some(valid) => fill::zip(keys, valid, out, |key, valid| match valid {
+                true => rank(words, before, min, span, key),
+                false => NONE,
+            }),
+        }
+    }
+
+    /// Replaces each place by what stands there in `values`; [`NONE`] stays.
+    fn through(places: &mut [u32], values: &[u32]) {
+        for place in places {
+            if *place != NONE {
+                *place = values[*place as usize];
+            }
+        }
+    }
+}
