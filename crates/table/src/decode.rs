@@ -9,7 +9,7 @@ use arrow::datatypes::*;
 use crate::block::Encoding;
 use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
-use crate::kernel::Stored;
+use crate::kernel::{Number, Stored, widen, widen_some};
 use crate::lane::{Lane, cast};
 use crate::scan::BATCH_ROWS;
 
@@ -36,8 +36,8 @@ impl Rows<'_> {
         self.len() == 0
     }
 
-    /// The part that lies in `page`, which they touch; positions count from its first row.
-    fn within(&self, page: &std::ops::Range<usize>, scratch: &mut Vec<u32>) -> Part {
+    /// The part that lies in `page`.
+    fn within(&self, page: &std::ops::Range<usize>) -> Part<'_> {
         match self {
             Rows::Run(run) => {
                 let (start, end) = (run.start.max(page.start), run.end.min(page.end));
@@ -46,29 +46,25 @@ impl Rows<'_> {
             Rows::Some(rows) => {
                 let from = rows.partition_point(|r| (*r as usize) < page.start);
                 let to = rows.partition_point(|r| (*r as usize) < page.end);
-                scratch.clear();
-                scratch.extend(rows[from..to].iter().map(|r| r - page.start as u32));
-                Part::Some
-            }
-        }
-    }
-
-    /// Pages of the lane that hold any of these rows.
-    fn touches(&self, page: &std::ops::Range<usize>) -> bool {
-        match self {
-            Rows::Run(run) => run.start < page.end && page.start < run.end,
-            Rows::Some(rows) => {
-                let from = rows.partition_point(|r| (*r as usize) < page.start);
-                rows.get(from).is_some_and(|r| (*r as usize) < page.end)
+                Part::Some(&rows[from..to])
             }
         }
     }
 }
 
-/// Positions in one page; `Some` are in the caller's scratch.
-enum Part {
+/// Rows in one page: a run counts from the first row of the page, positions from that of the block.
+enum Part<'a> {
     Run(std::ops::Range<usize>),
-    Some,
+    Some(&'a [u32]),
+}
+
+impl Part<'_> {
+    fn is_empty(&self) -> bool {
+        match self {
+            Part::Run(run) => run.is_empty(),
+            Part::Some(rows) => rows.is_empty(),
+        }
+    }
 }
 
 /// What reading cost: bytes that kernels consumed, by node of the page.
@@ -203,24 +199,6 @@ fn lend<N: ArrowNativeType>(lane: &Lane<'_>, rows: &Rows<'_>) -> Option<(ScalarB
     ))
 }
 
-/// A number that distances are added to.
-pub(crate) trait Number: Copy + 'static {
-    fn of(value: i128) -> Self;
-    fn plus(self, distance: u64) -> Self;
-}
-
-macro_rules! number {
-    ($($t:ty),*) => {$(
-        impl Number for $t {
-            #[inline(always)]
-            fn of(value: i128) -> Self { value as $t }
-            #[inline(always)]
-            fn plus(self, distance: u64) -> Self { self.wrapping_add(distance as $t) }
-        }
-    )*};
-}
-number!(i8, i16, i32, i64, i128, u8, u16, u32, u64);
-
 /// The stored numbers of `rows`; those that are NULL are any number.
 pub(crate) fn numbers<N: Number>(
     lane: &Lane<'_>,
@@ -244,21 +222,21 @@ pub(crate) fn numbers_into<N: Number>(
         return Ok(());
     }
     out.reserve(rows.len());
-    let mut scratch = Vec::new();
     let width = lane.matrix.width();
     for index in 0..lane.matrix.pages.len() {
         let page = lane.page_rows(index);
-        if !rows.touches(&page) {
+        let part = rows.within(&page);
+        if part.is_empty() {
             continue;
         }
-        let part = rows.within(&page, &mut scratch);
+        let first = page.start as u32;
         let (before, base) = (out.len(), N::of(lane.base(index)));
         match width {
-            1 => widen(lane.values::<u8>(index)?, &part, &scratch, base, out),
-            2 => widen(lane.values::<u16>(index)?, &part, &scratch, base, out),
-            4 => widen(lane.values::<u32>(index)?, &part, &scratch, base, out),
-            8 => longs(lane.values::<u64>(index)?, &part, &scratch, out),
-            _ => wide(lane, index, &part, &scratch, out)?,
+            1 => distances(lane.values::<u8>(index)?, &part, first, base, out),
+            2 => distances(lane.values::<u16>(index)?, &part, first, base, out),
+            4 => distances(lane.values::<u32>(index)?, &part, first, base, out),
+            8 => longs(lane.values::<u64>(index)?, &part, first, out),
+            _ => wide(lane, index, &part, first, out)?,
         }
         tally(
             lane.page(index)?.node(),
@@ -268,36 +246,32 @@ pub(crate) fn numbers_into<N: Number>(
     Ok(())
 }
 
-fn widen<S: Stored, N: Number>(
+fn distances<S: Stored, N: Number>(
     values: &[S],
-    part: &Part,
-    scratch: &[u32],
+    part: &Part<'_>,
+    first: u32,
     base: N,
     out: &mut Vec<N>,
 ) {
     match part {
-        Part::Run(run) => out.extend(values[run.clone()].iter().map(|v| base.plus(v.wide()))),
-        Part::Some => out.extend(
-            scratch
-                .iter()
-                .map(|r| base.plus(values[*r as usize].wide())),
-        ),
+        Part::Run(run) => widen(&values[run.clone()], base, out),
+        Part::Some(rows) => widen_some(values, rows, first, base, out),
     }
 }
 
-fn longs<N: Number>(values: &[u64], part: &Part, scratch: &[u32], out: &mut Vec<N>) {
+fn longs<N: Number>(values: &[u64], part: &Part<'_>, first: u32, out: &mut Vec<N>) {
     let long = |v: u64| N::of(i128::from(v as i64));
     match part {
         Part::Run(run) => out.extend(values[run.clone()].iter().map(|v| long(*v))),
-        Part::Some => out.extend(scratch.iter().map(|r| long(values[*r as usize]))),
+        Part::Some(rows) => out.extend(rows.iter().map(|r| long(values[(*r - first) as usize]))),
     }
 }
 
 fn wide<N: Number>(
     lane: &Lane<'_>,
     index: usize,
-    part: &Part,
-    scratch: &[u32],
+    part: &Part<'_>,
+    first: u32,
     out: &mut Vec<N>,
 ) -> Result<()> {
     let page = lane.page(index)?;
@@ -305,7 +279,7 @@ fn wide<N: Number>(
     let long = |v: &[u8; 16]| N::of(i128::from_le_bytes(*v));
     match part {
         Part::Run(run) => out.extend(values[run.clone()].iter().map(long)),
-        Part::Some => out.extend(scratch.iter().map(|r| long(&values[*r as usize]))),
+        Part::Some(rows) => out.extend(rows.iter().map(|r| long(&values[(*r - first) as usize]))),
     }
     Ok(())
 }
@@ -342,19 +316,18 @@ fn labels(
         return Err(stored_as(lane, data_type));
     };
     let mut views = Vec::with_capacity(rows.len());
-    let mut scratch = Vec::new();
     let (all, width) = (dictionary.views(), lane.matrix.width());
     for index in 0..lane.matrix.pages.len() {
         let page = lane.page_rows(index);
-        if !rows.touches(&page) {
+        let part = rows.within(&page);
+        if part.is_empty() {
             continue;
         }
-        let part = rows.within(&page, &mut scratch);
-        let before = views.len();
+        let (before, first) = (views.len(), page.start as u32);
         let known = match width {
-            1 => lookup(lane.values::<u8>(index)?, &part, &scratch, all, &mut views),
-            2 => lookup(lane.values::<u16>(index)?, &part, &scratch, all, &mut views),
-            _ => lookup(lane.values::<u32>(index)?, &part, &scratch, all, &mut views),
+            1 => lookup(lane.values::<u8>(index)?, &part, first, all, &mut views),
+            2 => lookup(lane.values::<u16>(index)?, &part, first, all, &mut views),
+            _ => lookup(lane.values::<u32>(index)?, &part, first, all, &mut views),
         };
         if !known {
             return Err(lane.damaged(lane.matrix.pages[index].id, "holds an unknown code"));
@@ -370,8 +343,8 @@ fn labels(
 /// Appends the views of codes; false if a code has no label.
 fn lookup<S: Stored>(
     codes: &[S],
-    part: &Part,
-    scratch: &[u32],
+    part: &Part<'_>,
+    first: u32,
     views: &[u128],
     out: &mut Vec<u128>,
 ) -> bool {
@@ -386,7 +359,7 @@ fn lookup<S: Stored>(
     }
     match part {
         Part::Run(run) => out.extend(codes[run.clone()].iter().map(|c| view(*c))),
-        Part::Some => out.extend(scratch.iter().map(|r| view(codes[*r as usize]))),
+        Part::Some(rows) => out.extend(rows.iter().map(|r| view(codes[(*r - first) as usize]))),
     }
     most <= last
 }
@@ -421,14 +394,13 @@ fn texts(
         buffers: vec![],
         heap: vec![],
     };
-    let mut scratch = Vec::new();
     for index in 0..lane.matrix.pages.len() {
         let page = lane.page_rows(index);
-        if !rows.touches(&page) {
+        let part = rows.within(&page);
+        if part.is_empty() {
             continue;
         }
-        let part = rows.within(&page, &mut scratch);
-        out.page(lane, index, &part, &scratch, tally)?;
+        out.page(lane, index, &part, tally)?;
     }
     let Texts { views, buffers, .. } = out.close();
     finish(views, buffers, nulls, data_type)
@@ -452,8 +424,7 @@ impl Texts {
         &mut self,
         lane: &Lane<'_>,
         index: usize,
-        part: &Part,
-        scratch: &[u32],
+        part: &Part<'_>,
         tally: &mut Tally<'_>,
     ) -> Result<()> {
         let pin = lane.page(index)?;
@@ -487,9 +458,10 @@ impl Texts {
                     read += text.len() + 2;
                 }
             }
-            Part::Some => {
-                for row in scratch {
-                    let text = text(*row as usize).ok_or_else(bad)?;
+            Part::Some(picks) => {
+                let first = lane.page_rows(index).start;
+                for row in *picks {
+                    let text = text(*row as usize - first).ok_or_else(bad)?;
                     self.copy(text);
                     read += text.len() + 2;
                 }

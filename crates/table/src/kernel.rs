@@ -28,19 +28,39 @@ macro_rules! stored {
 }
 stored!(u8, u16, u32, u64);
 
+/// A number that distances are added to.
+pub(crate) trait Number: Copy + 'static {
+    /// Truncated.
+    fn of(value: i128) -> Self;
+    /// Wrapping sum.
+    fn plus(self, distance: u64) -> Self;
+}
+
+macro_rules! number {
+    ($($t:ty),*) => {$(
+        impl Number for $t {
+            #[inline(always)]
+            fn of(value: i128) -> Self { value as $t }
+            #[inline(always)]
+            fn plus(self, distance: u64) -> Self { self.wrapping_add(distance as $t) }
+        }
+    )*};
+}
+number!(i8, i16, i32, i64, i128, u8, u16, u32, u64);
+
 /// Defines a function in a version per instruction set and dispatches at run time.
 macro_rules! dispatched {
-    ($(#[$doc:meta])* $vis:vis fn $name:ident<$T:ident: $bound:path>($($arg:ident: $ty:ty),*) $body:block) => {
+    ($(#[$doc:meta])* $vis:vis fn $name:ident<$($T:ident: $bound:path),+>($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
         $(#[$doc])*
-        $vis fn $name<$T: $bound>($($arg: $ty),*) {
+        $vis fn $name<$($T: $bound),+>($($arg: $ty),*) {
             #[inline(always)]
-            fn plain<$T: $bound>($($arg: $ty),*) $body
+            fn plain<$($T: $bound),+>($($arg: $ty),*) $body
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-                fn avx2<$T: $bound>($($arg: $ty),*) { plain($($arg),*) }
+                fn avx2<$($T: $bound),+>($($arg: $ty),*) { plain($($arg),*) }
                 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,popcnt")]
-                fn avx512<$T: $bound>($($arg: $ty),*) { plain($($arg),*) }
+                fn avx512<$($T: $bound),+>($($arg: $ty),*) { plain($($arg),*) }
                 if is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("avx512dq")
                     && is_x86_feature_detected!("avx512vl")
@@ -57,6 +77,48 @@ macro_rules! dispatched {
             plain($($arg),*)
         }
     };
+}
+
+dispatched! {
+    /// Appends `base + value` of each value.
+    pub(crate) fn widen<S: Stored, N: Number>(values: &[S], base: N, out: &mut Vec<N>) {
+        out.reserve(values.len());
+        let room = &mut out.spare_capacity_mut()[..values.len()];
+        for (slot, value) in room.iter_mut().zip(values) {
+            slot.write(base.plus(value.wide()));
+        }
+        // SAFETY: the loop wrote as many values as there are.
+        unsafe { out.set_len(out.len() + values.len()) };
+    }
+}
+
+dispatched! {
+    /// Appends `base + values[place - first]` of each place.
+    ///
+    /// # Panics
+    /// When a place lies outside.
+    pub(crate) fn widen_some<S: Stored, N: Number>(values: &[S], places: &[u32], first: u32, base: N, out: &mut Vec<N>) {
+        let outside = places
+            .iter()
+            .fold(false, |outside, place| outside | (place.wrapping_sub(first) as usize >= values.len()));
+        assert!(!outside, "a row outside its page");
+        out.reserve(places.len());
+        let room = &mut out.spare_capacity_mut()[..places.len()];
+        for (slot, place) in room.iter_mut().zip(places) {
+            // SAFETY: no place lies outside.
+            let value = unsafe { *values.get_unchecked(place.wrapping_sub(first) as usize) };
+            slot.write(base.plus(value.wide()));
+        }
+        // SAFETY: the loop wrote as many values as there are places.
+        unsafe { out.set_len(out.len() + places.len()) };
+    }
+}
+
+dispatched! {
+    /// Makes `most` the greatest of these, or leaves it.
+    pub(crate) fn greatest<T: Stored>(values: &[T], most: &mut T) {
+        *most = values.iter().fold(*most, |most, value| most.max(*value));
+    }
 }
 
 dispatched! {
@@ -107,6 +169,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    #[should_panic(expected = "outside its page")]
+    fn a_place_outside_is_refused() {
+        widen_some::<u8, i64>(&[1, 2], &[3, 5], 3, 0, &mut vec![]);
+    }
+
     fn bits(mask: &[u64], rows: usize) -> Vec<bool> {
         (0..rows)
             .map(|r| mask[r / 64] >> (r % 64) & 1 == 1)
@@ -114,6 +182,27 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn widening_as_the_naive_loop(
+            before in prop::collection::vec(any::<i64>(), 0..3),
+            values in prop::collection::vec(any::<u16>(), 1..300),
+            places in prop::collection::vec(any::<prop::sample::Index>(), 0..300),
+            base: i64,
+            first in 0u32..9,
+        ) {
+            let naive = |picks: &mut dyn Iterator<Item = u16>| -> Vec<i64> {
+                let own = picks.map(|v| base.wrapping_add(i64::from(v)));
+                before.iter().copied().chain(own).collect()
+            };
+            let mut out = before.clone();
+            widen(&values, base, &mut out);
+            prop_assert_eq!(&out, &naive(&mut values.iter().copied()));
+            let places: Vec<u32> = places.iter().map(|p| p.index(values.len()) as u32 + first).collect();
+            let mut out = before.clone();
+            widen_some(&values, &places, first, base, &mut out);
+            prop_assert_eq!(&out, &naive(&mut places.iter().map(|p| values[(p - first) as usize])));
+        }
+
         #[test]
         fn ranges_as_the_naive_loop(values in prop::collection::vec(any::<u16>(), 0..300), low: u16, span: u16) {
             let mut mask = vec![0; values.len().div_ceil(64)];

@@ -132,9 +132,13 @@ impl Mask {
     pub fn positions(&self) -> Vec<u32> {
         let mut positions = Vec::with_capacity(self.count());
         for (index, word) in self.words.iter().enumerate() {
-            let mut word = *word;
+            let (mut word, first) = (*word, (index * 64) as u32);
+            if word == u64::MAX {
+                positions.extend(first..first + 64);
+                continue;
+            }
             while word != 0 {
-                positions.push((index * 64) as u32 + word.trailing_zeros());
+                positions.push(first + word.trailing_zeros());
                 word &= word - 1;
             }
         }

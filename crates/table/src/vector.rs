@@ -108,7 +108,9 @@ impl<'p> Cursor<'p> {
         let mut tally = block.tally();
         numbers_into::<u32>(lane, rows, &mut tally, out)?;
         let labels = block.dictionaries[column].as_ref().map_or(0, |d| d.len()) as u32;
-        match out[from..].iter().max().is_some_and(|most| *most >= labels) {
+        let mut most = 0;
+        crate::kernel::greatest(&out[from..], &mut most);
+        match most >= labels && out.len() > from {
             true => Err(lane.damaged(lane.matrix.pages[0].id, "holds an unknown code")),
             false => Ok(()),
         }
