@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::ArrayRef;
-
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::expr::Var;
+use crate::text::Texts;
 use crate::value::{Kind, Values, Vector};
 
 /// The rows that one worker collected.
@@ -14,13 +13,15 @@ use crate::value::{Kind, Values, Vector};
 pub(crate) struct Collected {
     pub rows: usize,
     columns: Vec<(Var, Growing)>,
+    /// The pieces of the source that rows are of, each with its first row, in the order they were taken.
+    pieces: Vec<(u64, usize)>,
 }
 
 #[derive(Debug)]
 struct Growing {
     kind: Kind,
     values: Values,
-    texts: Vec<ArrayRef>,
+    texts: Vec<Texts>,
     /// Invariant: as long as the values, once a NULL was seen.
     valid: Option<Vec<bool>>,
 }
@@ -39,7 +40,13 @@ impl Collected {
                 .iter()
                 .map(|(var, kind)| (*var, column(*kind)))
                 .collect(),
+            pieces: vec![(0, 0)],
         }
+    }
+
+    /// The rows that follow are of this piece of the source.
+    pub fn start(&mut self, piece: u64) {
+        self.pieces.push((piece, self.rows));
     }
 
     pub fn add(&mut self, batch: &Batch) -> Result<()> {
@@ -58,24 +65,38 @@ impl Collected {
             .sum()
     }
 
-    /// All rows of `parts`, in order.
+    /// The runs of rows of one piece each.
+    fn runs(&self) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> + '_ {
+        let ends = self.pieces.iter().skip(1).map(|(_, start)| *start);
+        let ends = ends.chain([self.rows]);
+        let runs = self.pieces.iter().zip(ends);
+        runs.map(|((piece, start), end)| (*piece, *start..end))
+            .filter(|(_, run)| !run.is_empty())
+    }
+
+    /// All rows of `parts`, by pieces of the source: the order of a table, which makes looking up cheaper, is kept.
     pub fn concat(parts: Vec<Collected>) -> Result<(BTreeMap<Var, Vector>, usize)> {
         let rows = parts.iter().map(|part| part.rows).sum();
+        let mut runs: Vec<(u64, usize, std::ops::Range<usize>)> = Vec::new();
+        for (number, part) in parts.iter().enumerate() {
+            runs.extend(part.runs().map(|(piece, run)| (piece, number, run)));
+        }
+        let one = parts.len() == 1 && runs.is_sorted_by_key(|(piece, _, _)| *piece);
+        runs.sort_by_key(|(piece, _, _)| *piece);
+        let runs: Vec<_> = runs.into_iter().map(|(_, part, run)| (part, run)).collect();
         let mut columns: BTreeMap<Var, (Kind, Vec<Vector>)> = BTreeMap::new();
         for part in parts {
             for (var, column) in part.columns {
                 let kind = column.kind;
                 let own = columns.entry(var).or_insert_with(|| (kind, vec![]));
-                if part.rows > 0 {
-                    own.1.push(column.finish()?);
-                }
+                own.1.push(column.finish()?);
             }
         }
         let mut all = BTreeMap::new();
-        for (var, (kind, parts)) in columns {
-            let vector = match parts.is_empty() {
-                true => Vector::new(Values::new(kind)),
-                false => Vector::concat(kind, parts)?,
+        for (var, (kind, mut parts)) in columns {
+            let vector = match one {
+                true => parts.swap_remove(0),
+                false => Vector::runs(kind, &parts, &runs)?,
             };
             all.insert(var, vector);
         }
@@ -91,7 +112,7 @@ impl Growing {
             (Values::Float(all), Values::Float(some)) => all.extend_from_slice(some),
             (Values::Bool(all), Values::Bool(some)) => all.extend_from_slice(some),
             (Values::Code(all), Values::Code(some)) => all.extend_from_slice(some),
-            (Values::Text(_), Values::Text(some)) => self.texts.push(some.clone()),
+            (Values::Text(_), Values::Text(some)) => Texts::add(&mut self.texts, some)?,
             _ => return Err(Error::internal("a column of another kind")),
         }
         match (&mut self.valid, &vector.valid) {
@@ -117,14 +138,7 @@ impl Growing {
 
     fn finish(self) -> Result<Vector> {
         let values = match self.kind {
-            Kind::Text => {
-                let parts = self
-                    .texts
-                    .into_iter()
-                    .map(|text| Vector::new(Values::Text(text)))
-                    .collect();
-                Vector::concat(Kind::Text, parts)?.values
-            }
+            Kind::Text => Values::Text(Texts::concat(&self.texts)?),
             _ => self.values,
         };
         Ok(Vector {

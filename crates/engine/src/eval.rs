@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use algebra::filter::{self, Op};
 use algebra::lift;
-use arrow::array::{Array, ArrayRef, UInt32Array};
-use arrow::compute::{cast, concat, take};
+use arrow::array::{Array, ArrayRef};
+use arrow::compute::{cast, concat};
 use arrow::datatypes::DataType;
 
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::expr::{Arithmetic, Expr, Literal, Node, PerLabel};
+use crate::text::Texts;
 use crate::value::{Kind, Type, Values, Vector};
 
 /// What expressions read: the vectors of the rows at hand, and the values of subqueries.
@@ -392,7 +393,7 @@ fn repeat(literal: &Literal, kind: Kind, rows: usize) -> Result<Vector> {
         Literal::Bool(v) => Values::Bool(vec![*v; rows]),
         Literal::Text(v) => {
             let one: ArrayRef = Arc::new(arrow::array::StringViewArray::from_iter_values([v]));
-            Values::Text(take(&one, &UInt32Array::from(vec![0; rows]), None)?)
+            Values::Text(Texts::new(one).at(&vec![0; rows]))
         }
     }))
 }

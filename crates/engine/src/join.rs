@@ -17,6 +17,11 @@ const GUESS: f64 = 0.2;
 /// The same for a predicate over groups: few groups are exceptional.
 const GUESS_GROUPS: f64 = 0.05;
 
+/// The largest relation is no root if another is expected to keep this many times its rows.
+const FEW: f64 = 8.0;
+/// A table is reduced by what its partner is looked up in as well, if that lets at most this share through.
+const REDUCING: f64 = 0.5;
+
 /// Rows that `rel` is expected to give, and those it would give without predicates.
 pub(crate) fn expected(rel: &Rel) -> (f64, f64) {
     match rel {
@@ -113,13 +118,20 @@ struct Graph {
 }
 
 impl Graph {
+    /// The relation with the most rows, unless its own predicates leave so few that the table is better made of them.
     fn root(&self) -> usize {
-        let size = |i: &usize| self.nodes[*i].expected;
-        let by = |a: &usize, b: &usize| {
-            let (a, b) = (size(a), size(b));
+        let size = |i: usize| self.nodes[i].expected;
+        let all = 0..self.nodes.len();
+        let base = |a: &usize, b: &usize| {
+            let (a, b) = (size(*a), size(*b));
             a.1.total_cmp(&b.1).then(a.0.total_cmp(&b.0))
         };
-        (0..self.nodes.len()).max_by(by).unwrap_or(0)
+        let largest = all.clone().max_by(base).unwrap_or(0);
+        let left = all.max_by(|a, b| size(*a).0.total_cmp(&size(*b).0));
+        match left {
+            Some(left) if size(left).0 > FEW * size(largest).0 => left,
+            _ => largest,
+        }
     }
 
     fn owner(&self, var: Var) -> Result<usize> {
@@ -234,8 +246,9 @@ impl Graph {
                 wanted.insert(var);
             })
         });
-        let mut probes = Vec::with_capacity(children.len());
+        let mut probes: Vec<Hung> = Vec::with_capacity(children.len());
         for child in children {
+            let share = self.share(child);
             let pairs = match &mut self.nodes[child].parent {
                 Some((_, pairs)) => std::mem::take(pairs),
                 None => vec![],
@@ -246,7 +259,12 @@ impl Graph {
             let gives = inner.iter().map(|var| (*var, *var)).collect();
             let vars = inner.iter().copied().collect();
             inner.extend(&there);
-            let pipes = self.pipes(planner, child, &inner)?;
+            let mut pipes = self.pipes(planner, child, &inner)?;
+            for other in probes.iter().filter(|other| other.share <= REDUCING) {
+                if let Some(keys) = other.same_keys(&here, &there) {
+                    pipes = then(pipes, reducing(other.stage, keys));
+                }
+            }
             let stage = planner.stage(
                 pipes,
                 Sink::Table {
@@ -255,10 +273,16 @@ impl Graph {
                     marks: false,
                 },
             );
-            probes.push((stage, here, gives, below));
+            probes.push(Hung {
+                stage,
+                share,
+                keys: here,
+                gives,
+                below,
+            });
         }
         let mut own: Need = wanted.intersection(&self.nodes[at].vars).copied().collect();
-        own.extend(probes.iter().flat_map(|(_, here, _, _)| here));
+        own.extend(probes.iter().flat_map(|hung| &hung.keys));
         let rel = self.nodes[at]
             .rel
             .take()
@@ -266,21 +290,55 @@ impl Graph {
         let mut there = self.nodes[at].vars.clone();
         let mut pipes = planner.pipes(rel, &own)?;
         pipes = conditions(pipes, &mut mine, &there);
-        for (stage, keys, gives, below) in probes {
+        for hung in probes {
             let probe = Probe {
-                stage,
-                keys,
+                stage: hung.stage,
+                keys: hung.keys,
                 how: How::Inner,
                 residual: vec![],
-                gives,
+                gives: hung.gives,
                 row: None,
             };
             pipes = then(pipes, Step::Probe(probe));
-            there.extend(below);
+            there.extend(hung.below);
             pipes = conditions(pipes, &mut mine, &there);
         }
         Ok(pipes)
     }
+}
+
+/// The table of a relation that hangs below another.
+struct Hung {
+    stage: usize,
+    /// Share of its rows that are in it.
+    share: f64,
+    /// What the rows of the relation above are looked up by.
+    keys: Vec<Var>,
+    gives: Vec<(Var, Var)>,
+    /// All vectors of the relation and of what hangs below it.
+    below: BTreeSet<Var>,
+}
+
+impl Hung {
+    /// The vectors of another relation that must equal this table's keys, if that relation's pairs (`here` of the
+    /// relation above, `there` of its own) contain this table's.
+    fn same_keys(&self, here: &[Var], there: &[Var]) -> Option<Vec<Var>> {
+        let same = |key: &Var| here.iter().position(|h| h == key).map(|i| there[i]);
+        let keys: Option<Vec<Var>> = self.keys.iter().map(same).collect();
+        keys.filter(|keys| !keys.is_empty())
+    }
+}
+
+/// Keeps the rows that `stage`'s table has a partner for.
+fn reducing(stage: usize, keys: Vec<Var>) -> Step {
+    Step::Probe(Probe {
+        stage,
+        keys,
+        how: How::Semi,
+        residual: vec![],
+        gives: vec![],
+        row: None,
+    })
 }
 
 /// Applies the conditions whose vectors are all in `there`.

@@ -1,8 +1,10 @@
 //! Keys as words: what rows are found and grouped by.
 
+use std::sync::Arc;
+
 use algebra::hash::{combine_u64, hash_bytes, hash_u64};
 use algebra::krao::Groups;
-use arrow::array::{Array, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray};
 use hashbrown::HashTable;
 
 use crate::error::{Error, Result};
@@ -160,7 +162,7 @@ impl Layout {
                     let interner = interners
                         .get(position)
                         .ok_or_else(|| Error::internal("texts without interner"))?;
-                    Values::Text(interner.array(own))
+                    Values::Text(crate::text::Texts::new(interner.array(own)))
                 }
             };
             word += if ty.kind == Kind::Wide { 2 } else { 1 };
@@ -185,6 +187,15 @@ impl Words {
         for words in &self.words[1..] {
             combine_u64(words, &mut self.hashes);
         }
+    }
+
+    /// Of keys that are one whole number each.
+    pub fn number(&mut self, values: &[i64], seed: u64) {
+        self.words.resize_with(1, Vec::new);
+        self.words[0].clear();
+        self.words[0].extend(values.iter().map(|value| *value as u64));
+        self.valid = None;
+        hash_u64(&self.words[0], seed, &mut self.hashes);
     }
 
     /// Column by column.
@@ -240,6 +251,15 @@ fn text_words(
             return Ok(());
         }
     }
+    if let (Values::Text(some), Texts::Adding(interners)) = (&vector.values, &mut *texts)
+        && let (base, Some(rows)) = some.parts()
+    {
+        if interners.len() <= position {
+            interners.resize_with(position + 1, Interner::default);
+        }
+        interners[position].add_rows(base, rows, vector.valid.as_deref(), out);
+        return Ok(());
+    }
     let array = vector.to_arrow(&Type {
         data: arrow::datatypes::DataType::Utf8View,
         ..ty.clone()
@@ -279,7 +299,12 @@ pub(crate) struct Interner {
     /// Where each text ends in `bytes`; it starts where the one before ends.
     ends: Vec<usize>,
     bytes: Vec<u8>,
+    /// The array that rows were added of last, and the number of each row that was; [`NEW`] for the others.
+    last: Option<(ArrayRef, Vec<u32>)>,
 }
+
+/// The number of a row whose text was not numbered yet.
+const NEW: u32 = u32::MAX;
 
 impl Interner {
     fn text(&self, number: u32) -> &[u8] {
@@ -300,12 +325,41 @@ impl Interner {
         let number = self.ends.len() as u32;
         self.bytes.extend_from_slice(text.as_bytes());
         self.ends.push(self.bytes.len());
-        let Interner { table, ends, bytes } = self;
+        let Interner {
+            table, ends, bytes, ..
+        } = self;
         table.insert_unique(hash, number, |n| {
             let start = if *n == 0 { 0 } else { ends[*n as usize - 1] };
             hash_bytes(&bytes[start..ends[*n as usize]], SEED)
         });
         u64::from(number)
+    }
+
+    /// The words of rows of an array; each row of it is looked up once.
+    fn add_rows(
+        &mut self,
+        base: &ArrayRef,
+        rows: &[u32],
+        valid: Option<&[bool]>,
+        out: &mut Vec<u64>,
+    ) {
+        let mut numbers = match self.last.take() {
+            Some((last, numbers)) if Arc::ptr_eq(&last, base) => numbers,
+            _ => vec![NEW; base.len()],
+        };
+        let texts = base.as_string_view();
+        for (position, row) in rows.iter().enumerate() {
+            let row = *row as usize;
+            if valid.is_some_and(|valid| !valid[position]) || texts.is_null(row) {
+                out.push(UNKNOWN);
+                continue;
+            }
+            if numbers[row] == NEW {
+                numbers[row] = self.add(texts.value(row)) as u32;
+            }
+            out.push(u64::from(numbers[row]));
+        }
+        self.last = Some((base.clone(), numbers));
     }
 
     fn find(&self, text: &str) -> u64 {

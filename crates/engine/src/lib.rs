@@ -61,6 +61,7 @@ mod group;
 mod join;
 mod key;
 mod lookup;
+mod number;
 mod plan;
 mod rel;
 mod run;
@@ -68,6 +69,7 @@ mod source;
 mod state;
 mod step;
 mod stream;
+mod text;
 mod value;
 
 use std::sync::Arc;
@@ -83,6 +85,7 @@ pub use expr::{
 };
 pub use rel::{Column, Fold, Function, Key, Output, Query, Rel, Scan};
 pub use run::Runtime;
+pub use text::Texts;
 pub use value::{Kind, Type, Values, Vector};
 
 /// A query that was planned.

@@ -3,16 +3,24 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use algebra::dot::{Direct, Hashed, NONE};
+use algebra::dot::{Direct, Hashed, NONE, Ranked};
+use algebra::lift::Bounds;
 
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::expr::Var;
 use crate::key::{Interner, Layout, Texts, Words};
-use crate::value::{Kind, Type, Values, Vector};
+use crate::number::Numbers;
+use crate::value::{Type, Vector};
 
-/// Keys may lie this much farther apart than there are rows to be found by position.
-const SPARSE: i128 = 16;
+/// Keys are found by position if there are at most this many integers for each row between the first and the last.
+const DENSE: u64 = 2;
+/// They are found by counting bits if there are at most this many: 48 bytes for a row.
+const SPARSE: u64 = 256;
+/// Distances that are never too large for that: 768 KiB.
+const NEAR: u64 = 1 << 22;
+
+const SEED: u64 = 0x5EED_A702;
 
 /// Rows that are found by key. Immutable but for the marks.
 #[derive(Debug)]
@@ -20,8 +28,6 @@ pub(crate) struct Lookup {
     pub rows: usize,
     columns: BTreeMap<Var, Vector>,
     index: Index,
-    layout: Layout,
-    interners: Vec<Interner>,
     /// Whether no two rows have one key.
     pub unique: bool,
     marks: Vec<AtomicBool>,
@@ -30,17 +36,31 @@ pub(crate) struct Lookup {
 
 #[derive(Debug)]
 enum Index {
-    /// By position: one whole number is the key.
-    Direct(Direct),
-    Hashed(Hashed),
+    /// The keys together are one whole number.
+    Numbers(Numbers, ByNumber),
+    /// They are words.
+    Words {
+        hashed: Hashed,
+        layout: Layout,
+        interners: Vec<Interner>,
+    },
     /// No key: every row is found.
     All,
+}
+
+#[derive(Debug)]
+enum ByNumber {
+    Direct(Direct),
+    Ranked(Ranked),
+    Hashed(Hashed),
 }
 
 /// What looking up leaves between the pieces of its result.
 #[derive(Debug, Default)]
 pub(crate) struct Finding {
     words: Words,
+    numbers: Vec<i64>,
+    valid: Vec<bool>,
     probe: algebra::dot::Probe,
     first: Vec<u32>,
     rows: usize,
@@ -61,32 +81,29 @@ impl Lookup {
                 "tables of more than 4 billion rows in a join".into(),
             ));
         }
-        let layout = Layout::join(types.clone());
-        let mut interners = Vec::new();
-        let (index, unique) = match keys {
-            [] => (Index::All, rows <= 1),
-            _ => {
-                let vectors: Vec<&Vector> =
-                    keys.iter().filter_map(|key| columns.get(key)).collect();
-                match direct(&vectors, &types, rows) {
-                    Some(direct) => (Index::Direct(direct), true),
-                    None => hashed(&layout, &vectors, rows, &mut interners)?,
-                }
+        let vectors: Vec<&Vector> = keys.iter().filter_map(|key| columns.get(key)).collect();
+        let (index, unique) = match Numbers::of(&vectors) {
+            _ if keys.is_empty() => (Index::All, rows <= 1),
+            Some(numbers) => {
+                let (index, unique) = by_number(&numbers, &vectors, rows)?;
+                (Index::Numbers(numbers, index), unique)
             }
+            None => by_words(types, &vectors, rows)?,
         };
         let memory = match &index {
-            Index::Direct(direct) => direct.memory(),
-            Index::Hashed(hashed) => hashed.memory(),
+            Index::Numbers(_, ByNumber::Direct(direct)) => direct.memory(),
+            Index::Numbers(_, ByNumber::Ranked(ranked)) => ranked.memory(),
+            Index::Numbers(_, ByNumber::Hashed(hashed)) => hashed.memory(),
+            Index::Words {
+                hashed, interners, ..
+            } => hashed.memory() + interners.iter().map(Interner::memory).sum::<usize>(),
             Index::All => 0,
         };
-        let memory = memory + interners.iter().map(Interner::memory).sum::<usize>();
         let marks = if marks { rows } else { 0 };
         Ok(Lookup {
             rows,
             columns,
             index,
-            layout,
-            interners,
             unique,
             marks: std::iter::repeat_with(AtomicBool::default)
                 .take(marks)
@@ -109,39 +126,75 @@ impl Lookup {
         }
         finding.rows = batch.rows;
         finding.next = 0;
+        let Finding { first, probe, .. } = finding;
         match &self.index {
             Index::All => {
-                finding.first.clear();
-                finding
-                    .first
-                    .resize(batch.rows, if self.rows == 0 { NONE } else { 0 });
+                first.clear();
+                first.resize(batch.rows, if self.rows == 0 { NONE } else { 0 });
             }
-            Index::Direct(direct) => {
-                let Values::Int(values) = &vectors[0].values else {
-                    return Err(Error::internal("a key of another kind"));
-                };
-                direct.find(values, vectors[0].valid.as_deref(), &mut finding.first);
+            Index::Numbers(numbers, index) => {
+                let (values, valid) =
+                    numbers.given(&vectors, &mut finding.numbers, &mut finding.valid)?;
+                match index {
+                    ByNumber::Direct(direct) => direct.find(values, valid, first),
+                    ByNumber::Ranked(ranked) if self.unique => {
+                        ranked.find_first(values, valid, first)
+                    }
+                    ByNumber::Ranked(ranked) => ranked.probe(values, valid, probe),
+                    ByNumber::Hashed(hashed) => {
+                        finding.words.number(values, SEED);
+                        self.hashed(hashed, &finding.words, valid, first, probe);
+                    }
+                }
             }
-            Index::Hashed(hashed) => {
-                let mut texts = Texts::Known(&self.interners);
-                self.layout
-                    .encode(&vectors, batch.rows, &mut texts, &mut finding.words)?;
-                let columns = finding.words.columns();
-                match self.unique {
-                    true => hashed.find_first(&finding.words.hashes, &columns, &mut finding.first),
-                    false => hashed.probe(&finding.words.hashes, &columns, &mut finding.probe),
-                }
-                if let Some(valid) = finding.words.valid.as_ref().filter(|_| self.unique) {
-                    algebra::dot::exclude(&mut finding.first, valid);
-                }
+            Index::Words {
+                hashed,
+                layout,
+                interners,
+            } => {
+                let mut texts = Texts::Known(interners);
+                layout.encode(&vectors, batch.rows, &mut texts, &mut finding.words)?;
+                let valid = finding.words.valid.as_deref();
+                self.hashed(hashed, &finding.words, valid, first, probe);
             }
         }
         Ok(())
     }
 
+    fn hashed(
+        &self,
+        hashed: &Hashed,
+        words: &Words,
+        valid: Option<&[bool]>,
+        first: &mut Vec<u32>,
+        probe: &mut algebra::dot::Probe,
+    ) {
+        let columns = words.columns();
+        if !self.unique {
+            hashed.probe(&words.hashes, &columns, probe);
+            if let Some(valid) = valid {
+                probe.exclude(valid);
+            }
+            return;
+        }
+        hashed.find_first(&words.hashes, &columns, first);
+        if let Some(valid) = valid {
+            algebra::dot::exclude(first, valid);
+        }
+    }
+
     /// If each row finds at most one: which, or [`NONE`].
     pub fn one<'f>(&self, finding: &'f Finding) -> Option<&'f [u32]> {
         self.unique.then_some(&finding.first[..])
+    }
+
+    /// For each row [`NONE`] if it finds nothing, otherwise any other number.
+    pub fn any<'f>(&self, finding: &'f Finding) -> &'f [u32] {
+        match &self.index {
+            Index::All => &finding.first,
+            _ if self.unique => &finding.first,
+            _ => finding.probe.groups(),
+        }
     }
 
     /// The next pairs of (row of the keys, row found), at most `most`; false once there are no more. Rows of the
@@ -155,16 +208,8 @@ impl Lookup {
     ) -> bool {
         left.clear();
         right.clear();
+        let probe = &mut finding.probe;
         match &self.index {
-            Index::Hashed(hashed) if !self.unique => {
-                let more = hashed.matches(&mut finding.probe, left, right, most);
-                if let Some(valid) = &finding.words.valid {
-                    let keep: Vec<bool> = left.iter().map(|row| valid[*row as usize]).collect();
-                    retain(left, &keep);
-                    retain(right, &keep);
-                }
-                more || !left.is_empty()
-            }
             Index::All => {
                 let end = (finding.rows * self.rows).min(finding.next + most);
                 for pair in finding.next..end {
@@ -173,6 +218,14 @@ impl Lookup {
                 }
                 finding.next = end;
                 !left.is_empty()
+            }
+            Index::Words { hashed, .. } | Index::Numbers(_, ByNumber::Hashed(hashed))
+                if !self.unique =>
+            {
+                hashed.matches(probe, left, right, most) || !left.is_empty()
+            }
+            Index::Numbers(_, ByNumber::Ranked(ranked)) if !self.unique => {
+                ranked.matches(probe, left, right, most) || !left.is_empty()
             }
             _ => {
                 while finding.next < finding.rows && left.len() < most {
@@ -207,76 +260,75 @@ impl Lookup {
     }
 }
 
-fn retain(values: &mut Vec<u32>, keep: &[bool]) {
-    let mut row = 0;
-    values.retain(|_| {
-        row += 1;
-        keep[row - 1]
-    });
-}
-
-/// By position, if one whole number is the key, no two rows have the same, and they lie close enough.
-fn direct(vectors: &[&Vector], types: &[Type], rows: usize) -> Option<Direct> {
-    let ([vector], [ty]) = (vectors, types) else {
-        return None;
-    };
-    let Values::Int(values) = &vector.values else {
-        return None;
-    };
-    if ty.kind != Kind::Int || rows == 0 {
-        return None;
-    }
-    let there: Vec<i64>;
-    let places: Vec<u32>;
-    let (values, places) = match &vector.valid {
-        None => {
-            places = (0..rows as u32).collect();
-            (&values[..], &places)
+/// The index of keys that are one number each, and whether each has one row.
+fn by_number(numbers: &Numbers, vectors: &[&Vector], rows: usize) -> Result<(ByNumber, bool)> {
+    let (mut scratch, mut mask) = (Vec::new(), Vec::new());
+    let (values, valid) = numbers.given(vectors, &mut scratch, &mut mask)?;
+    let (min, max) = extremes(values, valid).unwrap_or((0, 0));
+    let span = max.wrapping_sub(min) as u64;
+    let many = rows as u64;
+    if valid.is_none() && span < many.saturating_mul(DENSE) && span < u64::from(NONE) {
+        let mut direct = Direct::new(min, max);
+        let all: Vec<u32> = (0..rows as u32).collect();
+        if !direct.set(values, &all) {
+            return Ok((ByNumber::Direct(direct), true));
         }
-        Some(valid) => {
-            places = (0..rows as u32)
-                .filter(|row| valid[*row as usize])
-                .collect();
-            there = places.iter().map(|row| values[*row as usize]).collect();
-            (&there[..], &places)
-        }
-    };
-    let (min, max) = (*values.iter().min()?, *values.iter().max()?);
-    let span = i128::from(max) - i128::from(min) + 1;
-    if span > (rows as i128 * SPARSE).max(1 << 16) || span >= i128::from(u32::MAX) {
-        return None;
     }
-    let mut direct = Direct::new(min, max);
-    let twice = direct.set(values, places);
-    (!twice).then_some(direct)
-}
-
-fn hashed(
-    layout: &Layout,
-    vectors: &[&Vector],
-    rows: usize,
-    interners: &mut Vec<Interner>,
-) -> Result<(Index, bool)> {
+    if span < many.saturating_mul(SPARSE).max(NEAR) && span < 1 << 40 {
+        let ranked = Ranked::build(values, valid, min, max);
+        let unique = ranked.is_unique();
+        return Ok((ByNumber::Ranked(ranked), unique));
+    }
     let mut words = Words::default();
-    layout.encode(vectors, rows, &mut Texts::Adding(interners), &mut words)?;
-    let columns = words.columns();
-    let hashed = match &words.valid {
-        None => Hashed::build(&words.hashes, &columns),
-        Some(valid) => {
-            let picks: Vec<u32> = (0..rows as u32)
-                .filter(|row| valid[*row as usize])
-                .collect();
-            let at = |from: &[u64]| -> Vec<u64> {
-                picks.iter().map(|row| from[*row as usize]).collect()
-            };
-            let hashes = at(&words.hashes);
-            let columns: Vec<Vec<u64>> = columns.iter().map(|column| at(column)).collect();
-            let columns: Vec<&[u64]> = columns.iter().map(Vec::as_slice).collect();
-            let mut part = algebra::dot::Part::with_capacity(columns.len(), picks.len());
-            part.add(&hashes, &columns, &picks);
-            Hashed::new(vec![part.finish()])
-        }
-    };
+    words.number(values, SEED);
+    let hashed = hashed(&words, valid, rows);
     let unique = hashed.is_unique();
-    Ok((Index::Hashed(hashed), unique))
+    Ok((ByNumber::Hashed(hashed), unique))
+}
+
+/// The least and the greatest of the valid values.
+fn extremes(values: &[i64], valid: Option<&[bool]>) -> Option<(i64, i64)> {
+    let Some(valid) = valid else {
+        return Bounds::of(values).map(|all| (all.min as i64, all.max as i64));
+    };
+    let there = || values.iter().zip(valid).filter(|(_, valid)| **valid);
+    let min = there().map(|(value, _)| *value).min()?;
+    Some((min, there().map(|(value, _)| *value).max()?))
+}
+
+fn by_words(types: Vec<Type>, vectors: &[&Vector], rows: usize) -> Result<(Index, bool)> {
+    let layout = Layout::join(types);
+    let (mut words, mut interners) = (Words::default(), Vec::new());
+    layout.encode(
+        vectors,
+        rows,
+        &mut Texts::Adding(&mut interners),
+        &mut words,
+    )?;
+    let hashed = hashed(&words, words.valid.as_deref(), rows);
+    let unique = hashed.is_unique();
+    let index = Index::Words {
+        hashed,
+        layout,
+        interners,
+    };
+    Ok((index, unique))
+}
+
+/// Of the rows whose keys are valid.
+fn hashed(words: &Words, valid: Option<&[bool]>, rows: usize) -> Hashed {
+    let columns = words.columns();
+    let Some(valid) = valid else {
+        return Hashed::build(&words.hashes, &columns);
+    };
+    let picks: Vec<u32> = (0..rows as u32)
+        .filter(|row| valid[*row as usize])
+        .collect();
+    let at = |from: &[u64]| -> Vec<u64> { picks.iter().map(|row| from[*row as usize]).collect() };
+    let hashes = at(&words.hashes);
+    let columns: Vec<Vec<u64>> = columns.iter().map(|column| at(column)).collect();
+    let columns: Vec<&[u64]> = columns.iter().map(Vec::as_slice).collect();
+    let mut part = algebra::dot::Part::with_capacity(columns.len(), picks.len());
+    part.add(&hashes, &columns, &picks);
+    Hashed::new(vec![part.finish()])
 }

@@ -526,6 +526,13 @@ pub(crate) enum End {
 }
 
 impl End {
+    /// What is added next is of this piece of the source.
+    pub fn start(&mut self, piece: u64) {
+        if let End::Rows(rows) = self {
+            rows.start(piece);
+        }
+    }
+
     fn collected(self) -> Result<Collected> {
         match self {
             End::Rows(rows) => Ok(rows),
@@ -591,6 +598,7 @@ impl Job {
                     let Some(piece) = morsels.claim(node()) else {
                         return Ok(());
                     };
+                    end.start(piece.into());
                     let pool = scan.table().snapshot().pool();
                     for morsel in &pieces[piece as usize] {
                         let opened = scan
@@ -610,9 +618,11 @@ impl Job {
                     pieces,
                     next,
                 } => {
-                    let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(piece) = pieces.get(number) else {
                         return Ok(());
                     };
+                    end.start(number as u64);
                     for start in piece.clone().step_by(algebra::VECTOR_ROWS) {
                         origin.start(start..(start + algebra::VECTOR_ROWS).min(piece.end));
                         self.push(
@@ -631,9 +641,11 @@ impl Job {
                     next,
                     row,
                 } => {
-                    let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(piece) = pieces.get(number) else {
                         return Ok(());
                     };
+                    end.start(number as u64);
                     for some in rows[piece.clone()].chunks(algebra::VECTOR_ROWS) {
                         origin.list(some);
                         self.push(

@@ -115,7 +115,7 @@ fn at(vector: &Vector, rows: &Rows<'_>) -> Result<Vector> {
                 Values::Float(v) => Values::Float(v[run.clone()].to_vec()),
                 Values::Bool(v) => Values::Bool(v[run.clone()].to_vec()),
                 Values::Code(v) => Values::Code(v[run.clone()].to_vec()),
-                Values::Text(v) => Values::Text(v.slice(run.start, run.len())),
+                Values::Text(v) => Values::Text(v.run(run.clone())),
             };
             let valid = vector
                 .valid

@@ -143,7 +143,11 @@ impl Line<'_> {
         let mut own = std::mem::take(&mut scratch[number]);
         lookup.find(batch, &probe.keys, &mut own.finding)?;
         let simple = probe.residual.is_empty();
-        if let (Some(found), true) = (lookup.one(&own.finding), simple) {
+        let one = match probe.how {
+            How::Semi | How::Anti => Some(lookup.any(&own.finding)),
+            _ => lookup.one(&own.finding),
+        };
+        if let (Some(found), true) = (one, simple) {
             let whole = self.one(probe, lookup, found, live, batch, origin)?;
             if probe.how != How::Left || whole {
                 scratch[number] = own;
@@ -154,12 +158,6 @@ impl Line<'_> {
         let collects = matches!(probe.how, How::Semi | How::Anti | How::Left);
         let given: Vec<Var> = probe.gives.iter().map(|(_, to)| *to).collect();
         while lookup.pairs(&mut own.finding, &mut own.left, &mut own.right, VECTOR_ROWS) {
-            if simple && matches!(probe.how, How::Semi | How::Anti) {
-                own.left
-                    .iter()
-                    .for_each(|row| partner[*row as usize] = true);
-                continue;
-            }
             let mut wanted = live.clone();
             probe
                 .residual

@@ -1,15 +1,17 @@
 //! Types and vectors: the values of one matrix for the rows at hand (L1).
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use algebra::filter::{compact, gather};
 use arrow::array::*;
 use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::compute::{cast, concat, take};
+use arrow::compute::{cast, take};
 use arrow::datatypes::*;
 use table::{Dictionary, ints_of, wides_of};
 
 use crate::error::{Error, Result};
+use crate::text::Texts;
 
 /// How values are held while they are worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,8 +143,8 @@ pub enum Values {
     Bool(Vec<bool>),
     /// Of [`Kind::Code`].
     Code(Vec<u32>),
-    /// Of [`Kind::Text`]: an array of string views.
-    Text(ArrayRef),
+    /// Of [`Kind::Text`].
+    Text(Texts),
 }
 
 /// The values of one matrix for some rows. Where one is NULL its value is any.
@@ -163,7 +165,7 @@ impl Values {
             Kind::Float => Values::Float(vec![]),
             Kind::Bool => Values::Bool(vec![]),
             Kind::Code => Values::Code(vec![]),
-            Kind::Text => Values::Text(Arc::new(StringViewArray::new_null(0))),
+            Kind::Text => Values::Text(Texts::none()),
         }
     }
 
@@ -199,7 +201,7 @@ impl Values {
             Values::Float(v) => gathered!(Float, v),
             Values::Bool(v) => gathered!(Bool, v),
             Values::Code(v) => gathered!(Code, v),
-            Values::Text(v) => Values::Text(take(v, &UInt32Array::from(rows.to_vec()), None)?),
+            Values::Text(v) => Values::Text(v.at(rows)),
         })
     }
 
@@ -211,7 +213,7 @@ impl Values {
             Values::Float(v) => compact(v, rows),
             Values::Bool(v) => compact(v, rows),
             Values::Code(v) => compact(v, rows),
-            Values::Text(v) => *v = take(v, &UInt32Array::from(rows.to_vec()), None)?,
+            Values::Text(v) => v.keep(rows),
         }
         Ok(())
     }
@@ -234,7 +236,7 @@ impl Vector {
             Kind::Float => Values::Float(vec![0.0; rows]),
             Kind::Bool => Values::Bool(vec![false; rows]),
             Kind::Code => Values::Code(vec![0; rows]),
-            Kind::Text => Values::Text(new_null_array(&DataType::Utf8View, rows)),
+            Kind::Text => Values::Text(Texts::new(new_null_array(&DataType::Utf8View, rows))),
         };
         Vector {
             values,
@@ -274,15 +276,18 @@ impl Vector {
         Ok(())
     }
 
-    /// All rows of `parts`, in order.
-    pub fn concat(kind: Kind, parts: Vec<Vector>) -> Result<Vector> {
-        let rows = parts.iter().map(Vector::len).sum();
+    /// The rows of `runs`, each of one of `parts`, one after the other.
+    ///
+    /// # Errors
+    /// Those of [`Texts::concat`]; parts of different kinds.
+    pub fn runs(kind: Kind, parts: &[Vector], runs: &[(usize, Range<usize>)]) -> Result<Vector> {
+        let rows = runs.iter().map(|(_, run)| run.len()).sum();
         let valid = parts.iter().any(|part| part.valid.is_some()).then(|| {
             let mut valid = Vec::with_capacity(rows);
-            for part in &parts {
-                match &part.valid {
-                    Some(some) => valid.extend_from_slice(some),
-                    None => valid.resize(valid.len() + part.len(), true),
+            for (part, run) in runs {
+                match &parts[*part].valid {
+                    Some(some) => valid.extend_from_slice(&some[run.clone()]),
+                    None => valid.resize(valid.len() + run.len(), true),
                 }
             }
             valid
@@ -290,9 +295,9 @@ impl Vector {
         macro_rules! joined {
             ($variant:ident) => {{
                 let mut all = Vec::with_capacity(rows);
-                for part in parts {
-                    match part.values {
-                        Values::$variant(some) => all.extend_from_slice(&some),
+                for (part, run) in runs {
+                    match &parts[*part].values {
+                        Values::$variant(some) => all.extend_from_slice(&some[run.clone()]),
                         _ => return Err(Error::internal("parts of different kinds")),
                     }
                 }
@@ -300,24 +305,20 @@ impl Vector {
             }};
         }
         let values = match kind {
-            _ if parts.len() == 1 => {
-                return Ok(parts.into_iter().next().unwrap_or_else(|| unreachable!()));
-            }
             Kind::Int => joined!(Int),
             Kind::Wide => joined!(Wide),
             Kind::Float => joined!(Float),
             Kind::Bool => joined!(Bool),
             Kind::Code => joined!(Code),
-            Kind::Text if parts.is_empty() => Values::new(kind),
             Kind::Text => {
-                let mut texts: Vec<&dyn Array> = Vec::with_capacity(parts.len());
-                for part in &parts {
-                    match &part.values {
-                        Values::Text(text) => texts.push(text.as_ref()),
+                let mut texts: Vec<Texts> = Vec::new();
+                for (part, run) in runs {
+                    match &parts[*part].values {
+                        Values::Text(some) => Texts::add(&mut texts, &some.run(run.clone()))?,
                         _ => return Err(Error::internal("parts of different kinds")),
                     }
                 }
-                Values::Text(concat(&texts)?)
+                Values::Text(Texts::concat(&texts)?)
             }
         };
         Ok(Vector { values, valid })
@@ -351,8 +352,8 @@ impl Vector {
                 other => return Err(Error::unsupported(format!("{other} as truth values"))),
             },
             Kind::Text => match array.data_type() {
-                DataType::Utf8View => Values::Text(array.clone()),
-                _ => Values::Text(cast(array, &DataType::Utf8View)?),
+                DataType::Utf8View => Values::Text(Texts::new(array.clone())),
+                _ => Values::Text(Texts::new(cast(array, &DataType::Utf8View)?)),
             },
             Kind::Code => return Err(Error::internal("codes out of an array")),
         };
@@ -434,9 +435,10 @@ impl Vector {
                 };
                 text_as(array, &ty.data)?
             }
-            Values::Text(array) => {
+            Values::Text(texts) => {
+                let array = texts.array()?;
                 let array = match nulls {
-                    None => array.clone(),
+                    None => array,
                     Some(nulls) => {
                         let views = array.as_string_view();
                         // SAFETY: views and buffers are those of an array that is sound; only which of them are

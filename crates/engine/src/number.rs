@@ -1,0 +1,94 @@
+//! Keys of several whole numbers as one: krao of digits.
+
+use algebra::lift::Bounds;
+
+use crate::error::{Error, Result};
+use crate::value::{Values, Vector};
+
+/// How the vectors of a key become one whole number.
+#[derive(Debug)]
+pub(crate) enum Numbers {
+    /// The one vector is the number.
+    Same,
+    /// Each is a digit, the first the most significant.
+    Digits(Vec<Digit>),
+}
+
+/// Invariant: the product of the sizes of all digits is below 2^62.
+#[derive(Debug)]
+pub(crate) struct Digit {
+    base: i64,
+    size: u64,
+}
+
+/// Whole numbers and, if some rows have none, which have.
+type Given<'a> = (&'a [i64], Option<&'a [bool]>);
+
+impl Numbers {
+    /// For keys that are like those of `vectors`; `None` if they are no whole numbers or too far apart.
+    pub fn of(vectors: &[&Vector]) -> Option<Numbers> {
+        if let [one] = vectors {
+            return matches!(one.values, Values::Int(_)).then_some(Numbers::Same);
+        }
+        let mut product = 1u64;
+        let mut digits = Vec::with_capacity(vectors.len());
+        for vector in vectors {
+            let Values::Int(values) = &vector.values else {
+                return None;
+            };
+            // What stands where a value is NULL may only make the digit larger than it need be.
+            let bounds = Bounds::of(values).unwrap_or(Bounds::exactly(0));
+            let size = u64::try_from(bounds.max - bounds.min + 1).ok()?;
+            product = product.checked_mul(size).filter(|p| *p < 1 << 62)?;
+            digits.push(Digit {
+                base: bounds.min as i64,
+                size,
+            });
+        }
+        Some(Numbers::Digits(digits))
+    }
+
+    /// The numbers of the keys in `vectors`, and which rows have one: those without NULL whose digits are among
+    /// the table's.
+    pub fn given<'a>(
+        &self,
+        vectors: &[&'a Vector],
+        numbers: &'a mut Vec<i64>,
+        valid: &'a mut Vec<bool>,
+    ) -> Result<Given<'a>> {
+        let digits = match self {
+            Numbers::Same => return Ok((ints(vectors[0])?, vectors[0].valid.as_deref())),
+            Numbers::Digits(digits) => digits,
+        };
+        let rows = vectors.first().map_or(0, |v| v.len());
+        numbers.clear();
+        numbers.resize(rows, 0);
+        valid.clear();
+        valid.resize(rows, true);
+        for (digit, vector) in digits.iter().zip(vectors) {
+            let (base, size) = (digit.base, digit.size);
+            for ((number, valid), value) in numbers.iter_mut().zip(&mut *valid).zip(ints(vector)?) {
+                let distance = value.wrapping_sub(base) as u64;
+                *number = number
+                    .wrapping_mul(size as i64)
+                    .wrapping_add(distance as i64);
+                *valid &= distance < size;
+            }
+            if let Some(there) = &vector.valid {
+                valid
+                    .iter_mut()
+                    .zip(there)
+                    .for_each(|(valid, there)| *valid &= there);
+            }
+        }
+        let all = !valid.contains(&false);
+        Ok((numbers, (!all).then_some(&valid[..])))
+    }
+}
+
+fn ints(vector: &Vector) -> Result<&[i64]> {
+    match &vector.values {
+        Values::Int(values) => Ok(values),
+        _ => Err(Error::internal("a key of another kind")),
+    }
+}
