@@ -14,16 +14,20 @@ use std::sync::Arc;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::source_as_provider;
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{LogicalPlan, TableScan};
+use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
 use engine::{Error, Output, Prepared, Query, Result};
-use table::{Dictionary, Filter};
+use table::{Dictionary, Filter, Form};
 
 use crate::provider::Provider;
 
 /// A scan's table, and what can only be found by reading.
 pub(crate) struct Source {
     pub provider: Provider,
+    /// Those of the scan's filters that the scan tests itself, and how it is to show them.
     pub filters: Vec<Filter>,
+    pub shown: Vec<String>,
+    /// The others, each as it is in the plan and as the scan would test it.
+    pub tests: Vec<(Expr, Vec<Filter>)>,
     pub expected: f64,
     /// By column.
     pub labels: HashMap<usize, Arc<Dictionary>>,
@@ -79,9 +83,18 @@ async fn source(state: &SessionState, scan: &TableScan) -> Result<Source> {
         ));
     };
     let provider = provider.clone();
-    let filters = provider
-        .compile(state, &scan.filters)
-        .map_err(call::failed)?;
+    let (mut kept, mut tests) = (Vec::new(), Vec::new());
+    for filter in &scan.filters {
+        let compiled = provider
+            .compile(state, std::slice::from_ref(filter))
+            .map_err(call::failed)?;
+        // What has no encoded form is tested on decoded values anyway: kernels do that faster.
+        match compiled.iter().all(|f| matches!(f.form, Form::Any)) {
+            true => tests.push((filter.clone(), compiled)),
+            false => kept.push(filter.clone()),
+        }
+    }
+    let filters = provider.compile(state, &kept).map_err(call::failed)?;
     let expected = provider
         .expected(&filters)
         .await
@@ -98,6 +111,8 @@ async fn source(state: &SessionState, scan: &TableScan) -> Result<Source> {
     Ok(Source {
         provider,
         filters,
+        shown: kept.iter().map(ToString::to_string).collect(),
+        tests,
         expected,
         labels,
     })

@@ -2,7 +2,7 @@
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Schema};
-use datafusion::common::{DFSchema, JoinType, NullEquality};
+use datafusion::common::{Column, DFSchema, JoinType, NullEquality};
 use datafusion::logical_expr::{
     Aggregate, Distinct, Expr as Sql, FetchType, Join, LogicalPlan, SkipType, SortExpr, TableScan,
     Union,
@@ -127,7 +127,13 @@ impl Lowering<'_> {
             None => (0..source.provider.columns()).collect(),
         };
         let mut columns = Vec::with_capacity(positions.len());
-        for position in &positions {
+        let mut read = positions.clone();
+        for (test, _) in &source.tests {
+            let named = test.column_refs();
+            let place = |column: &&Column| schema.index_of(&column.name).ok();
+            read.extend(named.iter().filter_map(place));
+        }
+        for position in &once(&read) {
             let Some(field) = schema.fields().get(*position) else {
                 return unsupported("row ids");
             };
@@ -148,15 +154,41 @@ impl Lowering<'_> {
             }
             columns.push((self.query.add(field.name(), ty), *position));
         }
-        let vars = columns.iter().map(|(var, _)| *var).collect();
-        let rel = Rel::Scan(Scan {
+        let all: Vec<Var> = columns.iter().map(|(var, _)| *var).collect();
+        let vars = all[..positions.len()].to_vec();
+        let fields: Vec<usize> = columns.iter().map(|(_, position)| *position).collect();
+        let own = schema.project(&fields)?;
+        let own = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &own);
+        let own = own.map_err(failed)?;
+        let (mut filters, mut shown, mut predicates) = (source.filters, source.shown, vec![]);
+        for (test, compiled) in source.tests {
+            let scope = Scope {
+                schema: &own,
+                vars: &all,
+            };
+            match self.conjuncts(&test, scope) {
+                Ok(some) => predicates.extend(some),
+                Err(Error::Unsupported(_)) => {
+                    filters.extend(compiled);
+                    shown.push(test.to_string());
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        let mut rel = Rel::Scan(Scan {
             table,
             alias: scan.table_name.table().to_string(),
             columns,
-            filters: source.filters,
-            shown: scan.filters.iter().map(ToString::to_string).collect(),
+            filters,
+            shown,
             expected: source.expected,
         });
+        for predicate in predicates {
+            rel = Rel::Filter {
+                input: Box::new(rel),
+                predicate,
+            };
+        }
         Ok((rel, vars))
     }
 
