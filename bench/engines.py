@@ -127,6 +127,7 @@ class Atoll(Peer):
     def __init__(self, name, options, data, stores):
         super().__init__(name, options, data, stores)
         self.program, self.store = options.atoll, stores / "tpch.atoll"
+        self.options = ["--executor", options.executor] if options.executor else []
 
     def files(self):
         return [self.store, self.store.with_name(self.store.name + ".log")]
@@ -155,7 +156,7 @@ class Atoll(Peer):
                 "disk_bytes": sum(s.st_blocks * 512 for s in sizes)}
 
     def open(self):
-        command = [self.program, "sql", str(self.store), "--threads", str(self.threads), "--json"]
+        command = [self.program, "sql", str(self.store), "--threads", str(self.threads), "--json", *self.options]
         self.process = Process(self.name, command, self.log)
         self.query("select 1")
         return {"version": self.call("--version").split()[-1]}

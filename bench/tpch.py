@@ -38,6 +38,7 @@ def arguments():
     parser.add_argument("--seed", type=int, default=1, help="draws the parameters (default 1)")
     parser.add_argument("--limit", type=float, default=600, help="seconds an engine may take for one request")
     parser.add_argument("--atoll", type=pathlib.Path, default=ROOT / "target/release/atoll", help="the program")
+    parser.add_argument("--executor", help="how Atoll runs queries (default: as it does by itself)")
     parser.add_argument("--data", type=pathlib.Path, default=HERE / "data", help="folder for data and stores")
     parser.add_argument("--results", type=pathlib.Path, default=HERE / "results", help="folder for the JSON and the report")
     parser.add_argument("--write-results", type=pathlib.Path, metavar="DIR",
