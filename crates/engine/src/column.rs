@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::expr::Var;
+use crate::held::Held;
 use crate::text::Texts;
 use crate::value::{Kind, Values, Vector};
 
@@ -12,6 +13,8 @@ use crate::value::{Kind, Values, Vector};
 #[derive(Debug)]
 pub(crate) struct Collected {
     pub rows: usize,
+    /// What it holds of the query's budget.
+    pub held: Held,
     columns: Vec<(Var, Growing)>,
     /// The pieces of the source that rows are of, each with its first row, in the order they were taken.
     pieces: Vec<(u64, usize)>,
@@ -36,6 +39,7 @@ impl Collected {
         };
         Collected {
             rows: 0,
+            held: Held::default(),
             columns: vars
                 .iter()
                 .map(|(var, kind)| (*var, column(*kind)))

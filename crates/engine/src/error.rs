@@ -58,7 +58,10 @@ impl fmt::Display for Error {
             Error::Call(e) => e.fmt(f),
             Error::Overflow { what } => write!(f, "{what} does not fit its type"),
             Error::ManyRows { rows } => {
-                write!(f, "a subquery that must give one value gave {rows} rows")
+                write!(
+                    f,
+                    "scalar subquery returned more than one row: it gave {rows}"
+                )
             }
             Error::Memory { what, wanted } => {
                 write!(

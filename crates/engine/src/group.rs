@@ -5,6 +5,7 @@ use algebra::krao::{Groups, combine, combine_i64, numbers};
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::expr::Var;
+use crate::held::Held;
 use crate::key::{Interner, Layout, Texts, Words};
 use crate::rel::Fold;
 use crate::state::State;
@@ -13,6 +14,8 @@ use crate::value::{Kind, Type, Values, Vector};
 /// Groups of one worker, or of all once they were merged.
 #[derive(Debug)]
 pub(crate) struct Grouping {
+    /// What it holds of the query's budget.
+    pub held: Held,
     how: How,
     states: Vec<State>,
     numbers: Vec<u32>,
@@ -91,6 +94,7 @@ impl Grouping {
             },
         };
         let mut grouping = Grouping {
+            held: Held::default(),
             how,
             states,
             numbers: vec![],

@@ -35,6 +35,18 @@ pub(crate) struct Layout {
     codes: bool,
 }
 
+/// Refuses keys of these types if they may have more words than tables of keys hold.
+///
+/// # Errors
+/// [`Error::Unsupported`].
+pub(crate) fn check<'t>(types: impl Iterator<Item = &'t Type>) -> Result<()> {
+    let layout = Layout::groups(types.cloned().collect());
+    match layout.words() <= algebra::krao::MAX_WORDS {
+        true => Ok(()),
+        false => Err(Error::unsupported("keys of so many columns")),
+    }
+}
+
 impl Layout {
     /// For a join: rows with a NULL have no key, and texts of different dictionaries may be equal.
     pub fn join(types: Vec<Type>) -> Layout {

@@ -58,6 +58,7 @@ mod execution;
 mod explain;
 mod expr;
 mod group;
+mod held;
 mod join;
 mod key;
 mod lookup;

@@ -144,6 +144,12 @@ pub(crate) fn plan(query: &mut Query, root: Rel, output: &Output) -> Result<Prog
         parameters.push((stage, var));
     }
     let answer = planner.rows(root, output.vars.clone())?;
+    for stage in &planner.stages {
+        if let Sink::Table { keys, .. } | Sink::Fold { keys, .. } = &stage.sink {
+            let types = keys.iter().map(|key| planner.query.ty(*key));
+            crate::key::check(types)?;
+        }
+    }
     Ok(Program {
         stages: planner.stages,
         parameters,

@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::execution::{Execution, Executor};
 use crate::expr::Var;
 use crate::group::{By, Grouping};
+use crate::held::Held;
 use crate::lookup::Lookup;
 use crate::plan::{Pipe, Program, Sink, Source, Stage};
 use crate::rel::{Key, Output};
@@ -55,17 +56,7 @@ pub(crate) struct Run {
     parameters: Vec<Option<Vector>>,
     lookups: Vec<Option<Arc<Lookup>>>,
     rows: Vec<Option<Arc<Stored>>>,
-    taken: Vec<Taken>,
-}
-
-/// Bytes of the budget, given back when dropped.
-#[derive(Debug)]
-struct Taken(Arc<Budget>, u64);
-
-impl Drop for Taken {
-    fn drop(&mut self) {
-        self.0.give(self.1);
-    }
+    taken: Vec<Held>,
 }
 
 /// Raised when the query is dropped, so that workers stop at their next piece.
@@ -131,12 +122,8 @@ impl Run {
     }
 
     fn take(&mut self, bytes: usize, what: &'static str) -> Result<()> {
-        let wanted = bytes as u64;
-        let budget = &self.runtime.budget;
-        budget
-            .take(wanted)
-            .map_err(|_| Error::Memory { what, wanted })?;
-        self.taken.push(Taken(budget.clone(), wanted));
+        let held = Held::take(&self.runtime.budget, bytes as u64, what)?;
+        self.taken.push(held);
         Ok(())
     }
 
@@ -162,10 +149,7 @@ impl Run {
                     .into_iter()
                     .map(End::collected)
                     .collect::<Result<Vec<_>>>()?;
-                self.take(
-                    2 * parts.iter().map(Collected::memory).sum::<usize>(),
-                    "a join",
-                )?;
+                self.take(parts.iter().map(Collected::memory).sum::<usize>(), "a join")?;
                 let (columns, rows) = Collected::concat(parts)?;
                 let types = keys.iter().map(|key| self.types[*key].clone()).collect();
                 let lookup = Lookup::new(keys, types, columns, rows, *marks)?;
@@ -179,10 +163,7 @@ impl Run {
                     .into_iter()
                     .map(End::collected)
                     .collect::<Result<Vec<_>>>()?;
-                self.take(
-                    2 * parts.iter().map(Collected::memory).sum::<usize>(),
-                    "a sort",
-                )?;
+                self.take(parts.iter().map(Collected::memory).sum::<usize>(), "a sort")?;
                 let (columns, rows) = Collected::concat(parts)?;
                 let stored = Stored { columns, rows };
                 let stored = self.sorted(stored, order, *skip, *fetch)?;
@@ -256,6 +237,7 @@ impl Run {
             sink: sink.clone(),
             rows: rows.transpose()?.map(|lookup| lookup.rows),
             types: self.types.clone(),
+            budget: self.runtime.budget.clone(),
             most: (self.runtime.budget.limit() / 16 / width / 32).min(1 << 26),
         })
     }
@@ -452,6 +434,7 @@ pub(crate) struct Shape {
     /// Rows of the table whose rows are the groups.
     rows: Option<usize>,
     types: Arc<[Type]>,
+    budget: Arc<Budget>,
     /// Entries of the largest dense index of groups.
     most: u64,
 }
@@ -487,9 +470,16 @@ impl Shape {
     }
 
     /// Adds the rows of `batch` to a sink that was made here.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if the budget has not what the sink grows by.
     pub fn add(&self, end: &mut End, batch: &Batch) -> Result<()> {
         match (end, &self.sink) {
-            (End::Rows(rows), _) => rows.add(batch),
+            (End::Rows(rows), _) => {
+                rows.add(batch)?;
+                rows.held
+                    .cover(&self.budget, rows.memory(), "rows of a join or a sort")
+            }
             (
                 End::Groups(groups),
                 Sink::Fold {
@@ -499,7 +489,10 @@ impl Shape {
                 },
             ) => {
                 let by_row = by_row.as_ref().filter(|_| self.rows.is_some());
-                groups.add(batch, keys, by_row.map(|by| by.row), folds)
+                groups.add(batch, keys, by_row.map(|by| by.row), folds)?;
+                groups
+                    .held
+                    .cover(&self.budget, groups.memory(), "an aggregate")
             }
             _ => Err(Error::internal("groups of another stage")),
         }
@@ -671,6 +664,7 @@ impl Job {
             lookups: &self.lookups,
             parameters: &self.parameters,
             complete,
+            stop: &self.stop,
         }
     }
 

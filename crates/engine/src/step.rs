@@ -1,6 +1,7 @@
 //! Taking a batch through the steps of its pipeline.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use algebra::VECTOR_ROWS;
 use algebra::dot::NONE;
@@ -25,6 +26,8 @@ pub(crate) struct Line<'a> {
     /// Whether batches hold all vectors of the last entry of `live` when they reach the end. Otherwise those that
     /// no step read may still be in the feed.
     pub complete: bool,
+    /// Raised when nobody waits for the answer any more.
+    pub stop: &'a AtomicBool,
 }
 
 /// What one worker needs besides; reused from batch to batch. One per step, as a step's pieces go on through the
@@ -158,6 +161,9 @@ impl Line<'_> {
         let collects = matches!(probe.how, How::Semi | How::Anti | How::Left);
         let given: Vec<Var> = probe.gives.iter().map(|(_, to)| *to).collect();
         while lookup.pairs(&mut own.finding, &mut own.left, &mut own.right, VECTOR_ROWS) {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(Error::Cancelled);
+            }
             let mut wanted = live.clone();
             probe
                 .residual

@@ -1,7 +1,7 @@
 //! The `.slt` files in `tests/slt`, each on a store of its own.
 //!
 //! Every file runs on this machine's topology, on a synthetic machine of four nodes, and with the store closed and
-//! opened again after each statement. `UPDATE_SLT=1 cargo test -p sql --test slt live` rewrites the
+//! opened again after each statement; by DataFusion and by our own engine. `UPDATE_SLT=1 cargo test -p sql --test slt live` rewrites the
 //! expected results from what the engine answers: read the difference before committing it.
 
 use std::fmt;
@@ -19,6 +19,7 @@ struct Database {
     engine: Option<Arc<sql::Engine>>,
     /// Whether to close and open the store after each statement.
     reopen: bool,
+    executor: sql::Executor,
 }
 
 /// What a test file may expect of a failure: its message.
@@ -34,7 +35,7 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 impl Database {
-    fn new(machine: &str, reopen: bool) -> Database {
+    fn new(machine: &str, reopen: bool, executor: sql::Executor) -> Database {
         let live = topology::Machine::live().unwrap();
         let machine = topology::Machine::parse(machine).unwrap();
         let layout = fiber::Layout::of(&machine, &live, machine.cpus().clamp(2, 4), false);
@@ -43,6 +44,7 @@ impl Database {
             workers: fiber::Workers::new(layout).unwrap(),
             engine: None,
             reopen,
+            executor,
         };
         database.open();
         database
@@ -62,7 +64,8 @@ impl Database {
             true => store::Store::open(&path, &options),
             false => store::Store::create(&path, &options),
         };
-        let spill = sql::Options::spilling_to(self.directory.path());
+        let mut spill = sql::Options::spilling_to(self.directory.path());
+        spill.executor = self.executor;
         self.engine = Some(
             sql::Engine::new(store.unwrap(), Arc::clone(&self.workers), budget, spill).unwrap(),
         );
@@ -177,10 +180,10 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-fn run(machine: &str, reopen: bool) {
+fn run(machine: &str, reopen: bool, executor: sql::Executor) {
     let mut failures = Vec::new();
     for file in files() {
-        let mut runner = Runner::new(|| async { Ok(Database::new(machine, reopen)) });
+        let mut runner = Runner::new(|| async { Ok(Database::new(machine, reopen, executor)) });
         runner.with_column_validator(sqllogictest::strict_column_validator);
         if std::env::var_os("UPDATE_SLT").is_some() {
             let update = runner.update_test_file(
@@ -200,15 +203,25 @@ fn run(machine: &str, reopen: bool) {
 
 #[test]
 fn live() {
-    run("live", false);
+    run("live", false, sql::Executor::DataFusion);
 }
 
 #[test]
 fn four_nodes() {
-    run("4x1", false);
+    run("4x1", false, sql::Executor::DataFusion);
 }
 
 #[test]
 fn reopened_after_each_statement() {
-    run("live", true);
+    run("live", true, sql::Executor::DataFusion);
+}
+
+#[test]
+fn fused() {
+    run("live", false, sql::Executor::Fused);
+}
+
+#[test]
+fn fused_on_four_nodes() {
+    run("4x1", false, sql::Executor::Fused);
 }

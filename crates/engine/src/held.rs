@@ -1,0 +1,57 @@
+//! Memory that a query holds of its budget.
+
+use std::sync::Arc;
+
+use memory::Budget;
+
+use crate::error::{Error, Result};
+
+/// Bytes that are taken at a time by what grows.
+const STEP: u64 = 256 << 10;
+
+/// Bytes of a budget, given back when dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    budget: Option<Arc<Budget>>,
+    bytes: u64,
+}
+
+impl Held {
+    /// `bytes` for `what`.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if the budget has not so much left.
+    pub fn take(budget: &Arc<Budget>, bytes: u64, what: &'static str) -> Result<Held> {
+        let mut held = Held::default();
+        held.more(budget, bytes, what)?;
+        Ok(held)
+    }
+
+    /// Takes what is missing to `bytes`, in steps.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if the budget has not so much left.
+    pub fn cover(&mut self, budget: &Arc<Budget>, bytes: usize, what: &'static str) -> Result<()> {
+        match (bytes as u64).checked_sub(self.bytes) {
+            None | Some(0) => Ok(()),
+            Some(missing) => self.more(budget, missing.next_multiple_of(STEP), what),
+        }
+    }
+
+    fn more(&mut self, budget: &Arc<Budget>, wanted: u64, what: &'static str) -> Result<()> {
+        budget
+            .take(wanted)
+            .map_err(|_| Error::Memory { what, wanted })?;
+        self.budget.get_or_insert_with(|| Arc::clone(budget));
+        self.bytes += wanted;
+        Ok(())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(budget) = &self.budget {
+            budget.give(self.bytes);
+        }
+    }
+}
