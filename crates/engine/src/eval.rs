@@ -217,6 +217,15 @@ impl<'a> Context<'a> {
     }
 
     fn case(&self, branches: &[(Expr, Expr)], last: &Expr, kind: Kind) -> Result<Vector> {
+        if let (Kind::Text | Kind::Code, [(when, then)]) = (kind, branches) {
+            // The text or NULL.
+            let (mask, mut vector) = (self.mask(when)?, self.eval(then)?.into_owned());
+            match &mut vector.valid {
+                Some(valid) => valid.iter_mut().zip(mask).for_each(|(v, hit)| *v &= hit),
+                None => vector.valid = Some(mask),
+            }
+            return Ok(vector);
+        }
         let mut result = self.branch(last, kind)?;
         for (when, then) in branches.iter().rev() {
             let mask = self.mask(when)?;

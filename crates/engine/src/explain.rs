@@ -53,6 +53,7 @@ fn probe(p: &Probe, columns: &[Column]) -> String {
         How::Inner => "dot",
         How::InnerMark => "dot, marking rows of",
         How::Left => "outer dot",
+        How::LeftMark => "outer dot, marking rows of",
         How::Semi => "hadamard, rows found in",
         How::Anti => "hadamard, rows not found in",
         How::Mark => "mark rows of",

@@ -534,7 +534,15 @@ pub fn case(branches: Vec<(Expr, Expr)>, last: Expr, data: &DataType) -> Result<
     let ty = Type::of(data, nullable);
     let ty = ty.ok_or_else(|| Error::unsupported(format!("values of type {data}")))?;
     if ty.kind == Kind::Text {
-        return Err(Error::unsupported("a choice of texts"));
+        let masks = last.constant() == Some(&Literal::Null) && branches.len() == 1;
+        let then = branches.first().map(|(_, then)| then.ty.clone());
+        return match then.filter(|ty| masks && matches!(ty.kind, Kind::Text | Kind::Code)) {
+            Some(ty) => Ok(Expr {
+                node: Node::Case(branches, Box::new(last)),
+                ty: ty.nullable(true),
+            }),
+            None => Err(Error::unsupported("a choice of texts")),
+        };
     }
     let mut values: Vec<&Expr> = branches.iter().map(|(_, then)| then).collect();
     values.push(&last);

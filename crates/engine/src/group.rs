@@ -212,7 +212,8 @@ impl Grouping {
     /// Bytes it takes.
     pub fn memory(&self) -> usize {
         let width: usize = self.states.iter().map(State::width).sum();
-        match &self.how {
+        let besides: usize = self.states.iter().map(State::besides).sum();
+        let own = match &self.how {
             How::One => width,
             How::Dense { seen, .. } | How::Row { seen } => seen.len() * (width + 1),
             How::Hash {
@@ -222,7 +223,8 @@ impl Grouping {
                     + groups.len() * width
                     + interners.iter().map(Interner::memory).sum::<usize>()
             }
-        }
+        };
+        own + besides
     }
 
     /// The groups there are: the vectors of their keys (by row: their row numbers) and of their results.

@@ -51,7 +51,7 @@ pub(crate) fn expected(rel: &Rel) -> (f64, f64) {
             let (some, all) = expected(other);
             (rows * (some / all).clamp(0.01, 1.0).max(0.05), base)
         }
-        Rel::Left { left, right, .. } => {
+        Rel::Left { left, right, .. } | Rel::Full { left, right, .. } => {
             let (left, right) = (expected(left), expected(right));
             (left.0.max(right.0), left.1.max(right.1))
         }
@@ -550,6 +550,68 @@ pub(crate) fn left(
         marked: false,
         row: None,
     });
+    rest.steps.push(Step::Nulls(nulls));
+    pipes.push(rest);
+    Ok(pipes)
+}
+
+/// Pipelines of a full outer join: a table of the left rows, in which the right rows mark their partners and stay
+/// without; the left rows without a mark follow.
+pub(crate) fn full(
+    planner: &mut Planner<'_>,
+    left: Rel,
+    right: Rel,
+    equal: &[(Var, Var)],
+    residual: Vec<Expr>,
+    outer: Vec<(Var, Var)>,
+    need: &Need,
+) -> Result<Vec<Pipe>> {
+    let (mine, theirs): (Vec<Var>, Vec<Var>) = equal.iter().copied().unzip();
+    let wanted = outer.into_iter().filter(|(_, var)| need.contains(var));
+    let (lefts, rights): (Vec<_>, Vec<_>) = wanted.partition(|(from, _)| left.gives(*from));
+    let read: Need = residual.iter().flat_map(Expr::vars).collect();
+    let side = |rel: &Rel, pairs: &[(Var, Var)]| -> Need {
+        let named = pairs.iter().map(|(from, _)| *from);
+        named
+            .chain(read.iter().copied().filter(|var| rel.gives(*var)))
+            .collect()
+    };
+    let mut ours = side(&left, &lefts);
+    let mut others = side(&right, &rights);
+    let vars: Vec<Var> = ours.iter().copied().collect();
+    // Those that only the residual reads keep their names.
+    let kept = vars.iter().filter(|var| read.contains(var));
+    let gives = lefts
+        .iter()
+        .copied()
+        .chain(kept.map(|var| (*var, *var)))
+        .collect();
+    ours.extend(&mine);
+    let pipes = planner.pipes(left, &ours)?;
+    let sink = Sink::Table {
+        keys: mine,
+        vars,
+        marks: true,
+    };
+    let stage = planner.stage(pipes, sink);
+    others.extend(&theirs);
+    let probe = Probe {
+        stage,
+        keys: theirs,
+        how: How::LeftMark,
+        residual,
+        gives,
+        row: None,
+    };
+    let mut pipes = then(planner.pipes(right, &others)?, Step::Probe(probe));
+    let nulls = rights.iter().map(|(_, var)| *var).collect();
+    pipes = then(pipes, Step::Alias(rights));
+    let mut rest = pipe(Source::Marked {
+        stage,
+        marked: false,
+        row: None,
+    });
+    rest.steps.push(Step::Alias(lefts));
     rest.steps.push(Step::Nulls(nulls));
     pipes.push(rest);
     Ok(pipes)

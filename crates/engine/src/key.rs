@@ -87,11 +87,24 @@ impl Layout {
         texts: &mut Texts<'_>,
         out: &mut Words,
     ) -> Result<()> {
+        let own: Vec<&Type> = self.types.iter().collect();
+        self.encode_as(&own, vectors, rows, texts, out)
+    }
+
+    /// The same for vectors of other types that hold equal values: texts may be coded by other dictionaries, or not.
+    pub fn encode_as(
+        &self,
+        types: &[&Type],
+        vectors: &[&Vector],
+        rows: usize,
+        texts: &mut Texts<'_>,
+        out: &mut Words,
+    ) -> Result<()> {
         out.words.resize_with(self.words(), Vec::new);
         out.valid = None;
         let mut mask: Option<Vec<u64>> = None;
         let mut word = 0;
-        for (position, (vector, ty)) in vectors.iter().zip(&self.types).enumerate() {
+        for (position, (vector, ty)) in vectors.iter().zip(types).enumerate() {
             match self.is_text(ty) {
                 true => text_words(vector, ty, texts, position, &mut out.words[word])?,
                 false => {
@@ -141,8 +154,14 @@ impl Layout {
             if self.is_text(ty)
                 && let Some(numbers) = texts.get(position)
             {
-                for number in &mut out.words[word] {
-                    *number = numbers.get(*number as usize).copied().unwrap_or(*number);
+                let (own, after) = out.words.split_at_mut(word + 1);
+                let mask = after.last().filter(|_| self.nulls);
+                for (row, number) in own[word].iter_mut().enumerate() {
+                    // The word of a NULL stands for no text.
+                    let null = mask.is_some_and(|mask| mask[row] >> (position % 64) & 1 == 1);
+                    if !null {
+                        *number = numbers.get(*number as usize).copied().unwrap_or(*number);
+                    }
                 }
             }
             word += if ty.kind == Kind::Wide { 2 } else { 1 };
@@ -170,11 +189,12 @@ impl Layout {
                 Kind::Float => Values::Float(own.iter().map(|w| f64::from_bits(*w)).collect()),
                 Kind::Bool => Values::Bool(own.iter().map(|w| *w != 0).collect()),
                 Kind::Code => Values::Code(own.iter().map(|w| *w as u32).collect()),
+                // There is none where no text ever came.
                 Kind::Text => {
-                    let interner = interners
-                        .get(position)
-                        .ok_or_else(|| Error::internal("texts without interner"))?;
-                    Values::Text(crate::text::Texts::new(interner.array(own)))
+                    Values::Text(crate::text::Texts::new(match interners.get(position) {
+                        Some(interner) => interner.array(own),
+                        None => Interner::default().array(own),
+                    }))
                 }
             };
             word += if ty.kind == Kind::Wide { 2 } else { 1 };
@@ -226,12 +246,20 @@ fn plain_words(values: &Values, out: &mut Vec<u64>, high: Option<&mut Vec<u64>>)
             high.clear();
             high.extend(v.iter().map(|v| (*v >> 64) as u64));
         }
-        Values::Float(v) => out.extend(v.iter().map(|v| v.to_bits())),
+        Values::Float(v) => out.extend(v.iter().map(|v| word_of(*v))),
         Values::Bool(v) => out.extend(v.iter().map(|v| u64::from(*v))),
         Values::Code(v) => out.extend(v.iter().map(|v| u64::from(*v))),
         Values::Text(_) => return Err(Error::internal("a text as a number")),
     }
     Ok(())
+}
+
+/// Zeros of both signs are one key, and all that is no number is.
+fn word_of(v: f64) -> u64 {
+    match v {
+        v if v.is_nan() => f64::NAN.to_bits(),
+        v => (v + 0.0).to_bits(),
+    }
 }
 
 /// Interners by the position of the vector in the key.

@@ -52,6 +52,7 @@
 
 mod batch;
 mod column;
+mod distinct;
 mod error;
 mod eval;
 mod execution;

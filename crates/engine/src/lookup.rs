@@ -119,7 +119,14 @@ impl Lookup {
     }
 
     /// For each row of the keys, one row that it finds, or [`NONE`]; to be followed by [`Lookup::pairs`] for more.
-    pub fn find(&self, batch: &Batch, keys: &[Var], finding: &mut Finding) -> Result<()> {
+    /// `types` are those of all vectors.
+    pub fn find(
+        &self,
+        batch: &Batch,
+        keys: &[Var],
+        types: &[Type],
+        finding: &mut Finding,
+    ) -> Result<()> {
         let mut vectors = Vec::with_capacity(keys.len());
         for key in keys {
             vectors.push(batch.get(*key)?);
@@ -153,7 +160,8 @@ impl Lookup {
                 interners,
             } => {
                 let mut texts = Texts::Known(interners);
-                layout.encode(&vectors, batch.rows, &mut texts, &mut finding.words)?;
+                let own: Vec<&Type> = keys.iter().map(|key| &types[*key]).collect();
+                layout.encode_as(&own, &vectors, batch.rows, &mut texts, &mut finding.words)?;
                 let valid = finding.words.valid.as_deref();
                 self.hashed(hashed, &finding.words, valid, first, probe);
             }

@@ -88,6 +88,8 @@ pub(crate) enum How {
     InnerMark,
     /// Each row with each partner; without one, with NULLs.
     Left,
+    /// The same, and the partners are marked.
+    LeftMark,
     /// Rows that have a partner.
     Semi,
     /// Rows that have none.
@@ -233,6 +235,13 @@ impl Planner<'_> {
                 residual,
                 outer,
             } => join::left(self, *left, *right, &equal, residual, outer, need),
+            Rel::Full {
+                left,
+                right,
+                equal,
+                residual,
+                outer,
+            } => join::full(self, *left, *right, &equal, residual, outer, need),
             Rel::Reduced { input, stage, keys } => {
                 let mut more = need.clone();
                 more.extend(&keys);

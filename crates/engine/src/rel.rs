@@ -122,6 +122,19 @@ pub enum Rel {
         /// For each vector of `right` that is read, the one that holds it or NULL.
         outer: Vec<(Var, Var)>,
     },
+    /// All combinations that agree, and the rows of both sides that have no partner with NULLs.
+    Full {
+        /// Rows of the one side.
+        left: Box<Rel>,
+        /// Rows of the other.
+        right: Box<Rel>,
+        /// Pairs (of `left`, of `right`) that must be equal, and not NULL.
+        equal: Vec<(Var, Var)>,
+        /// What must be true of both besides, to be partners.
+        residual: Vec<Expr>,
+        /// For each vector of either side that is read, the one that holds it or NULL.
+        outer: Vec<(Var, Var)>,
+    },
     /// One row per group.
     Fold {
         /// Of these rows.
@@ -201,6 +214,24 @@ pub enum Function {
     Max,
     /// Sum by count: a float, or a decimal whose further digits are cut off.
     Avg,
+    /// How many different ones there are.
+    CountDistinct,
+    /// The sum of the different ones.
+    SumDistinct,
+    /// The average of the different ones.
+    AvgDistinct,
+}
+
+impl Function {
+    /// What is found of the different values, for a function of these.
+    pub(crate) fn of_distinct(self) -> Option<Function> {
+        match self {
+            Function::CountDistinct => Some(Function::Count),
+            Function::SumDistinct => Some(Function::Sum),
+            Function::AvgDistinct => Some(Function::Avg),
+            _ => None,
+        }
+    }
 }
 
 /// One key of an order.
@@ -235,6 +266,7 @@ impl Rel {
                 left.each_var(f);
                 outer.iter().for_each(|(_, var)| f(*var));
             }
+            Rel::Full { outer, .. } => outer.iter().for_each(|(_, var)| f(*var)),
             Rel::Fold { keys, folds, .. } => {
                 keys.iter().for_each(|var| f(*var));
                 folds.iter().for_each(|fold| f(fold.var));

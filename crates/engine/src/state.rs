@@ -1,14 +1,21 @@
 //! What is found of each group so far: one entry per group number.
 
-use algebra::fold;
+use std::sync::Arc;
 
+use algebra::fold;
+use arrow::array::{AsArray, StringViewArray};
+use table::Dictionary;
+
+use crate::distinct::Distinct;
 use crate::error::{Error, Result};
 use crate::rel::Function;
 use crate::value::{Kind, Type, Values, Vector};
 
 /// The states of one function for all groups.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct State {
+    /// If each value counts once, those that did.
+    distinct: Option<Box<Distinct>>,
     function: Function,
     values: Cells,
     /// Values that were not NULL, per group; where they are needed.
@@ -17,13 +24,31 @@ pub(crate) struct State {
     seen: Vec<bool>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Cells {
     /// Counting only.
     None,
     Int(Vec<i64>),
     Wide(Vec<i128>),
     Float(Vec<f64>),
+    Text(Texts),
+    /// Codes, and the place of each label among all.
+    Code(Vec<u32>, Arc<Dictionary>),
+}
+
+/// One text per group.
+#[derive(Debug, Default)]
+struct Texts {
+    best: Vec<Box<[u8]>>,
+    bytes: usize,
+}
+
+impl Texts {
+    fn set(&mut self, group: usize, text: &[u8]) {
+        self.bytes += text.len();
+        self.bytes -= self.best[group].len();
+        self.best[group] = text.into();
+    }
 }
 
 /// Sums of values below this stay within 64 bits for as many rows as there can be.
@@ -32,6 +57,14 @@ const SMALL: i128 = 1 << 26;
 impl State {
     /// For `function` of vectors of type `arg`; `empty` if a group may be without rows.
     pub fn new(function: Function, arg: Option<&Type>, empty: bool) -> Result<State> {
+        if let (Some(inner), Some(ty)) = (function.of_distinct(), arg) {
+            let distinct = Some(Box::new(Distinct::new(ty)?));
+            return Ok(State {
+                distinct,
+                ..State::new(inner, arg, empty)?
+            });
+        }
+        let labels = arg.and_then(|ty| ty.labels.clone());
         let values = match (function, arg.map(|ty| ty.kind)) {
             (Function::Count, _) => Cells::None,
             (Function::Sum | Function::Avg, Some(Kind::Int)) => {
@@ -44,7 +77,12 @@ impl State {
             }
             (Function::Sum | Function::Avg, Some(Kind::Wide)) => Cells::Wide(vec![]),
             (_, Some(Kind::Float)) => Cells::Float(vec![]),
-            (Function::Min | Function::Max, Some(Kind::Int)) => Cells::Int(vec![]),
+            (Function::Min | Function::Max, Some(Kind::Int | Kind::Bool)) => Cells::Int(vec![]),
+            (Function::Min | Function::Max, Some(Kind::Text)) => Cells::Text(Texts::default()),
+            (Function::Min | Function::Max, Some(Kind::Code)) => {
+                let labels = labels.ok_or_else(|| Error::internal("codes without labels"))?;
+                Cells::Code(vec![], labels)
+            }
             (Function::Min | Function::Max, Some(Kind::Wide)) => Cells::Wide(vec![]),
             _ => return Err(Error::unsupported(format!("{function:?} of such values"))),
         };
@@ -52,9 +90,10 @@ impl State {
         let counted = match function {
             Function::Count | Function::Avg => true,
             Function::Sum => nullable || empty,
-            Function::Min | Function::Max => false,
+            _ => false,
         };
         Ok(State {
+            distinct: None,
             function,
             values,
             counts: counted.then(Vec::new),
@@ -67,9 +106,19 @@ impl State {
         let cell = match self.values {
             Cells::None => 0,
             Cells::Int(_) | Cells::Float(_) => 8,
-            Cells::Wide(_) => 16,
+            Cells::Wide(_) | Cells::Text(_) => 16,
+            Cells::Code(..) => 4,
         };
         cell + if self.counts.is_some() { 8 } else { 0 } + usize::from(self.extreme())
+    }
+
+    /// Bytes besides those of each group.
+    pub fn besides(&self) -> usize {
+        let texts = match &self.values {
+            Cells::Text(texts) => texts.bytes,
+            _ => 0,
+        };
+        texts + self.distinct.as_ref().map_or(0, |own| own.memory())
     }
 
     fn extreme(&self) -> bool {
@@ -89,6 +138,8 @@ impl State {
             Cells::Int(v) => grow(v, groups, |n| vec![0; n], 0),
             Cells::Wide(v) => grow(v, groups, |n| vec![0; n], 0),
             Cells::Float(v) => grow(v, groups, |n| vec![0.0; n], 0.0),
+            Cells::Text(texts) => texts.best.resize_with(groups, Box::default),
+            Cells::Code(v, _) => grow(v, groups, |n| vec![0; n], 0),
         }
         if let Some(counts) = &mut self.counts {
             grow(counts, groups, |n| vec![0; n], 0);
@@ -100,6 +151,17 @@ impl State {
 
     /// Adds the values of some rows; `groups` absent: all to group 0.
     pub fn add(&mut self, groups: Option<&[u32]>, rows: usize, arg: Option<&Vector>) -> Result<()> {
+        if let (Some(distinct), Some(vector)) = (&mut self.distinct, arg) {
+            let fresh = distinct.fresh(groups, vector)?;
+            let own: Option<Vec<u32>> =
+                groups.map(|groups| fresh.iter().map(|row| groups[*row as usize]).collect());
+            let values = Vector::new(vector.values.at(&fresh)?);
+            return self.add_all(own.as_deref(), fresh.len(), Some(&values));
+        }
+        self.add_all(groups, rows, arg)
+    }
+
+    fn add_all(&mut self, groups: Option<&[u32]>, rows: usize, arg: Option<&Vector>) -> Result<()> {
         let valid = arg.and_then(|vector| vector.valid.as_deref());
         if let Some(counts) = &mut self.counts {
             fold::count(groups, rows, valid, counts);
@@ -128,6 +190,43 @@ impl State {
                 fold::min_f64(groups, v, valid, s, seen)
             }
             (Cells::Float(s), Values::Float(v)) => fold::max_f64(groups, v, valid, s, seen),
+            (Cells::Int(s), Values::Bool(v)) => {
+                let v: Vec<i64> = v.iter().map(|v| i64::from(*v)).collect();
+                match least {
+                    true => fold::min_i64(groups, &v, valid, s, seen),
+                    false => fold::max_i64(groups, &v, valid, s, seen),
+                }
+            }
+            (Cells::Text(best), Values::Text(array)) => {
+                let array = array.array()?;
+                let views = array.as_string_view();
+                for (row, group) in present(groups, rows, valid) {
+                    let text = views.value(row).as_bytes();
+                    let better = match least {
+                        true => *text < *best.best[group],
+                        false => *text > *best.best[group],
+                    };
+                    if better || !seen[group] {
+                        best.set(group, text);
+                        seen[group] = true;
+                    }
+                }
+            }
+            (Cells::Code(best, labels), Values::Code(codes)) => {
+                let rank = labels.rank();
+                let place = |code: u32| rank[code as usize];
+                for (row, group) in present(groups, rows, valid) {
+                    let code = codes[row];
+                    let better = |best: u32| match least {
+                        true => place(code) < place(best),
+                        false => place(code) > place(best),
+                    };
+                    if !seen[group] || better(best[group]) {
+                        best[group] = code;
+                        seen[group] = true;
+                    }
+                }
+            }
             _ => return Err(Error::internal("a fold of another kind of values")),
         }
         Ok(())
@@ -135,6 +234,17 @@ impl State {
 
     /// Adds the state of group `from[i]` of `other` to group `to[i]` here.
     pub fn merge(&mut self, other: &State, from: &[u32], to: &[u32]) -> Result<()> {
+        if let Some(distinct) = &other.distinct {
+            let (mut groups, values) = distinct.all()?;
+            let mut places = vec![0; from.iter().max().map_or(0, |most| *most as usize + 1)];
+            for (from, to) in from.iter().zip(to) {
+                places[*from as usize] = *to;
+            }
+            groups
+                .iter_mut()
+                .for_each(|group| *group = places[*group as usize]);
+            return self.add(Some(&groups), values.len(), Some(&values));
+        }
         let pairs = || {
             from.iter()
                 .map(|g| *g as usize)
@@ -169,6 +279,26 @@ impl State {
             }
             (Cells::Float(mine), Cells::Float(theirs)) if best => {
                 best!(mine, theirs, |a: &f64, b: &f64| a.total_cmp(b).is_lt())
+            }
+            (Cells::Text(mine), Cells::Text(theirs)) => {
+                for (from, to) in pairs().filter(|(from, _)| other.seen[*from]) {
+                    let text = &*theirs.best[from];
+                    let better = match function {
+                        Function::Min => *text < *mine.best[to],
+                        _ => *text > *mine.best[to],
+                    };
+                    if better || !seen[to] {
+                        mine.set(to, text);
+                        seen[to] = true;
+                    }
+                }
+            }
+            (Cells::Code(mine, labels), Cells::Code(theirs, _)) => {
+                let rank = labels.rank();
+                best!(mine, theirs, |a: &u32, b: &u32| {
+                    // What was not seen is no code.
+                    rank.get(*a as usize) < rank.get(*b as usize)
+                })
             }
             (Cells::Int(mine), Cells::Int(theirs)) => {
                 pairs().for_each(|(from, to)| mine[to] += theirs[from])
@@ -212,6 +342,14 @@ impl State {
                     Values::Int(narrow.collect::<Result<_>>()?)
                 }
                 (Cells::Float(v), Kind::Float) => Values::Float(at().map(|g| v[g]).collect()),
+                (Cells::Int(v), Kind::Bool) => Values::Bool(at().map(|g| v[g] != 0).collect()),
+                (Cells::Code(v, _), Kind::Code) => Values::Code(at().map(|g| v[g]).collect()),
+                (Cells::Text(v), Kind::Text) => {
+                    // They came as texts.
+                    let text = |g: usize| std::str::from_utf8(&v.best[g]).unwrap_or_default();
+                    let texts = StringViewArray::from_iter_values(at().map(text));
+                    Values::Text(crate::text::Texts::new(Arc::new(texts)))
+                }
                 _ => return Err(Error::internal("a result of another kind")),
             },
         };
@@ -258,6 +396,17 @@ impl State {
             _ => Values::Wide(all),
         })
     }
+}
+
+/// Rows that are not NULL and their groups.
+fn present<'a>(
+    groups: Option<&'a [u32]>,
+    rows: usize,
+    valid: Option<&'a [bool]>,
+) -> impl Iterator<Item = (usize, usize)> + 'a {
+    (0..rows)
+        .filter(move |row| valid.is_none_or(|valid| valid[*row]))
+        .map(move |row| (row, groups.map_or(0, |groups| groups[row] as usize)))
 }
 
 fn overflow() -> Error {

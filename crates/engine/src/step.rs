@@ -144,13 +144,14 @@ impl Line<'_> {
             .ok_or_else(|| Error::internal("a table that was not made"))?;
         let live = &self.live[number + 1];
         let mut own = std::mem::take(&mut scratch[number]);
-        lookup.find(batch, &probe.keys, &mut own.finding)?;
+        lookup.find(batch, &probe.keys, self.types, &mut own.finding)?;
         let simple = probe.residual.is_empty();
         let one = match probe.how {
             How::Semi | How::Anti => Some(lookup.any(&own.finding)),
             _ => lookup.one(&own.finding),
         };
-        if let (Some(found), true) = (one, simple) {
+        let whole = simple && probe.how != How::LeftMark;
+        if let (Some(found), true) = (one, whole) {
             let whole = self.one(probe, lookup, found, live, batch, origin)?;
             if probe.how != How::Left || whole {
                 scratch[number] = own;
@@ -158,7 +159,8 @@ impl Line<'_> {
             }
         }
         let mut partner = vec![false; batch.rows];
-        let collects = matches!(probe.how, How::Semi | How::Anti | How::Left);
+        let outer = matches!(probe.how, How::Left | How::LeftMark);
+        let collects = outer || matches!(probe.how, How::Semi | How::Anti);
         let given: Vec<Var> = probe.gives.iter().map(|(_, to)| *to).collect();
         while lookup.pairs(&mut own.finding, &mut own.left, &mut own.right, VECTOR_ROWS) {
             if self.stop.load(Ordering::Relaxed) {
@@ -195,23 +197,23 @@ impl Line<'_> {
                     .iter()
                     .for_each(|row| partner[*row as usize] = true);
             }
-            if matches!(probe.how, How::Mark | How::InnerMark) {
+            if matches!(probe.how, How::Mark | How::InnerMark | How::LeftMark) {
                 lookup.mark(&own.right);
             }
-            if matches!(probe.how, How::Inner | How::InnerMark | How::Left) {
+            if outer || matches!(probe.how, How::Inner | How::InnerMark) {
                 self.run(number + 1, &mut pairs, &mut from, feed, scratch, end)?;
             }
         }
         scratch[number] = own;
         match probe.how {
             How::Inner | How::InnerMark | How::Mark => Ok(false),
-            How::Semi | How::Anti | How::Left => {
+            How::Semi | How::Anti | How::Left | How::LeftMark => {
                 let wanted = probe.how == How::Semi;
                 partner.iter_mut().for_each(|p| *p = *p == wanted);
                 if let Some(picks) = batch.filter(&partner, live)? {
                     *origin = origin.pick(picks);
                 }
-                if probe.how == How::Left {
+                if outer {
                     for var in given {
                         batch.set(var, Vector::nulls(self.types[var].kind, batch.rows));
                     }

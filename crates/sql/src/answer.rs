@@ -24,7 +24,7 @@ pub struct Statistics {
     pub seconds: f64,
     /// Bytes that the statement's kernels read, by node of the reader (row) and node of the page (column).
     pub bytes: Vec<Vec<u64>>,
-    /// What ran it: `"datafusion"`, or `"algebra"` for our own engine.
+    /// What ran it: `"datafusion"`, `"algebra"` for our own engine, or `"both"`.
     pub ran_on: &'static str,
 }
 

@@ -48,19 +48,24 @@ pub(crate) async fn explain(
     }
     if engine.executor.is_ours()
         && queries
-        && let Some(prepared) = fused::prepare(&scope, &plan).await?
+        && let Some(program) = fused::prepare(&scope, &plan).await?
     {
         scope.clock.planned();
-        lines.extend(prepared.explain());
+        lines.extend(program.explain());
         if !analyze {
             return shown(&scope, lines);
         }
-        if let Some((mut stream, told)) = fused::run(&scope, &prepared).await? {
+        if let Some(mut running) = fused::run(&scope, &program).await? {
             let mut rows = 0;
-            while let Some(batch) = stream.try_next().await? {
+            while let Some(batch) = running.rows.try_next().await? {
                 rows += batch.num_rows();
             }
-            lines.extend(told);
+            drop(running.rows);
+            lines.extend(running.told);
+            if let Some(rest) = running.rest {
+                let shown = DisplayableExecutionPlan::with_metrics(rest.as_ref()).indent(verbose);
+                lines.extend(shown.to_string().lines().map(|line| format!("  {line}")));
+            }
             lines.extend(summary(rows, &scope.clock.statistics()));
             return shown(&scope, lines);
         }

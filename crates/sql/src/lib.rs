@@ -59,6 +59,7 @@ mod information;
 mod lower;
 mod names;
 mod parse;
+mod parts;
 mod predicate;
 mod provider;
 mod rewrite;

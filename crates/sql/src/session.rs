@@ -194,12 +194,12 @@ async fn open_query(
     let mut scope = Scope::new(engine, &snapshot, started)?;
     let plan = scope.plan(query, None).await?;
     if engine.executor.is_ours()
-        && let Some(prepared) = fused::prepare(&scope, &plan).await?
+        && let Some(program) = fused::prepare(&scope, &plan).await?
     {
         scope.clock.planned();
-        if let Some((rows, _)) = fused::run(&scope, &prepared).await? {
-            scope.clock.ran_on = "algebra";
-            return Ok((rows, scope.clock));
+        if let Some(running) = fused::run(&scope, &program).await? {
+            scope.clock.ran_on = program.ran_on();
+            return Ok((running.rows, scope.clock));
         }
     }
     let physical = scope.physical(&plan).await?;

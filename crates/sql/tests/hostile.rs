@@ -13,6 +13,10 @@ struct Fixture {
 
 impl Fixture {
     fn new(memory: u64) -> Fixture {
+        Fixture::by(sql::Executor::DataFusion, memory)
+    }
+
+    fn by(executor: sql::Executor, memory: u64) -> Fixture {
         let directory = tempfile::tempdir().unwrap();
         let live = topology::Machine::live().unwrap();
         let workers = fiber::Workers::new(fiber::Layout::of(&live, &live, 2, false)).unwrap();
@@ -21,7 +25,8 @@ impl Fixture {
         options.pool.bytes = 8 << 20;
         options.pool.budget = Some(Arc::clone(&budget));
         let store = store::Store::create(directory.path().join("h.atoll"), &options).unwrap();
-        let spill = sql::Options::spilling_to(directory.path());
+        let mut spill = sql::Options::spilling_to(directory.path());
+        spill.executor = executor;
         let engine = sql::Engine::new(store, Arc::clone(&workers), budget, spill).unwrap();
         Fixture {
             _directory: directory,
@@ -144,35 +149,160 @@ fn a_cross_join_explosion_is_cancelled() {
     for text in explosions {
         // A limit that none of them reaches before it is stopped.
         let f = Fixture::new(4 << 30);
-        let stop = Arc::new(tokio::sync::Notify::new());
-        let asked = std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| {
-                let session = f.engine.session();
-                f.workers.handle().block_on(async {
-                    tokio::select! {
-                        done = session.execute(text) => panic!("{text}: {:?}", done.map(|_| "finished")),
-                        () = stop.notified() => {}
-                    }
-                });
-                Instant::now()
-            });
-            std::thread::sleep(Duration::from_millis(300));
-            let asked = Instant::now();
-            stop.notify_one();
-            waiting.join().unwrap() - asked
-        });
-        assert!(asked < Duration::from_millis(100), "{text}: {asked:?}");
-        let freed = Instant::now();
-        let (done, wait) = std::sync::mpsc::channel();
-        let session = f.engine.session();
-        let next = f.workers.spawn(async move {
-            let _ = done.send(session.execute("select 1").await.is_ok());
-        });
-        let answered = wait.recv_timeout(Duration::from_secs(10));
-        drop(next);
-        println!("{text}: workers free after {:?}", freed.elapsed());
-        assert_eq!(answered, Ok(true), "{text}: the workers are still busy");
+        stopped(&f, text);
     }
+}
+
+/// Runs a statement that takes long, gives it up, and demands that it ends soon and leaves nothing.
+fn stopped(f: &Fixture, text: &str) {
+    let before = f.engine.budget().used();
+    let stop = Arc::new(tokio::sync::Notify::new());
+    let asked = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let session = f.engine.session();
+            f.workers.handle().block_on(async {
+                tokio::select! {
+                    done = session.execute(text) => panic!("{text}: {:?}", done.map(|_| "finished")),
+                    () = stop.notified() => {}
+                }
+            });
+            Instant::now()
+        });
+        std::thread::sleep(Duration::from_millis(300));
+        let asked = Instant::now();
+        stop.notify_one();
+        waiting.join().unwrap() - asked
+    });
+    assert!(asked < Duration::from_millis(100), "{text}: {asked:?}");
+    let freed = Instant::now();
+    let (done, wait) = std::sync::mpsc::channel();
+    let session = f.engine.session();
+    let next = f.workers.spawn(async move {
+        let _ = done.send(session.execute("select 1").await.is_ok());
+    });
+    let answered = wait.recv_timeout(Duration::from_secs(10));
+    drop(next);
+    println!("{text}: workers free after {:?}", freed.elapsed());
+    assert_eq!(answered, Ok(true), "{text}: the workers are still busy");
+    // Tasks that were given up let go of what they hold as they end.
+    let waiting = Instant::now();
+    while f.engine.budget().used() > before {
+        assert!(
+            waiting.elapsed() < Duration::from_secs(10),
+            "{text}: {} bytes are still held, {before} were before",
+            f.engine.budget().used()
+        );
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A table of `rows` rows: `a` counts, `b` repeats every 10, `s` is a text of its own.
+fn filled(f: &Fixture, rows: usize) {
+    f.sql("create table t (a bigint not null, b bigint, s varchar)")
+        .unwrap();
+    f.sql(&format!("insert into t select value, value % 10, 'text number ' || value from generate_series(1, {rows}) g(value)"))
+        .unwrap();
+}
+
+#[test]
+fn long_queries_of_our_engine_are_cancelled() {
+    let f = Fixture::by(sql::Executor::Fused, 4 << 30);
+    filled(&f, 200_000);
+    let long = [
+        // Every row with every row: nothing passes, everything is counted, groups grow.
+        "select count(*) from t x, t y where x.a * y.a = -1",
+        "select count(*) from t x, t y, t z where x.a + y.a + z.a = -1",
+        "select count(*), min(x.s) from t x join t y on x.b = y.b where x.a * y.a < 0",
+        "select x.a + y.a, count(*), max(y.s) from t x join t y on x.b = y.b group by x.a + y.a",
+        "select count(distinct x.a + y.a) from t x join t y on x.b = y.b",
+        "select x.b from t x full join t y on x.b = y.b and x.a + y.a < 0",
+        "select count(*) from t x where not exists (select 1 from t y where y.b = x.b and y.a + x.a < 0)",
+        // What DataFusion runs over our rows.
+        "select max(n) from (select count(*) over (partition by b) n from (select x.b, x.a from t x join t y on x.b = y.b and x.a < y.a - 199990)) where n < 0 and (select count(*) from t x, t y where x.a * y.a = -1) > 0",
+    ];
+    for text in long {
+        stopped(&f, text);
+    }
+}
+
+#[test]
+fn what_needs_too_much_memory_is_refused_or_run_by_who_can_spill() {
+    let f = Fixture::by(sql::Executor::Fused, 96 << 20);
+    filled(&f, 300_000);
+    let before = f.engine.budget().used();
+    let texts = [
+        "select count(*) from (select a, s, count(*) from t group by a, s)",
+        "select a, s from t order by s desc, a limit 5",
+        "select count(*) from (select x.a from t x join t y on x.b = y.b where x.a < 1000)",
+    ];
+    for text in texts {
+        assert!(f.rows(text) > 0, "{text}");
+        let waiting = Instant::now();
+        while f.engine.budget().used() > before + (16 << 20) {
+            assert!(
+                waiting.elapsed() < Duration::from_secs(10),
+                "{text}: memory is still held"
+            );
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    // Ninety billion rows: ours runs out of memory, and who spills them is stopped.
+    stopped(&f, "select x.s, y.s from t x, t y order by 1");
+    assert_eq!(f.rows("select count(*) from t"), 1);
+}
+
+#[test]
+fn our_engine_survives_what_is_odd() {
+    let f = Fixture::by(sql::Executor::Fused, 256 << 20);
+    filled(&f, 20_000);
+    let columns = (0..40)
+        .map(|i| format!("a + {i} as c{i}"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let names = (0..40)
+        .map(|i| format!("c{i}"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let tables = (0..20)
+        .map(|i| format!("t t{i}"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let equal = (1..20)
+        .map(|i| format!("t0.a = t{i}.a"))
+        .collect::<Vec<_>>()
+        .join(" and ");
+    let cases = (0..60)
+        .map(|i| format!("case when a = {i} then "))
+        .collect::<String>()
+        + "1"
+        + &" end".repeat(60);
+    let texts = [
+        format!("select {names}, count(*) from (select {columns} from t) group by {names}"),
+        format!("select distinct {columns} from t"),
+        format!("select count(*) from {tables} where {equal}"),
+        format!("select sum({cases}) from t"),
+        "select sum(a * 9223372036854775807) from t".into(),
+        "select a / (a - 5) from t".into(),
+        "select min(s) over (order by a), count(*) from t group by s, a".into(),
+        "select * from t where s like '%' || s || '%' limit 3".into(),
+        "select count(*) from t limit 0".into(),
+        "select a from t order by a limit 9223372036854775807 offset 9223372036854775807".into(),
+        "select count(*), sum(a) from t where false group by b".into(),
+        "select (select a from t) from t".into(),
+        "select x.a from t x where x.a in (select y.a from t y where y.b = x.b limit 1)".into(),
+        "select sum(distinct a), avg(distinct b), count(distinct s), min(s), max(s) from t having count(*) > 0".into(),
+        "select cast(s as integer) from t".into(),
+        "select substr(s, a) from t where a < -5 or s is null".into(),
+        "with recursive r as (select 1 n union all select n + 1 from r where n < 50) select count(*) from r join t on t.a = r.n".into(),
+        "select x.a from t x, lateral (select y.a from t y where y.a = x.a) z".into(),
+        "select grouping(b), b, count(*) from t group by rollup (b)".into(),
+    ];
+    for text in texts {
+        if let Err(e) = f.sql(&text) {
+            assert!(!matches!(e, Error::Defect { .. }), "{text}: {e}");
+        }
+    }
+    assert_eq!(f.rows("select 1"), 1);
 }
 
 #[test]

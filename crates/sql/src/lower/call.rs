@@ -50,6 +50,7 @@ impl Call for Same {
     }
 }
 
+/// What DataFusion fails at while we lower, it shall tell itself when it runs the statement.
 pub(crate) fn failed(e: DataFusionError) -> Error {
-    Error::Call(Box::new(e))
+    Error::Unsupported(e.to_string())
 }

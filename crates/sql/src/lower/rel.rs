@@ -1,6 +1,6 @@
 //! Relations.
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Schema};
 use datafusion::common::{Column, DFSchema, JoinType, NullEquality};
 use datafusion::logical_expr::{
@@ -97,6 +97,10 @@ impl Lowering<'_> {
             }
             LogicalPlan::Join(join) => self.join(join),
             LogicalPlan::Union(union) => self.union(union),
+            LogicalPlan::EmptyRelation(empty) if !empty.produce_one_row => {
+                let batch = RecordBatch::new_empty(empty.schema.inner().clone());
+                self.given(batch)
+            }
             LogicalPlan::EmptyRelation(empty) if empty.schema.fields().is_empty() => {
                 let options = RecordBatchOptions::new()
                     .with_row_count(Some(usize::from(empty.produce_one_row)));
@@ -112,6 +116,23 @@ impl Lowering<'_> {
             }
             other => unsupported(other.display().to_string()),
         }
+    }
+
+    /// Rows that are there.
+    fn given(&mut self, batch: RecordBatch) -> Result<Lowered> {
+        let mut vars = Vec::with_capacity(batch.num_columns());
+        for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+            let nullable = column.logical_null_count() > 0;
+            let Some(ty) = Type::of(field.data_type(), nullable) else {
+                return unsupported(format!("values of type {}", field.data_type()));
+            };
+            vars.push(self.query.add(field.name(), ty));
+        }
+        let rel = Rel::Values {
+            vars: vars.clone(),
+            batch,
+        };
+        Ok((rel, vars))
     }
 
     fn scan(&mut self, scan: &TableScan) -> Result<Lowered> {
@@ -230,14 +251,15 @@ impl Lowering<'_> {
             .zip(fields.iter().skip(out.len()))
         {
             let (function, arg) = self.fold(e, scope, &mut exprs)?;
-            let Some(ty) = Type::of(field.data_type(), function != Function::Count) else {
+            let counts = matches!(function, Function::Count | Function::CountDistinct);
+            let Some(ty) = Type::of(field.data_type(), !counts) else {
                 return unsupported(format!("values of type {}", field.data_type()));
             };
             let ty = match (function, arg) {
                 (Function::Min | Function::Max, Some(arg)) => {
                     self.query.ty(arg).clone().nullable(true)
                 }
-                (Function::Count, _) => ty.within((0, i64::MAX.into())),
+                _ if counts => ty.within((0, i64::MAX.into())),
                 _ => ty,
             };
             let var = self.query.add(field.name(), ty);
@@ -272,11 +294,16 @@ impl Lowering<'_> {
             other => return unsupported(format!("the aggregate {other}")),
         };
         let params = &call.params;
-        if params.distinct && !matches!(function, Function::Min | Function::Max)
-            || params.null_treatment.is_some()
-        {
-            return unsupported("`distinct` in an aggregate");
+        if params.null_treatment.is_some() {
+            return unsupported("`ignore nulls` in an aggregate");
         }
+        // The least of the different values is the least of all.
+        let function = match (params.distinct, function) {
+            (true, Function::Count) => Function::CountDistinct,
+            (true, Function::Sum) => Function::SumDistinct,
+            (true, Function::Avg) => Function::AvgDistinct,
+            (_, function) => function,
+        };
         let [arg] = &params.args[..] else {
             return unsupported("an aggregate of several values");
         };
@@ -300,7 +327,11 @@ impl Lowering<'_> {
             }
         };
         let texts = matches!(arg.ty.kind, Kind::Text | Kind::Code | Kind::Bool);
-        if texts && function != Function::Count {
+        let sums = !matches!(
+            function,
+            Function::Count | Function::CountDistinct | Function::Min | Function::Max
+        );
+        if texts && sums {
             return unsupported("such an aggregate of texts");
         }
         let arg = match (function, arg.ty.nullable) {
@@ -383,8 +414,31 @@ impl Lowering<'_> {
                 let (rel, outer) = self.outer(right, left, &left_vars, flipped, residual);
                 (rel, [outer, right_vars].concat())
             }
+            JoinType::Full => {
+                let outer = self.or_null(&both);
+                let vars = named(&outer, &both);
+                let rel = Rel::Full {
+                    left: Box::new(left),
+                    right: Box::new(right),
+                    equal,
+                    residual,
+                    outer,
+                };
+                (rel, vars)
+            }
             other => return unsupported(format!("a {other} join")),
         })
+    }
+
+    /// A vector for each of `vars` that holds it or NULL.
+    fn or_null(&mut self, vars: &[Var]) -> Vec<(Var, Var)> {
+        let mut outer: Vec<(Var, Var)> = Vec::with_capacity(vars.len());
+        for var in once(vars) {
+            let ty = self.query.ty(var).clone().nullable(true);
+            let name = self.query.vars[var].name.clone();
+            outer.push((var, self.query.add(name, ty)));
+        }
+        outer
     }
 
     /// A left outer join, and what the vectors of its right side are called afterwards.
@@ -396,17 +450,8 @@ impl Lowering<'_> {
         equal: Vec<(Var, Var)>,
         residual: Vec<Expr>,
     ) -> (Rel, Vec<Var>) {
-        let mut outer: Vec<(Var, Var)> = Vec::with_capacity(vars.len());
-        for var in once(vars) {
-            let ty = self.query.ty(var).clone().nullable(true);
-            let name = self.query.vars[var].name.clone();
-            outer.push((var, self.query.add(name, ty)));
-        }
-        let named = vars
-            .iter()
-            .filter_map(|var| outer.iter().find(|(from, _)| from == var))
-            .map(|(_, to)| *to)
-            .collect();
+        let outer = self.or_null(vars);
+        let named = named(&outer, vars);
         let rel = Rel::Left {
             left: Box::new(left),
             right: Box::new(right),
@@ -463,6 +508,14 @@ fn chosen(filter: Expr, value: Expr) -> Result<Expr> {
     let data = value.ty.data.clone();
     let null = Expr::literal(Literal::Null, &data)?;
     engine::case(vec![(filter, value)], null, &data)
+}
+
+/// What each of `vars` is called in `outer`.
+fn named(outer: &[(Var, Var)], vars: &[Var]) -> Vec<Var> {
+    vars.iter()
+        .filter_map(|var| outer.iter().find(|(from, _)| from == var))
+        .map(|(_, to)| *to)
+        .collect()
 }
 
 /// Each vector once.

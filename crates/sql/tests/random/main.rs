@@ -1,0 +1,310 @@
+//! Random queries over random tables: our own engine against DataFusion, and in the slow suite against DuckDB.
+//!
+//! A failure prints the query and the rows it needs, made as small as they get, and the seed: `ATOLL_QUERIES=n` runs
+//! n queries, `ATOLL_SEED=s` others. Answers must have the same rows and types. What may differ: an overflow that one
+//! engine meets and the other does not (an error or the exact value; predicates are evaluated in any order), and the
+//! last digits of floats.
+
+mod answer;
+mod data;
+#[cfg(feature = "slow")]
+mod duckdb;
+mod query;
+mod random;
+mod shrink;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use answer::{Outcome, difference};
+use data::{Table, tables};
+use query::{Maker, Query};
+
+/// Both executors over one store.
+pub(crate) struct Database {
+    pub(crate) tables: Vec<Table>,
+    _directory: tempfile::TempDir,
+    workers: Arc<fiber::Workers>,
+    ours: Arc<sql::Engine>,
+    theirs: Arc<sql::Engine>,
+}
+
+impl Database {
+    fn new(seed: u64, machine: &str) -> Database {
+        let directory = tempfile::tempdir().unwrap();
+        let live = topology::Machine::live().unwrap();
+        let machine = topology::Machine::parse(machine).unwrap();
+        let layout = fiber::Layout::of(&machine, &live, machine.cpus().clamp(2, 4), false);
+        let workers = fiber::Workers::new(layout).unwrap();
+        let budget = memory::Budget::new(2 << 30);
+        let mut options = store::Options::default();
+        options.pool.nodes = vec![None; workers.nodes()];
+        options.pool.budget = Some(Arc::clone(&budget));
+        let store = store::Store::create(directory.path().join("r.atoll"), &options).unwrap();
+        let engine = |executor| {
+            let mut options = sql::Options::spilling_to(directory.path());
+            options.executor = executor;
+            let (workers, budget) = (Arc::clone(&workers), Arc::clone(&budget));
+            sql::Engine::new(Arc::clone(&store), workers, budget, options).unwrap()
+        };
+        let (ours, theirs) = (
+            engine(sql::Executor::Fused),
+            engine(sql::Executor::DataFusion),
+        );
+        let database = Database {
+            tables: tables(seed),
+            workers,
+            ours,
+            theirs,
+            _directory: directory,
+        };
+        for table in &database.tables {
+            database.load(table);
+        }
+        database
+    }
+
+    fn load(&self, table: &Table) {
+        let session = self.theirs.session();
+        self.workers.handle().block_on(async {
+            session.execute(&table.create()).await.unwrap();
+            let rows = futures::stream::iter([Ok(table.batch.clone())]);
+            session.append(&table.name, rows).await.unwrap();
+            if table.filler > 0 {
+                let filler = format!("delete from {} where rid < 0", table.name);
+                session.execute(&filler).await.unwrap();
+            }
+        });
+    }
+
+    fn run(&self, engine: &Arc<sql::Engine>, text: &str) -> Outcome {
+        let session = engine.session();
+        Outcome::of(self.workers.handle().block_on(session.execute(text)))
+    }
+
+    pub(crate) fn ours(&self, text: &str) -> Outcome {
+        self.run(&self.ours, text)
+    }
+
+    pub(crate) fn theirs(&self, text: &str) -> Outcome {
+        self.run(&self.theirs, text)
+    }
+
+    /// Runs the query by both.
+    pub(crate) fn compare(&self, query: &Query) -> Verdict {
+        let text = query.sql();
+        let order: Vec<usize> = query.order.iter().map(|(at, _)| at - 1).collect();
+        match (self.ours(&text), self.theirs(&text)) {
+            (
+                Outcome::Rows {
+                    types,
+                    rows,
+                    ran_on,
+                },
+                Outcome::Rows {
+                    types: wanted,
+                    rows: expected,
+                    ..
+                },
+            ) => match types == wanted {
+                true => match difference(&rows, &expected, &order) {
+                    None => Verdict::Same(ran_on),
+                    Some(what) => Verdict::Different(what),
+                },
+                false => Verdict::Different(format!("columns {types:?}, but {wanted:?}")),
+            },
+            (
+                Outcome::Arithmetic(_) | Outcome::Failed(_),
+                Outcome::Arithmetic(_) | Outcome::Failed(_),
+            ) => Verdict::BothFail,
+            (Outcome::Arithmetic(e), Outcome::Rows { .. }) => {
+                Verdict::OneOverflows(format!("ours: {e}"))
+            }
+            (Outcome::Rows { .. }, Outcome::Arithmetic(e)) => {
+                Verdict::OneOverflows(format!("theirs: {e}"))
+            }
+            (Outcome::Rows { .. }, Outcome::Failed(e)) => Verdict::Refused(e),
+            (Outcome::Failed(e), Outcome::Rows { .. }) => {
+                Verdict::Different(format!("an error: {e}"))
+            }
+        }
+    }
+}
+
+/// What became of a query.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// The same answer, and what ran it.
+    Same(&'static str),
+    BothFail,
+    OneOverflows(String),
+    /// DataFusion cannot do what we can.
+    Refused(String),
+    Different(String),
+}
+
+/// Runs `count` queries; tells what became of them, and panics if any answer differs.
+fn run(database: &Database, seed: u64, count: usize) -> BTreeMap<&'static str, usize> {
+    let mut maker = Maker::new(seed, &database.tables, false);
+    let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
+    let mut failures = Vec::new();
+    for _ in 0..count {
+        let query = maker.query();
+        let begun = std::time::Instant::now();
+        let verdict = database.compare(&query);
+        if begun.elapsed().as_secs() >= 5 {
+            println!("{:?}: {}", begun.elapsed(), query.sql());
+        }
+        let kind = match &verdict {
+            Verdict::Same(ran_on) => ran_on,
+            Verdict::BothFail => "both fail",
+            Verdict::OneOverflows(e) => {
+                println!("{e}: {}", query.sql());
+                "one overflows"
+            }
+            Verdict::Refused(e) => {
+                println!("only ours runs: {e}: {}", query.sql());
+                "only ours runs"
+            }
+            Verdict::Different(_) => {
+                failures.push(shrink::smallest(database, query));
+                if failures.len() >= 5 {
+                    break;
+                }
+                "different"
+            }
+        };
+        *counts.entry(kind).or_default() += 1;
+    }
+    assert!(
+        failures.is_empty(),
+        "seed {seed}\n{}",
+        failures.join("\n\n")
+    );
+    counts
+}
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
+}
+
+/// Runs queries on several sets of tables and demands that nearly all were ours.
+fn check(sets: u64, queries: u64) {
+    let seed = setting("ATOLL_SEED", 20_261_121);
+    let queries = setting("ATOLL_QUERIES", queries);
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for set in 0..sets {
+        let machine = if set % 2 == 0 { "live" } else { "4x1" };
+        let database = Database::new(seed + set, machine);
+        for (kind, count) in run(&database, seed + set, (queries / sets) as usize) {
+            *counts.entry(kind).or_default() += count;
+        }
+    }
+    println!("queries by what became of them: {counts:?}");
+    let all: usize = counts.values().sum();
+    let share = |kind: &str| counts.get(kind).copied().unwrap_or(0) as f64 / all as f64;
+    assert!(share("algebra") >= 0.80, "{counts:?}");
+    assert!(share("algebra") + share("both") >= 0.85, "{counts:?}");
+    assert!(
+        share("both fail") <= 0.10,
+        "the queries are bad: {counts:?}"
+    );
+    assert!(share("one overflows") <= 0.03, "{counts:?}");
+}
+
+#[test]
+fn answers_are_those_of_datafusion() {
+    check(2, 400);
+}
+
+#[cfg(feature = "slow")]
+#[test]
+fn answers_to_ten_thousand_queries_are_those_of_datafusion() {
+    check(20, 10_000);
+}
+
+/// As [`run`], with DuckDB as the other engine and queries that both read alike.
+#[cfg(feature = "slow")]
+fn run_with_duckdb(
+    database: &Database,
+    duck: &mut duckdb::Duck,
+    seed: u64,
+    count: usize,
+) -> BTreeMap<&'static str, usize> {
+    let mut maker = Maker::new(seed, &database.tables, true);
+    let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
+    let mut failures = Vec::new();
+    for _ in 0..count {
+        let query = maker.query();
+        let text = query.sql();
+        let order: Vec<usize> = query.order.iter().map(|(at, _)| at - 1).collect();
+        let kind = match (database.ours(&text), duck.answer(&text)) {
+            (Outcome::Rows { rows, ran_on, .. }, Ok(expected)) => {
+                let (mut rows, mut expected) = (duckdb::plain(rows), duckdb::plain(expected));
+                duckdb::align(&mut rows, &mut expected);
+                match difference(&rows, &expected, &order) {
+                    None => ran_on,
+                    Some(what) => {
+                        failures.push(format!(
+                            "{what}\n{text}\ndatafusion: {:?}",
+                            database.compare(&query)
+                        ));
+                        "different"
+                    }
+                }
+            }
+            (Outcome::Rows { .. }, Err(e)) => {
+                println!("only ours runs: {e}: {text}");
+                "only ours runs"
+            }
+            (Outcome::Arithmetic(_) | Outcome::Failed(_), Err(_)) => "both fail",
+            (Outcome::Arithmetic(_), Ok(_)) => "one overflows",
+            (Outcome::Failed(e), Ok(_)) => {
+                println!("only duckdb runs: {e}: {text}");
+                "only duckdb runs"
+            }
+        };
+        *counts.entry(kind).or_default() += 1;
+        if failures.len() >= 5 {
+            break;
+        }
+    }
+    assert!(
+        failures.is_empty(),
+        "seed {seed}\n{}",
+        failures.join("\n\n")
+    );
+    counts
+}
+
+#[cfg(feature = "slow")]
+#[test]
+fn answers_to_ten_thousand_queries_are_those_of_duckdb() {
+    let (sets, queries) = (20, setting("ATOLL_QUERIES", 10_000));
+    let seed = setting("ATOLL_SEED", 7);
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for set in 0..sets {
+        let database = Database::new(seed + set, "live");
+        let Some(mut duck) = duckdb::Duck::start(&database) else {
+            println!(
+                "NOT RUN: no Python with the module duckdb; run bench/run once, or set ATOLL_PYTHON"
+            );
+            eprintln!(
+                "NOT RUN: answers_to_ten_thousand_queries_are_those_of_duckdb: no Python with the module duckdb; run bench/run once, or set ATOLL_PYTHON"
+            );
+            return;
+        };
+        for (kind, count) in
+            run_with_duckdb(&database, &mut duck, seed + set, (queries / sets) as usize)
+        {
+            *counts.entry(kind).or_default() += count;
+        }
+    }
+    println!("queries by what became of them: {counts:?}");
+    let all: usize = counts.values().sum();
+    let same = ["algebra", "both", "datafusion"]
+        .iter()
+        .filter_map(|kind| counts.get(kind))
+        .sum::<usize>();
+    assert!(same as f64 >= 0.75 * all as f64, "{counts:?}");
+}

@@ -1,0 +1,744 @@
+//! Random queries, in pieces that can be taken away one by one while a failure is made smaller.
+
+use std::fmt::Write;
+
+use crate::data::{Column, Table, Type};
+use crate::random::Random;
+
+/// A whole query.
+#[derive(Clone, Debug)]
+pub struct Query {
+    pub first: Select,
+    /// Each with `union`, `union all`, ...
+    pub more: Vec<(&'static str, Select)>,
+    /// Position of the column counted from 1, and how.
+    pub order: Vec<(usize, &'static str)>,
+    pub limit: Option<(usize, usize)>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Select {
+    pub distinct: bool,
+    pub items: Vec<String>,
+    pub from: Vec<Part>,
+    pub filter: Vec<String>,
+    pub group: Vec<String>,
+    pub having: Vec<String>,
+}
+
+/// A table, how it is joined to those before it, and on what.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub join: &'static str,
+    pub source: Source,
+    pub alias: String,
+    pub on: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A table; only the rows whose `rid` lies in the range, if there is one.
+    Table(String, Option<(usize, usize)>),
+    Select(Box<Select>),
+}
+
+impl Query {
+    pub fn sql(&self) -> String {
+        let mut text = self.first.sql();
+        for (operator, select) in &self.more {
+            write!(text, " {operator} {}", select.sql()).unwrap();
+        }
+        let order: Vec<String> = self
+            .order
+            .iter()
+            .map(|(at, how)| format!("{at} {how}"))
+            .collect();
+        if !order.is_empty() {
+            write!(text, " order by {}", order.join(", ")).unwrap();
+        }
+        if let Some((limit, offset)) = self.limit {
+            write!(text, " limit {limit} offset {offset}").unwrap();
+        }
+        text
+    }
+}
+
+impl Select {
+    pub fn sql(&self) -> String {
+        let distinct = if self.distinct { "distinct " } else { "" };
+        let items: Vec<String> = self
+            .items
+            .iter()
+            .enumerate()
+            .map(|(i, e)| format!("{e} as c{i}"))
+            .collect();
+        let mut text = format!("select {distinct}{}", items.join(", "));
+        for (number, part) in self.from.iter().enumerate() {
+            let source = match &part.source {
+                Source::Table(name, None) => name.clone(),
+                Source::Table(name, Some((low, high))) => {
+                    format!("(select * from {name} where rid >= {low} and rid < {high})")
+                }
+                Source::Select(select) => format!("({})", select.sql()),
+            };
+            match number {
+                0 => write!(text, " from {source} as {}", part.alias).unwrap(),
+                _ => write!(text, " {} {source} as {}", part.join, part.alias).unwrap(),
+            }
+            if number > 0 && !part.join.contains("cross") {
+                let on = if part.on.is_empty() {
+                    "true".into()
+                } else {
+                    part.on.join(" and ")
+                };
+                write!(text, " on {on}").unwrap();
+            }
+        }
+        for (word, parts, between) in [
+            ("where", &self.filter, " and "),
+            ("group by", &self.group, ", "),
+            ("having", &self.having, " and "),
+        ] {
+            if !parts.is_empty() {
+                write!(text, " {word} {}", parts.join(between)).unwrap();
+            }
+        }
+        text
+    }
+}
+
+/// A column that expressions may name.
+#[derive(Clone, Debug)]
+struct Field {
+    name: String,
+    column: Column,
+}
+
+/// Makes queries over some tables.
+pub struct Maker<'t> {
+    pub random: Random,
+    pub tables: &'t [Table],
+    /// Only what DuckDB means by the same words.
+    pub common: bool,
+    aliases: usize,
+}
+
+/// Pairs of rows that a join may look at.
+const MOST_PAIRS: usize = 1_500_000;
+
+impl<'t> Maker<'t> {
+    pub fn new(seed: u64, tables: &'t [Table], common: bool) -> Maker<'t> {
+        Maker {
+            random: Random::new(seed),
+            tables,
+            common,
+            aliases: 0,
+        }
+    }
+
+    pub fn query(&mut self) -> Query {
+        let (first, types) = self.select(true);
+        let mut more = Vec::new();
+        if self.random.chance(12) {
+            let operators = ["union", "union all", "intersect", "except"];
+            for _ in 0..=self.random.below(2) {
+                let operator = *self.random.one(&operators);
+                // Once a set, always a set: they bind differently otherwise.
+                if let Some(select) = self.select_of(&types) {
+                    more.push((operator, select));
+                }
+            }
+            more.truncate(1);
+        }
+        let mut order = Vec::new();
+        let mut limit = None;
+        if self.random.chance(50) {
+            let mut places: Vec<usize> = (1..=first.items.len()).collect();
+            for i in (1..places.len()).rev() {
+                places.swap(i, self.random.below(i + 1));
+            }
+            let all = self.random.chance(60);
+            if !all {
+                places.truncate(1 + self.random.below(places.len()));
+            }
+            let ways = [
+                "asc nulls first",
+                "asc nulls last",
+                "desc nulls first",
+                "desc nulls last",
+            ];
+            let plain = ["", "desc"];
+            order = places
+                .into_iter()
+                .map(|at| {
+                    let plainly = !self.common && self.random.chance(30);
+                    let way = if plainly {
+                        *self.random.one(&plain)
+                    } else {
+                        *self.random.one(&ways)
+                    };
+                    (at, way)
+                })
+                .collect();
+            if all && self.random.chance(60) {
+                limit = Some((
+                    *self.random.one(&[0, 1, 3, 10, 100]),
+                    *self.random.one(&[0, 0, 0, 1, 7]),
+                ));
+            }
+        }
+        Query {
+            first,
+            more,
+            order,
+            limit,
+        }
+    }
+
+    fn alias(&mut self) -> String {
+        self.aliases += 1;
+        format!("t{}", self.aliases)
+    }
+
+    fn table(&mut self, most: usize) -> &'t Table {
+        let fit: Vec<&Table> = self.tables.iter().filter(|t| t.rows <= most).collect();
+        fit[self.random.below(fit.len())]
+    }
+
+    fn fields(table: &Table, alias: &str) -> Vec<Field> {
+        let columns = table.columns.iter();
+        columns
+            .map(|column| Field {
+                name: format!("{alias}.{}", column.name),
+                column: column.clone(),
+            })
+            .collect()
+    }
+
+    /// Tables that are joined, and their columns.
+    fn from(&mut self, derived: bool) -> (Vec<Part>, Vec<Field>) {
+        let mut parts = Vec::new();
+        let mut fields: Vec<Field> = Vec::new();
+        let mut rows = 1usize;
+        let tables = *self.random.one(&[1, 1, 1, 2, 2, 2, 3, 4]);
+        for number in 0..tables {
+            let alias = self.alias();
+            let most = (MOST_PAIRS / rows.max(1)).max(1);
+            let (source, own, count) = match derived && self.random.chance(12) {
+                true => self.derived(&alias, most),
+                false => {
+                    let table = self.table(most);
+                    let source = Source::Table(table.name.clone(), None);
+                    (source, Self::fields(table, &alias), table.rows)
+                }
+            };
+            let mut part = Part {
+                join: *self.random.one(&[
+                    "join",
+                    "join",
+                    "join",
+                    "left join",
+                    "left join",
+                    "right join",
+                    "full join",
+                ]),
+                source,
+                alias,
+                on: vec![],
+            };
+            let unique = number > 0 && self.equalities(&mut part, &fields, &own);
+            if number > 0 && part.on.is_empty() && self.random.chance(50) {
+                part.join = "cross join";
+            }
+            // A key that hardly repeats joins about as many rows as there are.
+            rows = match unique {
+                true => rows.max(count),
+                false => rows.max(1) * count.max(1),
+            };
+            if number > 0 && !part.join.contains("cross") && self.random.chance(20) {
+                let both: Vec<Field> = fields.iter().chain(&own).cloned().collect();
+                let extra = self.predicate(&both, 1);
+                part.on.push(extra);
+            }
+            fields.extend(own);
+            parts.push(part);
+        }
+        (parts, fields)
+    }
+
+    /// Adds what both sides are equal in; true if one of the sides hardly repeats it.
+    fn equalities(&mut self, part: &mut Part, left: &[Field], right: &[Field]) -> bool {
+        let mut unique = false;
+        for _ in 0..*self.random.one(&[1, 1, 1, 1, 2, 0]) {
+            let a = self.random.one(left).clone();
+            let same: Vec<&Field> = right.iter().filter(|b| joinable(&a, b)).collect();
+            if same.is_empty() || self.common && a.column.ty == Type::Float {
+                continue;
+            }
+            let b = same[self.random.below(same.len())];
+            unique |= a.column.values.max(b.column.values) > 300;
+            let equal = match self.random.chance(85) {
+                true => format!("{} = {}", a.name, b.name),
+                false => match a.column.ty {
+                    Type::Int | Type::Big => format!("{} + 1 = {}", a.name, b.name),
+                    Type::Text => format!("upper({}) = {}", a.name, b.name),
+                    _ => format!("{} = {}", b.name, a.name),
+                },
+            };
+            part.on.push(equal);
+        }
+        unique
+    }
+
+    /// A select as a table, its columns, and how many rows it may have.
+    fn derived(&mut self, alias: &str, most: usize) -> (Source, Vec<Field>, usize) {
+        let table = self.table(most);
+        let inner = self.alias();
+        let fields = Self::fields(table, &inner);
+        let from = vec![Part {
+            join: "",
+            source: Source::Table(table.name.clone(), None),
+            alias: inner,
+            on: vec![],
+        }];
+        let mut select = Select {
+            from,
+            ..Select::default()
+        };
+        if self.random.chance(60) {
+            select.filter.push(self.predicate(&fields, 1));
+        }
+        let mut columns = Vec::new();
+        if self.random.chance(60) {
+            let key = self.random.one(&fields).clone();
+            select.group.push(key.name.clone());
+            select.items.push(key.name.clone());
+            columns.push(key.column.clone());
+            for _ in 0..1 + self.random.below(2) {
+                let (item, ty) = self.aggregate(&fields);
+                select.items.push(item);
+                columns.push(Column {
+                    name: String::new(),
+                    ty,
+                    values: 100,
+                    extreme: true,
+                });
+            }
+        } else {
+            select.distinct = self.random.chance(40);
+            for _ in 0..1 + self.random.below(3) {
+                let field = self.random.one(&fields).clone();
+                select.items.push(field.name.clone());
+                columns.push(field.column.clone());
+            }
+        }
+        let own = columns
+            .into_iter()
+            .enumerate()
+            .map(|(i, column)| Field {
+                name: format!("{alias}.c{i}"),
+                column,
+            })
+            .collect();
+        (Source::Select(Box::new(select)), own, table.rows)
+    }
+
+    fn select(&mut self, derived: bool) -> (Select, Vec<Type>) {
+        let (from, fields) = self.from(derived);
+        let mut select = Select {
+            from,
+            ..Select::default()
+        };
+        for _ in 0..*self.random.one(&[0, 0, 1, 1, 2, 3]) {
+            let filter = match self.random.chance(15) {
+                true => self.subquery(&fields),
+                false => self.predicate(&fields, 2),
+            };
+            select.filter.push(filter);
+        }
+        let mut types = Vec::new();
+        if self.random.chance(50) {
+            for _ in 0..*self.random.one(&[0, 1, 1, 2, 3]) {
+                let ty = self.random.one(&fields).column.ty;
+                let key = match self.random.chance(75) {
+                    true => self.column(&fields, ty).unwrap(),
+                    false => self.expression(&fields, ty, 1),
+                };
+                // Two keys that read the same, or a constant, are another matter.
+                if !select.group.contains(&key) && key.contains('.') {
+                    select.group.push(key.clone());
+                    select.items.push(key);
+                    types.push(ty);
+                }
+            }
+            for _ in 0..*self.random.one(&[0, 1, 1, 2, 3, 4]) {
+                let (item, ty) = self.aggregate(&fields);
+                select.items.push(item);
+                types.push(ty);
+            }
+            if select.items.is_empty() {
+                select.items.push("count(*)".into());
+                types.push(Type::Big);
+            }
+            if self.random.chance(20) {
+                let having = match self.random.below(3) {
+                    0 => "count(*) > 1".into(),
+                    1 => format!("{} is not null", self.aggregate(&fields).0),
+                    _ => format!("{} >= 2", self.counted(&fields)),
+                };
+                select.having.push(having);
+            }
+        } else {
+            select.distinct = self.random.chance(20);
+            for _ in 0..1 + self.random.below(4) {
+                let ty = self.random.one(&fields).column.ty;
+                let item = match self.random.chance(50) {
+                    true => self.column(&fields, ty).unwrap(),
+                    false => self.expression(&fields, ty, 2),
+                };
+                select.items.push(item);
+                types.push(ty);
+            }
+            if !self.common && !select.distinct && self.random.chance(6) {
+                let by = self.random.one(&fields).name.clone();
+                select
+                    .items
+                    .push(format!("count(*) over (partition by {by})"));
+                types.push(Type::Big);
+            }
+        }
+        (select, types)
+    }
+
+    /// A select with columns of these types.
+    fn select_of(&mut self, types: &[Type]) -> Option<Select> {
+        let alias = self.alias();
+        let table = self.table(100_000);
+        let fields = Self::fields(table, &alias);
+        let mut select = Select {
+            from: vec![Part {
+                join: "",
+                source: Source::Table(table.name.clone(), None),
+                alias,
+                on: vec![],
+            }],
+            ..Select::default()
+        };
+        for ty in types {
+            select.items.push(self.column(&fields, *ty)?);
+        }
+        if self.random.chance(60) {
+            select.filter.push(self.predicate(&fields, 1));
+        }
+        Some(select)
+    }
+
+    fn column(&mut self, fields: &[Field], ty: Type) -> Option<String> {
+        let fit: Vec<&Field> = fields.iter().filter(|f| f.column.ty == ty).collect();
+        match fit.is_empty() {
+            true => None,
+            false => Some(fit[self.random.below(fit.len())].name.clone()),
+        }
+    }
+
+    /// A column of the type or a literal.
+    fn leaf(&mut self, fields: &[Field], ty: Type) -> String {
+        if self.random.chance(75)
+            && let Some(column) = self.column(fields, ty)
+        {
+            return column;
+        }
+        self.literal(ty)
+    }
+
+    fn literal(&mut self, ty: Type) -> String {
+        let n = self.random.within(-4, 12);
+        match ty {
+            _ if self.random.chance(3) && !self.common => {
+                let name = match ty {
+                    Type::Int => "integer",
+                    Type::Big => "bigint",
+                    Type::Decimal => "decimal(12,2)",
+                    Type::Wide => "decimal(30,10)",
+                    Type::Float => "double",
+                    Type::Date => "date",
+                    Type::Text => "varchar",
+                    Type::Bool => "boolean",
+                };
+                format!("cast(null as {name})")
+            }
+            Type::Int => format!("cast({n} as integer)"),
+            Type::Big => format!("{n}"),
+            Type::Decimal => format!("{}.{}", n, self.random.one(&["25", "5", "00", "75"])),
+            Type::Wide => format!("cast({n} as decimal(30,10))"),
+            Type::Float => format!("cast('{}' as double)", n as f64 * 0.25),
+            Type::Date => format!(
+                "date '19{}-0{}-1{}'",
+                92 + n.rem_euclid(8),
+                1 + n.rem_euclid(9),
+                n.rem_euclid(10)
+            ),
+            Type::Text => format!(
+                "'{}'",
+                self.random.one(&["ab", "", "b", "Äpfel", "ba", "zz"])
+            ),
+            Type::Bool => (*self.random.one(&["true", "false"])).into(),
+        }
+    }
+
+    /// A value of the type, or of one that compares with it.
+    fn expression(&mut self, fields: &[Field], ty: Type, depth: usize) -> String {
+        if depth == 0 {
+            return self.leaf(fields, ty);
+        }
+        if self.random.chance(18) {
+            return self.choice(fields, ty, depth);
+        }
+        let a = self.expression(fields, ty, depth - 1);
+        let number = self.random.one(&["2", "3", "7"]).to_string();
+        let plain = self.random.chance(30);
+        match ty {
+            _ if plain => a,
+            Type::Int | Type::Big => match self.random.below(8) {
+                0 | 1 => {
+                    let b = self.leaf(fields, ty);
+                    format!("({a} {} {b})", self.random.one(&["+", "-", "*"]))
+                }
+                2 => format!("({a} + {number})"),
+                3 => format!("({number} - {a})"),
+                4 if !self.common => format!("({a} / {number})"),
+                5 => format!("({a} % {number})"),
+                6 => {
+                    let date = self.leaf(fields, Type::Date);
+                    match ty {
+                        Type::Int if !self.common => {
+                            format!("cast(extract(year from {date}) as integer)")
+                        }
+                        _ => format!("(- {a})"),
+                    }
+                }
+                _ => format!("coalesce({a}, {})", self.literal(ty)),
+            },
+            Type::Decimal | Type::Wide => match self.random.below(5) {
+                0 => format!("({a} + {})", self.leaf(fields, Type::Decimal)),
+                1 => format!("({a} - {})", self.leaf(fields, Type::Int)),
+                2 if depth < 2 => format!("({a} * {})", self.leaf(fields, Type::Decimal)),
+                3 if !self.common && depth < 2 => format!("({a} / {number})"),
+                _ => format!("(1.5 - {a})"),
+            },
+            Type::Float if self.common => a,
+            Type::Float => match self.random.below(4) {
+                0 => format!("({a} + {})", self.leaf(fields, Type::Float)),
+                1 => format!("({a} * {})", self.leaf(fields, Type::Float)),
+                2 => format!("({a} / 2)"),
+                _ => format!("cast({} as double)", self.leaf(fields, Type::Int)),
+            },
+            Type::Date if self.common => a,
+            Type::Date => format!("({a} + interval '{number}' day)"),
+            Type::Text => match self.random.below(4) {
+                0 => format!("upper({a})"),
+                1 => format!("substr({a}, 1, {number})"),
+                2 => format!("({a} || 'x')"),
+                _ => format!("coalesce({a}, 'none')"),
+            },
+            Type::Bool => format!("({})", self.predicate(fields, depth - 1)),
+        }
+    }
+
+    fn choice(&mut self, fields: &[Field], ty: Type, depth: usize) -> String {
+        let mut text = String::from("case");
+        for _ in 0..1 + self.random.below(2) {
+            let when = self.predicate(fields, depth - 1);
+            let then = self.leaf(fields, ty);
+            write!(text, " when {when} then {then}").unwrap();
+        }
+        if self.random.chance(70) {
+            let last = self.leaf(fields, ty);
+            write!(text, " else {last}").unwrap();
+        }
+        text + " end"
+    }
+
+    fn predicate(&mut self, fields: &[Field], depth: usize) -> String {
+        if depth > 0 && self.random.chance(30) {
+            let (a, b) = (
+                self.predicate(fields, depth - 1),
+                self.predicate(fields, depth - 1),
+            );
+            return match self.random.below(5) {
+                0 | 1 => format!("({a} and {b})"),
+                2 | 3 => format!("({a} or {b})"),
+                _ => format!("not ({a})"),
+            };
+        }
+        let mut ty = self.random.one(fields).column.ty;
+        if self.common && ty == Type::Float {
+            ty = Type::Int;
+        }
+        let a = self.expression(fields, ty, depth.min(1));
+        match self.random.below(10) {
+            0 => format!("{a} is null"),
+            1 => format!("{a} is not null"),
+            2 => {
+                let (low, high) = (self.leaf(fields, ty), self.literal(ty));
+                let not = self.random.one(&["", "not "]);
+                format!("{a} {not}between {low} and {high}")
+            }
+            3 if ty != Type::Bool => {
+                let many = self.random.chance(30);
+                let list: Vec<String> = (0..if many { 8 } else { 2 })
+                    .map(|_| self.literal(ty))
+                    .collect();
+                let not = self.random.one(&["", "not "]);
+                format!("{a} {not}in ({})", list.join(", "))
+            }
+            4 if ty == Type::Text => {
+                let pattern = self
+                    .random
+                    .one(&["a%", "%b", "%b%", "_b%", "ab", "%", "a\\%%"]);
+                let not = self.random.one(&["", "not "]);
+                match self.common && pattern.contains('\\') {
+                    true => format!("{a} {not}like 'a%'"),
+                    false => format!("{a} {not}like '{pattern}'"),
+                }
+            }
+            5 => {
+                let b = self.leaf(fields, ty);
+                let not = self.random.one(&["", "not "]);
+                format!("{a} is {not}distinct from {b}")
+            }
+            _ if ty == Type::Bool => a,
+            _ => {
+                let b = self.leaf(fields, ty);
+                format!(
+                    "{a} {} {b}",
+                    self.random.one(&["=", "<>", "<", "<=", ">", ">="])
+                )
+            }
+        }
+    }
+
+    /// A predicate with a subquery over another table.
+    fn subquery(&mut self, outer: &[Field]) -> String {
+        let alias = self.alias();
+        let table = self.table(500);
+        let fields = Self::fields(table, &alias);
+        let mut conditions = Vec::new();
+        if self.random.chance(40) {
+            conditions.push(self.predicate(&fields, 1));
+        }
+        let not = *self.random.one(&["", "not "]);
+        let pair = |me: &mut Self| {
+            let a = me.random.one(outer).clone();
+            let same: Vec<&Field> = fields.iter().filter(|b| joinable(&a, b)).collect();
+            let fits = !same.is_empty() && !(me.common && a.column.ty == Type::Float);
+            fits.then(|| {
+                (
+                    a.name.clone(),
+                    same[me.random.below(same.len())].name.clone(),
+                )
+            })
+        };
+        let kind = self.random.below(3);
+        let Some((a, b)) = pair(self) else {
+            return "true".into();
+        };
+        match kind {
+            0 => {
+                conditions.push(format!("{a} = {b}"));
+                format!(
+                    "{not}exists (select 1 from {} as {alias} where {})",
+                    table.name,
+                    conditions.join(" and ")
+                )
+            }
+            1 => {
+                let filter = match conditions.is_empty() {
+                    true => String::new(),
+                    false => format!(" where {}", conditions.join(" and ")),
+                };
+                format!(
+                    "{a} {not}in (select {b} from {} as {alias}{filter})",
+                    table.name
+                )
+            }
+            _ => {
+                let filter = match conditions.is_empty() {
+                    true => String::new(),
+                    false => format!(" where {}", conditions.join(" and ")),
+                };
+                let function = self.random.one(&["min", "max"]);
+                let sign = self.random.one(&["=", "<", ">=", "<>"]);
+                format!(
+                    "{a} {sign} (select {function}({b}) from {} as {alias}{filter})",
+                    table.name
+                )
+            }
+        }
+    }
+
+    fn counted(&mut self, fields: &[Field]) -> String {
+        let what = self.random.one(fields).name.clone();
+        match self.random.below(3) {
+            0 => "count(*)".into(),
+            1 => format!("count({what})"),
+            _ => format!("count(distinct {what})"),
+        }
+    }
+
+    /// An aggregate and the type of its result.
+    fn aggregate(&mut self, fields: &[Field]) -> (String, Type) {
+        let field = self.random.one(fields).clone();
+        let ty = field.column.ty;
+        let numeric = matches!(
+            ty,
+            Type::Int | Type::Big | Type::Decimal | Type::Wide | Type::Float
+        );
+        // What sums to too much is an error here and another number there.
+        let sums = numeric && (!field.column.extreme || self.random.chance(10));
+        let arg = match self.random.chance(70) || sums {
+            true => field.name.clone(),
+            false => self.expression(fields, ty, 1),
+        };
+        let distinct = if self.random.chance(15) {
+            "distinct "
+        } else {
+            ""
+        };
+        let (call, result) = match self.random.below(6) {
+            0 => (self.counted(fields), Type::Big),
+            1 if sums => {
+                let result = match ty {
+                    Type::Int | Type::Big => Type::Big,
+                    Type::Decimal => Type::Wide,
+                    other => other,
+                };
+                (format!("sum({distinct}{arg})"), result)
+            }
+            2 if sums && (!self.common || matches!(ty, Type::Int | Type::Big)) => {
+                let result = if matches!(ty, Type::Int | Type::Big) {
+                    Type::Float
+                } else {
+                    ty
+                };
+                (format!("avg({distinct}{arg})"), result)
+            }
+            3 | 4 => (format!("min({arg})"), ty),
+            _ => (format!("max({arg})"), ty),
+        };
+        match self.random.chance(12) {
+            true => {
+                let filter = self.predicate(fields, 1);
+                (format!("{call} filter (where {filter})"), result)
+            }
+            false => (call, result),
+        }
+    }
+}
+
+/// Whether values of both may be compared without a cast.
+fn joinable(a: &Field, b: &Field) -> bool {
+    let (a, b) = (a.column.ty, b.column.ty);
+    let number = |ty: Type| matches!(ty, Type::Int | Type::Big | Type::Decimal | Type::Wide);
+    a == b || number(a) && number(b)
+}
