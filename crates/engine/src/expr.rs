@@ -306,8 +306,8 @@ pub fn alike(a: Expr, b: Expr) -> Result<(Expr, Expr)> {
     }
 }
 
-/// In 128 bits.
-fn widen(e: Expr) -> Expr {
+/// The same whole numbers in 128 bits.
+pub fn widen(e: Expr) -> Expr {
     if e.ty.kind == Kind::Wide {
         return e;
     }

@@ -83,7 +83,7 @@ pub use error::{Error, Result};
 pub use execution::{BLOCK_ROWS, Execution, Executor};
 pub use expr::{
     Arithmetic, Call, Expr, Literal, Node, PerLabel, Var, alike, and, arithmetic, call, case, cast,
-    compare, in_set, is_fallible, is_null, not, or, year,
+    compare, in_set, is_fallible, is_null, not, or, widen, year,
 };
 pub use rel::{Column, Fold, Function, Key, Output, Query, Rel, Scan};
 pub use run::Runtime;

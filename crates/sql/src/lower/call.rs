@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, Scalar, StringArray};
+use arrow::compute::is_not_null;
+use arrow::compute::kernels::zip::zip;
 use arrow::datatypes::SchemaRef;
 use datafusion::error::DataFusionError;
 use datafusion::physical_expr::PhysicalExpr;
@@ -47,6 +49,29 @@ impl Call for Same {
 
     fn name(&self) -> String {
         "text".into()
+    }
+}
+
+/// The text, or an empty one for NULL.
+#[derive(Debug)]
+pub(crate) struct OrEmpty;
+
+impl Call for OrEmpty {
+    fn call(
+        &self,
+        args: &[ArrayRef],
+        _: usize,
+    ) -> Result<ArrayRef, Box<dyn std::error::Error + Send + Sync>> {
+        let Some(texts) = args.first() else {
+            return Err("no text".into());
+        };
+        let empty =
+            arrow::compute::cast(&StringArray::new_scalar("").into_inner(), texts.data_type())?;
+        Ok(zip(&is_not_null(texts)?, texts, &Scalar::new(empty))?)
+    }
+
+    fn name(&self) -> String {
+        "or_empty".into()
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod call;
 mod expr;
+mod join;
 mod rel;
 
 use std::collections::HashMap;

@@ -2,10 +2,9 @@
 
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Schema};
-use datafusion::common::{Column, DFSchema, JoinType, NullEquality};
+use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::logical_expr::{
-    Aggregate, Distinct, Expr as Sql, FetchType, Join, LogicalPlan, SkipType, SortExpr, TableScan,
-    Union,
+    Aggregate, Distinct, Expr as Sql, FetchType, LogicalPlan, SkipType, SortExpr, TableScan, Union,
 };
 use engine::{Error, Expr, Fold, Function, Key, Kind, Literal, Rel, Result, Scan, Type, Var};
 use table::Zone;
@@ -15,9 +14,9 @@ use super::call::failed;
 use super::expr::Scope;
 
 /// A relation and the vector of each column of the plan's schema.
-type Lowered = (Rel, Vec<Var>);
+pub(super) type Lowered = (Rel, Vec<Var>);
 
-fn unsupported<T>(what: impl Into<String>) -> Result<T> {
+pub(super) fn unsupported<T>(what: impl Into<String>) -> Result<T> {
     Err(Error::Unsupported(what.into()))
 }
 
@@ -97,6 +96,24 @@ impl Lowering<'_> {
             }
             LogicalPlan::Join(join) => self.join(join),
             LogicalPlan::Union(union) => self.union(union),
+            LogicalPlan::Values(values) => {
+                let fields = values.schema.fields();
+                let mut columns = Vec::with_capacity(fields.len());
+                for (position, field) in fields.iter().enumerate() {
+                    let value = |row: &Vec<Sql>| match &row[position] {
+                        Sql::Literal(value, _) => value.cast_to(field.data_type()).map_err(failed),
+                        other => unsupported(format!("the value {other}")),
+                    };
+                    let values = values
+                        .values
+                        .iter()
+                        .map(value)
+                        .collect::<Result<Vec<_>>>()?;
+                    columns.push(ScalarValue::iter_to_array(values).map_err(failed)?);
+                }
+                let schema = values.schema.inner().clone();
+                self.given(RecordBatch::try_new(schema, columns)?)
+            }
             LogicalPlan::EmptyRelation(empty) if !empty.produce_one_row => {
                 let batch = RecordBatch::new_empty(empty.schema.inner().clone());
                 self.given(batch)
@@ -342,126 +359,6 @@ impl Lowering<'_> {
         Ok((function, Some(self.var(arg, e.to_string(), exprs))))
     }
 
-    fn join(&mut self, join: &Join) -> Result<Lowered> {
-        if join.null_equality != NullEquality::NullEqualsNothing {
-            return unsupported("a join in which NULLs are equal");
-        }
-        let (left, left_vars) = self.rel(&join.left)?;
-        let (right, right_vars) = self.rel(&join.right)?;
-        let (mut left_exprs, mut right_exprs) = (Vec::new(), Vec::new());
-        let mut equal = Vec::with_capacity(join.on.len());
-        for (a, b) in &join.on {
-            let a_e = self.expr(
-                a,
-                Scope {
-                    schema: join.left.schema(),
-                    vars: &left_vars,
-                },
-            )?;
-            let b_e = self.expr(
-                b,
-                Scope {
-                    schema: join.right.schema(),
-                    vars: &right_vars,
-                },
-            )?;
-            let (a_e, b_e) = engine::alike(a_e, b_e)?;
-            let nullable = a_e.ty.nullable || b_e.ty.nullable;
-            if join.null_aware && nullable {
-                return unsupported("`not in` with NULLs");
-            }
-            let a_var = self.var(a_e, a.to_string(), &mut left_exprs);
-            let b_var = self.var(b_e, b.to_string(), &mut right_exprs);
-            equal.push((a_var, b_var));
-        }
-        let (left, right) = (mapped(left, left_exprs), mapped(right, right_exprs));
-        let schema: DFSchema = join
-            .left
-            .schema()
-            .join(join.right.schema())
-            .map_err(failed)?;
-        let both: Vec<Var> = left_vars.iter().chain(&right_vars).copied().collect();
-        let residual = match &join.filter {
-            Some(filter) => self.conjuncts(
-                filter,
-                Scope {
-                    schema: &schema,
-                    vars: &both,
-                },
-            )?,
-            None => vec![],
-        };
-        let semi = |input: Rel, other: Rel, equal: Vec<(Var, Var)>, residual, anti| Rel::Semi {
-            input: Box::new(input),
-            other: Box::new(other),
-            equal,
-            residual,
-            anti,
-        };
-        let flipped = || equal.iter().map(|(a, b)| (*b, *a)).collect::<Vec<_>>();
-        Ok(match join.join_type {
-            JoinType::Inner => (inner(left, right, equal, residual), both),
-            JoinType::LeftSemi => (semi(left, right, equal, residual, false), left_vars),
-            JoinType::LeftAnti => (semi(left, right, equal, residual, true), left_vars),
-            JoinType::RightSemi => (semi(right, left, flipped(), residual, false), right_vars),
-            JoinType::RightAnti => (semi(right, left, flipped(), residual, true), right_vars),
-            JoinType::Left => {
-                let (rel, outer) = self.outer(left, right, &right_vars, equal, residual);
-                (rel, [left_vars, outer].concat())
-            }
-            JoinType::Right => {
-                let flipped = flipped();
-                let (rel, outer) = self.outer(right, left, &left_vars, flipped, residual);
-                (rel, [outer, right_vars].concat())
-            }
-            JoinType::Full => {
-                let outer = self.or_null(&both);
-                let vars = named(&outer, &both);
-                let rel = Rel::Full {
-                    left: Box::new(left),
-                    right: Box::new(right),
-                    equal,
-                    residual,
-                    outer,
-                };
-                (rel, vars)
-            }
-            other => return unsupported(format!("a {other} join")),
-        })
-    }
-
-    /// A vector for each of `vars` that holds it or NULL.
-    fn or_null(&mut self, vars: &[Var]) -> Vec<(Var, Var)> {
-        let mut outer: Vec<(Var, Var)> = Vec::with_capacity(vars.len());
-        for var in once(vars) {
-            let ty = self.query.ty(var).clone().nullable(true);
-            let name = self.query.vars[var].name.clone();
-            outer.push((var, self.query.add(name, ty)));
-        }
-        outer
-    }
-
-    /// A left outer join, and what the vectors of its right side are called afterwards.
-    fn outer(
-        &mut self,
-        left: Rel,
-        right: Rel,
-        vars: &[Var],
-        equal: Vec<(Var, Var)>,
-        residual: Vec<Expr>,
-    ) -> (Rel, Vec<Var>) {
-        let outer = self.or_null(vars);
-        let named = named(&outer, vars);
-        let rel = Rel::Left {
-            left: Box::new(left),
-            right: Box::new(right),
-            equal,
-            residual,
-            outer,
-        };
-        (rel, named)
-    }
-
     fn union(&mut self, union: &Union) -> Result<Lowered> {
         let mut lowered = Vec::with_capacity(union.inputs.len());
         for input in &union.inputs {
@@ -488,6 +385,24 @@ impl Lowering<'_> {
             let low = types().map(|ty| ty.bounds.0).min().unwrap_or(0);
             let high = types().map(|ty| ty.bounds.1).max().unwrap_or(0);
             let ty = ty.within((low, high));
+            let wide = ty.kind == Kind::Wide;
+            for (rel, own) in lowered.iter_mut().filter(|_| wide) {
+                // Narrow numbers among wide ones.
+                let var = own[position];
+                let e = engine::widen(self.query.expr(var));
+                if e.as_var().is_none() {
+                    own[position] = self.query.add(field.name(), e.ty.clone());
+                    let narrow = std::mem::replace(
+                        rel,
+                        Rel::Union {
+                            inputs: vec![],
+                            vars: vec![],
+                        },
+                    );
+                    *rel = mapped(narrow, vec![(own[position], e)]);
+                }
+            }
+            let types = || lowered.iter().map(|(_, own)| self.query.ty(own[position]));
             if types().any(|own| own.kind != ty.kind || own.scale() != ty.scale()) {
                 return unsupported("a union of different kinds");
             }
@@ -510,16 +425,8 @@ fn chosen(filter: Expr, value: Expr) -> Result<Expr> {
     engine::case(vec![(filter, value)], null, &data)
 }
 
-/// What each of `vars` is called in `outer`.
-fn named(outer: &[(Var, Var)], vars: &[Var]) -> Vec<Var> {
-    vars.iter()
-        .filter_map(|var| outer.iter().find(|(from, _)| from == var))
-        .map(|(_, to)| *to)
-        .collect()
-}
-
 /// Each vector once.
-fn once(vars: &[Var]) -> Vec<Var> {
+pub(super) fn once(vars: &[Var]) -> Vec<Var> {
     let mut all: Vec<Var> = Vec::with_capacity(vars.len());
     for var in vars {
         if !all.contains(var) {
@@ -529,39 +436,13 @@ fn once(vars: &[Var]) -> Vec<Var> {
     all
 }
 
-fn mapped(rel: Rel, exprs: Vec<(Var, Expr)>) -> Rel {
+pub(super) fn mapped(rel: Rel, exprs: Vec<(Var, Expr)>) -> Rel {
     match exprs.is_empty() {
         true => rel,
         false => Rel::Map {
             input: Box::new(rel),
             exprs,
         },
-    }
-}
-
-/// One join of all relations of both.
-fn inner(left: Rel, right: Rel, equal: Vec<(Var, Var)>, residual: Vec<Expr>) -> Rel {
-    let (mut inputs, mut pairs, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
-    for side in [left, right] {
-        match side {
-            Rel::Join {
-                inputs: more,
-                equal,
-                residual,
-            } => {
-                inputs.extend(more);
-                pairs.extend(equal);
-                conditions.extend(residual);
-            }
-            other => inputs.push(other),
-        }
-    }
-    pairs.extend(equal);
-    conditions.extend(residual);
-    Rel::Join {
-        inputs,
-        equal: pairs,
-        residual: conditions,
     }
 }
 

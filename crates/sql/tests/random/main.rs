@@ -217,6 +217,63 @@ fn answers_are_those_of_datafusion() {
     check(2, 400);
 }
 
+#[test]
+fn what_is_not_ours_runs_over_the_rows_of_what_is() {
+    let database = Database::new(1, "live");
+    let joined = "select x.rid, y.rid, count(*) over (partition by y.rid) from blocks x join few y on x.rid = y.rid + 1";
+    let ran = |text: &str, wanted: &str| match (database.ours(text), database.theirs(text)) {
+        (Outcome::Rows { rows, ran_on, .. }, Outcome::Rows { rows: expected, .. }) => {
+            assert_eq!(difference(&rows, &expected, &[]), None, "{text}");
+            assert!(!rows.is_empty(), "{text}");
+            assert_eq!(ran_on, wanted, "{text}");
+        }
+        other => panic!("{text}: {other:?}"),
+    };
+    ran(joined, "both");
+    // A bare scan is no part.
+    ran(
+        "select rid, count(*) over (partition by rid % 3) from blocks",
+        "datafusion",
+    );
+    // Nor is what runs again and again; what it is joined with is.
+    ran(
+        "with recursive r as (select 1 as n union all select n + 1 from r where n < 9) \
+         select n, c from r join (select rid, count(*) as c from some group by rid) on n = rid",
+        "both",
+    );
+    ran(
+        "select stddev(x.rid) from blocks x join few y on x.rid = y.rid",
+        "both",
+    );
+    ran(
+        "select x.rid from few x where x.rid not in (select y.rid from some y where y.rid > 3)",
+        "algebra",
+    );
+    ran(
+        "select rid from few intersect select rid from blocks",
+        "algebra",
+    );
+    ran(
+        "select * from (values (1, 'a'), (2, null)) t (a, b) join few on a = rid",
+        "algebra",
+    );
+    let explained = |text: &str| match database.ours(&format!("explain {text}")) {
+        Outcome::Rows { rows, .. } => format!("{rows:?}"),
+        other => panic!("{other:?}"),
+    };
+    let shown = explained(joined);
+    for part in [
+        "part 1, run by the algebra",
+        "the rest, run by datafusion",
+        "WindowAggr",
+        "TableScan: part 1",
+    ] {
+        assert!(shown.contains(part), "{part} is missing: {shown}");
+    }
+    let analysed = explained(&format!("analyze {joined}"));
+    assert!(analysed.contains("rows: 40"), "{analysed}");
+}
+
 #[cfg(feature = "slow")]
 #[test]
 fn answers_to_ten_thousand_queries_are_those_of_datafusion() {

@@ -1,0 +1,250 @@
+//! Joins.
+
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion::common::{DFSchema, JoinType, NullEquality};
+use datafusion::logical_expr::Join;
+use engine::{Expr, Fold, Function, Kind, Literal, Node, Rel, Result, Type, Var};
+
+use super::Lowering;
+use super::call::{OrEmpty, failed};
+use super::expr::Scope;
+use super::rel::{Lowered, mapped, once, unsupported};
+
+impl Lowering<'_> {
+    pub fn join(&mut self, join: &Join) -> Result<Lowered> {
+        let nulls_equal = join.null_equality == NullEquality::NullEqualsNull;
+        let (left, left_vars) = self.rel(&join.left)?;
+        let (right, right_vars) = self.rel(&join.right)?;
+        let (mut left_exprs, mut right_exprs) = (Vec::new(), Vec::new());
+        let mut equal = Vec::with_capacity(join.on.len());
+        for (a, b) in &join.on {
+            let a_e = self.expr(
+                a,
+                Scope {
+                    schema: join.left.schema(),
+                    vars: &left_vars,
+                },
+            )?;
+            let b_e = self.expr(
+                b,
+                Scope {
+                    schema: join.right.schema(),
+                    vars: &right_vars,
+                },
+            )?;
+            let (a_e, b_e) = engine::alike(a_e, b_e)?;
+            let nullable = a_e.ty.nullable || b_e.ty.nullable;
+            if nulls_equal && nullable {
+                // What is NULL is equal to what is NULL, and of all that is not, the values.
+                let (a_is, b_is) = (engine::is_null(a_e.clone()), engine::is_null(b_e.clone()));
+                let a_var = self.var(a_is, format!("{a} is null"), &mut left_exprs);
+                let b_var = self.var(b_is, format!("{b} is null"), &mut right_exprs);
+                equal.push((a_var, b_var));
+            }
+            let (a_e, b_e) = match nulls_equal && nullable {
+                true => (or_nothing(a_e)?, or_nothing(b_e)?),
+                false => (a_e, b_e),
+            };
+            let a_var = self.var(a_e, a.to_string(), &mut left_exprs);
+            let b_var = self.var(b_e, b.to_string(), &mut right_exprs);
+            equal.push((a_var, b_var));
+        }
+        let (left, right) = (mapped(left, left_exprs), mapped(right, right_exprs));
+        let schema: DFSchema = join
+            .left
+            .schema()
+            .join(join.right.schema())
+            .map_err(failed)?;
+        let both: Vec<Var> = left_vars.iter().chain(&right_vars).copied().collect();
+        let residual = match &join.filter {
+            Some(filter) => self.conjuncts(
+                filter,
+                Scope {
+                    schema: &schema,
+                    vars: &both,
+                },
+            )?,
+            None => vec![],
+        };
+        let semi = |input: Rel, other: Rel, equal: Vec<(Var, Var)>, residual, anti| Rel::Semi {
+            input: Box::new(input),
+            other: Box::new(other),
+            equal,
+            residual,
+            anti,
+        };
+        let left = match (join.null_aware, join.join_type, &equal[..]) {
+            (false, ..) => left,
+            (true, JoinType::LeftAnti, [(mine, theirs)]) if residual.is_empty() => {
+                self.not_in(left, *mine, &right, *theirs)?
+            }
+            _ => return unsupported("such a `not in`"),
+        };
+        let flipped = || equal.iter().map(|(a, b)| (*b, *a)).collect::<Vec<_>>();
+        Ok(match join.join_type {
+            JoinType::Inner => (inner(left, right, equal, residual), both),
+            JoinType::LeftSemi => (semi(left, right, equal, residual, false), left_vars),
+            JoinType::LeftAnti => (semi(left, right, equal, residual, true), left_vars),
+            JoinType::RightSemi => (semi(right, left, flipped(), residual, false), right_vars),
+            JoinType::RightAnti => (semi(right, left, flipped(), residual, true), right_vars),
+            JoinType::Left => {
+                let (rel, outer) = self.outer(left, right, &right_vars, equal, residual);
+                (rel, [left_vars, outer].concat())
+            }
+            JoinType::Right => {
+                let flipped = flipped();
+                let (rel, outer) = self.outer(right, left, &left_vars, flipped, residual);
+                (rel, [outer, right_vars].concat())
+            }
+            JoinType::Full => {
+                let outer = self.or_null(&both);
+                let vars = named(&outer, &both);
+                let rel = Rel::Full {
+                    left: Box::new(left),
+                    right: Box::new(right),
+                    equal,
+                    residual,
+                    outer,
+                };
+                (rel, vars)
+            }
+            other => return unsupported(format!("a {other} join")),
+        })
+    }
+
+    /// The rows of `input` that `mine not in (select theirs from other)` may be true of at all: all if `other` has no
+    /// rows, otherwise those without NULL, and none if `other` has a NULL.
+    fn not_in(&mut self, input: Rel, mine: Var, other: &Rel, theirs: Var) -> Result<Rel> {
+        let (mine, theirs) = (self.query.expr(mine), self.query.expr(theirs));
+        if !mine.ty.nullable && !theirs.ty.nullable {
+            return Ok(input);
+        }
+        let none = |me: &mut Self, rel: Rel| {
+            let number = me.count(rel)?;
+            engine::compare(engine::Compare::Eq, number, zero()?)
+        };
+        let empty = none(self, other.clone())?;
+        let nulls = Rel::Filter {
+            input: Box::new(other.clone()),
+            predicate: engine::is_null(theirs),
+        };
+        let whole = none(self, nulls)?;
+        let there = engine::not(engine::is_null(mine));
+        Ok(Rel::Filter {
+            input: Box::new(input),
+            predicate: engine::or(vec![empty, engine::and(vec![there, whole])]),
+        })
+    }
+
+    /// The number of rows of `rel`, found before the query runs.
+    fn count(&mut self, rel: Rel) -> Result<Expr> {
+        let Some(ty) = Type::of(&DataType::Int64, false) else {
+            return unsupported("numbers");
+        };
+        let var = self.query.add("count", ty.clone());
+        let folds = vec![Fold {
+            var,
+            function: Function::Count,
+            arg: None,
+        }];
+        let rel = Rel::Fold {
+            input: Box::new(rel),
+            keys: vec![],
+            folds,
+        };
+        self.query.parameters.push((rel, var));
+        let node = Node::Parameter(self.query.parameters.len() - 1);
+        Ok(Expr { node, ty })
+    }
+
+    /// A vector for each of `vars` that holds it or NULL.
+    fn or_null(&mut self, vars: &[Var]) -> Vec<(Var, Var)> {
+        let mut outer: Vec<(Var, Var)> = Vec::with_capacity(vars.len());
+        for var in once(vars) {
+            let ty = self.query.ty(var).clone().nullable(true);
+            let name = self.query.vars[var].name.clone();
+            outer.push((var, self.query.add(name, ty)));
+        }
+        outer
+    }
+
+    /// A left outer join, and what the vectors of its right side are called afterwards.
+    fn outer(
+        &mut self,
+        left: Rel,
+        right: Rel,
+        vars: &[Var],
+        equal: Vec<(Var, Var)>,
+        residual: Vec<Expr>,
+    ) -> (Rel, Vec<Var>) {
+        let outer = self.or_null(vars);
+        let named = named(&outer, vars);
+        let rel = Rel::Left {
+            left: Box::new(left),
+            right: Box::new(right),
+            equal,
+            residual,
+            outer,
+        };
+        (rel, named)
+    }
+}
+
+fn zero() -> Result<Expr> {
+    Expr::literal(Literal::Int(0), &DataType::Int64)
+}
+
+/// The value, and for NULL one that is the same for all.
+fn or_nothing(e: Expr) -> Result<Expr> {
+    let data = e.ty.data.clone();
+    let mut some = match e.ty.kind {
+        Kind::Text | Kind::Code => engine::call(vec![e], Arc::new(OrEmpty), &data)?,
+        kind => {
+            let nothing = match kind {
+                Kind::Float => Literal::Float(0.0),
+                Kind::Bool => Literal::Bool(false),
+                _ => Literal::Int(0),
+            };
+            let nothing = Expr::literal(nothing, &data)?;
+            engine::case(vec![(engine::is_null(e.clone()), nothing)], e, &data)?
+        }
+    };
+    some.ty.nullable = false;
+    Ok(some)
+}
+
+/// What each of `vars` is called in `outer`.
+fn named(outer: &[(Var, Var)], vars: &[Var]) -> Vec<Var> {
+    vars.iter()
+        .filter_map(|var| outer.iter().find(|(from, _)| from == var))
+        .map(|(_, to)| *to)
+        .collect()
+}
+
+/// One join of all relations of both.
+fn inner(left: Rel, right: Rel, equal: Vec<(Var, Var)>, residual: Vec<Expr>) -> Rel {
+    let (mut inputs, mut pairs, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
+    for side in [left, right] {
+        match side {
+            Rel::Join {
+                inputs: more,
+                equal,
+                residual,
+            } => {
+                inputs.extend(more);
+                pairs.extend(equal);
+                conditions.extend(residual);
+            }
+            other => inputs.push(other),
+        }
+    }
+    pairs.extend(equal);
+    conditions.extend(residual);
+    Rel::Join {
+        inputs,
+        equal: pairs,
+        residual: conditions,
+    }
+}
