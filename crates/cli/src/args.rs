@@ -38,6 +38,12 @@ pub enum Command {
     Pin(crate::pin::Pin),
     /// Find the placement of a command's threads that is best, in few runs
     Tune(crate::tune::Tune),
+    /// Give a database just the cores that it needs, on just the nodes, and say why
+    Govern(Box<crate::govern::Govern>),
+    /// Show nodes, cores, load, and what governors decide
+    Top(crate::top::Top),
+    /// Write the manual pages of all commands
+    Man(crate::man::Man),
 }
 
 /// How a store is opened.

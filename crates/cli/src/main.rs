@@ -5,9 +5,11 @@
 //! what failed, where, and what to do.
 
 mod args;
+mod govern;
 mod import;
 mod interrupt;
 mod lab;
+mod man;
 mod out;
 mod output;
 mod pages;
@@ -19,6 +21,7 @@ mod residency;
 mod shell;
 mod sql;
 mod statement;
+mod top;
 mod topology;
 mod tune;
 mod units;
@@ -92,6 +95,9 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Watch(args) => watch::run(args),
         Command::Pin(args) => pin::run(args),
         Command::Tune(args) => tune::run(args),
+        Command::Govern(args) => govern::run(args),
+        Command::Top(args) => top::run(args),
+        Command::Man(args) => man::run(args),
     }
 }
 

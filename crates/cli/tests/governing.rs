@@ -1,0 +1,230 @@
+//! `atoll govern`, `atoll top`, `atoll man`.
+
+mod atoll;
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use atoll::{Folder, json};
+use serde_json::Value;
+
+/// The objects of lines.
+fn lines(text: &str) -> Vec<Value> {
+    let object = |line: &str| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
+    text.lines().map(object).collect()
+}
+
+/// A process to be governed; it ends with this.
+struct Idle(Child);
+
+impl Drop for Idle {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_command_is_governed_until_it_ends() {
+    let folder = Folder::new();
+    let run = folder.run(&[
+        "govern",
+        "--state",
+        "state",
+        "--settle",
+        "1ms",
+        "--period",
+        "20ms",
+        "--trace",
+        "t.jsonl",
+        "--json",
+        "--",
+        "sh",
+        "-c",
+        "sleep 1; echo done",
+    ]);
+    let decisions = lines(&run.succeeded());
+    assert!(
+        run.stderr.contains("done"),
+        "its output goes aside: {}",
+        run.stderr
+    );
+    assert!(decisions.len() >= 2);
+    for decision in &decisions {
+        for field in [
+            "time",
+            "readings",
+            "place",
+            "transitions",
+            "action",
+            "cpus",
+            "why",
+            "decision_seconds",
+        ] {
+            assert!(!decision[field].is_null(), "{field} in {decision}");
+        }
+        let busy = &decision["readings"]["busy"];
+        assert_eq!(busy["unit"], "cpus");
+        assert!(busy["source"].is_string() && busy["age_seconds"].is_number());
+    }
+    assert_eq!(decisions[0]["action"], "allocate");
+    assert_eq!(decisions[0]["cpus"].as_array().unwrap().len(), 1);
+    let again = folder.run(&["govern", "replay", "t.jsonl", "--json"]);
+    let again = lines(&again.succeeded());
+    let cpus = |of: &[Value]| of.iter().map(|d| d["cpus"].clone()).collect::<Vec<_>>();
+    assert_eq!(cpus(&again), cpus(&decisions));
+    let plain = folder.run(&[
+        "govern", "replay", "t.jsonl", "--mode", "dense", "--plain", "--all",
+    ]);
+    assert_eq!(plain.succeeded().lines().count(), decisions.len());
+    let failed = folder.run(&["govern", "--state", "state", "--", "sh", "-c", "exit 3"]);
+    assert_eq!(failed.code, Some(1));
+    assert!(
+        failed.stderr.contains("exit status: 3"),
+        "{}",
+        failed.stderr
+    );
+}
+
+#[test]
+fn a_process_is_seen_by_top_and_put_back_by_undo() {
+    let folder = Folder::new();
+    let idle = Idle(Command::new("sleep").arg("600").spawn().unwrap());
+    let pid = idle.0.id().to_string();
+    let mut governor = folder
+        .command(&["govern", "--pid", &pid, "--state", "state"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let look = || {
+        json(
+            &folder
+                .run(&["top", "--json", "--interval", "10ms", "--state", "state"])
+                .succeeded(),
+        )
+    };
+    let limit = Instant::now() + Duration::from_secs(120);
+    let target = loop {
+        let seen = look();
+        assert!(seen["nodes"][0]["cpus"].is_array(), "{seen}");
+        let target = seen["governors"][0]["targets"][0].clone();
+        if target["last"].is_object() {
+            break target;
+        }
+        assert!(Instant::now() < limit, "{seen}");
+    };
+    assert_eq!(target["target"], format!("process {pid}"));
+    let text = folder
+        .run(&["top", "--once", "--interval", "10ms", "--state", "state"])
+        .succeeded();
+    assert!(
+        text.contains(&format!("A process {pid}")) && text.contains("busy"),
+        "{text}"
+    );
+    let second = folder.run(&["govern", "--pid", &pid, "--state", "state"]);
+    assert_eq!(second.code, Some(1));
+    assert!(
+        second.stderr.contains("governed already"),
+        "{}",
+        second.stderr
+    );
+    // Somebody has to collect it for it to be gone.
+    let waiter = std::thread::spawn(move || governor.wait().unwrap());
+    let undone = json(
+        &folder
+            .run(&["govern", "undo", "--state", "state", "--json"])
+            .succeeded(),
+    );
+    assert_eq!(
+        undone["undone"][0]["target"],
+        format!("process {pid}"),
+        "{undone}"
+    );
+    assert!(
+        waiter.join().unwrap().success(),
+        "it ends well when it is asked to"
+    );
+    let nothing = folder
+        .run(&["govern", "undo", "--state", "state"])
+        .succeeded();
+    assert!(nothing.contains("nothing is governed"), "{nothing}");
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let folder = Folder::new();
+    folder.write("bad.jsonl", "{\"time\": 1}\n");
+    folder.write("bad.json", "{\"th_min\": 80}");
+    folder.write("bad.toml", "x = 1");
+    folder.run(&["govern"]).failed_usage(&["--name"]);
+    folder
+        .run(&["govern", "--pid", "1", "--", "true"])
+        .failed_usage(&["alone"]);
+    folder
+        .run(&["govern", "--pid", "1", "--weight", "1,2"])
+        .failed_usage(&["--weight"]);
+    folder
+        .run(&["govern", "--pid", "1", "--mode", "wide"])
+        .failed_usage(&["sparse, dense, adaptive"]);
+    folder
+        .run(&["govern", "--pid", "1", "--throughput", "x"])
+        .failed_usage(&["postgres:CONNECTION"]);
+    let cases: [(&[&str], &str); 9] = [
+        (
+            &["govern", "--state", "s", "--name", "no-such-one"][..],
+            "no-such-one",
+        ),
+        (
+            &["govern", "--state", "s", "--pid", "1073741823"],
+            "1073741823",
+        ),
+        (
+            &["govern", "--state", "s", "--", "/no/such/program"],
+            "/no/such/program",
+        ),
+        (&["govern", "--policy", "bad.json", "--pid", "1"], "th_min"),
+        (
+            &["govern", "--policy", "none.json", "--pid", "1"],
+            "none.json",
+        ),
+        (&["govern", "--min-cores", "0", "--pid", "1"], "min_cores"),
+        (&["govern", "replay", "bad.jsonl"], "line 1"),
+        (&["govern", "replay", "none.jsonl"], "none.jsonl"),
+        (&["govern", "replay", "bad.json"], "bad.json"),
+    ];
+    for (words, part) in cases {
+        let run = folder.run(words);
+        assert_eq!(run.code, Some(1), "{words:?}: {}", run.stderr);
+        assert!(run.stderr.contains(part), "{words:?}: {}", run.stderr);
+        assert_eq!(
+            run.stderr.trim_end().lines().count(),
+            1,
+            "{words:?}: {}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+fn nets_and_manual_pages() {
+    let folder = Folder::new();
+    let net = folder.run(&["govern", "net"]).succeeded();
+    folder.write("net.toml", &net);
+    let run = folder.run(&[
+        "govern", "--state", "s", "--net", "net.toml", "--settle", "1ms", "--", "sleep", "0.2",
+    ]);
+    assert!(run.succeeded().contains("it starts with 1"));
+    for (format, part) in [("dot", "digraph"), ("pnml", "<pnml")] {
+        let drawn = folder
+            .run(&["govern", "net", "--format", format])
+            .succeeded();
+        assert!(drawn.contains(part), "{drawn}");
+    }
+    folder.run(&["man", "pages"]).succeeded();
+    let page = std::fs::read_to_string(folder.path("pages/atoll-govern.1")).unwrap();
+    assert!(
+        page.contains("throughput") && !page.contains("guard"),
+        "{page}"
+    );
+}
