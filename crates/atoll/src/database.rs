@@ -154,6 +154,15 @@ impl Database {
         Session::new(self.engine.session(), self.workers().handle().clone())
     }
 
+    /// Runs a program in LAQ; see [`Session::laq`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Session::laq`].
+    pub fn laq(&self, text: &str) -> Result<sql::Answer> {
+        self.session().laq(text)
+    }
+
     /// The tables, by name.
     ///
     /// # Errors

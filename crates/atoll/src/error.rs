@@ -12,6 +12,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// A statement failed: not SQL, an unknown name, a value out of range, not enough memory, ...
     Sql(sql::Error),
+    /// A LAQ program failed: [`laq::Error::fault`] tells the place in its text.
+    Laq(laq::Error),
     /// The store failed: not there, damaged, busy, full, ...
     Store(store::Error),
     /// The table layer refused: a type, a NULL, a name.
@@ -54,6 +56,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Sql(e) => e.fmt(f),
+            Error::Laq(e) => e.fmt(f),
             Error::Store(e) => e.fmt(f),
             Error::Table(e) => e.fmt(f),
             Error::Input { path, line: Some(line), reason } => write!(f, "{}:{line}: {reason}", path.display()),
@@ -75,6 +78,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Error::Sql(e) => Some(e),
+            Error::Laq(e) => Some(e),
             Error::Store(e) => Some(e),
             Error::Table(e) => Some(e),
             Error::Topology(e) => Some(e),
@@ -91,6 +95,15 @@ impl From<sql::Error> for Error {
         match e {
             sql::Error::Cancelled => Error::Interrupted,
             e => Error::Sql(e),
+        }
+    }
+}
+
+impl From<laq::Error> for Error {
+    fn from(e: laq::Error) -> Error {
+        match e {
+            laq::Error::Table(e) => e.into(),
+            e => Error::Laq(e),
         }
     }
 }

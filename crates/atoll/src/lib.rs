@@ -42,6 +42,7 @@ pub mod tpch;
 pub use database::{Database, Statistics};
 pub use error::{Error, Result};
 pub use import::{Existing, FileFormat, Header, ImportOptions, ImportReport, Reference, import};
+pub use laq;
 pub use memory::drop_system_caches;
 pub use options::{Access, Execution, Executor, Options};
 pub use progress::{Position, Progress};

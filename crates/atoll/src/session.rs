@@ -72,6 +72,62 @@ impl Session {
         self.wait(self.session.execute(text))
     }
 
+    /// Runs a program in LAQ, the language of linear algebra (`docs/laq.md`), on Atoll's own engine.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("reef.atoll");
+    /// let database = atoll::Database::create(&path, &atoll::Options::default())?;
+    /// let session = database.session();
+    /// session.sql("create table fish (name varchar, length double)")?;
+    /// session.sql("insert into fish values ('blenny', 0.1), ('wrasse', 0.4), ('wrasse', 0.3)")?;
+    ///
+    /// let answer = session.laq("
+    ///     large = filter(fish.length > 0.2)
+    ///     seen  = count(krao(large, fish.name))
+    ///     return(fish.name, seen)
+    /// ")?;
+    /// assert_eq!(answer.rows(), 1);
+    ///
+    /// let error = session.laq("return(sum(fish.lenght))").unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "line 1, column 17: `fish` has no attribute `lenght`; did you mean length?"
+    /// );
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Laq`] for a text that is no program, matrices that do not fit each other, and what cannot be computed.
+    pub fn laq(&self, text: &str) -> Result<Answer> {
+        self.program(text, false)
+    }
+
+    /// What [`laq`](Session::laq) would run: one column, `plan`, with a line for each matrix (its type, its shape and
+    /// its operator) and for each stage, pipeline and step.
+    ///
+    /// # Errors
+    ///
+    /// As `laq` before anything has run.
+    pub fn explain_laq(&self, text: &str) -> Result<Answer> {
+        self.program(text, true)
+    }
+
+    fn program(&self, text: &str, explain: bool) -> Result<Answer> {
+        let text = text.to_string();
+        let work = self.session.program(move |tables| async move {
+            let compiled = laq::compile(&text, &tables).await?;
+            Ok::<_, Error>(match explain {
+                true => sql::Program::Show(compiled.explain()),
+                false => sql::Program::Run(compiled.prepared),
+            })
+        });
+        self.wait(work)
+    }
+
     /// Runs one statement and hands its rows over as they come, so that results may be larger than memory.
     ///
     /// # Errors
@@ -116,21 +172,24 @@ impl Session {
             }
         }
         let _ = sender.blocking_send(None);
-        match self.wait(async { Ok(task.await) })? {
+        match self.wait(async { Ok::<_, Error>(task.await) })? {
             Ok(appended) => Ok(appended?),
             Err(_) => Err(Error::Interrupted),
         }
     }
 
     /// Waits for `work` or an interrupt, whichever comes first; an interrupt drops the work.
-    fn wait<T>(&self, work: impl Future<Output = sql::Result<T>>) -> Result<T> {
+    fn wait<T, E: Into<Error>>(
+        &self,
+        work: impl Future<Output = std::result::Result<T, E>>,
+    ) -> Result<T> {
         not_in_a_task()?;
         self.handle.block_on(async {
             let stopped = self.stop.notified();
             tokio::select! {
                 biased;
                 () = stopped => Err(Error::Interrupted),
-                done = work => Ok(done?),
+                done = work => done.map_err(Into::into),
             }
         })
     }
@@ -165,7 +224,7 @@ impl Iterator for Rows {
 
     fn next(&mut self) -> Option<Result<RecordBatch>> {
         let next = self.stream.next_batch();
-        match self.session.wait(async { Ok(next.await) }) {
+        match self.session.wait(async { Ok::<_, Error>(next.await) }) {
             Ok(None) => None,
             Ok(Some(batch)) => Some(batch.map_err(Error::from)),
             Err(e) => Some(Err(e)),

@@ -24,6 +24,8 @@ pub enum Command {
     Import(Import),
     /// Run SQL; without a query, open a shell
     Sql(Sql),
+    /// Run a program of linear algebra over the tables
+    Laq(Laq),
     /// Draw the machine: nodes, caches, cores, distances, free memory
     Topology(Topology),
     /// Look into a store
@@ -218,6 +220,16 @@ pub struct Sql {
     /// Read the statements from a file
     #[arg(short, long, value_name = "FILE", conflicts_with = "query")]
     pub file: Option<PathBuf>,
+    /// Open the store for reading: several processes may do so at once
+    #[arg(long)]
+    pub read_only: bool,
+    #[command(flatten)]
+    pub results: Results,
+}
+
+/// How statements run, and what becomes of their results.
+#[derive(Args, Debug)]
+pub struct Results {
     /// How results are written
     #[arg(long, value_enum, default_value_t = Format::Table, conflicts_with = "json")]
     pub format: Format,
@@ -227,9 +239,6 @@ pub struct Sql {
     /// Show how long each statement took and what it read, on standard error
     #[arg(long)]
     pub timing: bool,
-    /// Open the store for reading: several processes may do so at once
-    #[arg(long)]
-    pub read_only: bool,
     /// What is in memory when a statement begins
     #[arg(long, value_enum, default_value_t = Cache::Warm)]
     pub cache: Cache,
@@ -238,6 +247,23 @@ pub struct Sql {
     /// One JSON object per statement, on a line of its own
     #[arg(long)]
     pub json: bool,
+}
+
+/// `atoll laq`
+#[derive(Args, Debug)]
+pub struct Laq {
+    /// The store
+    pub store: PathBuf,
+    /// The program [default: from standard input]
+    pub program: Option<String>,
+    /// Read the program from a file
+    #[arg(short, long, value_name = "FILE", conflicts_with = "program")]
+    pub file: Option<PathBuf>,
+    /// Show the program instead of running it: its matrices with their shapes, its operators, its pipelines
+    #[arg(long)]
+    pub explain: bool,
+    #[command(flatten)]
+    pub results: Results,
 }
 
 /// `atoll topology`

@@ -9,6 +9,7 @@ mod govern;
 mod import;
 mod interrupt;
 mod lab;
+mod laq;
 mod man;
 mod out;
 mod output;
@@ -87,6 +88,7 @@ fn run(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Quickstart(args) => quickstart::run(args),
         Command::Import(args) => import::run(args),
+        Command::Laq(args) => laq::run(args),
         Command::Sql(args) => sql::run(args),
         Command::Topology(args) => topology::run(args),
         Command::Pages(args) => pages::run(args),

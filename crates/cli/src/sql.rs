@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use atoll::{Access, Answer, Database, Options, Session};
 
-use crate::args::{Affinity, Cache, Channel, Executor, Resources, Reuse, Sql};
+use crate::args::{Affinity, Cache, Channel, Executor, Resources, Results, Reuse, Sql};
 use crate::output::Sink;
 use crate::statement::{Splitter, Statement, only_reads, split};
 use crate::{Failure, interrupt, one_line, shell, units};
@@ -66,17 +66,10 @@ pub fn run(args: &Sql) -> Result<(), Failure> {
     let reads = statements
         .as_ref()
         .is_some_and(|all| all.iter().all(|one| only_reads(&one.text)));
-    let interactive = statements.is_none() && std::io::stdin().is_terminal() && !args.json;
+    let interactive = statements.is_none() && std::io::stdin().is_terminal() && !args.results.json;
     let database = open(args, reads)?;
     let most = interactive.then_some(shell::MOST_ROWS);
-    let sink = Sink::new(args.output.as_deref(), args.format, args.json, most)?;
-    let mut runner = Runner {
-        session: database.session(),
-        cache: Emptying::of(&database, args.cache),
-        sink,
-        timing: args.timing,
-        failed: false,
-    };
+    let mut runner = Runner::new(&database, &args.results, most)?;
     let ran = match statements {
         Some(statements) => runner.all(&statements),
         None if interactive => shell::run(&database, &mut runner),
@@ -109,12 +102,12 @@ fn open(args: &Sql, reads: bool) -> Result<Database, Failure> {
     if args.read_only || (reads && exists) {
         return Ok(Database::open(
             &args.store,
-            &options(&args.resources, true),
+            &options(&args.results.resources, true),
         )?);
     }
     Ok(Database::open_or_create(
         &args.store,
-        &options(&args.resources, false),
+        &options(&args.results.resources, false),
     )?)
 }
 
@@ -156,6 +149,22 @@ pub struct Runner {
 }
 
 impl Runner {
+    /// Results as `results` says, of each at most `most` rows.
+    pub fn new(
+        database: &Database,
+        results: &Results,
+        most: Option<usize>,
+    ) -> anyhow::Result<Runner> {
+        let (path, format) = (results.output.as_deref(), results.format);
+        Ok(Runner {
+            session: database.session(),
+            cache: Emptying::of(database, results.cache),
+            sink: Sink::new(path, format, results.json, most)?,
+            timing: results.timing,
+            failed: false,
+        })
+    }
+
     /// Statements that were given at once: the first failure ends them, except in JSON, where
     /// each has its line.
     fn all(&mut self, statements: &[Statement]) -> Result<(), Failure> {
@@ -193,6 +202,14 @@ impl Runner {
 
     /// Runs one statement and writes its result. Ctrl-C ends only the statement.
     pub fn one(&mut self, statement: &Statement) -> Result<(), Failure> {
+        self.perform(|session| session.sql(&statement.in_place()))
+    }
+
+    /// Runs `work` and writes its results. Ctrl-C ends only that.
+    pub fn perform(
+        &mut self,
+        work: impl FnOnce(&Session) -> atoll::Result<Vec<Answer>>,
+    ) -> Result<(), Failure> {
         if let Some(cache) = &self.cache {
             cache.empty()?;
         }
@@ -201,7 +218,7 @@ impl Runner {
         if interrupt::asked() {
             return Err(Failure::Interrupted);
         }
-        let answers = self.session.sql(&statement.in_place());
+        let answers = work(&self.session);
         drop(guard);
         for answer in answers? {
             self.sink.write(&answer)?;

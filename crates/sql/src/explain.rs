@@ -94,7 +94,7 @@ pub(crate) async fn explain(
     shown(&scope, lines)
 }
 
-fn shown(scope: &Scope, lines: Vec<String>) -> Result<Answer> {
+pub(crate) fn shown(scope: &Scope, lines: Vec<String>) -> Result<Answer> {
     information::answer(
         scope,
         vec![("plan", Arc::new(StringArray::from(lines)) as ArrayRef)],

@@ -104,7 +104,8 @@ pub(crate) async fn run(scope: &Scope, program: &Program) -> Result<Option<Runni
     }
 }
 
-async fn batches(
+/// Runs a program to its end, and tells how it went, a line each.
+pub(crate) async fn batches(
     scope: &Scope,
     prepared: &Prepared,
 ) -> engine::Result<(Vec<RecordBatch>, Vec<String>)> {

@@ -76,7 +76,7 @@ pub use ::engine::{BLOCK_ROWS, Execution};
 pub use answer::{Answer, AnswerStream, Statistics};
 pub use engine::{Engine, Executor, Options};
 pub use error::{Error, Position, Result};
-pub use session::Session;
+pub use session::{Program, Session};
 pub use types::type_name;
 
 /// The hidden column of row ids that `delete` and `update` read.

@@ -22,6 +22,16 @@ use crate::stop::Stop;
 use crate::write::Writing;
 use crate::{Answer, AnswerStream, Error, Result, copy, ddl, dml, explain, fused, information};
 
+/// What another language makes of a statement.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Program {
+    /// To be run on our own engine.
+    Run(engine::Prepared),
+    /// Not to be run, but to be shown, a line each.
+    Show(Vec<String>),
+}
+
 /// Batches that wait for a slow reader of a stream.
 const QUEUE: usize = 2;
 
@@ -84,6 +94,42 @@ impl Session {
                 Ok(finished(answer, &self.engine))
             }
         }
+    }
+
+    /// Runs what `plan` makes over the tables of one snapshot, in whatever language: on our own engine, since
+    /// nothing else knows programs. What is shown comes as an answer with one column, `plan`.
+    ///
+    /// # Errors
+    ///
+    /// Those of `plan`; those of running, the memory limit among them.
+    pub async fn program<E, F>(
+        &self,
+        plan: impl FnOnce(Arc<table::Tables>) -> F + Send + 'static,
+    ) -> std::result::Result<Answer, E>
+    where
+        E: From<Error> + Send + 'static,
+        F: Future<Output = std::result::Result<Program, E>> + Send + 'static,
+    {
+        let started = Instant::now();
+        let engine = Arc::clone(&self.engine);
+        let work = self.on_workers(async move {
+            let mut scope = scope(&engine, started)?;
+            let program = match plan(Arc::clone(&scope.tables)).await {
+                Ok(program) => program,
+                Err(e) => return Ok(Err(e)),
+            };
+            scope.clock.planned();
+            scope.clock.ran_on = "algebra";
+            match program {
+                Program::Show(lines) => Ok(Ok(explain::shown(&scope, lines)?)),
+                Program::Run(prepared) => {
+                    let (batches, _) = fused::batches(&scope, &prepared).await?;
+                    let schema = Arc::clone(prepared.schema());
+                    Ok(Ok(Answer::rows_of(schema, batches, &scope.clock)))
+                }
+            }
+        });
+        work.await?
     }
 
     /// Appends `rows`, whose columns stand in the table's order, to `table` in one transaction, and says how

@@ -1,0 +1,161 @@
+//! What is wrong with a program, and where.
+
+use std::fmt;
+
+/// Result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a program cannot be run. Displays as one line; those of the text begin with line and column.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text is no program.
+    Syntax(Fault),
+    /// The program does not fit the tables, or its matrices do not fit each other.
+    Program(Fault),
+    /// A table cannot be read.
+    Table(table::Error),
+    /// Planning or running failed.
+    Engine(engine::Error),
+}
+
+/// A place in a program and what is wrong there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What is wrong and what to do.
+    pub message: String,
+    /// Counted from 1.
+    pub line: usize,
+    /// Characters from the line's start, counted from 1.
+    pub column: usize,
+    /// The whole line.
+    pub text: String,
+    /// Characters that are meant, at least 1; no more than the line has.
+    pub length: usize,
+}
+
+/// Bytes of a program's text, from the first to before the last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// The first.
+    pub start: usize,
+    /// After the last.
+    pub end: usize,
+}
+
+impl Span {
+    /// From the start of the first to the end of the last.
+    pub fn to(self, last: Span) -> Span {
+        Span {
+            start: self.start,
+            end: last.end.max(self.end),
+        }
+    }
+}
+
+/// What is wrong with a piece of a text that is not at hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    pub span: Span,
+    pub message: String,
+}
+
+/// A result whose error wants the text.
+pub(crate) type Checked<T> = std::result::Result<T, Wrong>;
+
+pub(crate) fn wrong<T>(span: Span, message: impl Into<String>) -> Checked<T> {
+    Err(Wrong {
+        span,
+        message: message.into(),
+    })
+}
+
+impl Wrong {
+    /// The place of the piece in `text`, which it was found in.
+    pub fn in_text(self, text: &str) -> Fault {
+        let mut start = self.span.start.min(text.len());
+        while !text.is_char_boundary(start) {
+            start -= 1;
+        }
+        let from = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let to = text[start..].find('\n').map_or(text.len(), |at| start + at);
+        let line = text[from..to].trim_end_matches('\r');
+        let before = text[from..start].chars().count();
+        let left = line.chars().count().saturating_sub(before);
+        let meant = text
+            .get(start..self.span.end.min(text.len()))
+            .map_or(1, |meant| meant.chars().count());
+        Fault {
+            message: self.message,
+            line: text[..start].matches('\n').count() + 1,
+            column: before + 1,
+            text: line.to_string(),
+            length: meant.min(left).max(1),
+        }
+    }
+}
+
+impl Fault {
+    /// The line, and below it marks under what is meant.
+    pub fn excerpt(&self) -> String {
+        let number = self.line.to_string();
+        let before: String = self
+            .text
+            .chars()
+            .take(self.column - 1)
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect();
+        format!(
+            "{number} | {}\n{} | {before}{}",
+            self.text,
+            " ".repeat(number.len()),
+            "^".repeat(self.length)
+        )
+    }
+}
+
+impl Error {
+    /// The place in the text, if it is a place in the text that is wrong.
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            Error::Syntax(fault) | Error::Program(fault) => Some(fault),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Syntax(fault) | Error::Program(fault) => write!(
+                f,
+                "line {}, column {}: {}",
+                fault.line, fault.column, fault.message
+            ),
+            Error::Table(e) => e.fmt(f),
+            Error::Engine(e) => e.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Table(e) => Some(e),
+            Error::Engine(e) => Some(e),
+            _ => None,
+        }
+    }
+}
+
+impl From<table::Error> for Error {
+    fn from(e: table::Error) -> Error {
+        Error::Table(e)
+    }
+}
+
+impl From<engine::Error> for Error {
+    fn from(e: engine::Error) -> Error {
+        Error::Engine(e)
+    }
+}

@@ -1,0 +1,664 @@
+//! From matrices to relations of the engine.
+//!
+//! The terms over the records of a table, with all records that they look up, become one join; a fold over them
+//! becomes groups of its rows; groups that other terms look up are joined in turn, and where only their presence
+//! matters they are a semi-join, without being made.
+
+mod call;
+mod expr;
+mod scan;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{Field, Schema};
+use engine::{Error, Expr, Function, Kind, Node, Output, Prepared, Query, Rel, Result, Type, Var};
+
+use crate::answer::Answer;
+use crate::catalog::Catalog;
+use crate::check::Typed;
+use crate::matrix::Space;
+use crate::term::{FoldId, Instance, InstanceId, Source, Term, TermId, Terms};
+
+/// The program of `typed`.
+pub(crate) fn lower(typed: &Typed<'_>) -> Result<Prepared> {
+    let mut lowering = Lowering {
+        catalog: &typed.catalog,
+        terms: &typed.terms,
+        query: Query::default(),
+        parameters: HashMap::new(),
+    };
+    let (root, vars) = lowering.answer(&typed.answer)?;
+    let fields: Vec<Field> = typed
+        .answer
+        .columns
+        .iter()
+        .zip(&vars)
+        .map(|(column, var)| {
+            let ty = lowering.query.ty(*var);
+            Field::new(&column.name, ty.data.clone(), ty.nullable)
+        })
+        .collect();
+    let output = Output {
+        vars,
+        schema: Arc::new(Schema::new(fields)),
+    };
+    engine::prepare(lowering.query, root, output)
+}
+
+/// The columns of tables that the program reads, so that their dictionaries can be there.
+pub(crate) fn columns(typed: &Typed<'_>) -> BTreeSet<(usize, usize)> {
+    let mut all = BTreeSet::new();
+    typed.terms.each_instance(&mut |instance| {
+        if let Instance::Lookup {
+            source: Source::Table(table),
+            by,
+            ..
+        } = instance
+        {
+            all.extend(by.iter().map(|column| (*table, *column)));
+        }
+    });
+    typed.terms.each_term(&mut |term| {
+        if let Term::Column(instance, column) = term {
+            match typed.terms.of(*instance) {
+                Instance::Root(table)
+                | Instance::Lookup {
+                    source: Source::Table(table),
+                    ..
+                } => {
+                    all.insert((*table, *column));
+                }
+                _ => {}
+            }
+        }
+    });
+    all
+}
+
+pub(crate) struct Lowering<'p> {
+    catalog: &'p Catalog<'p>,
+    terms: &'p Terms,
+    query: Query,
+    /// Which subquery gives a number.
+    parameters: HashMap<(FoldId, usize), usize>,
+}
+
+/// Where the vectors of one relation are.
+#[derive(Default)]
+pub(crate) struct Frame {
+    columns: HashMap<(InstanceId, usize), Var>,
+    aggregates: HashMap<(InstanceId, usize), Var>,
+    labels: Vec<Var>,
+    scalars: HashMap<(FoldId, usize), Var>,
+}
+
+/// A relation that is to be joined, and the records that its rows are made of.
+struct Input {
+    rel: Rel,
+    holds: BTreeSet<InstanceId>,
+}
+
+impl Lowering<'_> {
+    fn answer(&mut self, answer: &Answer) -> Result<(Rel, Vec<Var>)> {
+        let wanted: Vec<TermId> = answer.columns.iter().map(|column| column.term).collect();
+        let (rel, vars) = match answer.space {
+            Space::One => self.numbers(&wanted)?,
+            _ => self.relation(&answer.space, &answer.conditions, &wanted)?,
+        };
+        if answer.order.is_empty() && answer.limit.is_none() {
+            return Ok((rel, vars));
+        }
+        let keys = answer
+            .order
+            .iter()
+            .map(|(position, descending)| engine::Key {
+                var: vars[*position],
+                descending: *descending,
+                nulls_first: *descending,
+            });
+        let rel = Rel::Sort {
+            input: Box::new(rel),
+            keys: keys.collect(),
+            skip: 0,
+            fetch: answer.limit,
+        };
+        Ok((rel, vars))
+    }
+
+    /// One row of numbers: those of the first fold in its row, the others as subqueries.
+    fn numbers(&mut self, wanted: &[TermId]) -> Result<(Rel, Vec<Var>)> {
+        let mut first = None;
+        for term in wanted {
+            self.terms.each(*term, &mut |term| {
+                if let Term::Scalar(fold, _) = self.terms.get(term) {
+                    first = first.or(Some(*fold));
+                }
+            });
+        }
+        let mut frame = Frame::default();
+        let rel = match first {
+            Some(fold) => {
+                let mut used = BTreeSet::new();
+                for term in wanted {
+                    self.terms
+                        .each(*term, &mut |term| match self.terms.get(term) {
+                            Term::Scalar(of, n) if *of == fold => {
+                                used.insert(*n);
+                            }
+                            _ => {}
+                        });
+                }
+                let (rel, _, found) = self.fold(fold, &used)?;
+                for (n, var) in found {
+                    frame.scalars.insert((fold, n), var);
+                }
+                rel
+            }
+            None => {
+                let options = RecordBatchOptions::new().with_row_count(Some(1));
+                let empty = Arc::new(Schema::empty());
+                Rel::Values {
+                    vars: vec![],
+                    batch: RecordBatch::try_new_with_options(empty, vec![], &options)?,
+                }
+            }
+        };
+        self.give(rel, &frame, wanted)
+    }
+
+    /// The groups of a fold: their keys, and of what was found the results at the positions `used`.
+    fn fold(
+        &mut self,
+        fold: FoldId,
+        used: &BTreeSet<usize>,
+    ) -> Result<(Rel, Vec<Var>, BTreeMap<usize, Var>)> {
+        let terms = self.terms;
+        let of = terms.fold(fold);
+        let mut wanted = of.groups.keys.clone();
+        wanted.extend(used.iter().filter_map(|n| of.found[*n].of));
+        let (mut rel, vars) = self.relation(&of.groups.space, &of.groups.conditions, &wanted)?;
+        let (keys, args) = vars.split_at(of.groups.keys.len());
+        for key in keys {
+            // A record without a label is in no row.
+            if self.query.ty(*key).nullable {
+                rel = Rel::Filter {
+                    input: Box::new(rel),
+                    predicate: engine::not(engine::is_null(self.query.expr(*key))),
+                };
+            }
+        }
+        let mut args = args.iter();
+        let mut found = BTreeMap::new();
+        let mut folds = Vec::with_capacity(used.len());
+        for n in used {
+            let what = &of.found[*n];
+            let arg = what.of.and_then(|_| args.next().copied());
+            let arg = match (what.function, arg) {
+                (Function::Count, Some(arg)) if !self.query.ty(arg).nullable => None,
+                (_, arg) => arg,
+            };
+            let ty = self.result(what.function, arg)?;
+            let var = self.query.add(what.name.as_str(), ty);
+            folds.push(engine::Fold {
+                var,
+                function: what.function,
+                arg,
+            });
+            found.insert(*n, var);
+        }
+        let mut once: Vec<Var> = Vec::with_capacity(keys.len());
+        for key in keys {
+            if !once.contains(key) {
+                once.push(*key);
+            }
+        }
+        let rel = Rel::Fold {
+            input: Box::new(rel),
+            keys: once,
+            folds,
+        };
+        Ok((rel, keys.to_vec(), found))
+    }
+
+    /// The type of what a fold finds.
+    fn result(&self, function: Function, arg: Option<Var>) -> Result<Type> {
+        let unsupported = || Error::Unsupported("a fold of such values".into());
+        let Some(arg) = arg else {
+            let ty = Type::of(&arrow::datatypes::DataType::Int64, false).ok_or_else(unsupported)?;
+            return Ok(ty.within((0, i64::MAX.into())));
+        };
+        let own = self.query.ty(arg).clone();
+        let whole = matches!(own.kind, Kind::Int | Kind::Wide);
+        let data = match (function, whole) {
+            (Function::Count, _) => arrow::datatypes::DataType::Int64,
+            (Function::Min | Function::Max, _) => return Ok(own.nullable(true)),
+            (_, false) => own.data.clone(),
+            (Function::Avg, _) if own.data.is_integer() => arrow::datatypes::DataType::Float64,
+            (Function::Avg, _) => crate::element::number((own.scale() as u8 + 4).min(38)),
+            (Function::Sum, _) => crate::element::number(own.scale() as u8),
+        };
+        let ty = Type::of(&data, function != Function::Count).ok_or_else(unsupported)?;
+        // No fold is over more records than this.
+        const MOST: i128 = 1 << 48;
+        let reach = own
+            .bounds
+            .0
+            .checked_mul(MOST)
+            .zip(own.bounds.1.checked_mul(MOST));
+        Ok(match (function, reach) {
+            (Function::Count, _) => ty.within((0, i64::MAX.into())),
+            (Function::Sum, Some((low, high))) if whole => ty.within((low.min(0), high.max(0))),
+            _ => ty,
+        })
+    }
+
+    /// The elements that fulfil `conditions`, with a vector for each of `wanted`.
+    fn relation(
+        &mut self,
+        space: &Space,
+        conditions: &BTreeSet<TermId>,
+        wanted: &[TermId],
+    ) -> Result<(Rel, Vec<Var>)> {
+        let needs = self.needs(space, conditions, wanted);
+        let mut frame = Frame::default();
+        let mut inputs: Vec<Input> = Vec::new();
+        let mut pairs: Vec<(TermId, InstanceId, Var)> = Vec::new();
+        let mut later = Vec::new();
+        let mut left: BTreeSet<TermId> = conditions
+            .iter()
+            .copied()
+            .filter(|c| !matches!(self.terms.get(*c), Term::Present(_) | Term::Absent(_)))
+            .collect();
+        for instance in &needs.instances {
+            let terms = self.terms;
+            let of = terms.of(*instance);
+            let missing = needs.absent.contains(instance);
+            let (source, keys) = match of {
+                Instance::Root(table) => (Source::Table(*table), &[][..]),
+                Instance::Lookup { source, keys, .. } => (*source, &keys[..]),
+            };
+            let rel = match source {
+                Source::Table(table) => {
+                    let by = match of {
+                        Instance::Lookup { by, .. } => &by[..],
+                        Instance::Root(_) => &[],
+                    };
+                    let own = self.take(&mut left, |c| {
+                        terms.instances(c) == [*instance].into()
+                            && !terms.any(c, &|term| matches!(term, Term::Label(_)))
+                    });
+                    let mut columns = needs.columns(*instance);
+                    columns.extend(by);
+                    let (rel, vars) = self.scan(*instance, table, columns, own)?;
+                    for (column, var) in vars {
+                        frame.columns.insert((*instance, column), var);
+                    }
+                    for (key, column) in keys.iter().zip(by) {
+                        pairs.push((*key, *instance, frame.columns[&(*instance, *column)]));
+                    }
+                    rel
+                }
+                Source::Fold(fold) => {
+                    let used = needs.aggregates(*instance);
+                    let root = needs.root == Some(*instance);
+                    if missing || used.is_empty() && !root {
+                        later.push((*instance, fold, missing));
+                        continue;
+                    }
+                    let (rel, own, found) = self.fold(fold, &used)?;
+                    for (n, var) in found {
+                        frame.aggregates.insert((*instance, n), var);
+                    }
+                    match root {
+                        true => frame.labels = own,
+                        false => {
+                            for (key, var) in keys.iter().zip(own) {
+                                pairs.push((*key, *instance, var));
+                            }
+                        }
+                    }
+                    rel
+                }
+            };
+            inputs.push(Input {
+                rel,
+                holds: [*instance].into(),
+            });
+        }
+        if inputs.is_empty() {
+            return Err(Error::Internal("a matrix without records".into()));
+        }
+        self.semi_joins(&mut inputs, &frame, &needs, later)?;
+        let mut equal = Vec::with_capacity(pairs.len());
+        for (key, instance, var) in pairs {
+            let key = self.expr(key, &frame)?;
+            let (a, b) = engine::alike(key, self.query.expr(var))?;
+            let a = self.within(&mut inputs, &frame, a, &needs)?;
+            let b = match b.as_var() {
+                Some(var) => var,
+                None => {
+                    let holder = inputs.iter().position(|i| i.holds.contains(&instance));
+                    let input = &mut inputs[holder.unwrap_or_default()];
+                    self.map(&mut input.rel, b)
+                }
+            };
+            equal.push((a, b));
+        }
+        // What one input fulfils by itself is tested there.
+        let mut residual = Vec::new();
+        for condition in left {
+            let of = self.reads(condition, &needs);
+            let e = self.expr(condition, &frame)?;
+            let holder = inputs.iter().position(|i| of.is_subset(&i.holds));
+            match holder {
+                Some(holder) => {
+                    let input = &mut inputs[holder].rel;
+                    *input = filtered(std::mem::replace(input, nothing()), e);
+                }
+                None => residual.push(e),
+            }
+        }
+        let mut rel = match (inputs.len(), residual.is_empty()) {
+            (1, true) => inputs.remove(0).rel,
+            _ => Rel::Join {
+                inputs: inputs.into_iter().map(|input| input.rel).collect(),
+                equal,
+                residual,
+            },
+        };
+        if let Rel::Join {
+            inputs, residual, ..
+        } = &mut rel
+            && inputs.len() == 1
+        {
+            let parts = std::mem::take(residual);
+            rel = parts.into_iter().fold(inputs.remove(0), filtered);
+        }
+        self.give(rel, &frame, wanted)
+    }
+
+    /// The records that `term` reads; labels are those of the root.
+    fn reads(&self, term: TermId, needs: &Needs) -> BTreeSet<InstanceId> {
+        let mut all = self.terms.instances(term);
+        if self.terms.any(term, &|term| matches!(term, Term::Label(_))) {
+            all.extend(needs.root);
+        }
+        all
+    }
+
+    /// Removes from `left` what fulfils `test`.
+    fn take(&self, left: &mut BTreeSet<TermId>, test: impl Fn(TermId) -> bool) -> Vec<TermId> {
+        let taken: Vec<TermId> = left.iter().copied().filter(|c| test(*c)).collect();
+        taken.iter().for_each(|c| {
+            left.remove(c);
+        });
+        taken
+    }
+
+    /// `rel` with a vector for each of `wanted`.
+    fn give(&mut self, mut rel: Rel, frame: &Frame, wanted: &[TermId]) -> Result<(Rel, Vec<Var>)> {
+        let mut exprs: Vec<(Var, Expr)> = Vec::new();
+        let mut done: HashMap<TermId, Var> = HashMap::new();
+        let mut vars = Vec::with_capacity(wanted.len());
+        for term in wanted {
+            if let Some(var) = done.get(term) {
+                vars.push(*var);
+                continue;
+            }
+            let e = self.expr(*term, frame)?;
+            let var = match e.as_var() {
+                Some(var) => var,
+                None => {
+                    let name = crate::show::term(*term, self.catalog, self.terms);
+                    let var = self.query.add(name, e.ty.clone());
+                    exprs.push((var, e));
+                    var
+                }
+            };
+            done.insert(*term, var);
+            vars.push(var);
+        }
+        if !exprs.is_empty() {
+            rel = Rel::Map {
+                input: Box::new(rel),
+                exprs,
+            };
+        }
+        Ok((rel, vars))
+    }
+
+    /// The vector of `e`, computed in the input that holds what it reads.
+    fn within(
+        &mut self,
+        inputs: &mut [Input],
+        frame: &Frame,
+        e: Expr,
+        needs: &Needs,
+    ) -> Result<Var> {
+        if let Some(var) = e.as_var() {
+            return Ok(var);
+        }
+        let reads: BTreeSet<InstanceId> = e
+            .vars()
+            .iter()
+            .filter_map(|var| frame.holder(*var).or(needs.root))
+            .collect();
+        let holder = inputs
+            .iter()
+            .position(|input| reads.is_subset(&input.holds));
+        match holder {
+            Some(holder) => Ok(self.map(&mut inputs[holder].rel, e)),
+            None => Err(Error::Unsupported(
+                "a `dot` by labels that are computed from several records".into(),
+            )),
+        }
+    }
+
+    /// The vector of `e`, computed in `rel`.
+    fn map(&mut self, rel: &mut Rel, e: Expr) -> Var {
+        let var = self.query.add(e.to_string(), e.ty.clone());
+        let input = std::mem::replace(rel, nothing());
+        *rel = Rel::Map {
+            input: Box::new(input),
+            exprs: vec![(var, e)],
+        };
+        var
+    }
+
+    /// Keeps of the inputs what has a group, or has none.
+    fn semi_joins(
+        &mut self,
+        inputs: &mut [Input],
+        frame: &Frame,
+        needs: &Needs,
+        later: Vec<(InstanceId, FoldId, bool)>,
+    ) -> Result<()> {
+        for (instance, fold, anti) in later {
+            let terms = self.terms;
+            let Instance::Lookup { keys, .. } = terms.of(instance) else {
+                continue;
+            };
+            let groups = &terms.fold(fold).groups;
+            let (mut other, others) =
+                self.relation(&groups.space, &groups.conditions, &groups.keys)?;
+            let mut of = BTreeSet::new();
+            for key in keys {
+                of.extend(self.reads(*key, needs));
+            }
+            let holder = inputs.iter().position(|input| of.is_subset(&input.holds));
+            let Some(holder) = holder else {
+                return Err(Error::Unsupported(
+                    "a `dot` by labels of several records with `tr`".into(),
+                ));
+            };
+            let mut equal = Vec::with_capacity(keys.len());
+            for (key, var) in keys.iter().zip(others) {
+                let key = self.expr(*key, frame)?;
+                let (a, b) = engine::alike(key, self.query.expr(var))?;
+                let a = match a.as_var() {
+                    Some(var) => var,
+                    None => self.map(&mut inputs[holder].rel, a),
+                };
+                let b = match b.as_var() {
+                    Some(var) => var,
+                    None => self.map(&mut other, b),
+                };
+                equal.push((a, b));
+            }
+            let rel = &mut inputs[holder].rel;
+            *rel = Rel::Semi {
+                input: Box::new(std::mem::replace(rel, nothing())),
+                other: Box::new(other),
+                equal,
+                residual: vec![],
+                anti,
+            };
+        }
+        Ok(())
+    }
+
+    /// A number that another fold finds.
+    fn parameter(&mut self, fold: FoldId, n: usize) -> Result<Expr> {
+        let number = match self.parameters.get(&(fold, n)) {
+            Some(number) => *number,
+            None => {
+                let (rel, _, found) = self.fold(fold, &[n].into())?;
+                self.query.parameters.push((rel, found[&n]));
+                let number = self.query.parameters.len() - 1;
+                self.parameters.insert((fold, n), number);
+                number
+            }
+        };
+        let var = self.query.parameters[number].1;
+        Ok(Expr {
+            node: Node::Parameter(number),
+            ty: self.query.ty(var).clone().nullable(true),
+        })
+    }
+}
+
+/// What a relation is made of.
+struct Needs {
+    /// In the order in which one leads to the next.
+    instances: BTreeSet<InstanceId>,
+    /// Those that must not be found.
+    absent: BTreeSet<InstanceId>,
+    columns: BTreeSet<(InstanceId, usize)>,
+    aggregates: BTreeSet<(InstanceId, usize)>,
+    /// The groups whose keys are the labels, where the columns are labels.
+    root: Option<InstanceId>,
+}
+
+impl Needs {
+    fn columns(&self, of: InstanceId) -> BTreeSet<usize> {
+        let own = |(instance, _): &&(InstanceId, usize)| *instance == of;
+        self.columns.iter().filter(own).map(|(_, n)| *n).collect()
+    }
+
+    fn aggregates(&self, of: InstanceId) -> BTreeSet<usize> {
+        let own = |(instance, _): &&(InstanceId, usize)| *instance == of;
+        self.aggregates
+            .iter()
+            .filter(own)
+            .map(|(_, n)| *n)
+            .collect()
+    }
+}
+
+impl Lowering<'_> {
+    fn needs(&self, space: &Space, conditions: &BTreeSet<TermId>, wanted: &[TermId]) -> Needs {
+        let mut needs = Needs {
+            instances: BTreeSet::new(),
+            absent: BTreeSet::new(),
+            columns: BTreeSet::new(),
+            aggregates: BTreeSet::new(),
+            root: None,
+        };
+        let mut todo: Vec<TermId> = conditions.iter().chain(wanted).copied().collect();
+        while let Some(term) = todo.pop() {
+            let mut reads = BTreeSet::new();
+            self.terms
+                .each(term, &mut |term| match self.terms.get(term) {
+                    Term::Column(instance, column) => {
+                        reads.insert(*instance);
+                        needs.columns.insert((*instance, *column));
+                    }
+                    Term::Aggregate(instance, n) => {
+                        reads.insert(*instance);
+                        needs.aggregates.insert((*instance, *n));
+                    }
+                    Term::Present(instance) => {
+                        reads.insert(*instance);
+                    }
+                    Term::Absent(instance) => {
+                        reads.insert(*instance);
+                        needs.absent.insert(*instance);
+                    }
+                    _ => {}
+                });
+            for instance in reads {
+                if needs.instances.insert(instance)
+                    && let Instance::Lookup { keys, .. } = self.terms.of(instance)
+                {
+                    todo.extend(keys);
+                }
+            }
+        }
+        match space {
+            Space::Rows(table) => {
+                needs.instances.extend(self.terms.find_root(*table));
+            }
+            Space::Labels(_) => {
+                let plain = |id: &&InstanceId| {
+                    let Instance::Lookup {
+                        source: Source::Fold(_),
+                        keys,
+                        ..
+                    } = self.terms.of(**id)
+                    else {
+                        return false;
+                    };
+                    let label = |(n, key): (usize, &TermId)| matches!(self.terms.get(*key), Term::Label(m) if *m == n);
+                    keys.iter().enumerate().all(label) && !needs.absent.contains(*id)
+                };
+                let found = needs.instances.iter().filter(plain);
+                // One whose values are wanted rather than one that need not be made.
+                needs.root = found.copied().max_by_key(|id| {
+                    (
+                        needs.aggregates.iter().any(|(of, _)| of == id),
+                        std::cmp::Reverse(*id),
+                    )
+                });
+            }
+            Space::One => {}
+        }
+        needs
+    }
+}
+
+impl Frame {
+    /// The record that a vector belongs to; labels belong to none.
+    fn holder(&self, var: Var) -> Option<InstanceId> {
+        let all = self.columns.iter().chain(&self.aggregates);
+        all.filter(|(_, own)| **own == var)
+            .map(|((instance, _), _)| *instance)
+            .next()
+    }
+}
+
+pub(crate) fn filtered(input: Rel, predicate: Expr) -> Rel {
+    Rel::Filter {
+        input: Box::new(input),
+        predicate,
+    }
+}
+
+/// Stands where a relation was taken from until it is put back.
+fn nothing() -> Rel {
+    Rel::Union {
+        inputs: vec![],
+        vars: vec![],
+    }
+}

@@ -1,0 +1,585 @@
+//! From text to programs.
+
+use std::str::FromStr;
+
+use crate::error::{Checked, Error, Span, wrong};
+use crate::lex::{Token, tokens};
+use crate::syntax::*;
+
+/// What may stand in one another: deeper programs are refused, so that no stack can overflow.
+const DEEPEST: usize = 150;
+
+impl FromStr for Program {
+    type Err = Error;
+
+    /// Reads a program; tables play no part yet.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`].
+    fn from_str(text: &str) -> Result<Program, Error> {
+        let program = tokens(text).and_then(|tokens| {
+            let mut parser = Parser {
+                tokens,
+                at: 0,
+                depth: 0,
+            };
+            parser.program()
+        });
+        program.map_err(|wrong| Error::Syntax(wrong.in_text(text)))
+    }
+}
+
+struct Parser {
+    /// The last one is the end.
+    tokens: Vec<(Token, Span)>,
+    at: usize,
+    /// Calls in one another.
+    depth: usize,
+}
+
+impl Parser {
+    fn peek(&self) -> &Token {
+        &self.tokens[self.at].0
+    }
+
+    fn span(&self) -> Span {
+        self.tokens[self.at].1
+    }
+
+    /// That of the token before.
+    fn last(&self) -> Span {
+        self.tokens[self.at.saturating_sub(1)].1
+    }
+
+    fn next(&mut self) -> Token {
+        let token = self.peek().clone();
+        self.at = (self.at + 1).min(self.tokens.len() - 1);
+        token
+    }
+
+    fn is_word(&self, word: &str) -> bool {
+        matches!(self.peek(), Token::Name { text, quoted: false } if text == word)
+    }
+
+    fn word(&mut self, word: &str) -> bool {
+        let found = self.is_word(word);
+        if found {
+            self.next();
+        }
+        found
+    }
+
+    fn sign(&mut self, sign: &str) -> bool {
+        let found = matches!(self.peek(), Token::Sign(s) if *s == sign);
+        if found {
+            self.next();
+        }
+        found
+    }
+
+    fn follows_sign(&self, sign: &str) -> bool {
+        let next = self.tokens.get(self.at + 1);
+        matches!(next, Some((Token::Sign(s), _)) if *s == sign)
+    }
+
+    fn found(&self) -> String {
+        match self.peek() {
+            Token::Name { text, .. } => format!("`{text}`"),
+            Token::Number(number) => number.clone(),
+            Token::Text(_) => "a text".into(),
+            Token::Sign(sign) => format!("`{sign}`"),
+            Token::End => "the end".into(),
+        }
+    }
+
+    fn expected<T>(&self, what: &str) -> Checked<T> {
+        wrong(
+            self.span(),
+            format!("expected {what}, found {}", self.found()),
+        )
+    }
+
+    fn need_sign(&mut self, sign: &str) -> Checked<()> {
+        match self.sign(sign) {
+            true => Ok(()),
+            false => self.expected(&format!("`{sign}`")),
+        }
+    }
+
+    fn need_word(&mut self, word: &str) -> Checked<()> {
+        match self.word(word) {
+            true => Ok(()),
+            false => self.expected(&format!("`{word}`")),
+        }
+    }
+
+    /// Refuses what lies too deep.
+    fn depth(&self, children: impl IntoIterator<Item = usize>) -> Checked<usize> {
+        let depth = children.into_iter().max().unwrap_or(0) + 1;
+        match depth > DEEPEST {
+            true => wrong(
+                self.last(),
+                format!("more than {DEEPEST} levels in one another; give parts of it a name"),
+            ),
+            false => Ok(depth),
+        }
+    }
+
+    /// Runs `parse` one level deeper.
+    fn deeper<T>(&mut self, parse: impl FnOnce(&mut Parser) -> Checked<T>) -> Checked<T> {
+        self.depth += 1;
+        self.depth([self.depth])?;
+        let parsed = parse(self);
+        self.depth -= 1;
+        parsed
+    }
+
+    fn name(&mut self, what: &str) -> Checked<Name> {
+        let span = self.span();
+        match self.peek() {
+            Token::Name {
+                text,
+                quoted: false,
+            } if KEYWORDS.contains(&text.as_str()) => wrong(
+                span,
+                format!("`{text}` is a keyword; expected {what} (a name may stand in backquotes)"),
+            ),
+            Token::Name { text, .. } => {
+                let text = text.clone();
+                self.next();
+                Ok(Name { text, span })
+            }
+            _ => self.expected(what),
+        }
+    }
+
+    fn program(&mut self) -> Checked<Program> {
+        let mut assignments = Vec::new();
+        while !self.is_word("return") {
+            if *self.peek() == Token::End {
+                return self.expected("`name = ...` or `return(...)`");
+            }
+            let name = self.name("the name of a matrix, or `return`")?;
+            self.need_sign("=")?;
+            let value = self.operand()?;
+            self.sign(";");
+            assignments.push(Assignment { name, value });
+        }
+        let result = self.result()?;
+        self.sign(";");
+        match self.peek() {
+            Token::End => Ok(Program {
+                assignments,
+                result,
+            }),
+            _ => self.expected("the end after `return`"),
+        }
+    }
+
+    fn result(&mut self) -> Checked<Return> {
+        let start = self.span();
+        self.need_word("return")?;
+        self.need_sign("(")?;
+        let mut items = Vec::new();
+        loop {
+            let value = self.operand()?;
+            let alias = match self.word("as") {
+                true => Some(self.name("a name for the column")?),
+                false => None,
+            };
+            items.push(Item { value, alias });
+            if !self.sign(",") {
+                break;
+            }
+        }
+        self.need_sign(")")?;
+        let span = start.to(self.last());
+        let mut order = Vec::new();
+        if self.word("order") {
+            self.need_word("by")?;
+            loop {
+                let by = self.reference()?;
+                let descending = self.word("desc");
+                if !descending {
+                    self.word("asc");
+                }
+                order.push(OrderKey { by, descending });
+                if !self.sign(",") {
+                    break;
+                }
+            }
+        }
+        let mut limit = None;
+        if self.word("limit") {
+            let span = self.span();
+            let Token::Number(number) = self.next() else {
+                return wrong(span, "expected how many rows, a whole number");
+            };
+            limit = match number.parse() {
+                Ok(limit) => Some(limit),
+                Err(_) => return wrong(span, "expected how many rows, a whole number"),
+            };
+        }
+        Ok(Return {
+            items,
+            order,
+            limit,
+            span,
+        })
+    }
+
+    /// A name or an attribute.
+    fn reference(&mut self) -> Checked<Operand> {
+        let name = self.name("a matrix: a name, `table.attribute`, or an operator")?;
+        let span = name.span;
+        if !self.sign(".") {
+            return Ok(Operand {
+                what: What::Name(name),
+                span,
+                depth: 1,
+            });
+        }
+        let at = self.span();
+        let column = match self.next() {
+            Token::Name { text, .. } => Name { text, span: at },
+            _ => return wrong(at, format!("expected an attribute of `{name}`")),
+        };
+        Ok(Operand {
+            span: span.to(at),
+            what: What::Attribute(name, column),
+            depth: 1,
+        })
+    }
+
+    fn operator(&self) -> Option<Operator> {
+        let named = |o: &Operator| self.is_word(o.name());
+        Operator::ALL.into_iter().find(named)
+    }
+
+    fn each(&self) -> Option<Each> {
+        match self.peek() {
+            Token::Name {
+                text,
+                quoted: false,
+            } => match text.as_str() {
+                "filter" => Some(Each::Filter),
+                "lift" | "map" => Some(Each::Lift),
+                "bitmap" => Some(Each::Bitmap),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn operand(&mut self) -> Checked<Operand> {
+        self.deeper(Parser::shallow_operand)
+    }
+
+    fn shallow_operand(&mut self) -> Checked<Operand> {
+        let start = self.span();
+        if let Some(each) = self.each() {
+            self.next();
+            self.need_sign("(")?;
+            let e = self.element(0)?;
+            self.need_sign(")")?;
+            return Ok(Operand {
+                depth: self.depth([e.depth])?,
+                what: What::Each(each, e),
+                span: start.to(self.last()),
+            });
+        }
+        let Some(operator) = self.operator() else {
+            return self.reference();
+        };
+        self.next();
+        self.need_sign("(")?;
+        let mut args = Vec::new();
+        if !self.sign(")") {
+            loop {
+                args.push(self.operand()?);
+                if !self.sign(",") {
+                    break;
+                }
+            }
+            self.need_sign(")")?;
+        }
+        let span = start.to(self.last());
+        let (least, most) = operator.takes();
+        if args.len() < least || args.len() > most {
+            let name = operator.name();
+            let count = match (least, most) {
+                (1, 1) => "one matrix".to_string(),
+                (2, 2) => "two matrices".to_string(),
+                _ => format!("{least} matrices or more"),
+            };
+            return wrong(span, format!("`{name}` takes {count}, not {}", args.len()));
+        }
+        Ok(Operand {
+            depth: self.depth(args.iter().map(|arg| arg.depth))?,
+            what: What::Call(operator, args),
+            span,
+        })
+    }
+
+    fn binary_sign(&self) -> Option<Sign> {
+        Some(match self.peek() {
+            Token::Name {
+                text,
+                quoted: false,
+            } => match text.as_str() {
+                "or" => Sign::Or,
+                "and" => Sign::And,
+                _ => return None,
+            },
+            Token::Sign(sign) => match *sign {
+                "=" | "==" => Sign::Eq,
+                "<>" | "!=" => Sign::Ne,
+                "<" => Sign::Lt,
+                "<=" => Sign::Le,
+                ">" => Sign::Gt,
+                ">=" => Sign::Ge,
+                "|" => Sign::BitOr,
+                "^" => Sign::BitXor,
+                "&" => Sign::BitAnd,
+                "<<" => Sign::Left,
+                ">>" => Sign::Right,
+                "+" => Sign::Add,
+                "-" => Sign::Sub,
+                "*" => Sign::Mul,
+                "/" => Sign::Div,
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+
+    /// An expression of signs that bind at least as tight as `level`.
+    fn element(&mut self, level: u8) -> Checked<Element> {
+        // How tight `left` binds.
+        let mut tight = if self.is_word("not") { NOT } else { u8::MAX };
+        let mut left = self.deeper(Parser::unary)?;
+        loop {
+            if level <= COMPARISON && tight > COMPARISON {
+                let (tested, was) = self.test(left)?;
+                left = tested;
+                if was {
+                    tight = COMPARISON;
+                }
+            }
+            let Some(sign) = self.binary_sign() else {
+                return Ok(left);
+            };
+            let own = sign.level();
+            if own < level {
+                return Ok(left);
+            }
+            if own == COMPARISON && tight <= COMPARISON {
+                let what = "comparisons do not chain; write `a < b and b < c`";
+                return wrong(self.span(), what);
+            }
+            self.next();
+            let right = self.deeper(|parser| parser.element(own + 1))?;
+            tight = own;
+            left = Element {
+                span: left.span.to(right.span),
+                depth: self.depth([left.depth, right.depth])?,
+                what: Of::Binary(sign, Box::new(left), Box::new(right)),
+            };
+        }
+    }
+
+    /// `left` with `[not] in (...)`, `[not] between` or `is [not] null`, and whether any of these follows.
+    fn test(&mut self, left: Element) -> Checked<(Element, bool)> {
+        let start = left.span;
+        if self.word("is") {
+            let not = self.word("not");
+            self.need_word("null")?;
+            let depth = self.depth([left.depth])?;
+            let what = Of::Null(Box::new(left), not);
+            return Ok((self.closed(start, depth, what), true));
+        }
+        let not = self.is_word("not");
+        if not {
+            let next = self.tokens.get(self.at + 1).map(|(token, _)| token);
+            let is = |word: &str| matches!(next, Some(Token::Name { text, quoted: false }) if text == word);
+            if !is("in") && !is("between") {
+                return Ok((left, false));
+            }
+            self.next();
+        }
+        if self.word("in") {
+            self.need_sign("(")?;
+            let mut among = Vec::new();
+            loop {
+                among.push(self.element(0)?);
+                if !self.sign(",") {
+                    break;
+                }
+            }
+            self.need_sign(")")?;
+            let depth = self.depth(among.iter().map(|e| e.depth).chain([left.depth]))?;
+            let what = Of::In(Box::new(left), not, among);
+            return Ok((self.closed(start, depth, what), true));
+        }
+        if self.word("between") {
+            let low = self.deeper(|parser| parser.element(COMPARISON + 1))?;
+            self.need_word("and")?;
+            let high = self.deeper(|parser| parser.element(COMPARISON + 1))?;
+            let depth = self.depth([left.depth, low.depth, high.depth])?;
+            let what = Of::Between(Box::new(left), not, Box::new(low), Box::new(high));
+            return Ok((self.closed(start, depth, what), true));
+        }
+        Ok((left, false))
+    }
+
+    /// What began at `start` and ends before the next token.
+    fn closed(&self, start: Span, depth: usize, what: Of) -> Element {
+        Element {
+            what,
+            span: start.to(self.last()),
+            depth,
+        }
+    }
+
+    fn unary(&mut self) -> Checked<Element> {
+        let start = self.span();
+        let not = self.word("not");
+        let negative = !not && self.sign("-");
+        let flip = !not && !negative && self.sign("~");
+        if !not && !negative && !flip {
+            return self.primary();
+        }
+        let inner = match not {
+            true => self.deeper(|parser| parser.element(NOT))?,
+            false => self.deeper(Parser::unary)?,
+        };
+        let depth = self.depth([inner.depth])?;
+        let span = start.to(inner.span);
+        let inner = Box::new(inner);
+        let what = match (not, negative) {
+            (true, _) => Of::Not(inner),
+            (_, true) => Of::Negative(inner),
+            _ => Of::Flip(inner),
+        };
+        Ok(Element { what, span, depth })
+    }
+
+    fn primary(&mut self) -> Checked<Element> {
+        let start = self.span();
+        let leaf = |what| Element {
+            what,
+            span: start,
+            depth: 1,
+        };
+        match self.peek().clone() {
+            Token::Number(number) => {
+                self.next();
+                Ok(leaf(Of::Number(number)))
+            }
+            Token::Text(text) => {
+                self.next();
+                Ok(leaf(Of::Text(text)))
+            }
+            Token::Sign("(") => {
+                self.next();
+                let mut e = self.element(0)?;
+                self.need_sign(")")?;
+                e.span = start.to(self.last());
+                Ok(e)
+            }
+            Token::Name {
+                text,
+                quoted: false,
+            } => match text.as_str() {
+                "true" | "false" => {
+                    self.next();
+                    Ok(leaf(Of::Truth(text == "true")))
+                }
+                "case" => self.case(),
+                "match" => self.matching(),
+                "year" if !self.follows_sign("(") => self.matrix(),
+                _ => match Function::ALL.into_iter().find(|f| f.name() == text) {
+                    Some(function) => self.apply(function),
+                    None => self.matrix(),
+                },
+            },
+            Token::Name { .. } => self.matrix(),
+            _ => self.expected("an expression"),
+        }
+    }
+
+    /// The elements of a matrix.
+    fn matrix(&mut self) -> Checked<Element> {
+        let operand = self.operand()?;
+        Ok(Element {
+            span: operand.span,
+            depth: self.depth([operand.depth])?,
+            what: Of::Operand(Box::new(operand)),
+        })
+    }
+
+    fn apply(&mut self, function: Function) -> Checked<Element> {
+        let start = self.span();
+        self.next();
+        self.need_sign("(")?;
+        let mut args = Vec::new();
+        for position in 0..function.takes() {
+            if position > 0 {
+                self.need_sign(",")?;
+            }
+            args.push(self.element(0)?);
+        }
+        self.need_sign(")")?;
+        Ok(Element {
+            depth: self.depth(args.iter().map(|arg| arg.depth))?,
+            what: Of::Apply(function, args),
+            span: start.to(self.last()),
+        })
+    }
+
+    fn matching(&mut self) -> Checked<Element> {
+        let start = self.span();
+        self.next();
+        self.need_sign("(")?;
+        let e = self.element(0)?;
+        self.need_sign(",")?;
+        let at = self.span();
+        let Token::Text(pattern) = self.next() else {
+            return wrong(at, "expected a regular expression, as a text");
+        };
+        self.need_sign(")")?;
+        Ok(Element {
+            depth: self.depth([e.depth])?,
+            what: Of::Match(Box::new(e), pattern, at),
+            span: start.to(self.last()),
+        })
+    }
+
+    fn case(&mut self) -> Checked<Element> {
+        let start = self.span();
+        self.next();
+        let mut branches = Vec::new();
+        while self.word("when") {
+            let when = self.element(0)?;
+            self.need_word("then")?;
+            branches.push((when, self.element(0)?));
+        }
+        if branches.is_empty() {
+            return self.expected("`when`");
+        }
+        let last = match self.word("else") {
+            true => Some(Box::new(self.element(0)?)),
+            false => None,
+        };
+        self.need_word("end")?;
+        let inner = branches
+            .iter()
+            .flat_map(|(when, then)| [when.depth, then.depth])
+            .chain(last.iter().map(|e| e.depth));
+        Ok(Element {
+            depth: self.depth(inner)?,
+            what: Of::Case(branches, last),
+            span: start.to(self.last()),
+        })
+    }
+}

@@ -1,0 +1,311 @@
+//! What elements of matrices are, as terms over the records of tables.
+//!
+//! A matrix over the records of a table is a set of terms: conditions that say where it is not zero, the labels of
+//! its rows, its value. A `dot` replaces, in the terms of its first operand, the table's own record by the one that
+//! is looked up. Equal terms are one, so what a program says twice is found once.
+
+use std::collections::{BTreeSet, HashMap};
+
+use arrow::datatypes::DataType;
+use engine::Function as Folding;
+
+use crate::matrix::{Domain, Space};
+use crate::syntax::{Function, Sign};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct TermId(u32);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct InstanceId(u32);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct FoldId(u32);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Term {
+    /// A column of a record.
+    Column(InstanceId, usize),
+    /// The label at a position, where a matrix has labels as columns.
+    Label(usize),
+    /// What a fold found for a group.
+    Aggregate(InstanceId, usize),
+    /// What a fold without groups found.
+    Scalar(FoldId, usize),
+    /// The looked up record exists.
+    Present(InstanceId),
+    /// It does not.
+    Absent(InstanceId),
+    Literal(Literal),
+    Apply(Op, Vec<TermId>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Literal {
+    /// Digits and how many of them follow the point.
+    Number(i128, u8),
+    /// Bits of a float.
+    Float(u64),
+    Text(String),
+    /// A date or a time, as it is stored.
+    Typed(i64, DataType),
+    Truth(bool),
+    Null(DataType),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Op {
+    /// Of two operands; `and` and `or` of any number.
+    Sign(Sign),
+    Not,
+    Flip,
+    IsNull,
+    /// Condition, value, condition, value, ..., last value.
+    Case,
+    /// The first is one of the others, which are literals.
+    In,
+    Match(String),
+    Function(Function),
+}
+
+/// A record that terms read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Instance {
+    /// Each of a table, in turn.
+    Root(usize),
+    /// That which agrees with `keys` in the columns `by` (of a fold: in its keys).
+    Lookup {
+        source: Source,
+        by: Vec<usize>,
+        keys: Vec<TermId>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Source {
+    Table(usize),
+    Fold(FoldId),
+}
+
+/// Groups of records and what is found of each.
+#[derive(Clone, Debug)]
+pub(crate) struct Fold {
+    pub groups: Groups,
+    /// Domains of the keys.
+    pub domains: Vec<Domain>,
+    pub found: Vec<Found>,
+}
+
+/// Which records, in which groups.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Groups {
+    pub space: Space,
+    pub conditions: BTreeSet<TermId>,
+    pub keys: Vec<TermId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub function: Folding,
+    pub of: Option<TermId>,
+    pub name: String,
+}
+
+/// All terms of a program.
+#[derive(Debug, Default)]
+pub(crate) struct Terms {
+    terms: Vec<(Term, DataType)>,
+    ids: HashMap<Term, TermId>,
+    instances: Vec<Instance>,
+    instance_ids: HashMap<Instance, InstanceId>,
+    folds: Vec<Fold>,
+    fold_ids: HashMap<Groups, FoldId>,
+}
+
+/// What takes the place of the records or labels that terms are about.
+pub(crate) enum Place {
+    Record(InstanceId),
+    Labels(Vec<TermId>),
+}
+
+impl Terms {
+    pub fn add(&mut self, term: Term, data: DataType) -> TermId {
+        if let Some(id) = self.ids.get(&term) {
+            return *id;
+        }
+        let id = TermId(self.terms.len() as u32);
+        self.ids.insert(term.clone(), id);
+        self.terms.push((term, data));
+        id
+    }
+
+    pub fn get(&self, id: TermId) -> &Term {
+        &self.terms[id.0 as usize].0
+    }
+
+    pub fn data(&self, id: TermId) -> &DataType {
+        &self.terms[id.0 as usize].1
+    }
+
+    pub fn literal(&self, id: TermId) -> Option<&Literal> {
+        match self.get(id) {
+            Term::Literal(literal) => Some(literal),
+            _ => None,
+        }
+    }
+
+    pub fn instance(&mut self, instance: Instance) -> InstanceId {
+        if let Some(id) = self.instance_ids.get(&instance) {
+            return *id;
+        }
+        let id = InstanceId(self.instances.len() as u32);
+        self.instance_ids.insert(instance.clone(), id);
+        self.instances.push(instance);
+        id
+    }
+
+    pub fn of(&self, id: InstanceId) -> &Instance {
+        &self.instances[id.0 as usize]
+    }
+
+    pub fn fold(&self, id: FoldId) -> &Fold {
+        &self.folds[id.0 as usize]
+    }
+
+    pub fn add_fold(&mut self, groups: Groups, domains: Vec<Domain>) -> FoldId {
+        if let Some(id) = self.fold_ids.get(&groups) {
+            return *id;
+        }
+        let id = FoldId(self.folds.len() as u32);
+        self.fold_ids.insert(groups.clone(), id);
+        self.folds.push(Fold {
+            groups,
+            domains,
+            found: vec![],
+        });
+        id
+    }
+
+    /// The position of what `found` describes among the results of `fold`.
+    pub fn find(&mut self, fold: FoldId, found: Found) -> usize {
+        let all = &mut self.folds[fold.0 as usize].found;
+        let same = |other: &Found| other.function == found.function && other.of == found.of;
+        match all.iter().position(same) {
+            Some(position) => position,
+            None => {
+                all.push(found);
+                all.len() - 1
+            }
+        }
+    }
+
+    /// All of `parts`, flattened.
+    pub fn and(&mut self, parts: impl IntoIterator<Item = TermId>) -> TermId {
+        let mut all = BTreeSet::new();
+        for part in parts {
+            self.conjuncts(part, &mut all);
+        }
+        match all.len() {
+            0 => self.add(Term::Literal(Literal::Truth(true)), DataType::Boolean),
+            1 => all.into_iter().next().unwrap_or_else(|| unreachable!()),
+            _ => {
+                let op = Op::Sign(Sign::And);
+                self.add(
+                    Term::Apply(op, all.into_iter().collect()),
+                    DataType::Boolean,
+                )
+            }
+        }
+    }
+
+    /// What `term` is the conjunction of; what is always true is left out.
+    pub fn conjuncts(&self, term: TermId, into: &mut BTreeSet<TermId>) {
+        match self.get(term) {
+            Term::Literal(Literal::Truth(true)) => {}
+            Term::Apply(Op::Sign(Sign::And), parts) => {
+                parts.iter().for_each(|part| self.conjuncts(*part, into));
+            }
+            _ => {
+                into.insert(term);
+            }
+        }
+    }
+
+    /// `term` about something else.
+    pub fn put(&mut self, term: TermId, place: &Place) -> TermId {
+        let (what, data) = self.terms[term.0 as usize].clone();
+        let what = match what {
+            Term::Label(position) => match place {
+                Place::Labels(labels) => return labels[position],
+                Place::Record(_) => return term,
+            },
+            Term::Scalar(..) | Term::Literal(_) => return term,
+            Term::Column(instance, column) => {
+                Term::Column(self.put_instance(instance, place), column)
+            }
+            Term::Aggregate(instance, n) => Term::Aggregate(self.put_instance(instance, place), n),
+            Term::Present(instance) => Term::Present(self.put_instance(instance, place)),
+            Term::Absent(instance) => Term::Absent(self.put_instance(instance, place)),
+            Term::Apply(op, args) => {
+                let args = args.into_iter().map(|arg| self.put(arg, place)).collect();
+                Term::Apply(op, args)
+            }
+        };
+        self.add(what, data)
+    }
+
+    fn put_instance(&mut self, id: InstanceId, place: &Place) -> InstanceId {
+        match self.of(id).clone() {
+            Instance::Root(_) => match place {
+                Place::Record(record) => *record,
+                Place::Labels(_) => id,
+            },
+            Instance::Lookup { source, by, keys } => {
+                let keys = keys.into_iter().map(|key| self.put(key, place)).collect();
+                self.instance(Instance::Lookup { source, by, keys })
+            }
+        }
+    }
+
+    /// The record of each row of a table in turn, if any term reads it.
+    pub fn find_root(&self, table: usize) -> Option<InstanceId> {
+        self.instance_ids.get(&Instance::Root(table)).copied()
+    }
+
+    pub fn each_instance(&self, f: &mut dyn FnMut(&Instance)) {
+        self.instances.iter().for_each(f);
+    }
+
+    pub fn each_term(&self, f: &mut dyn FnMut(&Term)) {
+        self.terms.iter().for_each(|(term, _)| f(term));
+    }
+
+    /// Calls `f` with `term` and everything in it, but not with the keys of what is looked up.
+    pub fn each(&self, term: TermId, f: &mut dyn FnMut(TermId)) {
+        f(term);
+        if let Term::Apply(_, args) = self.get(term) {
+            args.iter().for_each(|arg| self.each(*arg, f));
+        }
+    }
+
+    /// The records that `term` reads or wants to exist, without those that only lead there.
+    pub fn instances(&self, term: TermId) -> BTreeSet<InstanceId> {
+        let mut all = BTreeSet::new();
+        self.each(term, &mut |term| match self.get(term) {
+            Term::Column(instance, _)
+            | Term::Aggregate(instance, _)
+            | Term::Present(instance)
+            | Term::Absent(instance) => {
+                all.insert(*instance);
+            }
+            _ => {}
+        });
+        all
+    }
+
+    /// Whether anything in `term` fulfils `test`.
+    pub fn any(&self, term: TermId, test: &dyn Fn(&Term) -> bool) -> bool {
+        let mut found = false;
+        self.each(term, &mut |term| found |= test(self.get(term)));
+        found
+    }
+}
