@@ -43,7 +43,7 @@ fn check_published_by(scale: &str, machine: Option<&str>, executor: Executor) {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// What is wrong with the answers to all queries.
+/// What is wrong with the answers to all queries; of our own engine's, those in LAQ too.
 fn differences(database: &Database, scale: &str, nodes: usize, executor: Executor) -> Vec<String> {
     let session = database.session();
     let mut differences = Vec::new();
@@ -70,6 +70,13 @@ fn differences(database: &Database, scale: &str, nodes: usize, executor: Executo
             "query {} read nothing",
             at + 1
         );
+    }
+    if executor != Executor::DataFusion {
+        for (query, text) in atoll::laq::TPCH {
+            let answer = session.laq(text).unwrap();
+            let wrong = difference(scale, query, &Rows::of(&answer.batches));
+            differences.extend(wrong.into_iter().map(|wrong| format!("in LAQ: {wrong}")));
+        }
     }
     differences
 }
@@ -168,6 +175,7 @@ fn published_answers_at_scale_0_1_on_four_nodes() {
 #[test]
 fn published_answers_at_scale_1() {
     check_published("1", None);
+    check_published_by("1", None, Executor::Fused);
     check_published("1", Some("4x1"));
 }
 

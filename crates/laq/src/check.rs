@@ -431,12 +431,11 @@ impl Checker<'_> {
     fn gather(&mut self, a: Matrix, b: Matrix, spans: [Span; 2]) -> Checked<Matrix> {
         if a.space != b.space {
             let what = format!(
-                "the inner dimensions of `dot` differ: {} has {}, {} as many rows as {} columns: {}",
+                "the inner dimensions of `dot` differ: {} has {}, {} has {}",
                 self.quote(spans[0]),
                 self.columns(&a.space),
                 self.quote(spans[1]),
-                "its transposed has",
-                self.columns(&b.space)
+                self.columns(&b.space).replacen(" columns ", " rows ", 1)
             );
             return wrong(spans[0].to(spans[1]), what);
         }

@@ -143,7 +143,7 @@ fn of_shapes() {
         (
             "a = dot(filter(customer.balance > 0), tr(sale.customer)) return(count(a))",
             "line 1, column 9: the inner dimensions of `dot` differ: `filter(customer.balance > 0)` has 5 columns \
-             (rows of customer), the transposed of `sale.customer` has 10 rows (rows of sale)",
+             (rows of customer), `tr(sale.customer)` has 10 rows (rows of sale)",
         ),
         (
             "n = count(sale.mode)\nm = count(krao(filter(sale.id > 3), sale.mode))\nreturn(n, m)",
