@@ -150,6 +150,27 @@ fn published_answers_at_scale_0_01_on_four_nodes() {
     check_published("0.01", Some("4x1"));
 }
 
+/// The programs of a page of the documentation.
+fn programs_of(page: &str) -> Vec<&str> {
+    let blocks = page.split("```laq\n").skip(1);
+    blocks.filter_map(|rest| rest.split("```").next()).collect()
+}
+
+#[test]
+fn the_page_on_laq_is_right() {
+    let loaded = load(0.01, None, Executor::Fused);
+    let programs = programs_of(include_str!("../../../docs/laq.md"));
+    assert!(programs.len() >= 4);
+    for text in programs {
+        let answer = loaded.database.laq(text);
+        let answer = answer.unwrap_or_else(|e| panic!("{e}\n{text}"));
+        assert!(
+            answer.rows() > 0 && answer.statistics.ran_on == "algebra",
+            "{text}"
+        );
+    }
+}
+
 #[test]
 fn published_answers_of_the_algebra() {
     check_published_by("0.1", None, Executor::Fused);
