@@ -432,11 +432,11 @@ impl Checker<'_> {
 
     /// Whether every number from 1 on is `sign` `term`.
     fn is_nothing(&self, sign: Sign, term: TermId) -> bool {
-        match (sign, self.terms.literal(term)) {
-            (Sign::Gt | Sign::Ne, Some(Literal::Number(0, _))) => true,
-            (Sign::Ge, Some(Literal::Number(1, 0))) => true,
-            _ => false,
-        }
+        matches!(
+            (sign, self.terms.literal(term)),
+            (Sign::Gt | Sign::Ne, Some(Literal::Number(0, _)))
+                | (Sign::Ge, Some(Literal::Number(1, 0)))
+        )
     }
 
     /// A date or time that is written as a text.

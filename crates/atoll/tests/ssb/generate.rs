@@ -201,7 +201,7 @@ fn parts(rows: usize, random: &mut Random) -> RecordBatch {
 }
 
 fn lineorder(sizes: &Sizes, days: &[Day], random: &mut Random) -> RecordBatch {
-    let mut columns: Vec<Vec<i64>> = vec![Vec::with_capacity(sizes.lineorder); 10];
+    let mut columns: Vec<Vec<i64>> = vec![vec![]; 10];
     for row in 0..sizes.lineorder {
         let quantity = 1 + random.below(50) as i64;
         let price = quantity * (90_000 + random.below(20_000) as i64) / 100;

@@ -241,6 +241,8 @@ impl Lowering<'_> {
             (Function::Avg, _) if own.data.is_integer() => arrow::datatypes::DataType::Float64,
             (Function::Avg, _) => crate::element::number((own.scale() as u8 + 4).min(38)),
             (Function::Sum, _) => crate::element::number(own.scale() as u8),
+            // The language has no folds of distinct values.
+            _ => return Err(unsupported()),
         };
         let ty = Type::of(&data, function != Function::Count).ok_or_else(unsupported)?;
         // No fold is over more records than this.

@@ -103,7 +103,7 @@ impl Shop {
             ),
             (
                 "balance",
-                decimals(&[Some(100_00), Some(-5_50), Some(0), None, Some(20_00)]),
+                decimals(&[Some(10_000), Some(-550), Some(0), None, Some(2_000)]),
             ),
         ];
         create(&store, "customer", customer, &[0], &[(1, "country", "key")]);
@@ -123,7 +123,7 @@ impl Shop {
                 "price",
                 decimals(
                     &[
-                        10_00, 20_00, 30_00, 40_00, 50_00, 60_00, 70_00, 80_00, 90_00, 100_00,
+                        1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000, 10_000,
                     ]
                     .map(Some),
                 ),

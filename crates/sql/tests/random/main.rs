@@ -153,17 +153,17 @@ fn run(database: &Database, seed: u64, count: usize) -> BTreeMap<&'static str, u
         let begun = std::time::Instant::now();
         let verdict = database.compare(&query);
         if begun.elapsed().as_secs() >= 5 {
-            println!("{:?}: {}", begun.elapsed(), query.sql());
+            eprintln!("{:?}: {}", begun.elapsed(), query.sql());
         }
         let kind = match &verdict {
             Verdict::Same(ran_on) => ran_on,
             Verdict::BothFail => "both fail",
             Verdict::OneOverflows(e) => {
-                println!("{e}: {}", query.sql());
+                eprintln!("{e}: {}", query.sql());
                 "one overflows"
             }
             Verdict::Refused(e) => {
-                println!("only ours runs: {e}: {}", query.sql());
+                eprintln!("only ours runs: {e}: {}", query.sql());
                 "only ours runs"
             }
             Verdict::Different(_) => {
@@ -200,7 +200,7 @@ fn check(sets: u64, queries: u64) {
             *counts.entry(kind).or_default() += count;
         }
     }
-    println!("queries by what became of them: {counts:?}");
+    eprintln!("queries by what became of them: {counts:?}");
     let all: usize = counts.values().sum();
     let share = |kind: &str| counts.get(kind).copied().unwrap_or(0) as f64 / all as f64;
     assert!(share("algebra") >= 0.80, "{counts:?}");
@@ -311,13 +311,13 @@ fn run_with_duckdb(
                 }
             }
             (Outcome::Rows { .. }, Err(e)) => {
-                println!("only ours runs: {e}: {text}");
+                eprintln!("only ours runs: {e}: {text}");
                 "only ours runs"
             }
             (Outcome::Arithmetic(_) | Outcome::Failed(_), Err(_)) => "both fail",
             (Outcome::Arithmetic(_), Ok(_)) => "one overflows",
             (Outcome::Failed(e), Ok(_)) => {
-                println!("only duckdb runs: {e}: {text}");
+                eprintln!("only duckdb runs: {e}: {text}");
                 "only duckdb runs"
             }
         };
@@ -343,7 +343,7 @@ fn answers_to_ten_thousand_queries_are_those_of_duckdb() {
     for set in 0..sets {
         let database = Database::new(seed + set, "live");
         let Some(mut duck) = duckdb::Duck::start(&database) else {
-            println!(
+            eprintln!(
                 "NOT RUN: no Python with the module duckdb; run bench/run once, or set ATOLL_PYTHON"
             );
             eprintln!(
@@ -357,7 +357,7 @@ fn answers_to_ten_thousand_queries_are_those_of_duckdb() {
             *counts.entry(kind).or_default() += count;
         }
     }
-    println!("queries by what became of them: {counts:?}");
+    eprintln!("queries by what became of them: {counts:?}");
     let all: usize = counts.values().sum();
     let same = ["algebra", "both", "datafusion"]
         .iter()

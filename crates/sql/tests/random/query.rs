@@ -233,7 +233,7 @@ impl<'t> Maker<'t> {
                 }
             };
             let mut part = Part {
-                join: *self.random.one(&[
+                join: self.random.one::<&str>(&[
                     "join",
                     "join",
                     "join",
@@ -631,7 +631,8 @@ impl<'t> Maker<'t> {
         let pair = |me: &mut Self| {
             let a = me.random.one(outer).clone();
             let same: Vec<&Field> = fields.iter().filter(|b| joinable(&a, b)).collect();
-            let fits = !same.is_empty() && !(me.common && a.column.ty == Type::Float);
+            let alike = !me.common || a.column.ty != Type::Float;
+            let fits = alike && !same.is_empty();
             fits.then(|| {
                 (
                     a.name.clone(),
