@@ -60,10 +60,17 @@ impl Database {
         options.pool.nodes = vec![None; self.workers.nodes()];
         options.pool.budget = Some(Arc::clone(&budget));
         let path = self.path();
-        let store = match path.exists() {
+        let open = || match path.exists() {
             true => store::Store::open(&path, &options),
             false => store::Store::create(&path, &options),
         };
+        // Tasks of the last statement hold its snapshot, and so the file's lock, until they have ended too.
+        let waiting = std::time::Instant::now();
+        let mut store = open();
+        while matches!(store, Err(store::Error::Busy { .. })) && waiting.elapsed().as_secs() < 10 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            store = open();
+        }
         let mut spill = sql::Options::spilling_to(self.directory.path());
         spill.executor = self.executor;
         self.engine = Some(

@@ -59,7 +59,14 @@ fn answer(mut stream: TcpStream, status: &Mutex<Status>) -> std::io::Result<()> 
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut request = [0; 4096];
-    let bytes = stream.read(&mut request)?;
+    // To the end of the request: closing with bytes unread would take the answer back.
+    let mut bytes = 0;
+    while bytes < request.len() && !request[..bytes].ends_with(b"\r\n\r\n") {
+        match stream.read(&mut request[bytes..])? {
+            0 => break,
+            more => bytes += more,
+        }
+    }
     let line = String::from_utf8_lossy(&request[..bytes]);
     let asks = line.starts_with("GET /metrics ") || line.starts_with("GET / ");
     let (code, body) = match asks {
