@@ -268,6 +268,8 @@ fn watching_many_threads_is_cheap() {
         100.0 * looks / begun.elapsed().as_secs_f64(),
         looks / 10.0 / files
     );
-    assert!(looks / 10.0 < 8.0 * files, "{looks} {files}");
+    // About 5 on a quiet machine, up to 12 where other tests share the core; what grows with the square of the
+    // threads would be hundreds.
+    assert!(looks / 10.0 < 40.0 * files, "{looks} {files}");
     subject.end();
 }
