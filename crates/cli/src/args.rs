@@ -73,11 +73,8 @@ pub struct Resources {
     /// Rows that Atoll's executors hand on at once, 2Ki to 2Mi [default: 64Ki]
     #[arg(long, value_name = "ROWS", value_parser = parse_rows)]
     pub block: Option<usize>,
-    /// Blocks in the ring of the staged executor [default: two for each thread and one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
-    pub ring: Option<u16>,
     /// Tasks of each operator of the streaming executor, from the source on, the last number for all that follow,
-    /// such as 1,2,1; of the staged one, setup and processing [default: one for each thread, which balances them]
+    /// such as 1,2,1 [default: one for each thread, which balances them]
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub tasks: Vec<u16>,
     /// Blocks that a channel of the streaming executor holds
@@ -122,8 +119,6 @@ pub enum Executor {
     Fused,
     /// The same algebra, operators as concurrent tasks with blocks of rows going from one to the next
     Stream,
-    /// The same algebra, some tasks setting blocks of a ring up and others processing them
-    Staged,
 }
 
 /// Who places threads and memory.

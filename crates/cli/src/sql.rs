@@ -23,11 +23,9 @@ pub fn options(resources: &Resources, read_only: bool) -> Options {
         Executor::Datafusion => atoll::Executor::DataFusion,
         Executor::Fused => atoll::Executor::Fused,
         Executor::Stream => atoll::Executor::Stream,
-        Executor::Staged => atoll::Executor::Staged,
     };
     let execution = &mut options.execution;
     execution.block_rows = resources.block;
-    execution.ring = resources.ring.map(usize::from);
     execution.tasks = resources.tasks.iter().copied().map(usize::from).collect();
     // Absent where somebody made the options without the command line.
     execution.queue = usize::from(resources.queue.max(1));
