@@ -2,7 +2,7 @@
 
 use crate::Error;
 
-pub use sql::{Execution, Executor};
+pub use sql::{Execution, Executor, Plan};
 pub use store::Access;
 
 /// Bytes below which a pool or a limit is refused: they could not run one query.

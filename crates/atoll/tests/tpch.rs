@@ -113,7 +113,7 @@ fn check_executors(scale: &str, machine: Option<&str>, runs: &[(Executor, usize,
 
 #[test]
 fn published_answers_of_the_other_executors() {
-    use Executor::{Fused, Stream};
+    use Executor::{Fused, Staged, Stream};
     check_executors(
         "0.01",
         None,
@@ -121,10 +121,51 @@ fn published_answers_of_the_other_executors() {
             (Stream, 2 << 10, 5),
             (Stream, 64 << 10, 1),
             (Stream, 1 << 20, 2),
+            (Staged, 2 << 10, 5),
+            (Staged, 64 << 10, 1),
+            (Staged, 1 << 20, 2),
             (Fused, 2 << 10, 2),
         ],
     );
-    check_executors("0.01", Some("4x1"), &[(Stream, 4 << 10, 4)]);
+    check_executors(
+        "0.01",
+        Some("4x1"),
+        &[(Stream, 4 << 10, 4), (Staged, 4 << 10, 4)],
+    );
+}
+
+/// What `explain analyze` says of a query, a line each.
+fn analyzed(database: &Database, text: &str) -> Vec<String> {
+    let answers = database.session().sql(&format!("explain analyze {text}"));
+    let rows = Rows::of(&answers.unwrap().pop().unwrap().batches);
+    rows.0.into_iter().flatten().collect()
+}
+
+#[test]
+fn explain_analyze_shows_the_ring_and_who_waited() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = Options::default();
+    options.pool_bytes = Some(256 << 20);
+    options.threads = Some(2);
+    options.executor = Executor::Staged;
+    options.execution.ring = Some(3);
+    options.execution.block_rows = Some(2 << 10);
+    let database = Database::create(folder.path().join("tpch.atoll"), &options).unwrap();
+    tpch::load(&database, 0.01, &()).unwrap();
+    let lines = analyzed(&database, tpch::QUERIES[5]);
+    let line = |of: &str| {
+        let found = lines.iter().find(|line| line.contains(of));
+        found.unwrap_or_else(|| panic!("no {of:?} in {lines:#?}"))
+    };
+    assert!(line("a ring of 3 blocks of 2048 rows").contains("pieces dropped by filters"));
+    let states = line("blocks were empty for");
+    for state in ["set up for", "ready for", "processed for"] {
+        assert!(states.contains(state), "{states}");
+    }
+    assert!(line("order of filters, changed").contains("% of 60175 rows pass"));
+    for task in ["setup, scan lineitem", "processing"] {
+        assert!(line(task).contains("asleep for input"), "{task}");
+    }
 }
 
 /// Each executor with each block size and number of threads.
@@ -132,7 +173,7 @@ fn published_answers_of_the_other_executors() {
 #[test]
 fn published_answers_of_all_executors_with_all_blocks_and_threads() {
     let mut runs = Vec::new();
-    for executor in [Executor::Fused, Executor::Stream] {
+    for executor in [Executor::Fused, Executor::Stream, Executor::Staged] {
         for block in [2 << 10, 64 << 10, 1 << 20] {
             runs.extend([1, 2, 5].map(|threads| (executor, block, threads)));
         }

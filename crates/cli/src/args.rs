@@ -70,11 +70,17 @@ pub struct Resources {
     /// What runs queries; all give the same answers
     #[arg(long, value_enum, default_value_t = Executor::Datafusion)]
     pub executor: Executor,
+    /// Which pieces of a table a thread of Atoll's executors takes
+    #[arg(long, value_enum, default_value_t = Plan::Shard)]
+    pub plan: Plan,
     /// Rows that Atoll's executors hand on at once, 2Ki to 2Mi [default: 64Ki]
     #[arg(long, value_name = "ROWS", value_parser = parse_rows)]
     pub block: Option<usize>,
+    /// Blocks in the ring of the staged executor [default: two for each thread and one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub ring: Option<u16>,
     /// Tasks of each operator of the streaming executor, from the source on, the last number for all that follow,
-    /// such as 1,2,1 [default: one for each thread, which balances them]
+    /// such as 1,2,1; of the staged one, setup and processing [default: one for each thread, which balances them]
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub tasks: Vec<u16>,
     /// Blocks that a channel of the streaming executor holds
@@ -86,6 +92,16 @@ pub struct Resources {
     /// Whether blocks are used again
     #[arg(long, value_enum, default_value_t = Reuse::On)]
     pub reuse: Reuse,
+}
+
+/// Which pieces of a table a thread takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Plan {
+    /// The next one, wherever it lies
+    Obliv,
+    /// Those of its own node first, then those of the nearest that has any
+    #[default]
+    Shard,
 }
 
 /// What channels are.
@@ -119,6 +135,8 @@ pub enum Executor {
     Fused,
     /// The same algebra, operators as concurrent tasks with blocks of rows going from one to the next
     Stream,
+    /// The same algebra, some tasks setting blocks of a ring up and others processing them
+    Staged,
 }
 
 /// Who places threads and memory.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use atoll::{Access, Answer, Database, Options, Session};
 
-use crate::args::{Affinity, Cache, Channel, Executor, Resources, Results, Reuse, Sql};
+use crate::args::{Affinity, Cache, Channel, Executor, Plan, Resources, Results, Reuse, Sql};
 use crate::output::Sink;
 use crate::statement::{Splitter, Statement, only_reads, split};
 use crate::{Failure, interrupt, one_line, shell, units};
@@ -23,9 +23,15 @@ pub fn options(resources: &Resources, read_only: bool) -> Options {
         Executor::Datafusion => atoll::Executor::DataFusion,
         Executor::Fused => atoll::Executor::Fused,
         Executor::Stream => atoll::Executor::Stream,
+        Executor::Staged => atoll::Executor::Staged,
     };
     let execution = &mut options.execution;
+    execution.plan = match resources.plan {
+        Plan::Obliv => atoll::Plan::Obliv,
+        Plan::Shard => atoll::Plan::Shard,
+    };
     execution.block_rows = resources.block;
+    execution.ring = resources.ring.map(usize::from);
     execution.tasks = resources.tasks.iter().copied().map(usize::from).collect();
     // Absent where somebody made the options without the command line.
     execution.queue = usize::from(resources.queue.max(1));

@@ -15,6 +15,17 @@ pub enum Executor {
     Staged,
 }
 
+/// Which pieces of a table a worker takes (row M2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Plan {
+    /// The next one of a single queue, wherever its pages lie.
+    Obliv,
+    /// Those of its own node first, then those of the nearest node that has any.
+    #[default]
+    Shard,
+}
+
 /// Least and most rows of an execution block.
 pub const BLOCK_ROWS: std::ops::RangeInclusive<usize> = 2_048..=2 << 20;
 
@@ -27,6 +38,8 @@ pub struct Execution {
     /// Most rows that are handed on at once, within [`BLOCK_ROWS`]; by default what suits the executor. A stored
     /// block is read as a whole: smaller ones are cut from it, of larger ones it is a part.
     pub block_rows: Option<usize>,
+    /// Which pieces of a table a worker takes.
+    pub plan: Plan,
     /// Blocks that a channel of the streaming executor holds, at least 1.
     pub queue: usize,
     /// Channels without locks, instead of a ring with a plain one.
@@ -45,6 +58,7 @@ impl Default for Execution {
         Execution {
             executor: Executor::Fused,
             block_rows: None,
+            plan: Plan::default(),
             queue: 2,
             lock_free: false,
             tasks: vec![],

@@ -3,7 +3,9 @@
 //! A language (SQL, LAQ) says what it wants as a [`Rel`] over numbered vectors of a [`Query`]. The engine plans
 //! it: which relation of a join is the root and what is looked up in which order, which predicates are tested on
 //! stored codes, where a pipeline must be cut. Then it runs the pipelines one after the other, each by all workers
-//! at once, morsel by morsel, 2,048 rows at a time through all steps of the pipeline (fused execution, L4).
+//! at once, 2,048 rows at a time. An [`Execution`] says how: *fused*, each worker taking morsel by morsel through all
+//! steps of the pipeline (L4); *stream*, its operators as concurrent tasks with blocks of rows going from one to the
+//! next (L5); *staged*, some tasks setting blocks of a ring up and others processing them (L6).
 //!
 //! In the terms of the linear algebra (L1, L2), a column of a scan is a bitmap matrix over its dictionary or a
 //! decimal vector; a [`Rel::Filter`] makes a filtered bit vector, a [`Rel::Join`] is a `dot`, [`Rel::Map`] is
@@ -68,6 +70,7 @@ mod plan;
 mod rel;
 mod run;
 mod source;
+mod staged;
 mod state;
 mod step;
 mod stream;
@@ -80,7 +83,7 @@ use arrow::array::RecordBatch;
 
 pub use algebra::filter::Op as Compare;
 pub use error::{Error, Result};
-pub use execution::{BLOCK_ROWS, Execution, Executor};
+pub use execution::{BLOCK_ROWS, Execution, Executor, Plan};
 pub use expr::{
     Arithmetic, Call, Expr, Literal, Node, PerLabel, Var, alike, and, arithmetic, call, case, cast,
     compare, in_set, is_fallible, is_null, not, or, widen, year,

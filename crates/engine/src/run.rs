@@ -14,7 +14,7 @@ use table::{Morsel, Scan};
 use crate::batch::Batch;
 use crate::column::Collected;
 use crate::error::{Error, Result};
-use crate::execution::{Execution, Executor};
+use crate::execution::{Execution, Executor, Plan};
 use crate::expr::Var;
 use crate::group::{By, Grouping};
 use crate::held::Held;
@@ -23,8 +23,8 @@ use crate::plan::{Pipe, Program, Sink, Source, Stage};
 use crate::rel::{Key, Output};
 use crate::source::{Feed, Origin, Stored, pieces};
 use crate::step::{Line, Scratch};
-use crate::stream;
 use crate::value::{Type, Vector};
+use crate::{staged, stream};
 
 /// What a query runs with.
 #[derive(Clone, Debug)]
@@ -130,14 +130,22 @@ impl Run {
     async fn stage(&mut self, number: usize, stage: &Stage) -> Result<()> {
         let by_row = self.by_row(&stage.sink);
         let mut ends = Vec::new();
-        match self.execution.executor {
+        let executor = match self.is_small(stage) {
+            true => Executor::Fused,
+            false => self.execution.executor,
+        };
+        if executor != self.execution.executor {
+            self.report
+                .push(format!("stage {number}: too few rows for several tasks"));
+        }
+        match executor {
             Executor::Fused => {
                 for pipe in &stage.pipes {
                     self.pipe(pipe, &stage.sink, by_row, &mut ends).await?;
                 }
             }
             Executor::Stream => stream::stage(self, number, stage, by_row, &mut ends).await?,
-            other => return Err(Error::unsupported(format!("the executor {other:?}"))),
+            Executor::Staged => staged::stage(self, number, stage, by_row, &mut ends).await?,
         }
         if ends.is_empty() {
             // No row came; the columns are there all the same.
@@ -242,6 +250,20 @@ impl Run {
         })
     }
 
+    /// Whether all that `stage` reads is so little that one task does it while others would be started.
+    pub fn is_small(&self, stage: &Stage) -> bool {
+        let least = algebra::VECTOR_ROWS;
+        let rows = stage.pipes.iter().map(|pipe| match &pipe.source {
+            Source::Scan(scan) => scan.table.rows() as usize,
+            Source::Values { batch, .. } => batch.num_rows(),
+            Source::Rows(of) => self.rows[*of].as_ref().map_or(0, |rows| rows.rows),
+            Source::Marked { stage: of, .. } => {
+                self.lookups[*of].as_ref().map_or(0, |table| table.rows)
+            }
+        });
+        rows.sum::<usize>() <= least
+    }
+
     /// Takes all pieces of a pipeline's source through it; adds the sinks of the workers to `ends`.
     async fn pipe(
         &mut self,
@@ -311,10 +333,11 @@ impl Run {
                 let nodes = self.runtime.nearness.nodes();
                 let chunks = self.execution.block_rows.unwrap_or(0) / table::BLOCK_ROWS;
                 let pieces = grouped(inner.morsels(), nodes, chunks.max(1));
-                let homes = pieces
-                    .iter()
-                    .enumerate()
-                    .map(|(i, (home, _))| (*home, i as u32));
+                let one_queue = self.execution.plan == Plan::Obliv;
+                let homes = pieces.iter().enumerate().map(|(i, (home, _))| {
+                    let home = if one_queue { 0 } else { *home };
+                    (home, i as u32)
+                });
                 Opened::Scan {
                     morsels: Morsels::near(&self.runtime.nearness, homes),
                     scan: inner,
@@ -668,6 +691,12 @@ impl Job {
         }
     }
 
+    /// Bytes of a row where most vectors are there.
+    pub fn row_bytes(&self) -> usize {
+        let bytes = |vars: &Vec<Var>| vars.iter().map(|var| self.types[*var].width()).sum();
+        self.live.iter().map(bytes).max().unwrap_or(0).max(1)
+    }
+
     fn push(
         &self,
         batch: &mut Batch,
@@ -678,7 +707,13 @@ impl Job {
     ) -> Result<()> {
         batch.restart(origin.rows().len());
         let line = self.line(0..self.pipe.steps.len(), true);
-        let mut add = |batch: &mut Batch, _: &mut Origin| self.shape.add(end, batch);
+        let mut add = |batch: &mut Batch, _: &mut Origin| {
+            // One piece may have very many partners.
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(Error::Cancelled);
+            }
+            self.shape.add(end, batch)
+        };
         line.run(0, batch, origin, feed, scratch, &mut add)
     }
 }

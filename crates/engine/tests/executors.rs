@@ -246,6 +246,15 @@ proptest! {
     ) {
         same(&case, &execution, threads);
     }
+
+    #[test]
+    fn staged_answers_as_fused_does(
+        case in cases(),
+        execution in executions(Executor::Staged),
+        threads in prop::sample::select(vec![1usize, 2, 5]),
+    ) {
+        same(&case, &execution, threads);
+    }
 }
 
 /// Fails at one value.
@@ -315,6 +324,11 @@ fn stream_fails_as_fused_does() {
     failures(Executor::Stream);
 }
 
+#[test]
+fn staged_fails_as_fused_does() {
+    failures(Executor::Staged);
+}
+
 /// Dropped while it runs, a query that would take hours lets the workers go.
 fn given_up(executor: Executor) {
     let runtime = runtime(2);
@@ -369,12 +383,90 @@ fn given_up(executor: Executor) {
     assert_eq!(after.len(), 500);
     let ended = runtime.workers.clone().block_on(task);
     assert!(matches!(ended, Err(fiber::Error::Cancelled)), "{ended:?}");
+    // Tasks of the first query may be about to end; what does not end in a minute never does.
+    let begun = std::time::Instant::now();
+    while runtime.budget.used() > 0 && begun.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
     assert_eq!(runtime.budget.used(), 0);
 }
 
 #[test]
 fn stream_lets_go_when_given_up() {
     given_up(Executor::Stream);
+}
+
+#[test]
+fn staged_lets_go_when_given_up() {
+    given_up(Executor::Staged);
+}
+
+/// Of two filters the second drops nearly all rows: it is moved to the front, and the report says so.
+#[test]
+fn filters_are_reordered_by_what_they_drop() {
+    let mut query = Query::default();
+    let (rel, i, k) = rows(&mut query, "t", 100_000, 1_000);
+    let filter = |input: Rel, op, var, value, query: &Query| Rel::Filter {
+        input: Box::new(input),
+        predicate: engine::compare(op, query.expr(var), number(value)).unwrap(),
+    };
+    let rel = filter(rel, Compare::Ge, i, 10, &query);
+    let rel = filter(rel, Compare::Lt, k, 3, &query);
+    let prepared = prepared(query, rel, vec![i]);
+    let runtime = runtime(2);
+    let workers = runtime.workers.clone();
+    let (rows, told) = workers.block_on(async move {
+        let mut execution = Execution::by(Executor::Staged);
+        execution.block_rows = Some(2_048);
+        execution.ring = Some(3);
+        let (batches, told) = prepared.run_by(&runtime, &execution).await.unwrap();
+        let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+        (rows, told.join("\n"))
+    });
+    assert_eq!(rows, 299);
+    assert!(
+        told.contains("a ring of 3 blocks of 2048 rows: 49 processed"),
+        "{told}"
+    );
+    assert!(!told.contains("changed 0 times: step"), "{told}");
+    let order = told
+        .lines()
+        .find(|line| line.contains("order of filters"))
+        .unwrap();
+    let (first, second) = (
+        order.find("step 1 (0.3 %").unwrap(),
+        order.find("step 0 (").unwrap(),
+    );
+    assert!(first < second, "{order}");
+}
+
+#[test]
+fn blocks_shrink_to_the_memory_limit() {
+    for executor in [Executor::Stream, Executor::Staged] {
+        let mut runtime = runtime(2);
+        let case = Case {
+            left: 30_000,
+            right: 100,
+            modulus: 100,
+            below: 90,
+            fold: true,
+            both: false,
+            semi: false,
+            limit: None,
+        };
+        let expected = answer(&Arc::new(query(&case)), &runtime, &Execution::default()).unwrap();
+        runtime.budget = memory::Budget::new(8 << 20);
+        let mut execution = Execution::by(executor);
+        execution.block_rows = Some(2 << 20);
+        let prepared = Arc::new(query(&case));
+        let fitted = answer(&prepared, &runtime, &execution).unwrap();
+        assert_eq!(fitted, expected);
+        assert!(runtime.budget.peak() <= 8 << 20);
+        runtime.budget = memory::Budget::new(64 << 10);
+        let error = answer(&prepared, &runtime, &execution).unwrap_err();
+        assert!(matches!(error, Error::Memory { .. }), "{error}");
+        assert_eq!(runtime.budget.used(), 0);
+    }
 }
 
 #[test]

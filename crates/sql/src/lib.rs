@@ -72,7 +72,7 @@ mod translate;
 mod types;
 mod write;
 
-pub use ::engine::{BLOCK_ROWS, Execution};
+pub use ::engine::{BLOCK_ROWS, Execution, Plan};
 pub use answer::{Answer, AnswerStream, Statistics};
 pub use engine::{Engine, Executor, Options};
 pub use error::{Error, Position, Result};

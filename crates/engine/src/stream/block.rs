@@ -147,6 +147,11 @@ impl Blocks {
         }
     }
 
+    /// Whether they are used again.
+    pub fn reuse(&self) -> bool {
+        self.reuse
+    }
+
     /// A block without rows.
     pub fn get(&self) -> Block {
         let free = match self.reuse {

@@ -22,14 +22,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+
 use crate::error::{Error, Result};
-use crate::execution::Execution;
+use crate::execution::{BLOCK_ROWS, Execution};
+use crate::held::Held;
 use crate::plan::{Pipe, Sink, Source, Stage, Step};
 use crate::run::{End, Job, Run};
 use crate::step::Scratch;
 
 pub(crate) use block::{Block, Blocks, Chunk, Hold, Part};
 pub(crate) use channel::{Consumer, Producer, channel};
+pub(crate) use source::{Hand, Sending, Shared, scan};
 pub(crate) use tally::{Tally, Waits, milliseconds};
 
 /// Rows of a block, if nobody says otherwise: those of a stored one.
@@ -45,6 +50,8 @@ pub(crate) struct Flow {
     /// Rows that any of are enough, of a limit without an order.
     fetch: Option<usize>,
     collected: AtomicUsize,
+    /// What blocks on their way may take.
+    _taken: Held,
     pub stop: Arc<AtomicBool>,
 }
 
@@ -56,21 +63,42 @@ struct Operator {
 }
 
 impl Flow {
-    pub fn new(run: &Run, sink: &Sink) -> Flow {
+    /// For blocks of which `flights` may be on their way at once, with rows of `width` bytes. They take a quarter of
+    /// the memory limit at most: where that is not enough they are smaller than was asked for.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if the smallest do not fit.
+    pub fn new(run: &Run, sink: &Sink, flights: usize, width: usize) -> Result<Flow> {
+        let mut rows = run.execution.block_rows.unwrap_or(ROWS);
+        let taken = loop {
+            let wanted = (rows * flights * width) as u64;
+            let (budget, smallest) = (&run.runtime.budget, rows / 2 < *BLOCK_ROWS.start());
+            if (smallest || wanted <= budget.limit() / 4)
+                && let Ok(taken) = Held::take(budget, wanted, "blocks on their way")
+            {
+                break taken;
+            }
+            if smallest {
+                let what = "blocks on their way";
+                return Err(Error::Memory { what, wanted });
+            }
+            rows /= 2;
+        };
         let fetch = match sink {
             Sink::Rows {
                 order, skip, fetch, ..
             } if order.is_empty() => fetch.map(|n| n.saturating_add(*skip)),
             _ => None,
         };
-        Flow {
+        Ok(Flow {
             blocks: Blocks::new(run.execution.reuse),
-            rows: run.execution.block_rows.unwrap_or(ROWS),
+            rows,
+            _taken: taken,
             enough: AtomicBool::new(fetch == Some(0)),
             fetch,
             collected: AtomicUsize::new(0),
             stop: run.stop.clone(),
-        }
+        })
     }
 
     /// Adds what is left of `block` after the steps from number `from` on to `end`.
@@ -102,16 +130,22 @@ impl Flow {
                 scratch,
                 &mut |batch, _| {
                     rows += batch.rows;
+                    self.check()?;
                     job.shape.add(end, batch)
                 },
             )?;
         }
+        self.collected(rows);
+        Ok(())
+    }
+
+    /// So many rows more came to the sink.
+    pub fn collected(&self, rows: usize) {
         if let Some(fetch) = self.fetch
             && self.collected.fetch_add(rows, Ordering::Relaxed) + rows >= fetch
         {
             self.enough.store(true, Ordering::Relaxed);
         }
-        Ok(())
     }
 
     /// Fails once the query was given up.
@@ -153,7 +187,8 @@ pub(crate) fn tasks(execution: &Execution, number: usize, width: usize) -> usize
     given.copied().unwrap_or(width).max(1)
 }
 
-type Tasks = Vec<fiber::JoinHandle<Result<Option<End>>>>;
+/// The tasks of a stage.
+pub(crate) type Tasks = Vec<fiber::JoinHandle<Result<Option<End>>>>;
 
 /// Runs all pipelines of a stage; adds the sinks to `ends`.
 pub(crate) async fn stage(
@@ -164,17 +199,22 @@ pub(crate) async fn stage(
     ends: &mut Vec<End>,
 ) -> Result<()> {
     let begun = Instant::now();
-    let flow = Arc::new(Flow::new(run, &stage.sink));
     let execution = run.execution.clone();
     let width = run.runtime.workers.width().max(1);
-    let mut operators: Vec<Operator> = Vec::new();
-    let mut running: Tasks = Vec::new();
-    let (into_sink, from_all) = channel::<(Block, usize)>(execution.queue, execution.lock_free);
     let mut jobs = Vec::with_capacity(stage.pipes.len());
     for pipe in &stage.pipes {
         jobs.push(Arc::new(run.job(pipe, &stage.sink, by_row)?));
     }
     let jobs: Arc<[Arc<Job>]> = jobs.into();
+    // Each operator has a channel behind it, and each of its tasks one block that comes and one that goes.
+    let operators = |job: &Arc<Job>| cuts(&job.pipe.steps).len() + 1;
+    let operators: usize = 1 + jobs.iter().map(operators).sum::<usize>();
+    let flights = operators * (execution.queue + 2 * tasks(&execution, operators, width));
+    let row_bytes = jobs.iter().map(|job| job.row_bytes()).max().unwrap_or(1);
+    let flow = Arc::new(Flow::new(run, &stage.sink, flights, row_bytes)?);
+    let mut operators: Vec<Operator> = Vec::new();
+    let mut running: Tasks = Vec::new();
+    let (into_sink, from_all) = channel::<(Block, usize)>(execution.queue, execution.lock_free);
     for (which, (pipe, job)) in stage.pipes.iter().zip(jobs.iter()).enumerate() {
         if job.source.pieces() == 0 {
             continue;
@@ -192,9 +232,13 @@ pub(crate) async fn stage(
         let mut spawn = spawn;
         let (sender, mut input) = channel::<Block>(execution.queue, execution.lock_free);
         let (count, tally) = spawn(source_name(pipe), job.source.pieces());
-        let shared = source::Shared::new(&flow, job, &execution);
+        let shared = Shared::new(&flow, job);
         for _ in 0..count {
-            let task = source::scan(shared.clone(), tally.clone(), sender.clone());
+            let hand = Sending {
+                flow: flow.clone(),
+                output: sender.clone(),
+            };
+            let task = scan(shared.clone(), tally.clone(), hand);
             running.push(run.runtime.workers.spawn(stopping(flow.clone(), task)));
         }
         drop(sender);
@@ -249,21 +293,32 @@ pub(crate) async fn stage(
     Ok(())
 }
 
-/// Awaits all tasks; their first failure is that of the stage.
+/// Awaits all tasks. Once one fails, the others end where they next suspend: what they wait for may never come.
+/// The failure of the stage is the first that is not but the consequence of another.
 pub(crate) async fn join(running: Tasks, ends: &mut Vec<End>) -> Result<()> {
-    // Should this be dropped, tasks end where they next suspend.
-    let running: Vec<_> = running
+    // Should this be dropped, they end in the same way.
+    let mut running: FuturesUnordered<_> = running
         .into_iter()
         .map(|task| task.abort_on_drop())
         .collect();
     let mut failed = None;
-    for task in running {
-        match task.await {
-            Ok(Ok(end)) => ends.extend(end),
-            Ok(Err(Error::Cancelled)) => failed = failed.or(Some(Error::Cancelled)),
-            Ok(Err(e)) => failed = Some(e),
-            Err(e) => failed = Some(Error::Call(Box::new(e))),
+    while let Some(done) = running.next().await {
+        let error = match done {
+            Ok(Ok(end)) => {
+                ends.extend(end);
+                continue;
+            }
+            Ok(Err(e)) => e,
+            Err(fiber::Error::Cancelled) => Error::Cancelled,
+            Err(e) => Error::Call(Box::new(e)),
+        };
+        if failed.is_none() {
+            running.iter().for_each(|task| task.abort());
         }
+        failed = match failed {
+            None | Some(Error::Cancelled) => Some(error),
+            earlier => earlier,
+        };
     }
     failed.map_or(Ok(()), Err)
 }
@@ -289,7 +344,7 @@ pub(crate) async fn stopping(
     done
 }
 
-fn source_name(pipe: &Pipe) -> String {
+pub(crate) fn source_name(pipe: &Pipe) -> String {
     match &pipe.source {
         Source::Scan(scan) => format!("scan {}", scan.table.definition().name),
         Source::Values { .. } => "values".into(),

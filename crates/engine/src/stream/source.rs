@@ -8,9 +8,9 @@ use tokio::sync::Semaphore;
 
 use super::{Block, Chunk, Flow, Hold, Producer, Tally};
 use crate::error::{Error, Result};
-use crate::execution::Execution;
 use crate::run::{End, Job, Opened, node};
 use crate::source::Origin;
+use crate::staged::Order;
 
 /// What the tasks of a source share.
 #[derive(Clone)]
@@ -50,7 +50,7 @@ impl Runs {
 }
 
 impl Shared {
-    pub fn new(flow: &Arc<Flow>, job: &Arc<Job>, execution: &Execution) -> Shared {
+    pub fn new(flow: &Arc<Flow>, job: &Arc<Job>) -> Shared {
         let most = match &job.source {
             Opened::Scan { scan, filters, .. } => {
                 let columns = scan.columns().len() + filters.len();
@@ -60,7 +60,6 @@ impl Shared {
             }
             _ => 1,
         };
-        let _ = execution;
         Shared {
             flow: flow.clone(),
             job: job.clone(),
@@ -68,48 +67,87 @@ impl Shared {
             ids: Arc::default(),
         }
     }
+}
 
-    fn block(&self) -> Block {
-        let mut block = self.flow.blocks.get();
-        block.id = self.ids.fetch_add(1, Ordering::Relaxed);
-        block
+/// Where a source gets empty blocks, and takes full ones.
+pub(crate) trait Hand: Send {
+    /// A block without rows.
+    fn empty(&mut self, tally: &Tally) -> impl Future<Output = Result<Block>> + Send;
+
+    /// Hands a block with rows on.
+    fn full(&mut self, block: Block, tally: &Tally) -> impl Future<Output = Result<()>> + Send;
+
+    /// The filters of the scan in the order in which they are to be tested, if it is not that of the plan.
+    fn order(&self) -> Option<Arc<Order>> {
+        None
+    }
+
+    /// A piece of which no row is left.
+    fn dropped(&self) {}
+}
+
+/// Into a channel.
+pub(crate) struct Sending {
+    pub flow: Arc<Flow>,
+    pub output: Producer<Block>,
+}
+
+impl Hand for Sending {
+    async fn empty(&mut self, _: &Tally) -> Result<Block> {
+        Ok(self.flow.blocks.get())
+    }
+
+    async fn full(&mut self, block: Block, tally: &Tally) -> Result<()> {
+        if self.output.send(block, &tally.output).await.is_err() {
+            return Err(Error::Cancelled);
+        }
+        tokio::task::yield_now().await;
+        Ok(())
     }
 }
 
 /// A block being filled, and where it goes.
-struct Filling<'s> {
+struct Filling<'s, H> {
     shared: &'s Shared,
     tally: &'s Tally,
-    output: &'s Producer<Block>,
-    block: Block,
+    hand: H,
+    block: Option<Block>,
 }
 
-impl Filling<'_> {
-    /// Hands the block on, unless it is empty.
+impl<H: Hand> Filling<'_, H> {
+    /// Hands the block on, if there is one.
     async fn flush(&mut self) -> Result<()> {
-        if self.block.rows == 0 {
-            return Ok(());
+        if let Some(full) = self.block.take() {
+            self.tally.count(1, full.rows);
+            self.hand.full(full, self.tally).await?;
         }
-        let full = std::mem::replace(&mut self.block, self.shared.block());
-        self.tally.count(1, full.rows);
-        if self.output.send(full, &self.tally.output).await.is_err() {
-            return Err(Error::Cancelled);
-        }
-        tokio::task::yield_now().await;
         Ok(())
     }
 
     /// Adds rows; a block that is full goes first.
     async fn add(&mut self, origin: &mut Origin, hold: &Arc<Hold>) -> Result<()> {
         let rows = origin.rows().len();
-        if self.block.rows + rows > self.shared.flow.rows {
+        let most = self.shared.flow.rows;
+        if self
+            .block
+            .as_ref()
+            .is_some_and(|block| block.rows + rows > most)
+        {
             self.flush().await?;
         }
-        let part = self.block.add(self.shared.job.types.len());
+        let block = match &mut self.block {
+            Some(block) => block,
+            None => {
+                let mut block = self.hand.empty(self.tally).await?;
+                block.id = self.shared.ids.fetch_add(1, Ordering::Relaxed);
+                self.block.insert(block)
+            }
+        };
+        let part = block.add(self.shared.job.types.len());
         part.batch.restart(rows);
         std::mem::swap(&mut part.origin, origin);
         part.hold = Some(hold.clone());
-        self.block.rows += rows;
+        block.rows += rows;
         Ok(())
     }
 }
@@ -118,14 +156,14 @@ impl Filling<'_> {
 pub(crate) async fn scan(
     shared: Shared,
     tally: Arc<Tally>,
-    output: Producer<Block>,
+    hand: impl Hand,
 ) -> Result<Option<End>> {
     let (flow, job) = (&*shared.flow, &shared.job);
     let mut filling = Filling {
         shared: &shared,
         tally: &tally,
-        output: &output,
-        block: shared.block(),
+        hand,
+        block: None,
     };
     let mut runs = Runs::default();
     let mut origin = Origin::default();
@@ -147,17 +185,22 @@ pub(crate) async fn scan(
                     let permit = match shared.open.clone().try_acquire_owned() {
                         Ok(permit) => permit,
                         Err(_) => {
-                            // Blocks that are not handed on would keep their pieces open for ever.
+                            // A block that is not handed on would keep its pieces open for ever.
                             filling.flush().await?;
                             let permit = shared.open.clone().acquire_owned().await;
                             permit.map_err(|_| Error::internal("pieces closed"))?
                         }
                     };
+                    let order = filling.hand.order();
+                    let filters = order.as_ref().map_or(&filters[..], |order| &order.filters);
                     let chunk = {
                         let _working = tally.work();
                         Chunk::open(job, *morsel, filters, permit).await?
                     };
-                    let Some(mut chunk) = chunk else { continue };
+                    let Some(mut chunk) = chunk else {
+                        filling.hand.dropped();
+                        continue;
+                    };
                     runs.read(&mut chunk);
                     let hold = Arc::new(Hold::Scan(chunk));
                     for origin in runs.origins() {
@@ -188,6 +231,5 @@ pub(crate) async fn scan(
         }
         filling.flush().await?;
     }
-    flow.blocks.put(std::mem::take(&mut filling.block));
     Ok(None)
 }

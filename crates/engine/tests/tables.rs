@@ -1,0 +1,137 @@
+//! The executors over a stored table, whose filters are tested on stored values.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+use engine::{Execution, Executor, Fold, Function, Output, Query, Rel, Runtime, Scan, Type};
+use fiber::{Layout, Workers};
+use table::{Catalog, Definition, Filter, Form, Test, create, insert};
+
+/// Values in a range; the form says the same.
+#[derive(Debug)]
+struct Within(i64, i64);
+
+impl Test for Within {
+    fn evaluate(
+        &self,
+        columns: &[ArrayRef],
+        _: usize,
+    ) -> Result<BooleanArray, Box<dyn std::error::Error + Send + Sync>> {
+        let values = columns[0].as_primitive::<Int64Type>();
+        let hits = values.iter().map(|v| Some((self.0..=self.1).contains(&v?)));
+        Ok(hits.collect())
+    }
+}
+
+fn filter(column: usize, least: i64, most: i64) -> Filter {
+    Filter {
+        columns: vec![column],
+        test: Arc::new(Within(least, most)),
+        form: Form::Ranges(Arc::from([(i128::from(least), i128::from(most))])),
+        gauge: None,
+    }
+}
+
+const ROWS: i64 = 300_000;
+
+#[test]
+fn all_executors_read_the_same_rows_of_a_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.atoll");
+    let store = store::Store::create(path, &store::Options::default()).unwrap();
+    let batch = RecordBatch::try_from_iter([
+        (
+            "a",
+            Arc::new(Int64Array::from_iter_values(0..ROWS)) as ArrayRef,
+        ),
+        (
+            "b",
+            Arc::new(Int64Array::from_iter_values((0..ROWS).map(|i| i % 1_000))) as ArrayRef,
+        ),
+    ])
+    .unwrap();
+    let mut tx = store.begin().unwrap();
+    create(
+        &mut tx,
+        &Definition::from_schema("t", &batch.schema()).unwrap(),
+    )
+    .unwrap();
+    let (tx, _) = futures::executor::block_on(insert(tx, "t", &[batch])).unwrap();
+    tx.commit().unwrap();
+    let tables = Catalog::new().tables(&store.snapshot()).unwrap();
+    let table = tables.get("t").unwrap().clone();
+
+    let live = topology::Machine::live().unwrap();
+    let workers = Workers::new(Layout::of(&live, &live, 2, false)).unwrap();
+    let runtime = Runtime {
+        nearness: workers.layout().nearness().clone(),
+        traffic: Arc::new(memory::Traffic::new(workers.nodes())),
+        budget: memory::Budget::new(1 << 30),
+        workers,
+    };
+    let int = Type::of(&DataType::Int64, false)
+        .unwrap()
+        .within((0, 1 << 20));
+    let long = Type::of(&DataType::Int64, false).unwrap();
+    // All but one row of a hundred, and a hundredth of all: the second is to be tested first.
+    let filters = vec![filter(0, 3_000, ROWS), filter(1, 0, 9)];
+    let expected: i64 = (3_000..ROWS).filter(|i| i % 1_000 < 10).sum();
+    let mut executions = vec![Execution::by(Executor::Fused)];
+    for executor in [Executor::Stream, Executor::Staged] {
+        for (rows, ring) in [(2 << 10, 3), (64 << 10, 1), (1 << 20, 2)] {
+            let mut execution = Execution::by(executor);
+            execution.block_rows = Some(rows);
+            execution.ring = Some(ring);
+            executions.push(execution);
+        }
+    }
+    for execution in executions {
+        let mut query = Query::default();
+        let (a, b) = (query.add("a", int.clone()), query.add("b", int.clone()));
+        let (count, sum) = (
+            query.add("count", long.clone()),
+            query.add("sum", long.clone()),
+        );
+        let scan = Scan {
+            table: table.clone(),
+            alias: "t".into(),
+            columns: vec![(a, 0), (b, 1)],
+            filters: filters.clone(),
+            shown: vec!["a >= 3000".into(), "b < 10".into()],
+            expected: 3_000.0,
+        };
+        let fold = |var, function, arg| Fold { var, function, arg };
+        let root = Rel::Fold {
+            input: Box::new(Rel::Scan(scan)),
+            keys: vec![],
+            folds: vec![
+                fold(count, Function::Count, None),
+                fold(sum, Function::Sum, Some(a)),
+            ],
+        };
+        let fields = ["count", "sum"].map(|name| Field::new(name, DataType::Int64, true));
+        let schema = Arc::new(Schema::new(fields.to_vec()));
+        let vars = vec![count, sum];
+        let prepared = engine::prepare(query, root, Output { vars, schema }).unwrap();
+        let (runs, how) = (runtime.clone(), execution.clone());
+        let (batches, told) = runtime
+            .workers
+            .block_on(async move { prepared.run_by(&runs, &how).await })
+            .unwrap();
+        let value = |column: usize| {
+            let column = batches[0].column(column);
+            assert!(column.is_valid(0));
+            column.as_primitive::<Int64Type>().value(0)
+        };
+        assert_eq!((value(0), value(1)), (2_970, expected), "{execution:?}");
+        let told = told.join("\n");
+        match execution.executor {
+            Executor::Stream => assert!(told.contains("scan t"), "{told}"),
+            Executor::Staged if execution.block_rows == Some(2 << 10) => {
+                assert!(told.contains("a >= 3000 ("), "{told}");
+            }
+            _ => {}
+        }
+    }
+}
