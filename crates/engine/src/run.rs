@@ -1,30 +1,33 @@
 //! Running programs, and fused execution (L4): each worker takes a piece of a source through the whole pipeline
 //! into its own sink, and the sinks are merged.
 
+mod answer;
+mod open;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
-use arrow::compute::{SortColumn, SortOptions, lexsort_to_indices};
-use fiber::{Morsels, Nearness, Workers};
+use arrow::array::RecordBatch;
+use fiber::{Nearness, Workers};
 use memory::{Budget, Traffic};
-use table::{Morsel, Scan};
 
 use crate::batch::Batch;
 use crate::column::Collected;
 use crate::error::{Error, Result};
-use crate::execution::{Execution, Executor, Plan};
+use crate::execution::{Execution, Executor};
 use crate::expr::Var;
 use crate::group::{By, Grouping};
 use crate::held::Held;
 use crate::lookup::Lookup;
-use crate::plan::{Pipe, Program, Sink, Source, Stage};
-use crate::rel::{Key, Output};
-use crate::source::{Feed, Origin, Stored, pieces};
+use crate::plan::{Pipe, Program, Sink, Stage};
+use crate::rel::Output;
+use crate::source::{Feed, Origin, Stored};
 use crate::step::{Line, Scratch};
 use crate::value::{Type, Vector};
 use crate::{staged, stream};
+
+pub(crate) use open::Opened;
 
 /// What a query runs with.
 #[derive(Clone, Debug)]
@@ -38,12 +41,6 @@ pub struct Runtime {
     /// Which node is how near to which.
     pub nearness: Nearness,
 }
-
-/// Rows of a stage or of a marked table that a worker takes at a time.
-const PIECE_ROWS: usize = 16 * algebra::VECTOR_ROWS;
-
-/// Rows of an answer's batches.
-const BATCH_ROWS: usize = 8_192;
 
 /// A running query.
 pub(crate) struct Run {
@@ -101,7 +98,7 @@ pub(crate) async fn run(
     let answer = run.rows[program.answer]
         .take()
         .ok_or_else(|| Error::internal("no answer"))?;
-    Ok((batches(&answer, &run.types, output)?, run.report))
+    Ok((answer::batches(&answer, &run.types, output)?, run.report))
 }
 
 impl Run {
@@ -250,20 +247,6 @@ impl Run {
         })
     }
 
-    /// Whether all that `stage` reads is so little that one task does it while others would be started.
-    pub fn is_small(&self, stage: &Stage) -> bool {
-        let least = algebra::VECTOR_ROWS;
-        let rows = stage.pipes.iter().map(|pipe| match &pipe.source {
-            Source::Scan(scan) => scan.table.rows() as usize,
-            Source::Values { batch, .. } => batch.num_rows(),
-            Source::Rows(of) => self.rows[*of].as_ref().map_or(0, |rows| rows.rows),
-            Source::Marked { stage: of, .. } => {
-                self.lookups[*of].as_ref().map_or(0, |table| table.rows)
-            }
-        });
-        rows.sum::<usize>() <= least
-    }
-
     /// Takes all pieces of a pipeline's source through it; adds the sinks of the workers to `ends`.
     async fn pipe(
         &mut self,
@@ -322,133 +305,10 @@ impl Run {
             stop: self.stop.clone(),
         })
     }
-
-    fn open(&self, source: &Source) -> Result<Opened> {
-        let block = self.execution.block_rows.unwrap_or(PIECE_ROWS);
-        Ok(match source {
-            Source::Scan(scan) => {
-                let columns = scan.columns.iter().map(|(_, column)| *column).collect();
-                let vars = scan.columns.iter().map(|(var, _)| *var).collect();
-                let inner = Scan::new(scan.table.clone(), columns, false);
-                let nodes = self.runtime.nearness.nodes();
-                let chunks = self.execution.block_rows.unwrap_or(0) / table::BLOCK_ROWS;
-                let pieces = grouped(inner.morsels(), nodes, chunks.max(1));
-                let one_queue = self.execution.plan == Plan::Obliv;
-                let homes = pieces.iter().enumerate().map(|(i, (home, _))| {
-                    let home = if one_queue { 0 } else { *home };
-                    (home, i as u32)
-                });
-                Opened::Scan {
-                    morsels: Morsels::near(&self.runtime.nearness, homes),
-                    scan: inner,
-                    filters: scan.filters.clone(),
-                    vars,
-                    pieces: pieces.into_iter().map(|(_, piece)| piece).collect(),
-                }
-            }
-            Source::Values { vars, batch } => {
-                let mut columns = BTreeMap::new();
-                for (var, array) in vars.iter().zip(batch.columns()) {
-                    columns.insert(*var, Vector::from_arrow(array, &self.types[*var])?);
-                }
-                let rows = batch.num_rows();
-                Opened::Stored {
-                    pieces: pieces(rows, block),
-                    next: AtomicUsize::new(0),
-                    stored: Arc::new(Stored { columns, rows }),
-                }
-            }
-            Source::Rows(stage) => {
-                let stored = self.rows[*stage].clone().ok_or_else(missing)?;
-                Opened::Stored {
-                    pieces: pieces(stored.rows, block),
-                    next: AtomicUsize::new(0),
-                    stored,
-                }
-            }
-            Source::Marked { stage, marked, row } => {
-                let lookup = self.lookups[*stage].clone().ok_or_else(missing)?;
-                let rows = lookup.marked(*marked);
-                Opened::Marked {
-                    pieces: pieces(rows.len(), block),
-                    next: AtomicUsize::new(0),
-                    lookup,
-                    rows,
-                    row: *row,
-                }
-            }
-        })
-    }
-
-    fn sorted(
-        &self,
-        stored: Stored,
-        order: &[Key],
-        skip: usize,
-        fetch: Option<usize>,
-    ) -> Result<Stored> {
-        let end = fetch.map_or(stored.rows, |n| stored.rows.min(skip.saturating_add(n)));
-        let start = skip.min(end);
-        if order.is_empty() && start == 0 && end == stored.rows {
-            return Ok(stored);
-        }
-        let picks: Vec<u32> = match order.is_empty() {
-            true => (start as u32..end as u32).collect(),
-            false => {
-                let mut keys = Vec::with_capacity(order.len());
-                for key in order {
-                    let vector = stored.columns.get(&key.var).ok_or_else(missing)?;
-                    keys.push(SortColumn {
-                        values: vector.to_arrow(&self.types[key.var])?,
-                        options: Some(SortOptions {
-                            descending: key.descending,
-                            nulls_first: key.nulls_first,
-                        }),
-                    });
-                }
-                let sorted = match stored.rows {
-                    0 => UInt32Array::from(Vec::<u32>::new()),
-                    _ => lexsort_to_indices(&keys, Some(end))?,
-                };
-                sorted.values()[start.min(sorted.len())..].to_vec()
-            }
-        };
-        let mut columns = BTreeMap::new();
-        for (var, vector) in &stored.columns {
-            columns.insert(*var, vector.at(&picks)?);
-        }
-        Ok(Stored {
-            columns,
-            rows: picks.len(),
-        })
-    }
 }
 
 fn missing() -> Error {
     Error::internal("a stage that did not run")
-}
-
-/// The pieces of work of a scan, each with its home node: `most` blocks of one node that follow one another there.
-fn grouped(
-    morsels: impl Iterator<Item = (u8, Morsel)>,
-    nodes: usize,
-    most: usize,
-) -> Vec<(usize, Box<[Morsel]>)> {
-    let mut homes: Vec<Vec<Morsel>> = vec![vec![]; nodes];
-    let mut pieces = Vec::new();
-    for (bucket, morsel) in morsels {
-        let home = usize::from(bucket) % nodes;
-        homes[home].push(morsel);
-        if homes[home].len() == most {
-            pieces.push((home, std::mem::take(&mut homes[home]).into_boxed_slice()));
-        }
-    }
-    let rest = homes
-        .into_iter()
-        .enumerate()
-        .filter(|(_, some)| !some.is_empty());
-    pieces.extend(rest.map(|(home, some)| (home, some.into_boxed_slice())));
-    pieces
 }
 
 /// What the sinks of workers are made from.
@@ -553,37 +413,6 @@ impl End {
         match self {
             End::Rows(rows) => Ok(rows),
             End::Groups(_) => Err(Error::internal("groups where rows were expected")),
-        }
-    }
-}
-
-pub(crate) enum Opened {
-    Scan {
-        scan: Scan,
-        filters: Vec<table::Filter>,
-        vars: Vec<Var>,
-        pieces: Vec<Box<[Morsel]>>,
-        morsels: Morsels,
-    },
-    Stored {
-        stored: Arc<Stored>,
-        pieces: Arc<[std::ops::Range<usize>]>,
-        next: AtomicUsize,
-    },
-    Marked {
-        lookup: Arc<Lookup>,
-        rows: Vec<u32>,
-        pieces: Arc<[std::ops::Range<usize>]>,
-        next: AtomicUsize,
-        row: Option<Var>,
-    },
-}
-
-impl Opened {
-    pub fn pieces(&self) -> usize {
-        match self {
-            Opened::Scan { pieces, .. } => pieces.len(),
-            Opened::Stored { pieces, .. } | Opened::Marked { pieces, .. } => pieces.len(),
         }
     }
 }
@@ -716,23 +545,4 @@ impl Job {
         };
         line.run(0, batch, origin, feed, scratch, &mut add)
     }
-}
-
-/// The rows of an answer as Arrow.
-fn batches(answer: &Stored, types: &[Type], output: &Output) -> Result<Vec<RecordBatch>> {
-    let mut columns: Vec<ArrayRef> = Vec::with_capacity(output.vars.len());
-    for (var, field) in output.vars.iter().zip(output.schema.fields()) {
-        let vector = answer.columns.get(var).ok_or_else(missing)?;
-        let ty = Type {
-            data: field.data_type().clone(),
-            ..types[*var].clone()
-        };
-        columns.push(vector.to_arrow(&ty)?);
-    }
-    let options = RecordBatchOptions::new().with_row_count(Some(answer.rows));
-    let all = RecordBatch::try_new_with_options(output.schema.clone(), columns, &options)?;
-    let starts = (0..answer.rows).step_by(BATCH_ROWS);
-    Ok(starts
-        .map(|start| all.slice(start, BATCH_ROWS.min(answer.rows - start)))
-        .collect())
 }
