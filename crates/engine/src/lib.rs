@@ -44,6 +44,7 @@
 //!     traffic: Arc::new(memory::Traffic::new(workers.nodes())),
 //!     budget: memory::Budget::new(64 << 20),
 //!     workers: workers.clone(),
+//!     stop: engine::Stop::default(),
 //! };
 //! let prepared = engine::prepare(query, root, output)?;
 //! let answer = workers.block_on(async move { prepared.run(&runtime).await })?;
@@ -73,6 +74,7 @@ mod source;
 mod staged;
 mod state;
 mod step;
+mod stop;
 mod stream;
 mod text;
 mod value;
@@ -90,6 +92,7 @@ pub use expr::{
 };
 pub use rel::{Column, Fold, Function, Key, Output, Query, Rel, Scan};
 pub use run::Runtime;
+pub use stop::Stop;
 pub use text::Texts;
 pub use value::{Kind, Type, Values, Vector};
 

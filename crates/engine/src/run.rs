@@ -6,7 +6,7 @@ mod open;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use arrow::array::RecordBatch;
 use fiber::{Nearness, Workers};
@@ -24,6 +24,7 @@ use crate::plan::{Pipe, Program, Sink, Stage};
 use crate::rel::Output;
 use crate::source::{Feed, Origin, Stored};
 use crate::step::{Line, Scratch};
+use crate::stop::Stop;
 use crate::value::{Type, Vector};
 use crate::{staged, stream};
 
@@ -40,13 +41,15 @@ pub struct Runtime {
     pub traffic: Arc<Traffic>,
     /// Which node is how near to which.
     pub nearness: Nearness,
+    /// Raised to give the query up.
+    pub stop: Stop,
 }
 
 /// A running query.
 pub(crate) struct Run {
     pub runtime: Runtime,
     pub execution: Execution,
-    pub stop: Arc<AtomicBool>,
+    pub stop: Stop,
     /// What the executor tells of each stage.
     pub report: Vec<String>,
     types: Arc<[Type]>,
@@ -57,11 +60,11 @@ pub(crate) struct Run {
 }
 
 /// Raised when the query is dropped, so that workers stop at their next piece.
-struct StopOnDrop(Arc<AtomicBool>);
+struct StopOnDrop(Stop);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.stop();
     }
 }
 
@@ -73,7 +76,7 @@ pub(crate) async fn run(
     runtime: &Runtime,
     execution: &Execution,
 ) -> Result<(Vec<RecordBatch>, Vec<String>)> {
-    let stop = StopOnDrop(Arc::default());
+    let stop = StopOnDrop(runtime.stop.below());
     let mut run = Run {
         runtime: runtime.clone(),
         execution: execution.clone(),
@@ -274,7 +277,7 @@ impl Run {
             tasks.push(self.runtime.workers.spawn(async move {
                 let done = job.work(&mut end).await;
                 if done.is_err() {
-                    job.stop.store(true, Ordering::Relaxed);
+                    job.stop.stop();
                 }
                 (done, end)
             }));
@@ -392,7 +395,7 @@ pub(crate) struct Job {
     pub lookups: Vec<Option<Arc<Lookup>>>,
     pub parameters: Vec<Option<Vector>>,
     pub traffic: Arc<Traffic>,
-    pub stop: Arc<AtomicBool>,
+    pub stop: Stop,
 }
 
 /// A worker's own sink.
@@ -429,9 +432,7 @@ impl Job {
             .take(self.pipe.steps.len())
             .collect();
         loop {
-            if self.stop.load(Ordering::Relaxed) {
-                return Err(Error::Cancelled);
-            }
+            self.stop.check()?;
             match &self.source {
                 Opened::Scan {
                     scan,
@@ -538,9 +539,7 @@ impl Job {
         let line = self.line(0..self.pipe.steps.len(), true);
         let mut add = |batch: &mut Batch, _: &mut Origin| {
             // One piece may have very many partners.
-            if self.stop.load(Ordering::Relaxed) {
-                return Err(Error::Cancelled);
-            }
+            self.stop.check()?;
             self.shape.add(end, batch)
         };
         line.run(0, batch, origin, feed, scratch, &mut add)

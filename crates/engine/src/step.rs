@@ -1,7 +1,6 @@
 //! Taking a batch through the steps of its pipeline.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use algebra::VECTOR_ROWS;
 use algebra::dot::NONE;
@@ -13,6 +12,7 @@ use crate::expr::{Expr, Var};
 use crate::lookup::{Finding, Lookup};
 use crate::plan::{How, Probe, Step};
 use crate::source::{Feed, Origin};
+use crate::stop::Stop;
 use crate::value::{Type, Values, Vector};
 
 /// What all workers of a pipeline share.
@@ -27,7 +27,7 @@ pub(crate) struct Line<'a> {
     /// no step read may still be in the feed.
     pub complete: bool,
     /// Raised when nobody waits for the answer any more.
-    pub stop: &'a AtomicBool,
+    pub stop: &'a Stop,
 }
 
 /// What one worker needs besides; reused from batch to batch. One per step, as a step's pieces go on through the
@@ -163,9 +163,7 @@ impl Line<'_> {
         let collects = outer || matches!(probe.how, How::Semi | How::Anti);
         let given: Vec<Var> = probe.gives.iter().map(|(_, to)| *to).collect();
         while lookup.pairs(&mut own.finding, &mut own.left, &mut own.right, VECTOR_ROWS) {
-            if self.stop.load(Ordering::Relaxed) {
-                return Err(Error::Cancelled);
-            }
+            self.stop.check()?;
             let mut wanted = live.clone();
             probe
                 .residual

@@ -20,6 +20,7 @@ fn runtime(threads: usize) -> Runtime {
         traffic: Arc::new(memory::Traffic::new(workers.nodes())),
         budget: memory::Budget::new(1 << 30),
         workers,
+        stop: engine::Stop::default(),
     }
 }
 

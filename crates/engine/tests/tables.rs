@@ -69,6 +69,7 @@ fn all_executors_read_the_same_rows_of_a_table() {
         traffic: Arc::new(memory::Traffic::new(workers.nodes())),
         budget: memory::Budget::new(1 << 30),
         workers,
+        stop: engine::Stop::default(),
     };
     let int = Type::of(&DataType::Int64, false)
         .unwrap()

@@ -11,8 +11,8 @@ use memory::Traffic;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use crate::stop::Stop;
 use crate::{Error, Result};
+use engine::Stop;
 
 /// What one statement cost.
 #[derive(Clone, Debug, PartialEq)]

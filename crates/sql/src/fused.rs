@@ -14,6 +14,7 @@ use crate::Result;
 use crate::lower::lower;
 use crate::parts::{self, Parts};
 use crate::scope::Scope;
+use crate::stop;
 
 /// What our engine runs of a query.
 #[derive(Debug)]
@@ -115,6 +116,7 @@ pub(crate) async fn batches(
         budget: Arc::clone(&scope.engine.budget),
         traffic: Arc::clone(scope.clock.traffic()),
         nearness: workers.layout().nearness().clone(),
+        stop: stop::present(),
     };
     prepared.run_by(&runtime, &scope.engine.execution).await
 }

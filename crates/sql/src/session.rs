@@ -9,6 +9,7 @@ use arrow::record_batch::RecordBatch;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement as Sql};
+use engine::Stop;
 use futures::{FutureExt, Stream, StreamExt, TryStreamExt};
 use tokio::sync::{mpsc, oneshot};
 
@@ -18,7 +19,7 @@ use crate::guard;
 use crate::names::table_name;
 use crate::parse::{Parsed, Statement, parse};
 use crate::scope::Scope;
-use crate::stop::Stop;
+use crate::stop;
 use crate::write::Writing;
 use crate::{Answer, AnswerStream, Error, Result, copy, ddl, dml, explain, fused, information};
 
@@ -168,7 +169,7 @@ impl Session {
         let (sender, mut rows) = mpsc::channel(QUEUE);
         let engine = Arc::clone(&self.engine);
         let stop = Stop::default();
-        let task = stop.clone().over(async move {
+        let task = stop::over(stop.clone(), async move {
             let failed = sender.clone();
             let work = deliver(engine, query, started, opened, sender);
             let work = AssertUnwindSafe(guard::polled_with_room(depth, work));
@@ -195,7 +196,7 @@ impl Session {
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
         let stop = Stop::default();
-        let task = stop.clone().over(work);
+        let task = stop::over(stop.clone(), work);
         let task = self.engine.workers().handle().spawn(task);
         let _abort = AbortOnDrop {
             task: task.abort_handle(),

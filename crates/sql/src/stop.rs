@@ -3,12 +3,11 @@
 //! Dropping a statement's future aborts its task, which takes effect where the task next yields.
 //! DataFusion's operators do so from batch to batch, except for one: a nested-loop join goes through all
 //! pairs of a batch before it looks up, and where none of them pass, that may take hours. So its filter is
-//! wrapped in one that fails once the statement was given up.
+//! wrapped in one that fails once the statement was given up. Our engine looks at the switch itself.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::datatypes::{FieldRef, Schema};
 use arrow::record_batch::RecordBatch;
@@ -19,37 +18,26 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::NestedLoopJoinExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
+use engine::Stop;
 
 tokio::task_local! {
     /// The switch of the statement that this task runs.
     static STATEMENT: Stop;
 }
 
-/// A switch that says that a statement was given up. Clones are the same switch.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Stop(Arc<AtomicBool>);
+/// `work` with `stop` as the switch of its statement.
+pub(crate) fn over<F: Future>(stop: Stop, work: F) -> impl Future<Output = F::Output> {
+    STATEMENT.scope(stop, work)
+}
 
-impl Stop {
-    /// Gives the statement up.
-    pub(crate) fn stop(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    fn stopped(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// `work` with this switch as that of its statement.
-    pub(crate) fn over<F: Future>(self, work: F) -> impl Future<Output = F::Output> {
-        STATEMENT.scope(self, work)
-    }
+/// The switch of the statement that this task runs; one that nobody raises if it runs none.
+pub(crate) fn present() -> Stop {
+    STATEMENT.try_with(Stop::clone).unwrap_or_default()
 }
 
 /// `plan` with a look at the present statement's switch wherever an operator would not yield.
 pub(crate) fn watched(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-    let Ok(stop) = STATEMENT.try_with(Stop::clone) else {
-        return Ok(plan);
-    };
+    let stop = present();
     let watch = |plan: Arc<dyn ExecutionPlan>| {
         let watched = plan
             .downcast_ref::<NestedLoopJoinExec>()

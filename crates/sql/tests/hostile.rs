@@ -204,6 +204,27 @@ fn filled(f: &Fixture, rows: usize) {
 }
 
 #[test]
+fn long_queries_of_our_engine_are_cancelled() {
+    let f = Fixture::by(sql::Executor::Fused, 4 << 30);
+    filled(&f, 200_000);
+    let long = [
+        // Every row with every row: nothing passes, everything is counted, groups grow.
+        "select count(*) from t x, t y where x.a * y.a = -1",
+        "select count(*) from t x, t y, t z where x.a + y.a + z.a = -1",
+        "select count(*), min(x.s) from t x join t y on x.b = y.b where x.a * y.a < 0",
+        "select x.a + y.a, count(*), max(y.s) from t x join t y on x.b = y.b group by x.a + y.a",
+        "select count(distinct x.a + y.a) from t x join t y on x.b = y.b",
+        "select x.b from t x full join t y on x.b = y.b and x.a + y.a < 0",
+        "select count(*) from t x where not exists (select 1 from t y where y.b = x.b and y.a + x.a < 0)",
+        // What DataFusion runs over our rows.
+        "select max(n) from (select count(*) over (partition by b) n from (select x.b, x.a from t x join t y on x.b = y.b and x.a < y.a - 199990)) where n < 0 and (select count(*) from t x, t y where x.a * y.a = -1) > 0",
+    ];
+    for text in long {
+        stopped(&f, text);
+    }
+}
+
+#[test]
 fn what_needs_too_much_memory_is_refused_or_run_by_who_can_spill() {
     let f = Fixture::by(sql::Executor::Fused, 96 << 20);
     filled(&f, 300_000);

@@ -31,6 +31,7 @@ use crate::held::Held;
 use crate::plan::{Pipe, Sink, Source, Stage, Step};
 use crate::run::{End, Job, Run};
 use crate::step::Scratch;
+use crate::stop::Stop;
 
 pub(crate) use block::{Block, Blocks, Chunk, Hold, Part};
 pub(crate) use channel::{Consumer, Producer, channel};
@@ -52,7 +53,7 @@ pub(crate) struct Flow {
     collected: AtomicUsize,
     /// What blocks on their way may take.
     _taken: Held,
-    pub stop: Arc<AtomicBool>,
+    pub stop: Stop,
 }
 
 /// One operator.
@@ -150,10 +151,7 @@ impl Flow {
 
     /// Fails once the query was given up.
     pub fn check(&self) -> Result<()> {
-        match self.stop.load(Ordering::Relaxed) {
-            true => Err(Error::Cancelled),
-            false => Ok(()),
-        }
+        self.stop.check()
     }
 }
 
@@ -332,7 +330,7 @@ pub(crate) async fn stopping(
     impl Drop for Raise {
         fn drop(&mut self) {
             if let Some(flow) = &self.0 {
-                flow.stop.store(true, Ordering::Relaxed);
+                flow.stop.stop();
             }
         }
     }

@@ -174,6 +174,7 @@ impl Shop {
             traffic: Arc::new(memory::Traffic::new(workers.nodes())),
             budget: memory::Budget::new(64 << 20),
             workers: workers.clone(),
+            stop: engine::Stop::default(),
         };
         let prepared = compiled.prepared;
         let batches = workers.block_on(async move { prepared.run(&runtime).await });
