@@ -4,7 +4,7 @@ mod digest;
 
 use std::sync::Arc;
 
-use atoll::{Database, Executor, Options, tpch};
+use atoll::{Database, Executor, Options, Plan, tpch};
 use datafusion::datasource::MemTable;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use digest::{Rows, difference};
@@ -81,9 +81,13 @@ fn differences(database: &Database, scale: &str, nodes: usize, executor: Executo
     differences
 }
 
-/// The same store with each executor, blocks of so many rows, and so many threads; of pages on four nodes, if
+/// The same store with each executor, blocks of so many rows, and so many threads; of pages on several nodes, if
 /// `machine` says so.
 fn check_executors(scale: &str, machine: Option<&str>, runs: &[(Executor, usize, usize)]) {
+    check_plan(scale, machine, Plan::Shard, runs);
+}
+
+fn check_plan(scale: &str, machine: Option<&str>, plan: Plan, runs: &[(Executor, usize, usize)]) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tpch.atoll");
     let mut options = Options::default();
@@ -97,13 +101,14 @@ fn check_executors(scale: &str, machine: Option<&str>, runs: &[(Executor, usize,
         options.executor = *executor;
         options.threads = Some(*threads);
         options.execution.block_rows = Some(*block);
+        options.execution.plan = plan;
         // A ring of three, and channels of both kinds.
         options.execution.ring = Some(3);
         options.execution.lock_free = threads % 2 == 0;
         let database = Database::open(&path, &options).unwrap();
         for difference in differences(&database, scale, 1, *executor) {
             wrong.push(format!(
-                "{executor:?}, {block} rows, {threads} threads: {difference}"
+                "{plan:?}, {executor:?}, {block} rows, {threads} threads: {difference}"
             ));
         }
         database.close().unwrap();
@@ -132,6 +137,55 @@ fn published_answers_of_the_other_executors() {
         Some("4x1"),
         &[(Stream, 4 << 10, 4), (Staged, 4 << 10, 4)],
     );
+}
+
+#[test]
+fn published_answers_of_the_plans() {
+    use Executor::{Fused, Staged, Stream};
+    let all = [
+        (Fused, 64 << 10, 4),
+        (Stream, 4 << 10, 4),
+        (Staged, 4 << 10, 4),
+    ];
+    for machine in ["2x1", "4x1"] {
+        check_plan("0.01", Some(machine), Plan::Obliv, &all[..1]);
+        check_plan("0.01", Some(machine), Plan::Distr, &all);
+        check_plan("0.1", Some(machine), Plan::Distr, &all[..1]);
+    }
+}
+
+#[test]
+fn bytes_of_each_pair_of_nodes_are_shown_for_each_plan() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tpch.atoll");
+    let mut options = Options::default();
+    options.pool_bytes = Some(256 << 20);
+    options.machine = Some("4x1".into());
+    options.threads = Some(4);
+    options.executor = Executor::Fused;
+    let database = Database::create(&path, &options).unwrap();
+    tpch::load(&database, 0.1, &()).unwrap();
+    database.close().unwrap();
+    for plan in [Plan::Obliv, Plan::Shard, Plan::Distr] {
+        options.execution.plan = plan;
+        let database = Database::open(&path, &options).unwrap();
+        for text in tpch::QUERIES {
+            let lines = analyzed(&database, text);
+            for node in 0..4 {
+                let line = format!("  node {node} read ");
+                let line = lines.iter().find(|l| l.starts_with(&line)).unwrap();
+                let cells: Vec<&str> = line[14..].split(", ").collect();
+                assert_eq!(cells.len(), 4, "{line}");
+                for (page, cell) in cells.iter().enumerate() {
+                    assert!(cell.ends_with(&format!("from node {page}")), "{line}");
+                    // Nothing crosses between instances.
+                    let may = plan != Plan::Distr || page == node;
+                    assert!(may || cell.starts_with("0 "), "{plan:?}: {line}");
+                }
+            }
+        }
+        database.close().unwrap();
+    }
 }
 
 /// What `explain analyze` says of a query, a line each.

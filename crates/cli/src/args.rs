@@ -102,6 +102,8 @@ pub enum Plan {
     /// Those of its own node first, then those of the nearest that has any
     #[default]
     Shard,
+    /// Those of its own node: each node has workers and look-up tables of its own, whose results are merged
+    Distr,
 }
 
 /// What channels are.

@@ -29,6 +29,7 @@ pub fn options(resources: &Resources, read_only: bool) -> Options {
     execution.plan = match resources.plan {
         Plan::Obliv => atoll::Plan::Obliv,
         Plan::Shard => atoll::Plan::Shard,
+        Plan::Distr => atoll::Plan::Distr,
     };
     execution.block_rows = resources.block;
     execution.ring = resources.ring.map(usize::from);

@@ -24,6 +24,9 @@ pub enum Plan {
     /// Those of its own node first, then those of the nearest node that has any.
     #[default]
     Shard,
+    /// Those of its own node, by an instance of the engine for each node, with workers and look-up tables of its own.
+    /// What lies on a node without workers goes to the nearest that has some.
+    Distr,
 }
 
 /// Least and most rows of an execution block.

@@ -2,6 +2,7 @@
 //! into its own sink, and the sinks are merged.
 
 mod answer;
+mod distr;
 mod open;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use memory::{Budget, Traffic};
 use crate::batch::Batch;
 use crate::column::Collected;
 use crate::error::{Error, Result};
-use crate::execution::{Execution, Executor};
+use crate::execution::{Execution, Executor, Plan};
 use crate::expr::Var;
 use crate::group::{By, Grouping};
 use crate::held::Held;
@@ -57,6 +58,12 @@ pub(crate) struct Run {
     lookups: Vec<Option<Arc<Lookup>>>,
     rows: Vec<Option<Arc<Stored>>>,
     taken: Vec<Held>,
+    /// Workers of the whole query when it began.
+    width: usize,
+    /// If it is one of several instances, which.
+    share: Option<distr::Share>,
+    /// If it has several instances, those.
+    instances: Option<distr::Instances>,
 }
 
 /// Raised when the query is dropped, so that workers stop at their next piece.
@@ -89,6 +96,12 @@ pub(crate) async fn run(
             .collect(),
         taken: vec![],
         stop: stop.0.clone(),
+        width: runtime.workers.width().max(1),
+        share: None,
+        instances: match execution.plan {
+            Plan::Distr => distr::Instances::new(runtime, program.stages.len())?,
+            _ => None,
+        },
     };
     for (number, stage) in program.stages.iter().enumerate() {
         run.stage(number, stage).await?;
@@ -130,22 +143,15 @@ impl Run {
     async fn stage(&mut self, number: usize, stage: &Stage) -> Result<()> {
         let by_row = self.by_row(&stage.sink);
         let mut ends = Vec::new();
-        let executor = match self.is_small(stage) {
-            true => Executor::Fused,
-            false => self.execution.executor,
-        };
-        if executor != self.execution.executor {
-            self.report
-                .push(format!("stage {number}: too few rows for several tasks"));
-        }
-        match executor {
-            Executor::Fused => {
-                for pipe in &stage.pipes {
-                    self.pipe(pipe, &stage.sink, by_row, &mut ends).await?;
+        for wave in open::waves(stage) {
+            match self.instances.take() {
+                None => self.here(number, &wave, by_row, &mut ends).await?,
+                Some(all) => {
+                    let done = self.everywhere(&all, number, &wave, by_row, &mut ends);
+                    done.await?;
+                    self.instances = Some(all);
                 }
             }
-            Executor::Stream => stream::stage(self, number, stage, by_row, &mut ends).await?,
-            Executor::Staged => staged::stage(self, number, stage, by_row, &mut ends).await?,
         }
         if ends.is_empty() {
             // No row came; the columns are there all the same.
@@ -157,12 +163,11 @@ impl Run {
                     .into_iter()
                     .map(End::collected)
                     .collect::<Result<Vec<_>>>()?;
-                self.take(parts.iter().map(Collected::memory).sum::<usize>(), "a join")?;
+                let copies = self.instances.as_ref().map_or(1, |all| 1 + all.number());
+                let bytes = parts.iter().map(Collected::memory).sum::<usize>();
+                self.take(bytes * copies, "a join")?;
                 let (columns, rows) = Collected::concat(parts)?;
-                let types = keys.iter().map(|key| self.types[*key].clone()).collect();
-                let lookup = Lookup::new(keys, types, columns, rows, *marks)?;
-                self.take(lookup.memory, "a join")?;
-                self.lookups[number] = Some(Arc::new(lookup));
+                self.replicate(number, keys, columns, rows, *marks).await?;
             }
             Sink::Rows {
                 order, skip, fetch, ..
@@ -225,6 +230,39 @@ impl Run {
         Ok(())
     }
 
+    /// Runs the pipelines of a stage on the workers of this instance.
+    async fn here(
+        &mut self,
+        number: usize,
+        stage: &Stage,
+        by_row: Option<usize>,
+        ends: &mut Vec<End>,
+    ) -> Result<()> {
+        let executor = match self.is_small(stage) {
+            true => Executor::Fused,
+            false => self.execution.executor,
+        };
+        if executor != self.execution.executor {
+            self.report
+                .push(format!("stage {number}: too few rows for several tasks"));
+        }
+        match executor {
+            Executor::Fused => {
+                for pipe in &stage.pipes {
+                    self.pipe(pipe, &stage.sink, by_row, ends).await?;
+                }
+                Ok(())
+            }
+            Executor::Stream => stream::stage(self, number, stage, by_row, ends).await,
+            Executor::Staged => staged::stage(self, number, stage, by_row, ends).await,
+        }
+    }
+
+    /// How many instances run at once.
+    pub fn instances(&self) -> usize {
+        self.share.as_ref().map_or(1, distr::Share::of)
+    }
+
     /// The stage whose table's rows are the groups of `sink`, if they are.
     fn by_row(&self, sink: &Sink) -> Option<usize> {
         let Sink::Fold {
@@ -239,7 +277,7 @@ impl Run {
 
     /// What the sinks of workers are made from.
     fn shape(&self, sink: &Sink, by_row: Option<usize>) -> Result<Shape> {
-        let width = self.runtime.workers.width().max(1) as u64;
+        let width = self.width as u64;
         let rows = by_row.map(|stage| self.lookups[stage].as_ref().ok_or_else(missing));
         Ok(Shape {
             sink: sink.clone(),
@@ -265,7 +303,8 @@ impl Run {
         }
         let workers = self.runtime.workers.width().max(1).min(pieces);
         let job = Arc::new(job);
-        if workers == 1 {
+        // Whoever awaits this is not on the node of an instance.
+        if workers == 1 && self.share.is_none() {
             let mut end = job.shape.end()?;
             job.work(&mut end).await?;
             ends.push(end);
@@ -468,7 +507,7 @@ impl Job {
                     let Some(piece) = pieces.get(number) else {
                         return Ok(());
                     };
-                    end.start(number as u64);
+                    end.start(piece.start as u64);
                     for start in piece.clone().step_by(algebra::VECTOR_ROWS) {
                         origin.start(start..(start + algebra::VECTOR_ROWS).min(piece.end));
                         self.push(
@@ -491,7 +530,7 @@ impl Job {
                     let Some(piece) = pieces.get(number) else {
                         return Ok(());
                     };
-                    end.start(number as u64);
+                    end.start(piece.start as u64);
                     for some in rows[piece.clone()].chunks(algebra::VECTOR_ROWS) {
                         origin.list(some);
                         self.push(

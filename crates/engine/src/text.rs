@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use algebra::filter::{compact, gather};
-use arrow::array::{Array, ArrayRef, StringViewArray, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, StringViewArray, UInt32Array};
 use arrow::compute::{concat, take};
 
 use crate::error::Result;
@@ -94,6 +94,14 @@ impl Texts {
         })
     }
 
+    /// The same texts in memory of their own.
+    ///
+    /// # Errors
+    /// Those of [`Texts::array`].
+    pub(crate) fn copied(&self) -> Result<Texts> {
+        Ok(Texts::new(Arc::new(self.array()?.as_string_view().gc())))
+    }
+
     /// Whether both are rows of the same array.
     fn same(&self, other: &Texts) -> bool {
         Arc::ptr_eq(&self.base, &other.base)
@@ -144,7 +152,6 @@ impl Texts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::AsArray;
     use proptest::prelude::*;
 
     fn strings(texts: &Texts) -> Vec<String> {

@@ -267,6 +267,20 @@ impl Vector {
         })
     }
 
+    /// The same rows in memory of their own.
+    ///
+    /// # Errors
+    /// When there are too many bytes of text for one array.
+    pub(crate) fn copied(&self) -> Result<Vector> {
+        match &self.values {
+            Values::Text(texts) => Ok(Vector {
+                values: Values::Text(texts.copied()?),
+                valid: self.valid.clone(),
+            }),
+            _ => Ok(self.clone()),
+        }
+    }
+
     /// Keeps the rows at `rows`, which ascend.
     pub fn keep(&mut self, rows: &[u32]) -> Result<()> {
         self.values.keep(rows)?;

@@ -7,14 +7,19 @@ use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use engine::{
     Arithmetic, Call, Compare, Error, Execution, Executor, Expr, Fold, Function, Key, Literal,
-    Output, Prepared, Query, Rel, Runtime, Type,
+    Output, Plan, Prepared, Query, Rel, Runtime, Type,
 };
 use fiber::{Layout, Workers};
 use proptest::prelude::*;
 
 fn runtime(threads: usize) -> Runtime {
+    runtime_on("live", threads)
+}
+
+fn runtime_on(machine: &str, threads: usize) -> Runtime {
     let live = topology::Machine::live().unwrap();
-    let workers = Workers::new(Layout::of(&live, &live, threads, false)).unwrap();
+    let machine = topology::Machine::parse(machine).unwrap();
+    let workers = Workers::new(Layout::of(&machine, &live, threads, false)).unwrap();
     Runtime {
         nearness: workers.layout().nearness().clone(),
         traffic: Arc::new(memory::Traffic::new(workers.nodes())),
@@ -95,12 +100,21 @@ struct Case {
     below: i64,
     fold: bool,
     both: bool,
-    semi: bool,
+    join: Join,
     limit: Option<usize>,
 }
 
+#[derive(Clone, Copy, Debug)]
+enum Join {
+    Inner,
+    Semi,
+    Anti,
+    Left,
+    Full,
+}
+
 /// `select k, count(*), sum(i + 1) from (l [union all l]) join r on l.k = r.k where l.k < below group by k`, or
-/// what is left of it.
+/// what is left of it, with any kind of join.
 fn query(case: &Case) -> Prepared {
     let mut query = Query::default();
     let (left, i, k) = rows(&mut query, "l", case.left, case.modulus);
@@ -120,19 +134,46 @@ fn query(case: &Case) -> Prepared {
         };
         (i, k) = (all[0], all[1]);
     }
-    rel = match case.semi {
-        true => Rel::Semi {
-            input: Box::new(rel),
-            other: Box::new(right),
-            equal: vec![(k, key)],
-            residual: vec![],
-            anti: false,
+    let (left, right) = (Box::new(rel), Box::new(right));
+    let (equal, residual) = (vec![(k, key)], vec![]);
+    rel = match case.join {
+        Join::Inner => Rel::Join {
+            inputs: vec![*left, *right],
+            equal,
+            residual,
         },
-        false => Rel::Join {
-            inputs: vec![rel, right],
-            equal: vec![(k, key)],
-            residual: vec![],
+        Join::Semi | Join::Anti => Rel::Semi {
+            input: left,
+            other: right,
+            equal,
+            residual,
+            anti: matches!(case.join, Join::Anti),
         },
+        Join::Left => Rel::Left {
+            left,
+            right,
+            equal,
+            residual,
+            outer: vec![],
+        },
+        Join::Full => {
+            let ty = Type::of(&DataType::Int64, true)
+                .unwrap()
+                .within((0, 1 << 22));
+            let outer = [
+                query.add("i or NULL", ty.clone()),
+                query.add("k or NULL", ty),
+            ];
+            let outer = vec![(i, outer[0]), (k, outer[1])];
+            (i, k) = (outer[0].1, outer[1].1);
+            Rel::Full {
+                left,
+                right,
+                equal,
+                residual,
+                outer,
+            }
+        }
     };
     let more = query.add("more", long());
     let sum =
@@ -186,16 +227,18 @@ fn query(case: &Case) -> Prepared {
 
 prop_compose! {
     fn cases()(
-        left in 0usize..30_000,
-        right in 0usize..6_000,
+        many in 0usize..30_000,
+        few in 0usize..6_000,
+        swapped: bool,
         modulus in 500i64..5_000,
         below in 0i64..5_000,
         fold: bool,
         both: bool,
-        semi: bool,
+        join in prop::sample::select(vec![Join::Inner, Join::Semi, Join::Anti, Join::Left, Join::Full]),
         limit in proptest::option::of(0usize..3_000),
     ) -> Case {
-        Case { left, right, modulus, below, fold, both, semi, limit }
+        let (left, right) = if swapped { (few, many) } else { (many, few) };
+        Case { left, right, modulus, below, fold, both, join, limit }
     }
 }
 
@@ -219,11 +262,10 @@ prop_compose! {
     }
 }
 
-fn same(case: &Case, execution: &Execution, threads: usize) {
-    let runtime = runtime(threads);
+fn same(case: &Case, execution: &Execution, runtime: &Runtime) {
     let prepared = Arc::new(query(case));
-    let fused = answer(&prepared, &runtime, &Execution::default()).unwrap();
-    let other = answer(&prepared, &runtime, execution).unwrap();
+    let fused = answer(&prepared, runtime, &Execution::default()).unwrap();
+    let other = answer(&prepared, runtime, execution).unwrap();
     match case.limit.filter(|_| !case.fold) {
         // Any of the rows will do.
         Some(_) => assert_eq!(other.len(), fused.len()),
@@ -245,7 +287,7 @@ proptest! {
         execution in executions(Executor::Stream),
         threads in prop::sample::select(vec![1usize, 2, 5]),
     ) {
-        same(&case, &execution, threads);
+        same(&case, &execution, &runtime(threads));
     }
 
     #[test]
@@ -254,7 +296,23 @@ proptest! {
         execution in executions(Executor::Staged),
         threads in prop::sample::select(vec![1usize, 2, 5]),
     ) {
-        same(&case, &execution, threads);
+        same(&case, &execution, &runtime(threads));
+    }
+
+    /// One instance for each node that has workers; on the second machine three of four have.
+    #[test]
+    fn instances_answer_as_one_does(
+        case in cases(),
+        execution in prop_oneof![
+            executions(Executor::Fused),
+            executions(Executor::Stream),
+            executions(Executor::Staged),
+        ],
+        machine in prop::sample::select(vec![("2x1", 2), ("4x1", 3), ("4x2", 8)]),
+    ) {
+        let mut execution = execution;
+        execution.plan = Plan::Distr;
+        same(&case, &execution, &runtime_on(machine.0, machine.1));
     }
 }
 
@@ -304,8 +362,9 @@ fn refusing(number_of_rows: usize, at: i64) -> Prepared {
 }
 
 fn failures(executor: Executor) {
-    for threads in [1, 2, 5] {
-        let runtime = runtime(threads);
+    let machines = [("live", 1), ("live", 2), ("live", 5), ("2x1", 3)];
+    for (machine, threads) in machines {
+        let runtime = runtime_on(machine, threads);
         for at in [0, 29_999, 14_000] {
             let prepared = Arc::new(refusing(30_000, at));
             let fused = answer(&prepared, &runtime, &Execution::default()).unwrap_err();
@@ -313,6 +372,8 @@ fn failures(executor: Executor) {
             execution.block_rows = Some(2_048);
             execution.queue = 1;
             execution.ring = Some(1);
+            // Where there is one node it is as any other plan.
+            execution.plan = Plan::Distr;
             let other = answer(&prepared, &runtime, &execution).unwrap_err();
             assert_eq!(fused.to_string(), other.to_string());
         }
@@ -331,8 +392,8 @@ fn staged_fails_as_fused_does() {
 }
 
 /// Dropped while it runs, a query that would take hours lets the workers go.
-fn given_up(executor: Executor) {
-    let runtime = runtime(2);
+fn given_up(executor: Executor, plan: Plan) {
+    let runtime = runtime_on("2x1", 2);
     let mut first = Query::default();
     // Each row has 20,000 partners.
     let (left, i, k) = rows(&mut first, "l", 1_000_000, 1);
@@ -363,6 +424,7 @@ fn given_up(executor: Executor) {
     let long = prepared(first, rel, vec![sum]);
     let mut execution = Execution::by(executor);
     execution.block_rows = Some(2_048);
+    execution.plan = plan;
     let (runs, how) = (runtime.clone(), execution.clone());
     let task = runtime
         .workers
@@ -377,7 +439,7 @@ fn given_up(executor: Executor) {
         below: 500,
         fold: true,
         both: false,
-        semi: false,
+        join: Join::Inner,
         limit: None,
     };
     let after = answer(&Arc::new(query(&case)), &runtime, &execution).unwrap();
@@ -394,12 +456,24 @@ fn given_up(executor: Executor) {
 
 #[test]
 fn stream_lets_go_when_given_up() {
-    given_up(Executor::Stream);
+    given_up(Executor::Stream, Plan::Shard);
 }
 
 #[test]
 fn staged_lets_go_when_given_up() {
-    given_up(Executor::Staged);
+    given_up(Executor::Staged, Plan::Shard);
+}
+
+#[test]
+fn instances_let_go_when_given_up() {
+    for executor in [Executor::Fused, Executor::Stream, Executor::Staged] {
+        given_up(executor, Plan::Distr);
+    }
+}
+
+#[test]
+fn instances_fail_as_one_does() {
+    failures(Executor::Fused);
 }
 
 /// Of two filters the second drops nearly all rows: it is moved to the front, and the report says so.
@@ -452,7 +526,7 @@ fn blocks_shrink_to_the_memory_limit() {
             below: 90,
             fold: true,
             both: false,
-            semi: false,
+            join: Join::Inner,
             limit: None,
         };
         let expected = answer(&Arc::new(query(&case)), &runtime, &Execution::default()).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
-use engine::{Execution, Executor, Fold, Function, Output, Query, Rel, Runtime, Scan, Type};
+use engine::{Execution, Executor, Fold, Function, Output, Plan, Query, Rel, Runtime, Scan, Type};
 use fiber::{Layout, Workers};
 use table::{Catalog, Definition, Filter, Form, Test, create, insert};
 
@@ -35,11 +35,13 @@ fn filter(column: usize, least: i64, most: i64) -> Filter {
 
 const ROWS: i64 = 300_000;
 
-#[test]
-fn all_executors_read_the_same_rows_of_a_table() {
+/// A table of five blocks, whose pages lie on as many nodes as there are, in turn.
+fn table(nodes: usize) -> (Arc<table::Table>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.atoll");
-    let store = store::Store::create(path, &store::Options::default()).unwrap();
+    let mut options = store::Options::default();
+    options.pool.nodes = vec![None; nodes];
+    let store = store::Store::create(path, &options).unwrap();
     let batch = RecordBatch::try_from_iter([
         (
             "a",
@@ -60,24 +62,80 @@ fn all_executors_read_the_same_rows_of_a_table() {
     let (tx, _) = futures::executor::block_on(insert(tx, "t", &[batch])).unwrap();
     tx.commit().unwrap();
     let tables = Catalog::new().tables(&store.snapshot()).unwrap();
-    let table = tables.get("t").unwrap().clone();
+    (tables.get("t").unwrap().clone(), folder)
+}
 
+fn runtime(machine: &str, threads: usize) -> Runtime {
     let live = topology::Machine::live().unwrap();
-    let workers = Workers::new(Layout::of(&live, &live, 2, false)).unwrap();
-    let runtime = Runtime {
+    let machine = topology::Machine::parse(machine).unwrap();
+    let workers = Workers::new(Layout::of(&machine, &live, threads, false)).unwrap();
+    Runtime {
         nearness: workers.layout().nearness().clone(),
         traffic: Arc::new(memory::Traffic::new(workers.nodes())),
         budget: memory::Budget::new(1 << 30),
         workers,
         stop: engine::Stop::default(),
-    };
+    }
+}
+
+/// How many rows of `table` the filters leave and their sum, and what is told of it.
+fn run(table: &Arc<table::Table>, runtime: &Runtime, execution: &Execution) -> (i64, i64, String) {
     let int = Type::of(&DataType::Int64, false)
         .unwrap()
         .within((0, 1 << 20));
     let long = Type::of(&DataType::Int64, false).unwrap();
     // All but one row of a hundred, and a hundredth of all: the second is to be tested first.
     let filters = vec![filter(0, 3_000, ROWS), filter(1, 0, 9)];
-    let expected: i64 = (3_000..ROWS).filter(|i| i % 1_000 < 10).sum();
+    let mut query = Query::default();
+    let (a, b) = (query.add("a", int.clone()), query.add("b", int.clone()));
+    let (count, sum) = (
+        query.add("count", long.clone()),
+        query.add("sum", long.clone()),
+    );
+    let scan = Scan {
+        table: table.clone(),
+        alias: "t".into(),
+        columns: vec![(a, 0), (b, 1)],
+        filters: filters.clone(),
+        shown: vec!["a >= 3000".into(), "b < 10".into()],
+        expected: 3_000.0,
+    };
+    let fold = |var, function, arg| Fold { var, function, arg };
+    let root = Rel::Fold {
+        input: Box::new(Rel::Scan(scan)),
+        keys: vec![],
+        folds: vec![
+            fold(count, Function::Count, None),
+            fold(sum, Function::Sum, Some(a)),
+        ],
+    };
+    let fields = ["count", "sum"].map(|name| Field::new(name, DataType::Int64, true));
+    let schema = Arc::new(Schema::new(fields.to_vec()));
+    let vars = vec![count, sum];
+    let prepared = engine::prepare(query, root, Output { vars, schema }).unwrap();
+    let (runs, how) = (runtime.clone(), execution.clone());
+    let (batches, told) = runtime
+        .workers
+        .block_on(async move { prepared.run_by(&runs, &how).await })
+        .unwrap();
+    let value = |column: usize| {
+        let column = batches[0].column(column);
+        assert!(column.is_valid(0));
+        column.as_primitive::<Int64Type>().value(0)
+    };
+    (value(0), value(1), told.join("\n"))
+}
+
+/// What [`run`] should say.
+fn expected() -> (i64, i64) {
+    let rows = (3_000..ROWS).filter(|i| i % 1_000 < 10);
+    (rows.clone().count() as i64, rows.sum())
+}
+
+#[test]
+fn all_executors_read_the_same_rows_of_a_table() {
+    let (table, _folder) = table(1);
+    let runtime = runtime("live", 2);
     let mut executions = vec![Execution::by(Executor::Fused)];
     for executor in [Executor::Stream, Executor::Staged] {
         for (rows, ring) in [(2 << 10, 3), (64 << 10, 1), (1 << 20, 2)] {
@@ -88,45 +146,8 @@ fn all_executors_read_the_same_rows_of_a_table() {
         }
     }
     for execution in executions {
-        let mut query = Query::default();
-        let (a, b) = (query.add("a", int.clone()), query.add("b", int.clone()));
-        let (count, sum) = (
-            query.add("count", long.clone()),
-            query.add("sum", long.clone()),
-        );
-        let scan = Scan {
-            table: table.clone(),
-            alias: "t".into(),
-            columns: vec![(a, 0), (b, 1)],
-            filters: filters.clone(),
-            shown: vec!["a >= 3000".into(), "b < 10".into()],
-            expected: 3_000.0,
-        };
-        let fold = |var, function, arg| Fold { var, function, arg };
-        let root = Rel::Fold {
-            input: Box::new(Rel::Scan(scan)),
-            keys: vec![],
-            folds: vec![
-                fold(count, Function::Count, None),
-                fold(sum, Function::Sum, Some(a)),
-            ],
-        };
-        let fields = ["count", "sum"].map(|name| Field::new(name, DataType::Int64, true));
-        let schema = Arc::new(Schema::new(fields.to_vec()));
-        let vars = vec![count, sum];
-        let prepared = engine::prepare(query, root, Output { vars, schema }).unwrap();
-        let (runs, how) = (runtime.clone(), execution.clone());
-        let (batches, told) = runtime
-            .workers
-            .block_on(async move { prepared.run_by(&runs, &how).await })
-            .unwrap();
-        let value = |column: usize| {
-            let column = batches[0].column(column);
-            assert!(column.is_valid(0));
-            column.as_primitive::<Int64Type>().value(0)
-        };
-        assert_eq!((value(0), value(1)), (2_970, expected), "{execution:?}");
-        let told = told.join("\n");
+        let (count, sum, told) = run(&table, &runtime, &execution);
+        assert_eq!((count, sum), expected(), "{execution:?}");
         match execution.executor {
             Executor::Stream => assert!(told.contains("scan t"), "{told}"),
             Executor::Staged if execution.block_rows == Some(2 << 10) => {
@@ -134,5 +155,59 @@ fn all_executors_read_the_same_rows_of_a_table() {
             }
             _ => {}
         }
+    }
+}
+
+#[test]
+fn instances_read_what_lies_on_their_nodes_and_nothing_else() {
+    for (machine, nodes, threads) in [("2x1", 2, 2), ("4x1", 4, 4), ("4x2", 4, 8)] {
+        let (table, _folder) = table(nodes);
+        for executor in [Executor::Fused, Executor::Stream, Executor::Staged] {
+            let runtime = runtime(machine, threads);
+            let mut execution = Execution::by(executor);
+            execution.plan = Plan::Distr;
+            let (count, sum, _) = run(&table, &runtime, &execution);
+            assert_eq!((count, sum), expected(), "{execution:?}");
+            for (reader, row) in runtime.traffic.matrix().iter().enumerate() {
+                for (page, bytes) in row.iter().enumerate() {
+                    let own = reader == page;
+                    assert_eq!(*bytes > 0, own, "{executor:?}, {reader} of {page}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_lies_on_a_node_without_workers_goes_to_the_nearest() {
+    let (table, _folder) = table(4);
+    let runtime = runtime("4x1", 2);
+    let mut execution = Execution::default();
+    execution.plan = Plan::Distr;
+    let (count, sum, _) = run(&table, &runtime, &execution);
+    assert_eq!((count, sum), expected());
+    let read: Vec<Vec<bool>> = runtime
+        .traffic
+        .matrix()
+        .iter()
+        .map(|row| row.iter().map(|bytes| *bytes > 0).collect())
+        .collect();
+    // All other nodes are equally far: the next one with workers, counted from the node.
+    assert_eq!(read[0], [true, false, true, true]);
+    assert_eq!(read[1], [false, true, false, false]);
+    assert_eq!(read[2..].concat(), [false; 8]);
+}
+
+#[test]
+fn one_worker_reads_all_whatever_the_plan() {
+    let (table, _folder) = table(4);
+    for plan in [Plan::Obliv, Plan::Shard, Plan::Distr] {
+        let runtime = runtime("4x1", 1);
+        let mut execution = Execution::default();
+        execution.plan = plan;
+        let (count, sum, _) = run(&table, &runtime, &execution);
+        assert_eq!((count, sum), expected(), "{plan:?}");
+        let matrix = runtime.traffic.matrix();
+        assert!(matrix[0].iter().all(|bytes| *bytes > 0), "{matrix:?}");
     }
 }

@@ -76,6 +76,13 @@ impl Layout {
         }
     }
 
+    /// Only the workers of `node`, of which there may be none. Nodes and cpus stay as they are.
+    pub fn on(&self, node: usize) -> Layout {
+        let mut own = self.clone();
+        own.places.retain(|place| place.node == node);
+        own
+    }
+
     /// Number of workers.
     pub fn threads(&self) -> usize {
         self.places.len()

@@ -116,7 +116,11 @@ pub struct Workers {
     runtime: Option<Runtime>,
     /// `None` where there is only one thread, whose width cannot change, and while dropping.
     control: Option<thread::JoinHandle<()>>,
+    /// Those of single nodes, once somebody asked for them.
+    instances: Mutex<Option<Instances>>,
 }
+
+type Instances = Arc<[Arc<Workers>]>;
 
 impl Workers {
     /// Starts the threads of `layout`; the width is their number. Where the system refuses to
@@ -146,6 +150,7 @@ impl Workers {
             layout,
             gate,
             start,
+            instances: Mutex::new(None),
         };
         if threads > 1 {
             let (gate, handle) = (workers.gate.clone(), workers.handle.clone());
@@ -221,6 +226,35 @@ impl Workers {
         Ok(())
     }
 
+    /// Workers for each node by itself, lowest node first; nodes without any are left out. They are threads of their
+    /// own on the same cpus, so that a task stays on its node, and asleep while they have no task. They start when this
+    /// is first called and end with these workers. Each call gives them their nodes' shares of the present
+    /// [`width`](Workers::width), one at least.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Start`] where the system does not give the threads.
+    pub fn instances(&self) -> Result<Arc<[Arc<Workers>]>> {
+        let mut instances = self.instances.lock();
+        let all = match &*instances {
+            Some(all) => all.clone(),
+            None => {
+                let layouts = (0..self.nodes()).map(|node| self.layout.on(node));
+                let able = layouts.filter(|layout| layout.threads() > 0);
+                instances.insert(start_all(able.collect())?).clone()
+            }
+        };
+        let places = &self.layout.places()[..self.width()];
+        for instance in &*all {
+            let node = instance.layout.places()[0].node;
+            let share = places.iter().filter(|place| place.node == node).count();
+            if instance.width() != share.max(1) {
+                instance.gate.set(share.max(1));
+            }
+        }
+        Ok(all)
+    }
+
     /// Number of nodes, those without workers included.
     pub fn nodes(&self) -> usize {
         self.layout.nodes()
@@ -240,6 +274,16 @@ impl Workers {
     pub fn notes(&self) -> Vec<String> {
         self.start.roll.lock().refused.iter().cloned().collect()
     }
+}
+
+/// Starts workers for each layout, from a thread that is no worker: on one, runtimes refuse to be built.
+fn start_all(layouts: Vec<Layout>) -> Result<Instances> {
+    let starting = thread::Builder::new().spawn(|| layouts.into_iter().map(Workers::new).collect());
+    let started = starting.map_err(|source| Error::Start { source })?.join();
+    started.unwrap_or_else(|_| {
+        let source = io::Error::other("starting them panicked");
+        Err(Error::Start { source })
+    })
 }
 
 /// Starts the runtime and its threads, which report to `start`.

@@ -265,3 +265,33 @@ fn four_nodes_on_the_cpus_there_are_share_out_all_morsels() {
     all.sort_unstable();
     assert!(all.iter().copied().eq(0..10_000), "each exactly once");
 }
+
+#[test]
+fn instances_stay_on_their_nodes_and_share_the_width() {
+    let live = live();
+    let machine = Machine::parse("3x2").unwrap();
+    // Nodes 0 and 1 have two workers, node 2 has one.
+    let workers = Workers::new(Layout::of(&machine, &live, 5, true)).unwrap();
+    let nodes: Vec<(usize, usize)> = workers
+        .clone()
+        .block_on(async move { workers.instances().unwrap() })
+        .iter()
+        .map(|own| {
+            let tasks: Vec<_> = (0..20)
+                .map(|_| own.spawn(async { here().unwrap().node }))
+                .collect();
+            let node = own.layout().places()[0].node;
+            for task in tasks {
+                assert_eq!(own.block_on(task).unwrap(), node);
+            }
+            (node, own.width())
+        })
+        .collect();
+    assert_eq!(nodes, [(0, 2), (1, 2), (2, 1)]);
+    let workers = Workers::new(Layout::of(&machine, &live, 5, true)).unwrap();
+    let first = workers.instances().unwrap();
+    workers.set_width(3).unwrap();
+    let again = workers.instances().unwrap();
+    assert!(Arc::ptr_eq(&first, &again));
+    assert_eq!([0, 1, 2].map(|n: usize| again[n].width()), [1, 1, 1]);
+}

@@ -1,18 +1,20 @@
 //! Opening sources: what the pieces of work are, and who takes them.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use fiber::Morsels;
 use table::{Morsel, Scan};
 
+use super::distr::Share;
 use super::{Run, missing};
 use crate::error::Result;
 use crate::execution::Plan;
 use crate::expr::Var;
 use crate::lookup::Lookup;
-use crate::plan::{Source, Stage};
+use crate::plan::{How, Pipe, Source, Stage, Step};
 use crate::source::{Stored, pieces};
 use crate::value::Vector;
 
@@ -30,22 +32,23 @@ pub(crate) enum Opened {
     },
     Stored {
         stored: Arc<Stored>,
-        pieces: Arc<[std::ops::Range<usize>]>,
+        pieces: Arc<[Range<usize>]>,
         next: AtomicUsize,
     },
     Marked {
         lookup: Arc<Lookup>,
         rows: Vec<u32>,
-        pieces: Arc<[std::ops::Range<usize>]>,
+        pieces: Arc<[Range<usize>]>,
         next: AtomicUsize,
         row: Option<Var>,
     },
 }
 
 impl Opened {
+    /// How many pieces nobody has claimed; before work begins, how many there are.
     pub fn pieces(&self) -> usize {
         match self {
-            Opened::Scan { pieces, .. } => pieces.len(),
+            Opened::Scan { morsels, .. } => morsels.left(),
             Opened::Stored { pieces, .. } | Opened::Marked { pieces, .. } => pieces.len(),
         }
     }
@@ -66,6 +69,15 @@ impl Run {
         rows.sum::<usize>() <= least
     }
 
+    /// The pieces of so many rows that lie nowhere in particular.
+    fn dealt(&self, rows: usize, size: usize) -> Arc<[Range<usize>]> {
+        let all = pieces(rows, size);
+        match &self.share {
+            None => all,
+            Some(share) => share.deal(&all),
+        }
+    }
+
     pub(super) fn open(&self, source: &Source) -> Result<Opened> {
         let block = self.execution.block_rows.unwrap_or(PIECE_ROWS);
         Ok(match source {
@@ -76,11 +88,9 @@ impl Run {
                 let nodes = self.runtime.nearness.nodes();
                 let chunks = self.execution.block_rows.unwrap_or(0) / table::BLOCK_ROWS;
                 let pieces = grouped(inner.morsels(), nodes, chunks.max(1));
-                let one_queue = self.execution.plan == Plan::Obliv;
-                let homes = pieces.iter().enumerate().map(|(i, (home, _))| {
-                    let home = if one_queue { 0 } else { *home };
-                    (home, i as u32)
-                });
+                let list = |home| list(self.execution.plan, self.share.as_ref(), home);
+                let homes = pieces.iter().enumerate();
+                let homes = homes.filter_map(|(i, (home, _))| Some((list(*home)?, i as u32)));
                 Opened::Scan {
                     morsels: Morsels::near(&self.runtime.nearness, homes),
                     scan: inner,
@@ -96,7 +106,7 @@ impl Run {
                 }
                 let rows = batch.num_rows();
                 Opened::Stored {
-                    pieces: pieces(rows, block),
+                    pieces: self.dealt(rows, block),
                     next: AtomicUsize::new(0),
                     stored: Arc::new(Stored { columns, rows }),
                 }
@@ -104,7 +114,7 @@ impl Run {
             Source::Rows(stage) => {
                 let stored = self.rows[*stage].clone().ok_or_else(missing)?;
                 Opened::Stored {
-                    pieces: pieces(stored.rows, block),
+                    pieces: self.dealt(stored.rows, block),
                     next: AtomicUsize::new(0),
                     stored,
                 }
@@ -113,7 +123,7 @@ impl Run {
                 let lookup = self.lookups[*stage].clone().ok_or_else(missing)?;
                 let rows = lookup.marked(*marked);
                 Opened::Marked {
-                    pieces: pieces(rows.len(), block),
+                    pieces: self.dealt(rows.len(), block),
                     next: AtomicUsize::new(0),
                     lookup,
                     rows,
@@ -121,6 +131,41 @@ impl Run {
                 }
             }
         })
+    }
+}
+
+/// The pipelines of a stage in groups that may run at the same time: one that reads which rows of a table are marked
+/// waits for those before it that mark them.
+pub(super) fn waves(stage: &Stage) -> Vec<Stage> {
+    let marks = |pipe: &Pipe, table: usize| {
+        pipe.steps.iter().any(|step| {
+            matches!(step, Step::Probe(p) if p.stage == table
+                && matches!(p.how, How::Mark | How::InnerMark | How::LeftMark))
+        })
+    };
+    let mut waves: Vec<Stage> = vec![];
+    for pipe in &stage.pipes {
+        let last = waves.last_mut().filter(|last| match pipe.source {
+            Source::Marked { stage: table, .. } => !last.pipes.iter().any(|p| marks(p, table)),
+            _ => true,
+        });
+        match last {
+            Some(last) => last.pipes.push(pipe.clone()),
+            None => waves.push(Stage {
+                pipes: vec![pipe.clone()],
+                sink: stage.sink.clone(),
+            }),
+        }
+    }
+    waves
+}
+
+/// On which list a piece stands that lies on node `home`; none if another instance takes it.
+fn list(plan: Plan, share: Option<&Share>, home: usize) -> Option<usize> {
+    match (plan, share) {
+        (_, Some(share)) => share.takes(home).then_some(home),
+        (Plan::Obliv, None) => Some(0),
+        (Plan::Shard | Plan::Distr, None) => Some(home),
     }
 }
 
@@ -145,4 +190,22 @@ fn grouped(
         .filter(|(_, some)| !some.is_empty());
     pieces.extend(rest.map(|(home, some)| (home, some.into_boxed_slice())));
     pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a worker on node 1 of four claims of eight pieces that lie on the nodes in turn.
+    fn claimed(plan: Plan) -> Vec<u32> {
+        let pieces = (0..8u32).filter_map(|i| Some((list(plan, None, i as usize % 4)?, i)));
+        let morsels = Morsels::new(4, |_, _| 20, pieces);
+        std::iter::from_fn(|| morsels.claim(1)).collect()
+    }
+
+    #[test]
+    fn plans_differ_in_who_takes_what() {
+        assert_eq!(claimed(Plan::Obliv), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(claimed(Plan::Shard), [1, 5, 2, 6, 3, 7, 0, 4]);
+    }
 }

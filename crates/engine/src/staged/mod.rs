@@ -133,16 +133,6 @@ impl Hand for Setup {
     }
 }
 
-/// Gives a place of the ring back, however processing ends: setup tasks wait for it.
-struct Given<'e>(usize, &'e Producer<usize>);
-
-impl Drop for Given<'_> {
-    fn drop(&mut self) {
-        // There is room for all places, and where nobody waits any more none is needed.
-        let _ = self.1.try_send(self.0);
-    }
-}
-
 /// A processing task.
 struct Processing {
     flow: Arc<Flow>,
@@ -167,7 +157,6 @@ impl Processing {
             .collect();
         let mut end = None;
         while let Some(slot) = self.ready.receive(&self.tally.input).await {
-            let given = Given(slot, &self.empty);
             flow.check()?;
             let mut block = self.ring.take(slot, State::Ready, State::Processing);
             let done = match flow.enough.load(Ordering::Relaxed) {
@@ -180,8 +169,9 @@ impl Processing {
                 false => Block::default(),
             };
             self.ring.put(slot, block, State::Processing, State::Empty);
-            drop(given);
             done?;
+            // There is room for all places.
+            let _ = self.empty.try_send(slot);
             self.orders.done();
             tokio::task::yield_now().await;
         }

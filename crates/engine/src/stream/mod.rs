@@ -74,7 +74,7 @@ impl Flow {
         let taken = loop {
             let wanted = (rows * flights * width) as u64;
             let (budget, smallest) = (&run.runtime.budget, rows / 2 < *BLOCK_ROWS.start());
-            if (smallest || wanted <= budget.limit() / 4)
+            if (smallest || wanted <= budget.limit() / 4 / run.instances() as u64)
                 && let Ok(taken) = Held::take(budget, wanted, "blocks on their way")
             {
                 break taken;

@@ -1,0 +1,204 @@
+//! One instance of the engine for each node (plan distr, M2).
+//!
+//! An instance has workers of its own, takes what lies on its node and nothing else, and looks rows up in tables of
+//! its own. Stages end together: what the instances' workers collected is merged, as that of the workers of one
+//! instance is, and the table that it becomes is made once on each node.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use fiber::Workers;
+use futures::future::join_all;
+
+use super::{End, Run, Runtime, missing};
+use crate::error::{Error, Result};
+use crate::expr::Var;
+use crate::lookup::Lookup;
+use crate::plan::{How, Stage, Step};
+use crate::value::{Type, Vector};
+
+/// The instances of a query.
+pub(super) struct Instances {
+    workers: Arc<[Arc<Workers>]>,
+    /// The instance that takes what lies on a node, by node.
+    homes: Arc<[usize]>,
+    /// The tables of each.
+    lookups: Vec<Vec<Option<Arc<Lookup>>>>,
+}
+
+/// Which instance of a query a run is, if it is one of several.
+#[derive(Clone, Debug)]
+pub(crate) struct Share {
+    number: usize,
+    /// How many there are.
+    of: usize,
+    homes: Arc<[usize]>,
+}
+
+impl Share {
+    /// Whether this instance takes what lies on `node`.
+    pub fn takes(&self, node: usize) -> bool {
+        self.homes[node % self.homes.len()] == self.number
+    }
+
+    /// How many instances there are.
+    pub fn of(&self) -> usize {
+        self.of
+    }
+
+    /// Of pieces that lie nowhere in particular, those that it takes.
+    pub fn deal(&self, pieces: &[Range<usize>]) -> Arc<[Range<usize>]> {
+        let own = pieces.iter().skip(self.number).step_by(self.of);
+        own.cloned().collect()
+    }
+}
+
+impl Instances {
+    /// Those for a program of `stages` stages; none where only one node has workers.
+    pub fn new(runtime: &Runtime, stages: usize) -> Result<Option<Instances>> {
+        let workers = runtime.workers.instances();
+        let workers = workers.map_err(|e| Error::Call(Box::new(e)))?;
+        if workers.len() < 2 {
+            return Ok(None);
+        }
+        let node = |of: &Arc<Workers>| of.layout().places()[0].node;
+        let home = |at: usize| {
+            let mut near = runtime.nearness.from(at).iter();
+            near.find_map(|near| workers.iter().position(|own| node(own) == *near))
+        };
+        let homes = (0..runtime.nearness.nodes()).map(|at| home(at).unwrap_or(0));
+        Ok(Some(Instances {
+            homes: homes.collect(),
+            lookups: vec![vec![None; stages]; workers.len()],
+            workers,
+        }))
+    }
+}
+
+impl Run {
+    /// The run of instance `number`.
+    fn on(&self, all: &Instances, number: usize) -> Run {
+        let mut runtime = self.runtime.clone();
+        runtime.workers = all.workers[number].clone();
+        Run {
+            runtime,
+            execution: self.execution.clone(),
+            stop: self.stop.clone(),
+            report: vec![],
+            types: self.types.clone(),
+            parameters: self.parameters.clone(),
+            lookups: all.lookups[number].clone(),
+            rows: self.rows.clone(),
+            taken: vec![],
+            width: self.width,
+            share: Some(Share {
+                number,
+                of: all.workers.len(),
+                homes: all.homes.clone(),
+            }),
+            instances: None,
+        }
+    }
+
+    /// Runs the pipelines of a stage on all instances at once.
+    pub(super) async fn everywhere(
+        &mut self,
+        all: &Instances,
+        number: usize,
+        stage: &Stage,
+        by_row: Option<usize>,
+        ends: &mut Vec<End>,
+    ) -> Result<()> {
+        let mut runs: Vec<Run> = (0..all.workers.len()).map(|n| self.on(all, n)).collect();
+        let running = runs.iter_mut().map(|run| async move {
+            let mut ends = Vec::new();
+            let done = run.here(number, stage, by_row, &mut ends).await;
+            if done.is_err() {
+                run.stop.stop();
+            }
+            done.map(|()| ends)
+        });
+        let mut failed = None;
+        for done in join_all(running).await {
+            match done {
+                Ok(own) => ends.extend(own),
+                Err(Error::Cancelled) => failed = failed.or(Some(Error::Cancelled)),
+                Err(e) => failed = Some(e),
+            }
+        }
+        for (run, workers) in runs.into_iter().zip(&*all.workers) {
+            let node = workers.layout().places()[0].node;
+            let lines = run.report.into_iter();
+            self.report
+                .extend(lines.map(|line| format!("node {node}: {line}")));
+        }
+        failed.map_or(Ok(()), Err)?;
+        all.agree(stage)
+    }
+
+    /// A table with these vectors and keys on each node that has an instance. Whoever has none uses the first.
+    pub(super) async fn replicate(
+        &mut self,
+        number: usize,
+        keys: &[Var],
+        columns: BTreeMap<Var, Vector>,
+        rows: usize,
+        marks: bool,
+    ) -> Result<()> {
+        let types: Vec<Type> = keys.iter().map(|key| self.types[*key].clone()).collect();
+        let Some(mut all) = self.instances.take() else {
+            let lookup = Lookup::new(keys, types, columns, rows, marks)?;
+            self.take(lookup.memory, "a join")?;
+            self.lookups[number] = Some(Arc::new(lookup));
+            return Ok(());
+        };
+        let columns = Arc::new(columns);
+        let making = all.workers.iter().map(|workers| {
+            let (keys, types, columns) = (keys.to_vec(), types.clone(), columns.clone());
+            workers.spawn(async move {
+                // Copied by whoever will read it: memory is taken on the node that first writes to it.
+                let own = columns.iter().map(|(var, v)| Ok((*var, v.copied()?)));
+                let own = own.collect::<Result<_>>()?;
+                Lookup::new(&keys, types, own, rows, marks)
+            })
+        });
+        let mut bytes = 0;
+        for (own, made) in all.lookups.iter_mut().zip(join_all(making).await) {
+            let lookup = made.map_err(|e| Error::Call(Box::new(e)))??;
+            bytes += lookup.memory;
+            own[number] = Some(Arc::new(lookup));
+        }
+        self.take(bytes, "a join")?;
+        self.lookups[number] = all.lookups[0][number].clone();
+        let nodes = all.workers.len();
+        let line = format!("stage {number}: a table of {rows} rows on each of {nodes} nodes");
+        self.report.push(line);
+        self.instances = Some(all);
+        Ok(())
+    }
+}
+
+impl Instances {
+    /// How many they are.
+    pub fn number(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// Rows of tables that one instance marked in `stage` are marked in all.
+    fn agree(&self, stage: &Stage) -> Result<()> {
+        for step in stage.pipes.iter().flat_map(|pipe| &pipe.steps) {
+            let Step::Probe(probe) = step else { continue };
+            if !matches!(probe.how, How::Mark | How::InnerMark | How::LeftMark) {
+                continue;
+            }
+            let own = self.lookups.iter().map(|own| own[probe.stage].as_deref());
+            let own: Vec<&Lookup> = own.collect::<Option<_>>().ok_or_else(missing)?;
+            for one in &own {
+                let marked = one.marked(true);
+                own.iter().for_each(|other| other.mark(&marked));
+            }
+        }
+        Ok(())
+    }
+}
