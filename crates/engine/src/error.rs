@@ -11,6 +11,13 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// Reading a table failed.
     Table(table::Error),
+    /// What rows are read from cannot be read, or is not what it says it is.
+    Source {
+        /// Its name, for people: a file's path.
+        name: String,
+        /// What is wrong with it.
+        message: String,
+    },
     /// Arrow refused a conversion.
     Arrow(arrow::error::ArrowError),
     /// A function that the engine calls for an expression failed.
@@ -54,6 +61,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Table(e) => e.fmt(f),
+            Error::Source { name, message } => write!(f, "{name}: {message}"),
             Error::Arrow(e) => e.fmt(f),
             Error::Call(e) => e.fmt(f),
             Error::Overflow { what } => write!(f, "{what} does not fit its type"),

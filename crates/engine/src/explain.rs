@@ -29,6 +29,14 @@ fn pipe_lines(pipe: &Pipe, columns: &[Column], lines: &mut Vec<String>) {
             lines.push(format!("  scan {table}{alias} ({})", names(&vars, columns)));
             lines.extend(scan.shown.iter().map(|shown| format!("    filter {shown}")));
         }
+        Source::Read(reading) => {
+            let vars: Vec<Var> = reading.columns.iter().map(|(var, _)| *var).collect();
+            let (name, parts) = (reading.batches.name(), reading.batches.parts());
+            lines.push(format!(
+                "  read {name} in {parts} parts, as they are processed ({})",
+                names(&vars, columns)
+            ));
+        }
         Source::Values { batch, .. } => lines.push(format!("  values, {} rows", batch.num_rows())),
         Source::Rows(stage) => lines.push(format!("  rows of stage {stage}")),
         Source::Marked { stage, marked, .. } => {

@@ -26,6 +26,7 @@ const REDUCING: f64 = 0.5;
 pub(crate) fn expected(rel: &Rel) -> (f64, f64) {
     match rel {
         Rel::Scan(scan) => (scan.expected.max(1.0), (scan.table.rows() as f64).max(1.0)),
+        Rel::Read(reading) => (reading.rows.max(1.0), reading.rows.max(1.0)),
         Rel::Values { batch, .. } => (batch.num_rows() as f64, batch.num_rows() as f64),
         Rel::Filter { input, .. } => {
             let (rows, base) = expected(input);

@@ -54,6 +54,7 @@
 //! ```
 
 mod batch;
+mod batches;
 mod column;
 mod distinct;
 mod error;
@@ -84,6 +85,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 
 pub use algebra::filter::Op as Compare;
+pub use batches::{Batches, Part, Parts, Reading};
 pub use error::{Error, Result};
 pub use execution::{BLOCK_ROWS, Execution, Executor, Plan};
 pub use expr::{

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use arrow::array::RecordBatch;
 
+use crate::batches::Reading;
 use crate::error::Result;
 use crate::expr::{Expr, Var};
 use crate::join;
@@ -43,6 +44,7 @@ pub(crate) enum Source {
         vars: Vec<Var>,
         batch: RecordBatch,
     },
+    Read(Reading),
     /// The rows of a stage.
     Rows(usize),
     /// The rows of a table that were marked, or that were not, with their row numbers if `row`.
@@ -205,6 +207,10 @@ impl Planner<'_> {
             Rel::Scan(mut scan) => {
                 scan.columns.retain(|(var, _)| need.contains(var));
                 Ok(vec![pipe(Source::Scan(scan))])
+            }
+            Rel::Read(mut reading) => {
+                reading.columns.retain(|(var, _)| need.contains(var));
+                Ok(vec![pipe(Source::Read(reading))])
             }
             Rel::Values { vars, batch } => Ok(vec![pipe(Source::Values { vars, batch })]),
             Rel::Filter { input, predicate } => {

@@ -10,6 +10,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use table::{Filter, Table};
 
+use crate::batches::Reading;
 use crate::expr::{Expr, Var};
 use crate::value::Type;
 
@@ -73,6 +74,8 @@ pub enum Rel {
         /// The rows.
         batch: RecordBatch,
     },
+    /// Rows that others decode.
+    Read(Reading),
     /// The rows of which the predicate is true.
     Filter {
         /// Of these.
@@ -250,6 +253,7 @@ impl Rel {
     pub fn each_var(&self, f: &mut dyn FnMut(Var)) {
         match self {
             Rel::Scan(scan) => scan.columns.iter().for_each(|(var, _)| f(*var)),
+            Rel::Read(reading) => reading.columns.iter().for_each(|(var, _)| f(*var)),
             Rel::Values { vars, .. } | Rel::Union { vars, .. } => {
                 vars.iter().for_each(|var| f(*var))
             }

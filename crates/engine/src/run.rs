@@ -321,6 +321,8 @@ impl Run {
                 (done, end)
             }));
         }
+        // Should this be dropped, tasks that wait for a device end at once.
+        let tasks: Vec<_> = tasks.into_iter().map(|task| task.abort_on_drop()).collect();
         let mut failed = None;
         for task in tasks {
             let (done, end) = task.await.map_err(|e| Error::Call(Box::new(e)))?;
@@ -498,6 +500,12 @@ impl Job {
                         }
                     }
                 }
+                Opened::Read(opened) => {
+                    let more = self.part(opened, &mut batch, &mut origin, &mut scratch, end);
+                    if !more.await? {
+                        return Ok(());
+                    }
+                }
                 Opened::Stored {
                     stored,
                     pieces,
@@ -566,7 +574,7 @@ impl Job {
         self.live.iter().map(bytes).max().unwrap_or(0).max(1)
     }
 
-    fn push(
+    pub(crate) fn push(
         &self,
         batch: &mut Batch,
         origin: &mut Origin,

@@ -7,6 +7,7 @@ use algebra::VECTOR_ROWS;
 use table::{Cursor, Rows};
 
 use crate::batch::Batch;
+use crate::batches::Arrived;
 use crate::error::Result;
 use crate::expr::Var;
 use crate::value::{Kind, Type, Values, Vector};
@@ -72,6 +73,8 @@ pub(crate) enum Feed<'a, 'p> {
     Scan(&'a Cursor<'p>, &'a [Var]),
     /// The vectors of rows that are there.
     Stored(&'a Stored),
+    /// Rows that were read.
+    Arrived(&'a Arrived),
     /// Rows of a table, with their numbers under this name.
     Lookup(&'a crate::lookup::Lookup, Option<Var>),
 }
@@ -86,6 +89,10 @@ impl Feed<'_, '_> {
             },
             Feed::Stored(stored) => match stored.columns.get(&var) {
                 Some(vector) => at(vector, &origin.rows())?,
+                None => return Ok(()),
+            },
+            Feed::Arrived(arrived) => match arrived.read(var, ty, &origin.rows())? {
+                Some(vector) => vector,
                 None => return Ok(()),
             },
             Feed::Lookup(_, Some(row)) if *row == var => {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use datafusion::config::ConfigNonZeroUsize;
 use datafusion::execution::SessionState;
+use datafusion::execution::cache::cache_manager::CacheManagerConfig;
 use datafusion::execution::config::SessionConfig;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -36,6 +37,10 @@ pub(crate) fn template(
     let spill = DiskManagerMode::Custom(Arc::new(SpillFiles::new(spill_to)));
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(BudgetPool::new(Arc::clone(budget))))
+        .with_cache_manager(
+            // A list of files that is remembered does not tell of those that came since.
+            CacheManagerConfig::default().with_list_files_cache_limit(0),
+        )
         .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(spill))
         .build_arc()?;
     Ok(SessionStateBuilder::new()

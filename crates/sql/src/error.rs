@@ -224,6 +224,10 @@ impl From<engine::Error> for Error {
         match e {
             engine::Error::Table(e) => e.into(),
             engine::Error::Arrow(e) => e.into(),
+            engine::Error::Source { name, message } => Error::File {
+                path: name.into(),
+                message,
+            },
             engine::Error::Call(e) => match e.downcast::<datafusion::error::DataFusionError>() {
                 Ok(e) => (*e).into(),
                 Err(e) => match e.downcast::<arrow::error::ArrowError>() {

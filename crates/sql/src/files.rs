@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::arrow::ArrowFormat;
@@ -98,7 +98,8 @@ pub(crate) async fn open_as(
         None => listing
             .infer_schema(state, &url)
             .await
-            .map_err(|e| failed(unreadable(path, options, e)))?,
+            .map_err(|e| failed(unreadable(path, options, e)))
+            .map(plain)?,
     };
     if schema.fields().is_empty() {
         return Err(failed("has no columns".into()));
@@ -108,6 +109,23 @@ pub(crate) async fn open_as(
         .with_schema(schema);
     let table = ListingTable::try_new(config).map_err(|e| failed(Error::from(e).to_string()))?;
     Ok(Arc::new(table))
+}
+
+/// The columns with texts as views, however the file has them: by code of a dictionary, or with wide offsets.
+fn plain(schema: SchemaRef) -> SchemaRef {
+    fn plain_type(data: &DataType) -> DataType {
+        match data {
+            DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+            DataType::Dictionary(_, values) => plain_type(values),
+            other => other.clone(),
+        }
+    }
+    let plain_field = |field: &FieldRef| {
+        let data = plain_type(field.data_type());
+        Arc::new(field.as_ref().clone().with_data_type(data))
+    };
+    let fields: Fields = schema.fields().iter().map(plain_field).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
 /// Why the columns of a file could not be read.
@@ -161,6 +179,8 @@ fn csv(path: &str, options: &FileOptions) -> CsvFormat {
         .with_has_header(options.header.unwrap_or(header))
         .with_delimiter(options.delimiter.unwrap_or(delimiter))
         .with_escape(options.escape)
+        // Values may hold line breaks: a file is not cut where one stands.
+        .with_newlines_in_values(true)
         .with_schema_infer_max_rec(INFERENCE_ROWS);
     if let Some(quote) = options.quote {
         format = format.with_quote(quote);

@@ -62,6 +62,7 @@ mod parse;
 mod parts;
 mod predicate;
 mod provider;
+mod reading;
 mod rewrite;
 mod scan;
 mod scope;

@@ -42,6 +42,11 @@ impl Share {
         self.homes[node % self.homes.len()] == self.number
     }
 
+    /// Which of how many instances it is.
+    pub fn place(&self) -> (usize, usize) {
+        (self.number, self.of)
+    }
+
     /// How many instances there are.
     pub fn of(&self) -> usize {
         self.of

@@ -10,6 +10,7 @@ use table::{Morsel, Scan};
 
 use super::distr::Share;
 use super::{Run, missing};
+use crate::batches;
 use crate::error::Result;
 use crate::execution::Plan;
 use crate::expr::Var;
@@ -30,6 +31,7 @@ pub(crate) enum Opened {
         pieces: Vec<Box<[Morsel]>>,
         morsels: Morsels,
     },
+    Read(batches::Opened),
     Stored {
         stored: Arc<Stored>,
         pieces: Arc<[Range<usize>]>,
@@ -49,6 +51,7 @@ impl Opened {
     pub fn pieces(&self) -> usize {
         match self {
             Opened::Scan { morsels, .. } => morsels.left(),
+            Opened::Read(opened) => opened.count,
             Opened::Stored { pieces, .. } | Opened::Marked { pieces, .. } => pieces.len(),
         }
     }
@@ -60,6 +63,8 @@ impl Run {
         let least = algebra::VECTOR_ROWS;
         let rows = stage.pipes.iter().map(|pipe| match &pipe.source {
             Source::Scan(scan) => scan.table.rows() as usize,
+            // What waits for a device is not small.
+            Source::Read(_) => least + 1,
             Source::Values { batch, .. } => batch.num_rows(),
             Source::Rows(of) => self.rows[*of].as_ref().map_or(0, |rows| rows.rows),
             Source::Marked { stage: of, .. } => {
@@ -98,6 +103,10 @@ impl Run {
                     vars,
                     pieces: pieces.into_iter().map(|(_, piece)| piece).collect(),
                 }
+            }
+            Source::Read(reading) => {
+                let share = self.share.as_ref().map_or((0, 1), Share::place);
+                Opened::Read(batches::Opened::new(reading, share)?)
             }
             Source::Values { vars, batch } => {
                 let mut columns = BTreeMap::new();

@@ -8,6 +8,7 @@ use table::Cursor;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::batch::Batch;
+use crate::batches::Arrived;
 use crate::error::{Error, Result};
 use crate::run::{Job, Opened};
 use crate::source::{Feed, Origin};
@@ -16,6 +17,8 @@ use crate::source::{Feed, Origin};
 pub(crate) enum Hold {
     /// An opened piece of a scan.
     Scan(Chunk),
+    /// Rows that were read.
+    Arrived(Arrived),
     /// What the job's source holds anyway.
     Whole(Arc<Job>),
 }
@@ -63,6 +66,7 @@ impl Chunk {
 impl Hold {
     pub fn feed(&self) -> Feed<'_, '_> {
         let job = match self {
+            Hold::Arrived(arrived) => return Feed::Arrived(arrived),
             Hold::Scan(chunk) => &chunk.job,
             Hold::Whole(job) => job,
         };
@@ -70,7 +74,7 @@ impl Hold {
             (Hold::Scan(chunk), Opened::Scan { vars, .. }) => Feed::Scan(&chunk.cursor, vars),
             (_, Opened::Stored { stored, .. }) => Feed::Stored(stored),
             (_, Opened::Marked { lookup, row, .. }) => Feed::Lookup(lookup, *row),
-            (Hold::Whole(_), Opened::Scan { .. }) => unreachable!("a scan is read by pieces"),
+            _ => unreachable!("what is read by pieces is held by them"),
         }
     }
 }

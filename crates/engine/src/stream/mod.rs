@@ -14,6 +14,7 @@
 
 mod block;
 mod channel;
+mod read;
 mod source;
 mod tally;
 
@@ -345,6 +346,7 @@ pub(crate) async fn stopping(
 pub(crate) fn source_name(pipe: &Pipe) -> String {
     match &pipe.source {
         Source::Scan(scan) => format!("scan {}", scan.table.definition().name),
+        Source::Read(reading) => format!("read {}", reading.batches.name()),
         Source::Values { .. } => "values".into(),
         Source::Rows(stage) => format!("rows of stage {stage}"),
         Source::Marked { stage, .. } => format!("marked rows of stage {stage}"),

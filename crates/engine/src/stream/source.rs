@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use algebra::VECTOR_ROWS;
 use tokio::sync::Semaphore;
 
-use super::{Block, Chunk, Flow, Hold, Producer, Tally};
+use super::{Block, Chunk, Flow, Hold, Producer, Tally, read};
 use crate::error::{Error, Result};
 use crate::run::{End, Job, Opened, node};
 use crate::source::Origin;
@@ -205,6 +205,24 @@ pub(crate) async fn scan(
                     let hold = Arc::new(Hold::Scan(chunk));
                     for origin in runs.origins() {
                         filling.add(origin, &hold).await?;
+                    }
+                }
+            }
+            Opened::Read(opened) => {
+                let Some(mut part) = opened.parts.next().await? else {
+                    break;
+                };
+                while let Some(rows) = read::rows(&mut part, &tally).await {
+                    let arrived = opened.arrived(&rows?)?;
+                    let rows = arrived.rows;
+                    let hold = Arc::new(Hold::Arrived(arrived));
+                    for start in (0..rows).step_by(VECTOR_ROWS) {
+                        origin.start(start..(start + VECTOR_ROWS).min(rows));
+                        filling.add(&mut origin, &hold).await?;
+                    }
+                    flow.check()?;
+                    if flow.enough.load(Ordering::Relaxed) {
+                        break;
                     }
                 }
             }

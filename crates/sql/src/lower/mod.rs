@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::datasource::listing::ListingTable;
 use datafusion::datasource::source_as_provider;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
@@ -20,6 +21,9 @@ use engine::{Error, Output, Prepared, Query, Result};
 use table::{Dictionary, Filter, Form};
 
 use crate::provider::Provider;
+use crate::reading::Files;
+
+pub(crate) use call::failed;
 
 /// A scan's table, and what can only be found by reading.
 pub(crate) struct Source {
@@ -40,12 +44,27 @@ pub(crate) struct Source {
 /// [`Error::Unsupported`] if DataFusion must run it.
 pub(crate) async fn lower(state: &SessionState, plan: &LogicalPlan) -> Result<Prepared> {
     let mut sources = HashMap::new();
+    let mut files = HashMap::new();
     for (address, scan) in scans(plan)? {
-        sources.insert(address, source(state, &scan).await?);
+        let provider = source_as_provider(&scan.source).map_err(failed)?;
+        match provider.downcast_ref::<ListingTable>() {
+            Some(table) => {
+                files.insert(address, Files::of(state, &scan, table).await?);
+            }
+            None => {
+                sources.insert(address, source(state, &scan).await?);
+            }
+        }
+    }
+    if !files.is_empty() && is_only_read(plan) {
+        return Err(Error::Unsupported(
+            "files whose rows are all that is wanted: they are delivered as they are read".into(),
+        ));
     }
     let mut lowering = Lowering {
         state,
         sources,
+        files,
         query: Query::default(),
     };
     let (root, vars) = lowering.rel(plan)?;
@@ -60,7 +79,25 @@ pub(crate) struct Lowering<'a> {
     state: &'a SessionState,
     /// By the address of the scan, which stays where it is while the plan is borrowed.
     sources: HashMap<usize, Source>,
+    /// The same for files.
+    files: HashMap<usize, Files>,
     query: Query,
+}
+
+/// Whether rows are delivered, or some of them, as they are read.
+fn is_only_read(plan: &LogicalPlan) -> bool {
+    fn streams(plan: &LogicalPlan, limited: bool) -> bool {
+        match plan {
+            LogicalPlan::TableScan(_) => true,
+            LogicalPlan::Projection(p) => streams(&p.input, limited),
+            LogicalPlan::SubqueryAlias(a) => streams(&a.input, limited),
+            LogicalPlan::Limit(l) => streams(&l.input, true),
+            LogicalPlan::Filter(f) => limited && streams(&f.input, limited),
+            LogicalPlan::Union(u) => u.inputs.iter().all(|input| streams(input, limited)),
+            _ => false,
+        }
+    }
+    streams(plan, false)
 }
 
 /// All scans of a plan, those of subqueries included, and their addresses.
@@ -72,12 +109,12 @@ fn scans(plan: &LogicalPlan) -> Result<Vec<(usize, TableScan)>> {
         }
         Ok(TreeNodeRecursion::Continue)
     };
-    plan.apply_with_subqueries(visit).map_err(call::failed)?;
+    plan.apply_with_subqueries(visit).map_err(failed)?;
     Ok(found)
 }
 
 async fn source(state: &SessionState, scan: &TableScan) -> Result<Source> {
-    let provider = source_as_provider(&scan.source).map_err(call::failed)?;
+    let provider = source_as_provider(&scan.source).map_err(failed)?;
     let Some(provider) = provider.downcast_ref::<Provider>() else {
         return Err(Error::Unsupported(
             "tables that are not in the store".into(),
@@ -88,14 +125,14 @@ async fn source(state: &SessionState, scan: &TableScan) -> Result<Source> {
     for filter in &scan.filters {
         let compiled = provider
             .compile(state, std::slice::from_ref(filter))
-            .map_err(call::failed)?;
+            .map_err(failed)?;
         // What has no encoded form is tested on decoded values anyway: kernels do that faster.
         match compiled.iter().all(|f| matches!(f.form, Form::Any)) {
             true => tests.push((filter.clone(), compiled)),
             false => kept.push(filter.clone()),
         }
     }
-    let filters = provider.compile(state, &kept).map_err(call::failed)?;
+    let filters = provider.compile(state, &kept).map_err(failed)?;
     let expected = provider
         .expected(&filters)
         .await

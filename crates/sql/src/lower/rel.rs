@@ -1,17 +1,22 @@
 //! Relations.
 
+use std::sync::Arc;
+
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Schema};
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::logical_expr::{
     Aggregate, Distinct, Expr as Sql, FetchType, LogicalPlan, SkipType, SortExpr, TableScan, Union,
 };
-use engine::{Error, Expr, Fold, Function, Key, Kind, Literal, Rel, Result, Scan, Type, Var};
+use engine::{
+    Error, Expr, Fold, Function, Key, Kind, Literal, Reading, Rel, Result, Scan, Type, Var,
+};
 use table::Zone;
 
 use super::Lowering;
 use super::call::failed;
 use super::expr::Scope;
+use crate::reading::Files;
 
 /// A relation and the vector of each column of the plan's schema.
 pub(super) type Lowered = (Rel, Vec<Var>);
@@ -152,9 +157,33 @@ impl Lowering<'_> {
         Ok((rel, vars))
     }
 
+    /// Rows of files. All filters stand above: those of the scan only tell what need not be read.
+    fn files(&mut self, files: Files) -> Result<Lowered> {
+        let mut columns = Vec::with_capacity(files.schema.fields().len());
+        for (position, field) in files.schema.fields().iter().enumerate() {
+            let Some(mut ty) = Type::of(field.data_type(), files.nullable[position]) else {
+                return unsupported(format!("values of type {}", field.data_type()));
+            };
+            if let Some(bounds) = files.bounds[position] {
+                ty = ty.within(bounds);
+            }
+            columns.push((self.query.add(field.name(), ty), position));
+        }
+        let vars = columns.iter().map(|(var, _)| *var).collect();
+        let reading = Reading {
+            rows: files.rows,
+            batches: Arc::new(files),
+            columns,
+        };
+        Ok((Rel::Read(reading), vars))
+    }
+
     fn scan(&mut self, scan: &TableScan) -> Result<Lowered> {
         // A fetch of the scan is only a hint: the limit stands above it.
         let key = std::ptr::from_ref(scan) as usize;
+        if let Some(files) = self.files.remove(&key) {
+            return self.files(files);
+        }
         let Some(source) = self.sources.remove(&key) else {
             return unsupported("a scan that was not prepared");
         };

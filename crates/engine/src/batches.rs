@@ -1,0 +1,258 @@
+//! Rows that somebody else decodes while they are processed: those of files.
+//!
+//! Whoever knows a format implements [`Batches`]. The engine asks for the next part when a worker has time for it,
+//! and the stream of the part does its work on the worker that polls it: what it waits for, the device above all, is
+//! waited for asleep, while the other parts' rows are worked on.
+
+use std::fmt;
+use std::sync::Arc;
+
+use algebra::VECTOR_ROWS;
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
+use arrow::compute::take;
+use arrow::datatypes::{DataType, Decimal128Type};
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use table::Rows;
+
+use crate::batch::Batch;
+use crate::error::{Error, Result};
+use crate::expr::Var;
+use crate::run::{End, Job};
+use crate::source::{Feed, Origin};
+use crate::step::Scratch;
+use crate::value::{Kind, Type, Values, Vector};
+
+/// Rows in a form that others read.
+pub trait Batches: fmt::Debug + Send + Sync {
+    /// What is read, for people.
+    fn name(&self) -> &str;
+
+    /// How many parts there are that can be read at the same time, about.
+    fn parts(&self) -> usize;
+
+    /// Begins to read: all parts where `share` is (0, 1); where it is (i, n), those that the i-th of n readers, who
+    /// read all of them together, is to read.
+    ///
+    /// # Errors
+    /// [`Error::Source`].
+    fn open(&self, share: (usize, usize)) -> Result<Arc<dyn Parts>>;
+}
+
+/// Parts that are being handed out. Workers share it.
+pub trait Parts: Send + Sync {
+    /// The next part; `None` after the last. Dropping the future, or the part, stops reading.
+    fn next(&self) -> BoxFuture<'_, Result<Option<Part>>>;
+}
+
+/// Rows that one worker reads.
+pub struct Part {
+    /// Its place in the order of the rows.
+    pub number: u64,
+    /// Its rows.
+    pub rows: BoxStream<'static, Result<RecordBatch>>,
+}
+
+/// The rows of [`Batches`], as a relation.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// Where they come from.
+    pub batches: Arc<dyn Batches>,
+    /// Each vector, and which column of the batches it is. Where its type is narrower than the column's (bounds, no
+    /// NULLs), that was promised by whoever described the rows; what breaks the promise is an error, not believed.
+    pub columns: Vec<(Var, usize)>,
+    /// How many rows there are, about.
+    pub rows: f64,
+}
+
+/// [`Reading`] under way.
+pub(crate) struct Opened {
+    pub name: String,
+    pub count: usize,
+    pub columns: Vec<(Var, usize)>,
+    pub parts: Arc<dyn Parts>,
+}
+
+impl Opened {
+    pub fn new(reading: &Reading, share: (usize, usize)) -> Result<Opened> {
+        Ok(Opened {
+            name: reading.batches.name().to_string(),
+            count: reading.batches.parts().div_ceil(share.1),
+            columns: reading.columns.clone(),
+            parts: reading.batches.open(share)?,
+        })
+    }
+
+    /// The rows of `batch`, to be read vector by vector.
+    pub fn arrived(&self, batch: &RecordBatch) -> Result<Arrived> {
+        let column = |(var, column): &(Var, usize)| {
+            let array = batch.columns().get(*column);
+            let array = array.ok_or_else(|| Error::internal("a column that did not come"))?;
+            Ok((*var, array.clone()))
+        };
+        Ok(Arrived {
+            columns: self.columns.iter().map(column).collect::<Result<_>>()?,
+            rows: batch.num_rows(),
+            name: self.name.clone(),
+        })
+    }
+}
+
+/// A batch of rows that came.
+pub(crate) struct Arrived {
+    pub rows: usize,
+    columns: Vec<(Var, ArrayRef)>,
+    name: String,
+}
+
+impl Arrived {
+    /// The values of `var` in `rows`; `None` if it does not come from here.
+    pub fn read(&self, var: Var, ty: &Type, rows: &Rows<'_>) -> Result<Option<Vector>> {
+        let Some((_, array)) = self.columns.iter().find(|(other, _)| *other == var) else {
+            return Ok(None);
+        };
+        let array = match rows {
+            Rows::Run(run) => array.slice(run.start, run.len()),
+            Rows::Some(rows) => take(array, &UInt32Array::from(rows.to_vec()), None)?,
+        };
+        let mut vector = vector(&array, ty)?;
+        match kept(&mut vector, ty) {
+            true => Ok(Some(vector)),
+            false => Err(Error::Source {
+                name: self.name.clone(),
+                message: "has values that its own statistics rule out; it is damaged".into(),
+            }),
+        }
+    }
+}
+
+/// [`Vector::from_arrow`], with a fast way for decimals that are held in 64 bits.
+fn vector(array: &ArrayRef, ty: &Type) -> Result<Vector> {
+    if ty.kind == Kind::Int && matches!(array.data_type(), DataType::Decimal128(..)) {
+        let wide = array.as_primitive::<Decimal128Type>().values();
+        let fits = wide
+            .iter()
+            .fold(true, |fits, v| fits & (i128::from(*v as i64) == *v));
+        if fits {
+            let valid = array.nulls().filter(|nulls| nulls.null_count() > 0);
+            return Ok(Vector {
+                values: Values::Int(wide.iter().map(|v| *v as i64).collect()),
+                valid: valid.map(|valid| valid.iter().collect()),
+            });
+        }
+    }
+    Vector::from_arrow(array, ty)
+}
+
+/// Whether `vector` is what its type promises. What stands where values are NULL is made to keep the promise.
+fn kept(vector: &mut Vector, ty: &Type) -> bool {
+    if vector.valid.is_some() && !ty.nullable {
+        return false;
+    }
+    fn within<T: Copy + PartialOrd + TryFrom<i128>>(
+        values: &mut [T],
+        valid: Option<&[bool]>,
+        (low, high): (i128, i128),
+    ) -> bool {
+        let (Ok(low), Ok(high)) = (T::try_from(low), T::try_from(high)) else {
+            // Wider than what they are held in.
+            return true;
+        };
+        if let Some(valid) = valid {
+            let pairs = values.iter_mut().zip(valid);
+            pairs
+                .filter(|(_, valid)| !**valid)
+                .for_each(|(v, _)| *v = low);
+        }
+        values
+            .iter()
+            .fold(true, |kept, v| kept & (*v >= low) & (*v <= high))
+    }
+    let valid = vector.valid.as_deref();
+    match &mut vector.values {
+        Values::Int(values) => within(values, valid, ty.bounds),
+        Values::Wide(values) => within(values, valid, ty.bounds),
+        _ => true,
+    }
+}
+
+impl Job {
+    /// Takes the next part of what is read through the whole pipeline; false after the last.
+    pub(crate) async fn part(
+        &self,
+        opened: &Opened,
+        batch: &mut Batch,
+        origin: &mut Origin,
+        scratch: &mut [Scratch],
+        end: &mut End,
+    ) -> Result<bool> {
+        let Some(mut part) = opened.parts.next().await? else {
+            return Ok(false);
+        };
+        end.start(part.number);
+        while let Some(rows) = part.rows.next().await {
+            let arrived = opened.arrived(&rows?)?;
+            for start in (0..arrived.rows).step_by(VECTOR_ROWS) {
+                self.stop.check()?;
+                origin.start(start..(start + VECTOR_ROWS).min(arrived.rows));
+                self.push(batch, origin, Feed::Arrived(&arrived), scratch, end)?;
+            }
+            tokio::task::yield_now().await;
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{Decimal128Array, Int32Array, Int64Array};
+
+    fn ty(data: DataType) -> Type {
+        Type::of(&data, true).unwrap()
+    }
+
+    #[test]
+    fn broken_promises_are_found() {
+        let array: ArrayRef = Arc::new(Int64Array::from(vec![Some(3), None, Some(9)]));
+        let ty = ty(DataType::Int64);
+        let good = |ty: Type| kept(&mut vector(&array, &ty).unwrap(), &ty);
+        assert!(good(ty.clone().within((3, 9))));
+        assert!(!good(ty.clone().within((4, 9))));
+        assert!(!good(ty.clone().within((3, 8))));
+        assert!(!good(ty.nullable(false)), "a NULL where there is none");
+    }
+
+    #[test]
+    fn what_is_null_lies_within_the_bounds() {
+        let array: ArrayRef = Arc::new(Int32Array::from(vec![None, Some(8)]));
+        let ty = ty(DataType::Int32).within((7, 8));
+        let mut vector = vector(&array, &ty).unwrap();
+        assert!(kept(&mut vector, &ty));
+        assert!(matches!(vector.values, Values::Int(v) if v == [7, 8]));
+    }
+
+    #[test]
+    fn decimals_of_any_width_come_out_exact() {
+        let wide = 10i128.pow(30);
+        for (precision, values) in [(15, [1, -2]), (38, [1, -2]), (38, [wide, -wide])] {
+            let array =
+                Decimal128Array::from(values.to_vec()).with_precision_and_scale(precision, 2);
+            let array: ArrayRef = Arc::new(array.unwrap());
+            let mut ty = ty(array.data_type().clone());
+            if values[0] == 1 {
+                ty = ty.within((-2, 1));
+            }
+            let found = vector(&array, &ty).unwrap();
+            match found.values {
+                Values::Int(v) => {
+                    let v: Vec<i128> = v.into_iter().map(i128::from).collect();
+                    assert_eq!(v, values);
+                }
+                Values::Wide(v) => assert_eq!(v, values),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
