@@ -50,7 +50,10 @@ impl Collected {
 
     /// The rows that follow are of this piece of the source.
     pub fn start(&mut self, piece: u64) {
-        self.pieces.push((piece, self.rows));
+        match self.pieces.last_mut() {
+            Some((last, first)) if *first == self.rows => *last = piece,
+            _ => self.pieces.push((piece, self.rows)),
+        }
     }
 
     pub fn add(&mut self, batch: &Batch) -> Result<()> {

@@ -8,6 +8,7 @@ mod open;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use fiber::{Nearness, Workers};
@@ -248,9 +249,12 @@ impl Run {
         }
         match executor {
             Executor::Fused => {
+                let begun = Instant::now();
                 for pipe in &stage.pipes {
                     self.pipe(pipe, &stage.sink, by_row, ends).await?;
                 }
+                let time = stream::milliseconds(begun.elapsed().as_nanos() as u64);
+                self.report.push(format!("stage {number}: fused, {time}"));
                 Ok(())
             }
             Executor::Stream => stream::stage(self, number, stage, by_row, ends).await,

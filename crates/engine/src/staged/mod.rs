@@ -128,8 +128,11 @@ impl Hand for Setup {
         Some(self.orders.now())
     }
 
-    fn dropped(&self) {
-        self.ring.dropped[0].fetch_add(1, Ordering::Relaxed);
+    fn opened(&self, left: bool) {
+        if !left {
+            self.ring.dropped[0].fetch_add(1, Ordering::Relaxed);
+        }
+        self.orders.seen();
     }
 }
 
@@ -172,7 +175,7 @@ impl Processing {
             done?;
             // There is room for all places.
             let _ = self.empty.try_send(slot);
-            self.orders.done();
+            self.orders.seen();
             tokio::task::yield_now().await;
         }
         Ok(end)
@@ -198,6 +201,7 @@ impl Processing {
             let Some(hold) = part.hold.clone() else {
                 continue;
             };
+            end.start(part.place);
             let mut walk = Walk {
                 task: self,
                 order: &order,

@@ -13,7 +13,7 @@ use crate::expr::{Var, is_fallible};
 use crate::plan::{How, Need, Pipe, Step};
 use crate::run::{Job, Opened};
 
-/// Blocks after which the order is looked at again.
+/// Pieces and blocks after which the order is looked at again.
 const EVERY: u64 = 4;
 
 /// Filters and steps in the order in which blocks go through them.
@@ -43,7 +43,7 @@ pub(crate) struct Orders {
     filters: Vec<Filter>,
     pipe: Pipe,
     need: Need,
-    seen: Vec<Seen>,
+    steps: Vec<Seen>,
     blocks: AtomicU64,
     pub changes: AtomicU64,
 }
@@ -122,7 +122,7 @@ impl Orders {
             filters,
             pipe: job.pipe.clone(),
             need: job.live.last().into_iter().flatten().copied().collect(),
-            seen: steps.iter().map(|_| Seen::default()).collect(),
+            steps: steps.iter().map(|_| Seen::default()).collect(),
             blocks: AtomicU64::new(0),
             changes: AtomicU64::new(0),
         }
@@ -135,15 +135,15 @@ impl Orders {
 
     /// Notes what the step at `place` of `order` did to `tested` rows.
     pub fn saw(&self, order: &Order, place: usize, tested: usize, passed: usize, begun: Instant) {
-        let seen = &self.seen[order.step_numbers[place]];
+        let seen = &self.steps[order.step_numbers[place]];
         seen.tested.fetch_add(tested as u64, Ordering::Relaxed);
         seen.passed.fetch_add(passed as u64, Ordering::Relaxed);
         let time = begun.elapsed().as_nanos() as u64;
         seen.nanoseconds.fetch_add(time, Ordering::Relaxed);
     }
 
-    /// One block is done: now and then the order is changed to what was seen.
-    pub fn done(&self) {
+    /// One more piece was opened, or block processed: now and then the order is changed to what was seen.
+    pub fn seen(&self) {
         let blocks = self.blocks.fetch_add(1, Ordering::Relaxed) + 1;
         if !blocks.is_multiple_of(EVERY) {
             return;
@@ -193,7 +193,7 @@ impl Orders {
     /// What costs least for each row that it drops comes first.
     fn best_steps(&self, now: &Order) -> Vec<usize> {
         let rank = |n: usize| {
-            let seen = &self.seen[n];
+            let seen = &self.steps[n];
             let tested = seen.tested.load(Ordering::Relaxed);
             let dropped = tested.saturating_sub(seen.passed.load(Ordering::Relaxed));
             let time = seen.nanoseconds.load(Ordering::Relaxed) as f64;
@@ -223,7 +223,7 @@ impl Orders {
                 continue;
             };
             for n in &now.step_numbers[run] {
-                let seen = &self.seen[*n];
+                let seen = &self.steps[*n];
                 let counts = (
                     seen.tested.load(Ordering::Relaxed),
                     seen.passed.load(Ordering::Relaxed),

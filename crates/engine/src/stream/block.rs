@@ -85,6 +85,8 @@ pub(crate) struct Part {
     pub batch: Batch,
     pub origin: Origin,
     pub hold: Option<Arc<Hold>>,
+    /// Where the source has these rows: what comes first there has the lower number.
+    pub place: u64,
 }
 
 /// An execution block. Whoever consumes it last gives it back to [`Blocks`].
@@ -116,12 +118,13 @@ impl Block {
     }
 
     /// Takes rows over; in their place stays what the part held before.
-    pub fn take(&mut self, batch: &mut Batch, origin: &mut Origin, hold: &Arc<Hold>) {
+    pub fn take(&mut self, batch: &mut Batch, origin: &mut Origin, hold: &Arc<Hold>, place: u64) {
         self.rows += batch.rows;
         let part = self.add(batch.vars());
         std::mem::swap(&mut part.batch, batch);
         std::mem::swap(&mut part.origin, origin);
         part.hold = Some(hold.clone());
+        part.place = place;
     }
 
     /// Forgets the rows, and lets go of their pages.

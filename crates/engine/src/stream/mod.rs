@@ -124,6 +124,7 @@ impl Flow {
         for part in block.parts() {
             self.check()?;
             let Some(hold) = &part.hold else { continue };
+            end.start(part.place);
             line.run(
                 0,
                 &mut part.batch,
@@ -463,6 +464,7 @@ impl Steps {
                 batch,
                 origin,
                 hold,
+                place,
             } = part;
             let Some(hold) = hold.clone() else { continue };
             line.run(0, batch, origin, hold.feed(), own, &mut |batch, origin| {
@@ -478,7 +480,7 @@ impl Steps {
                     }
                     flow.check()?;
                 }
-                out.take(batch, origin, &hold);
+                out.take(batch, origin, &hold, *place);
                 Ok(())
             })?;
         }

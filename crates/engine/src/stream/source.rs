@@ -82,8 +82,8 @@ pub(crate) trait Hand: Send {
         None
     }
 
-    /// A piece of which no row is left.
-    fn dropped(&self) {}
+    /// A piece was opened; whether rows of it are left.
+    fn opened(&self, _left: bool) {}
 }
 
 /// Into a channel.
@@ -106,17 +106,37 @@ impl Hand for Sending {
     }
 }
 
+/// Rows of a block that are worth handing on: waking whoever waits for them costs as much as some thousand rows.
+const WORTH: usize = 4 * VECTOR_ROWS;
+/// Pieces after which a block is handed on, however few rows the filters leave.
+const PIECES: usize = 8;
+
 /// A block being filled, and where it goes.
 struct Filling<'s, H> {
     shared: &'s Shared,
     tally: &'s Tally,
     hand: H,
     block: Option<Block>,
+    /// How many pieces it may have rows of.
+    pieces: usize,
 }
 
 impl<H: Hand> Filling<'_, H> {
+    /// A piece is at its end: hands the block on if it is worth it.
+    async fn piece(&mut self) -> Result<()> {
+        self.pieces += 1;
+        let rows = self.block.as_ref().map_or(0, |block| block.rows);
+        if rows >= WORTH || self.pieces >= PIECES {
+            return self.flush().await;
+        }
+        // The worker is free for others in between all the same.
+        tokio::task::yield_now().await;
+        Ok(())
+    }
+
     /// Hands the block on, if there is one.
     async fn flush(&mut self) -> Result<()> {
+        self.pieces = 0;
         if let Some(full) = self.block.take() {
             self.tally.count(1, full.rows);
             self.hand.full(full, self.tally).await?;
@@ -125,7 +145,7 @@ impl<H: Hand> Filling<'_, H> {
     }
 
     /// Adds rows; a block that is full goes first.
-    async fn add(&mut self, origin: &mut Origin, hold: &Arc<Hold>) -> Result<()> {
+    async fn add(&mut self, origin: &mut Origin, hold: &Arc<Hold>, place: u64) -> Result<()> {
         let rows = origin.rows().len();
         let most = self.shared.flow.rows;
         if self
@@ -147,6 +167,7 @@ impl<H: Hand> Filling<'_, H> {
         part.batch.restart(rows);
         std::mem::swap(&mut part.origin, origin);
         part.hold = Some(hold.clone());
+        part.place = place;
         block.rows += rows;
         Ok(())
     }
@@ -164,6 +185,7 @@ pub(crate) async fn scan(
         tally: &tally,
         hand,
         block: None,
+        pieces: 0,
     };
     let mut runs = Runs::default();
     let mut origin = Origin::default();
@@ -180,7 +202,7 @@ pub(crate) async fn scan(
                 let Some(piece) = morsels.claim(node()) else {
                     break;
                 };
-                for morsel in &pieces[piece as usize] {
+                for (at, morsel) in pieces[piece as usize].iter().enumerate() {
                     flow.check()?;
                     let permit = match shared.open.clone().try_acquire_owned() {
                         Ok(permit) => permit,
@@ -197,14 +219,14 @@ pub(crate) async fn scan(
                         let _working = tally.work();
                         Chunk::open(job, *morsel, filters, permit).await?
                     };
-                    let Some(mut chunk) = chunk else {
-                        filling.hand.dropped();
-                        continue;
-                    };
+                    filling.hand.opened(chunk.is_some());
+                    let Some(mut chunk) = chunk else { continue };
                     runs.read(&mut chunk);
                     let hold = Arc::new(Hold::Scan(chunk));
-                    for origin in runs.origins() {
-                        filling.add(origin, &hold).await?;
+                    // Of these, 2 Mi rows have at most 32, and each has far fewer than 2^24 vectors.
+                    let first = u64::from(piece) << 32 | (at as u64) << 24;
+                    for (nth, origin) in runs.origins().iter_mut().enumerate() {
+                        filling.add(origin, &hold, first | nth as u64).await?;
                     }
                 }
             }
@@ -212,13 +234,15 @@ pub(crate) async fn scan(
                 let Some(mut part) = opened.parts.next().await? else {
                     break;
                 };
+                let mut place = part.number << 32;
                 while let Some(rows) = read::rows(&mut part, &tally).await {
                     let arrived = opened.arrived(&rows?)?;
                     let rows = arrived.rows;
                     let hold = Arc::new(Hold::Arrived(arrived));
                     for start in (0..rows).step_by(VECTOR_ROWS) {
                         origin.start(start..(start + VECTOR_ROWS).min(rows));
-                        filling.add(&mut origin, &hold).await?;
+                        filling.add(&mut origin, &hold, place).await?;
+                        place += 1;
                     }
                     flow.check()?;
                     if flow.enough.load(Ordering::Relaxed) {
@@ -232,7 +256,7 @@ pub(crate) async fn scan(
                 };
                 for start in piece.clone().step_by(VECTOR_ROWS) {
                     origin.start(start..(start + VECTOR_ROWS).min(piece.end));
-                    filling.add(&mut origin, &whole).await?;
+                    filling.add(&mut origin, &whole, start as u64).await?;
                 }
             }
             Opened::Marked {
@@ -243,11 +267,13 @@ pub(crate) async fn scan(
                 };
                 for some in rows[piece.clone()].chunks(VECTOR_ROWS) {
                     origin.list(some);
-                    filling.add(&mut origin, &whole).await?;
+                    let place = u64::from(some[0]);
+                    filling.add(&mut origin, &whole, place).await?;
                 }
             }
         }
-        filling.flush().await?;
+        filling.piece().await?;
     }
+    filling.flush().await?;
     Ok(None)
 }
