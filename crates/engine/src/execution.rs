@@ -54,6 +54,9 @@ pub struct Execution {
     pub ring: Option<usize>,
     /// Whether blocks are used again (L7).
     pub reuse: bool,
+    /// Whether the fused executor has all rows that others decode in memory before it processes the first: what
+    /// reading and processing at the same time is compared with.
+    pub preload: bool,
 }
 
 impl Default for Execution {
@@ -67,6 +70,7 @@ impl Default for Execution {
             tasks: vec![],
             ring: None,
             reuse: true,
+            preload: false,
         }
     }
 }

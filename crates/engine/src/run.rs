@@ -300,7 +300,13 @@ impl Run {
         by_row: Option<usize>,
         ends: &mut Vec<End>,
     ) -> Result<()> {
-        let job = self.job(pipe, sink, by_row)?;
+        let mut job = self.job(pipe, sink, by_row)?;
+        if self.execution.preload
+            && let Opened::Read(opened) = &mut job.source
+        {
+            let line = opened.load(&self.runtime.workers).await?;
+            self.report.push(line);
+        }
         let pieces = job.source.pieces();
         if pieces == 0 {
             return Ok(());

@@ -182,8 +182,11 @@ fn executions() -> Vec<Execution> {
     let mut small = Execution::by(Executor::Stream);
     (small.block_rows, small.queue) = (Some(2_048), 1);
     let staged = Execution::by(Executor::Staged);
+    let mut preloaded = Execution::default();
+    preloaded.preload = true;
     vec![
         Execution::default(),
+        preloaded,
         Execution::by(Executor::Stream),
         small,
         staged,

@@ -25,7 +25,8 @@ use datafusion::logical_expr::{Expr, TableScan};
 use datafusion::physical_plan::ExecutionPlan;
 use engine::{Batches, Part, Parts};
 use futures::future::BoxFuture;
-use futures::{FutureExt, StreamExt, future, stream};
+use futures::{FutureExt, Stream, StreamExt, future, stream};
+use tokio::sync::Semaphore;
 
 use crate::Error;
 use crate::lower::failed;
@@ -36,6 +37,8 @@ const PART_BYTES: u64 = 8 << 20;
 const WHOLE_BYTES: usize = 1 << 20;
 /// Most parts of a scan that are cut out of files.
 const MOST_PARTS: u64 = 4_096;
+/// Least number of parts that fetch their first bytes at once.
+const FETCHING: usize = 2;
 /// Bytes of a row's value in a file, where nothing tells how many rows it has.
 const VALUE_BYTES: u64 = 8;
 
@@ -52,6 +55,8 @@ pub(crate) struct Files {
     pub bounds: Vec<Option<(i128, i128)>>,
     /// For each column whether there may be NULLs.
     pub nullable: Vec<bool>,
+    /// Parts that fetch at once.
+    fetching: usize,
     /// `None` if there is no file.
     scan: Option<Arc<Scan>>,
 }
@@ -86,6 +91,7 @@ impl Files {
             bounds: vec![None; schema.fields().len()],
             nullable,
             schema,
+            fetching: (state.config().target_partitions() / 4).max(FETCHING),
             scan: None,
         };
         let Some(config) = config_of(&plan) else {
@@ -233,6 +239,7 @@ impl Batches for Files {
             scan: self.scan.clone(),
             next: AtomicUsize::new(first),
             step,
+            gate: Arc::new(Semaphore::new(self.fetching)),
         }))
     }
 }
@@ -242,18 +249,20 @@ struct Handing {
     scan: Option<Arc<Scan>>,
     next: AtomicUsize,
     step: usize,
+    /// Parts whose first rows may be waited for at once.
+    gate: Arc<Semaphore>,
 }
 
 impl Parts for Handing {
     fn next(&self) -> BoxFuture<'_, engine::Result<Option<Part>>> {
         let number = self.next.fetch_add(self.step, Ordering::Relaxed);
-        let part = self.scan.as_ref().map(|scan| scan.part(number));
+        let part = self.scan.as_ref().map(|scan| scan.part(number, &self.gate));
         future::ready(part.transpose().map(Option::flatten)).boxed()
     }
 }
 
 impl Scan {
-    fn part(&self, number: usize) -> engine::Result<Option<Part>> {
+    fn part(&self, number: usize, gate: &Arc<Semaphore>) -> engine::Result<Option<Part>> {
         let Some(file) = self
             .config
             .file_groups
@@ -269,7 +278,7 @@ impl Scan {
         // Decoders of damaged data have been seen to panic.
         let rows = AssertUnwindSafe(rows).catch_unwind();
         let called = Arc::clone(&file);
-        let rows = rows.map(move |batch| match batch {
+        let rows = gated(Arc::clone(gate), rows).map(move |batch| match batch {
             Ok(batch) => batch.map_err(|e| called.explained(e)),
             Err(panic) => Err(called.broken(panic.as_ref())),
         });
@@ -281,6 +290,24 @@ impl Scan {
             rows: rows.chain(end).boxed(),
         }))
     }
+}
+
+/// `rows`, the first of which are waited for only when the gate lets them through: where the device is what all wait
+/// for, it shall give one part after the other, and not all of them late.
+fn gated<S: Stream + Send + Unpin + 'static>(
+    gate: Arc<Semaphore>,
+    mut rows: S,
+) -> impl Stream<Item = S::Item> + Send
+where
+    S::Item: Send,
+{
+    let first = async move {
+        let passed = gate.acquire_owned().await;
+        let first = rows.next().await;
+        drop(passed);
+        stream::iter(first).chain(rows)
+    };
+    stream::once(first).flatten()
 }
 
 /// A file as it was when the query was planned.

@@ -57,6 +57,17 @@ impl Opened {
     }
 }
 
+impl Opened {
+    /// How many tasks read it at once, with `width` workers: twice as many where they wait for a device, so that half
+    /// of them decode meanwhile.
+    pub fn readers(&self, width: usize) -> usize {
+        match self {
+            Opened::Read(_) => 2 * width,
+            _ => width,
+        }
+    }
+}
+
 impl Run {
     /// Whether all that `stage` reads is so little that one task does it while others would be started.
     pub(super) fn is_small(&self, stage: &Stage) -> bool {

@@ -219,10 +219,10 @@ pub(crate) async fn stage(
         if job.source.pieces() == 0 {
             continue;
         }
-        let spawn = |name: String, most: usize| {
+        let spawn = |name: String, wanted: usize, most: usize| {
             let operator = Operator {
                 name,
-                tasks: tasks(&execution, operators.len(), width).min(most),
+                tasks: tasks(&execution, operators.len(), wanted).min(most),
                 tally: Arc::new(Tally::default()),
             };
             let (tasks, tally) = (operator.tasks, operator.tally.clone());
@@ -231,7 +231,11 @@ pub(crate) async fn stage(
         };
         let mut spawn = spawn;
         let (sender, mut input) = channel::<Block>(execution.queue, execution.lock_free);
-        let (count, tally) = spawn(source_name(pipe), job.source.pieces());
+        let (count, tally) = spawn(
+            source_name(pipe),
+            job.source.readers(width),
+            job.source.pieces(),
+        );
         let shared = Shared::new(&flow, job);
         for _ in 0..count {
             let hand = Sending {
@@ -245,7 +249,7 @@ pub(crate) async fn stage(
         let cuts = cuts(&pipe.steps);
         let last = cuts.len() - 1;
         for (at, range) in cuts.into_iter().enumerate() {
-            let (count, tally) = spawn(steps_name(pipe, &range), usize::MAX);
+            let (count, tally) = spawn(steps_name(pipe, &range), width, usize::MAX);
             let (sender, next) = channel::<Block>(execution.queue, execution.lock_free);
             for _ in 0..count {
                 let output = match at == last {
