@@ -1,5 +1,5 @@
 //! The executors beside each other on a TPC-H store:
-//! `cargo run --release -p laq --example executors -- STORE [RUNS] [THREADS] [QUERY,...] [PLAN] [BLOCK]`.
+//! `MIMALLOC_PURGE_DELAY=10000 cargo run --release -p laq --example executors -- STORE [RUNS] [THREADS] [QUERY,...] [PLAN] [BLOCK]`.
 //!
 //! The queries (6 and 14 unless told otherwise) in LAQ, hot, each executor in turn in one run; of each executor the
 //! median time of execution and the median of the ratios to the fused run beside it. `TOLD=1` shows what the last
@@ -12,6 +12,10 @@ use std::time::Instant;
 
 use engine::{Execution, Executor, Plan, Prepared, Runtime};
 use fiber::{Layout, Workers};
+
+/// As the program `atoll` has it; `MIMALLOC_PURGE_DELAY=10000` makes it keep freed memory as that does.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
