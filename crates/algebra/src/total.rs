@@ -8,6 +8,11 @@ pub(crate) trait Total: Copy {
     fn key(self) -> Self::Key;
     /// The value of a key.
     fn of(key: Self::Key) -> Self;
+    /// The one value that stands for all that SQL calls equal to this.
+    #[inline(always)]
+    fn one(self) -> Self {
+        self
+    }
 }
 
 /// Integers that stand for values.
@@ -48,5 +53,10 @@ impl Total for f64 {
     #[inline(always)]
     fn of(key: i64) -> f64 {
         f64::from_bits((key ^ (key >> 63) & i64::MAX) as u64)
+    }
+    /// Zeros of both signs are equal, and so is all that is no number.
+    #[inline(always)]
+    fn one(self) -> f64 {
+        if self.is_nan() { f64::NAN } else { self + 0.0 }
     }
 }

@@ -68,7 +68,7 @@ pub struct Resources {
     #[arg(long, value_enum, default_value_t = Affinity::On)]
     pub affinity: Affinity,
     /// What runs queries; all give the same answers
-    #[arg(long, value_enum, default_value_t = Executor::Datafusion)]
+    #[arg(long, value_enum, default_value_t = Executor::Fused)]
     pub executor: Executor,
     /// Which pieces of a table a thread of Atoll's executors takes
     #[arg(long, value_enum, default_value_t = Plan::Shard)]
@@ -130,10 +130,10 @@ pub enum Reuse {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Executor {
     /// DataFusion's operators over Atoll's scans
-    #[default]
     Datafusion,
     /// Atoll's own algebra, each worker taking rows through a whole pipeline; what it has not got yet, DataFusion
     /// runs
+    #[default]
     Fused,
     /// The same algebra, operators as concurrent tasks with blocks of rows going from one to the next
     Stream,

@@ -22,7 +22,7 @@ use table::Rows;
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::expr::Var;
-use crate::run::{End, Job};
+use crate::run::{End, Enough, Job};
 use crate::source::{Feed, Origin};
 use crate::step::Scratch;
 use crate::value::{Kind, Type, Values, Vector};
@@ -225,7 +225,7 @@ fn kept(vector: &mut Vector, ty: &Type) -> bool {
 }
 
 impl Job {
-    /// Takes the next part of what is read through the whole pipeline; false after the last.
+    /// Takes the next part of what is read through the whole pipeline; false after the last, and once there is enough.
     pub(crate) async fn part(
         &self,
         opened: &Opened,
@@ -233,6 +233,7 @@ impl Job {
         origin: &mut Origin,
         scratch: &mut [Scratch],
         end: &mut End,
+        enough: &Enough,
     ) -> Result<bool> {
         let Some(mut part) = opened.parts.next().await? else {
             return Ok(false);
@@ -243,7 +244,11 @@ impl Job {
             for start in (0..arrived.rows).step_by(VECTOR_ROWS) {
                 self.stop.check()?;
                 origin.start(start..(start + VECTOR_ROWS).min(arrived.rows));
-                self.push(batch, origin, Feed::Arrived(&arrived), scratch, end)?;
+                let feed = Feed::Arrived(&arrived);
+                if enough.count(self.push(batch, origin, feed, scratch, end)?) {
+                    return Ok(false);
+                }
+                end.flush().await?;
             }
             tokio::task::yield_now().await;
         }

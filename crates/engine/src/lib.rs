@@ -83,6 +83,7 @@ mod value;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use tokio::sync::mpsc::Sender;
 
 pub use algebra::filter::Op as Compare;
 pub use batches::{Batches, Part, Parts, Reading};
@@ -140,9 +141,31 @@ impl Prepared {
         runtime: &Runtime,
         execution: &Execution,
     ) -> Result<(Vec<RecordBatch>, Vec<String>)> {
+        let (sender, mut rows) = tokio::sync::mpsc::channel(1);
+        let mut batches = Vec::new();
+        let taking = async {
+            while let Some(batch) = rows.recv().await {
+                batches.push(batch);
+            }
+        };
+        let (told, ()) = tokio::join!(self.send(runtime, execution, sender), taking);
+        Ok((batches, told?))
+    }
+
+    /// The same, with batches of the answer, of 8,192 rows at most, sent to `sender` as they are computed, where no
+    /// order of all rows must be waited for. Rows that were sent before an error are true.
+    ///
+    /// # Errors
+    /// Those of [`Prepared::run_by`]; [`Error::Cancelled`] if the receiver is dropped.
+    pub async fn send(
+        &self,
+        runtime: &Runtime,
+        execution: &Execution,
+        sender: Sender<RecordBatch>,
+    ) -> Result<Vec<String>> {
         execution.check()?;
-        let types = self.types.clone();
-        run::run(&self.program, types, &self.output, runtime, execution).await
+        let (program, types) = (&self.program, self.types.clone());
+        run::run(program, types, &self.output, runtime, execution, sender).await
     }
 
     /// The columns of the answer.

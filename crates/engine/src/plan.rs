@@ -522,6 +522,16 @@ impl Step {
 }
 
 impl Sink {
+    /// Whether it takes all rows as they come.
+    pub fn is_plain(&self) -> bool {
+        match self {
+            Sink::Rows {
+                order, skip, fetch, ..
+            } => order.is_empty() && *skip == 0 && fetch.is_none(),
+            _ => false,
+        }
+    }
+
     /// The vectors it reads; `by_row` tells whether groups are found by row.
     pub fn reads(&self, found_by_row: bool) -> Need {
         match self {

@@ -3,7 +3,10 @@
 
 mod answer;
 mod distr;
+mod enough;
 mod open;
+mod send;
+mod sink;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,13 +16,14 @@ use std::time::Instant;
 use arrow::array::RecordBatch;
 use fiber::{Nearness, Workers};
 use memory::{Budget, Traffic};
+use tokio::sync::mpsc::Sender;
 
 use crate::batch::Batch;
 use crate::column::Collected;
 use crate::error::{Error, Result};
 use crate::execution::{Execution, Executor, Plan};
 use crate::expr::Var;
-use crate::group::{By, Grouping};
+use crate::group::Grouping;
 use crate::held::Held;
 use crate::lookup::Lookup;
 use crate::plan::{Pipe, Program, Sink, Stage};
@@ -30,7 +34,10 @@ use crate::stop::Stop;
 use crate::value::{Type, Vector};
 use crate::{staged, stream};
 
+pub(crate) use enough::Enough;
 pub(crate) use open::Opened;
+use send::Out;
+pub(crate) use sink::{End, Shape};
 
 /// What a query runs with.
 #[derive(Clone, Debug)]
@@ -52,6 +59,10 @@ pub(crate) struct Run {
     pub runtime: Runtime,
     pub execution: Execution,
     pub stop: Stop,
+    /// Where the answer goes.
+    out: Arc<Out>,
+    /// Whether rows of the stage that runs go there as they come.
+    sends: bool,
     /// What the executor tells of each stage.
     pub report: Vec<String>,
     types: Arc<[Type]>,
@@ -76,19 +87,22 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Runs `program`; gives its answer and what the executor tells of it.
+/// Runs `program`; sends its answer to `sender`, and gives what the executor tells of it.
 pub(crate) async fn run(
     program: &Program,
     types: Arc<[Type]>,
     output: &Output,
     runtime: &Runtime,
     execution: &Execution,
-) -> Result<(Vec<RecordBatch>, Vec<String>)> {
+    sender: Sender<RecordBatch>,
+) -> Result<Vec<String>> {
     let stop = StopOnDrop(runtime.stop.below());
     let mut run = Run {
         runtime: runtime.clone(),
         execution: execution.clone(),
         report: vec![],
+        sends: false,
+        out: Arc::new(Out::new(sender, output, &types)),
         types,
         parameters: vec![None; program.parameters.len()],
         lookups: vec![None; program.stages.len()],
@@ -105,17 +119,18 @@ pub(crate) async fn run(
         },
     };
     for (number, stage) in program.stages.iter().enumerate() {
-        run.stage(number, stage).await?;
+        run.stage(number, stage, number == program.answer).await?;
         for (parameter, (of, var)) in program.parameters.iter().enumerate() {
             if *of == number {
                 run.parameters[parameter] = Some(run.single(number, *var)?);
             }
         }
     }
-    let answer = run.rows[program.answer]
-        .take()
-        .ok_or_else(|| Error::internal("no answer"))?;
-    Ok((answer::batches(&answer, &run.types, output)?, run.report))
+    // None if it left while it was computed.
+    if let Some(answer) = run.rows[program.answer].take() {
+        run.out.send(&answer).await?;
+    }
+    Ok(run.report)
 }
 
 impl Run {
@@ -141,8 +156,9 @@ impl Run {
         Ok(())
     }
 
-    async fn stage(&mut self, number: usize, stage: &Stage) -> Result<()> {
+    async fn stage(&mut self, number: usize, stage: &Stage, answer: bool) -> Result<()> {
         let by_row = self.by_row(&stage.sink);
+        self.sends = answer && stage.sink.is_plain();
         let mut ends = Vec::new();
         for wave in open::waves(stage) {
             match self.instances.take() {
@@ -169,6 +185,11 @@ impl Run {
                 self.take(bytes * copies, "a join")?;
                 let (columns, rows) = Collected::concat(parts)?;
                 self.replicate(number, keys, columns, rows, *marks).await?;
+            }
+            Sink::Rows { .. } if self.sends => {
+                for end in ends {
+                    end.sent()?.last().await?;
+                }
             }
             Sink::Rows {
                 order, skip, fetch, ..
@@ -250,8 +271,9 @@ impl Run {
         match executor {
             Executor::Fused => {
                 let begun = Instant::now();
+                let enough = Arc::new(Enough::new(&stage.sink));
                 for pipe in &stage.pipes {
-                    self.pipe(pipe, &stage.sink, by_row, ends).await?;
+                    self.pipe(pipe, &stage.sink, by_row, &enough, ends).await?;
                 }
                 let time = stream::milliseconds(begun.elapsed().as_nanos() as u64);
                 self.report.push(format!("stage {number}: fused, {time}"));
@@ -288,6 +310,7 @@ impl Run {
             rows: rows.transpose()?.map(|lookup| lookup.rows),
             types: self.types.clone(),
             budget: self.runtime.budget.clone(),
+            out: self.sends.then(|| self.out.clone()),
             most: (self.runtime.budget.limit() / 16 / width / 32).min(1 << 26),
         })
     }
@@ -298,6 +321,7 @@ impl Run {
         pipe: &Pipe,
         sink: &Sink,
         by_row: Option<usize>,
+        enough: &Arc<Enough>,
         ends: &mut Vec<End>,
     ) -> Result<()> {
         let mut job = self.job(pipe, sink, by_row)?;
@@ -316,15 +340,15 @@ impl Run {
         // Whoever awaits this is not on the node of an instance.
         if workers == 1 && self.share.is_none() {
             let mut end = job.shape.end()?;
-            job.work(&mut end).await?;
+            job.work(&mut end, enough).await?;
             ends.push(end);
             return Ok(());
         }
         let mut tasks = Vec::with_capacity(workers);
         for _ in 0..workers {
-            let (job, mut end) = (job.clone(), job.shape.end()?);
+            let (job, mut end, enough) = (job.clone(), job.shape.end()?, enough.clone());
             tasks.push(self.runtime.workers.spawn(async move {
-                let done = job.work(&mut end).await;
+                let done = job.work(&mut end, &enough).await;
                 if done.is_err() {
                     job.stop.stop();
                 }
@@ -365,77 +389,6 @@ fn missing() -> Error {
     Error::internal("a stage that did not run")
 }
 
-/// What the sinks of workers are made from.
-pub(crate) struct Shape {
-    pub sink: Sink,
-    /// Rows of the table whose rows are the groups.
-    rows: Option<usize>,
-    types: Arc<[Type]>,
-    budget: Arc<Budget>,
-    /// Entries of the largest dense index of groups.
-    most: u64,
-}
-
-impl Shape {
-    fn groups(&self) -> Result<Grouping> {
-        let Sink::Fold { keys, folds, .. } = &self.sink else {
-            return Err(Error::internal("groups of another stage"));
-        };
-        let types = |var: Var| self.types[var].clone();
-        let own: Vec<Type> = keys.iter().map(|key| self.types[*key].clone()).collect();
-        let by = self.rows.map_or(By::Keys(&own), By::Row);
-        Grouping::new(by, folds, &types, self.most)
-    }
-
-    /// A worker's own sink, with nothing in it yet.
-    pub fn end(&self) -> Result<End> {
-        let kinds = |vars: &mut dyn Iterator<Item = Var>| -> Vec<_> {
-            let mut vars: Vec<Var> = vars.collect();
-            vars.sort_unstable();
-            vars.dedup();
-            vars.into_iter()
-                .map(|var| (var, self.types[var].kind))
-                .collect()
-        };
-        Ok(match &self.sink {
-            Sink::Table { keys, vars, .. } => End::Rows(Collected::new(&kinds(
-                &mut keys.iter().chain(vars).copied(),
-            ))),
-            Sink::Rows { vars, .. } => End::Rows(Collected::new(&kinds(&mut vars.iter().copied()))),
-            Sink::Fold { .. } => End::Groups(Box::new(self.groups()?)),
-        })
-    }
-
-    /// Adds the rows of `batch` to a sink that was made here.
-    ///
-    /// # Errors
-    /// [`Error::Memory`] if the budget has not what the sink grows by.
-    pub fn add(&self, end: &mut End, batch: &Batch) -> Result<()> {
-        match (end, &self.sink) {
-            (End::Rows(rows), _) => {
-                rows.add(batch)?;
-                rows.held
-                    .cover(&self.budget, rows.memory(), "rows of a join or a sort")
-            }
-            (
-                End::Groups(groups),
-                Sink::Fold {
-                    keys,
-                    folds,
-                    by_row,
-                },
-            ) => {
-                let by_row = by_row.as_ref().filter(|_| self.rows.is_some());
-                groups.add(batch, keys, by_row.map(|by| by.row), folds)?;
-                groups
-                    .held
-                    .cover(&self.budget, groups.memory(), "an aggregate")
-            }
-            _ => Err(Error::internal("groups of another stage")),
-        }
-    }
-}
-
 /// A pipeline being run by several workers.
 pub(crate) struct Job {
     pub source: Opened,
@@ -449,40 +402,18 @@ pub(crate) struct Job {
     pub stop: Stop,
 }
 
-/// A worker's own sink.
-pub(crate) enum End {
-    Rows(Collected),
-    Groups(Box<Grouping>),
-}
-
-impl End {
-    /// What is added next is of this piece of the source.
-    pub fn start(&mut self, piece: u64) {
-        if let End::Rows(rows) = self {
-            rows.start(piece);
-        }
-    }
-
-    fn collected(self) -> Result<Collected> {
-        match self {
-            End::Rows(rows) => Ok(rows),
-            End::Groups(_) => Err(Error::internal("groups where rows were expected")),
-        }
-    }
-}
-
 pub(crate) fn node() -> usize {
     fiber::here().map_or(0, |here| here.node)
 }
 
 impl Job {
-    async fn work(&self, end: &mut End) -> Result<()> {
+    async fn work(&self, end: &mut End, enough: &Enough) -> Result<()> {
         let mut batch = Batch::new(self.types.len());
         let mut origin = Origin::default();
         let mut scratch: Vec<Scratch> = std::iter::repeat_with(Scratch::default)
             .take(self.pipe.steps.len())
             .collect();
-        loop {
+        while !enough.reached() {
             self.stop.check()?;
             match &self.source {
                 Opened::Scan {
@@ -506,12 +437,18 @@ impl Job {
                         };
                         while origin.advance(&mut cursor) {
                             let feed = Feed::Scan(&cursor, vars);
-                            self.push(&mut batch, &mut origin, feed, &mut scratch, end)?;
+                            let rows =
+                                self.push(&mut batch, &mut origin, feed, &mut scratch, end)?;
+                            if enough.count(rows) {
+                                return Ok(());
+                            }
+                            end.flush().await?;
                         }
                     }
                 }
                 Opened::Read(opened) => {
-                    let more = self.part(opened, &mut batch, &mut origin, &mut scratch, end);
+                    let (batch, origin) = (&mut batch, &mut origin);
+                    let more = self.part(opened, batch, origin, &mut scratch, end, enough);
                     if !more.await? {
                         return Ok(());
                     }
@@ -528,13 +465,12 @@ impl Job {
                     end.start(piece.start as u64);
                     for start in piece.clone().step_by(algebra::VECTOR_ROWS) {
                         origin.start(start..(start + algebra::VECTOR_ROWS).min(piece.end));
-                        self.push(
-                            &mut batch,
-                            &mut origin,
-                            Feed::Stored(stored),
-                            &mut scratch,
-                            end,
-                        )?;
+                        let feed = Feed::Stored(stored);
+                        let rows = self.push(&mut batch, &mut origin, feed, &mut scratch, end)?;
+                        if enough.count(rows) {
+                            return Ok(());
+                        }
+                        end.flush().await?;
                     }
                 }
                 Opened::Marked {
@@ -551,18 +487,18 @@ impl Job {
                     end.start(piece.start as u64);
                     for some in rows[piece.clone()].chunks(algebra::VECTOR_ROWS) {
                         origin.list(some);
-                        self.push(
-                            &mut batch,
-                            &mut origin,
-                            Feed::Lookup(lookup, *row),
-                            &mut scratch,
-                            end,
-                        )?;
+                        let feed = Feed::Lookup(lookup, *row);
+                        let rows = self.push(&mut batch, &mut origin, feed, &mut scratch, end)?;
+                        if enough.count(rows) {
+                            return Ok(());
+                        }
+                        end.flush().await?;
                     }
                 }
             }
             tokio::task::yield_now().await;
         }
+        Ok(())
     }
 
     /// Some of its steps; see [`Line::complete`].
@@ -584,6 +520,7 @@ impl Job {
         self.live.iter().map(bytes).max().unwrap_or(0).max(1)
     }
 
+    /// Takes one vector through all steps; gives how many rows came to the end.
     pub(crate) fn push(
         &self,
         batch: &mut Batch,
@@ -591,14 +528,17 @@ impl Job {
         feed: Feed<'_, '_>,
         scratch: &mut [Scratch],
         end: &mut End,
-    ) -> Result<()> {
+    ) -> Result<usize> {
         batch.restart(origin.rows().len());
         let line = self.line(0..self.pipe.steps.len(), true);
+        let mut rows = 0;
         let mut add = |batch: &mut Batch, _: &mut Origin| {
             // One piece may have very many partners.
             self.stop.check()?;
+            rows += batch.rows;
             self.shape.add(end, batch)
         };
-        line.run(0, batch, origin, feed, scratch, &mut add)
+        line.run(0, batch, origin, feed, scratch, &mut add)?;
+        Ok(rows)
     }
 }

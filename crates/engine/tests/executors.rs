@@ -555,3 +555,62 @@ fn what_is_out_of_range_is_refused() {
         assert!(error.to_string().contains("2048 to 2097152"), "{error}");
     }
 }
+
+/// Rows of which each has very many partners: an answer of 40 million rows.
+fn wide() -> Prepared {
+    let mut query = Query::default();
+    let (left, i, k) = rows(&mut query, "l", 200_000, 10);
+    let (right, other, key) = rows(&mut query, "r", 2_000, 10);
+    let root = Rel::Join {
+        inputs: vec![left, right],
+        equal: vec![(k, key)],
+        residual: vec![],
+    };
+    prepared(query, root, vec![i, other])
+}
+
+#[test]
+fn answers_leave_while_they_are_computed() {
+    let mut runtime = runtime(2);
+    // 640 MB of rows do not fit; what is on its way does.
+    runtime.budget = memory::Budget::new(192 << 20);
+    let execution = Execution::default();
+    let (workers, budget) = (runtime.workers.clone(), runtime.budget.clone());
+    let rows = workers.block_on(async move {
+        let (sender, mut batches) = tokio::sync::mpsc::channel::<RecordBatch>(1);
+        let prepared = wide();
+        let taking = async {
+            let mut rows = 0;
+            while let Some(batch) = batches.recv().await {
+                rows += batch.num_rows();
+            }
+            rows
+        };
+        let (told, rows) = tokio::join!(prepared.send(&runtime, &execution, sender), taking);
+        told.map(|_| rows)
+    });
+    assert_eq!(rows.unwrap(), 40_000_000);
+    assert_eq!(budget.used(), 0);
+}
+
+#[test]
+fn an_answer_that_nobody_takes_ends() {
+    for executor in [Executor::Fused, Executor::Stream, Executor::Staged] {
+        let runtime = runtime(2);
+        let mut execution = Execution::default();
+        execution.executor = executor;
+        let (workers, budget) = (runtime.workers.clone(), runtime.budget.clone());
+        let done = workers.block_on(async move {
+            let (sender, mut batches) = tokio::sync::mpsc::channel::<RecordBatch>(1);
+            let prepared = wide();
+            let taking = async {
+                let first = batches.recv().await;
+                drop(batches);
+                first.is_some()
+            };
+            tokio::join!(prepared.send(&runtime, &execution, sender), taking)
+        });
+        assert!(matches!(done, (Err(Error::Cancelled), true)), "{done:?}");
+        assert_eq!(budget.used(), 0, "{executor:?}");
+    }
+}

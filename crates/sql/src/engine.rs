@@ -28,10 +28,10 @@ pub struct Options {
 #[non_exhaustive]
 pub enum Executor {
     /// DataFusion's operators over our scans.
-    #[default]
     DataFusion,
     /// Our own engine: each worker takes rows through the whole pipeline (L4). What it cannot do, or has too little
     /// memory for, DataFusion does.
+    #[default]
     Fused,
     /// The same engine, operators as concurrent tasks with blocks of rows going from one to the next (L5).
     Stream,

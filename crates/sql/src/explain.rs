@@ -61,7 +61,7 @@ pub(crate) async fn explain(
                 rows += batch.num_rows();
             }
             drop(running.rows);
-            lines.extend(running.told);
+            lines.append(&mut running.told.lock());
             if let Some(rest) = running.rest {
                 let shown = DisplayableExecutionPlan::with_metrics(rest.as_ref()).indent(verbose);
                 lines.extend(shown.to_string().lines().map(|line| format!("  {line}")));

@@ -7,8 +7,9 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
-use engine::{Error, Prepared, Runtime};
-use futures::stream;
+use engine::{Error, Execution, Prepared, Runtime};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
+use tokio::sync::mpsc;
 
 use crate::Result;
 use crate::lower::lower;
@@ -20,17 +21,23 @@ use crate::stop;
 #[derive(Debug)]
 pub(crate) enum Program {
     /// All.
-    Whole(Prepared),
+    Whole(Arc<Prepared>),
     /// Parts, over whose rows DataFusion runs the rest.
     Parts(Parts),
 }
+
+/// Lines that come to be while a query runs.
+pub(crate) type Told = Arc<parking_lot::Mutex<Vec<String>>>;
+
+/// Batches of an answer that wait to be taken.
+const QUEUE: usize = 4;
 
 /// A program on its way: its rows, and what of it DataFusion runs.
 pub(crate) struct Running {
     pub rows: SendableRecordBatchStream,
     pub rest: Option<Arc<dyn ExecutionPlan>>,
-    /// How it went, a line each.
-    pub told: Vec<String>,
+    /// How it went, a line each, once all rows were taken.
+    pub told: Told,
 }
 
 impl Program {
@@ -65,7 +72,7 @@ impl Program {
 pub(crate) async fn prepare(scope: &Scope, plan: &LogicalPlan) -> Result<Option<Program>> {
     let optimised = scope.state.optimize(plan)?;
     match lower(&scope.state, &optimised).await {
-        Ok(prepared) => Ok(Some(Program::Whole(prepared))),
+        Ok(prepared) => Ok(Some(Program::Whole(Arc::new(prepared)))),
         Err(Error::Unsupported(_)) => {
             let parts = parts::carve(&scope.state, &optimised).await?;
             Ok(parts.map(Program::Parts))
@@ -76,33 +83,27 @@ pub(crate) async fn prepare(scope: &Scope, plan: &LogicalPlan) -> Result<Option<
 
 /// Runs a program; `None` if the memory limit does not leave enough for it, and somebody who can spill must.
 pub(crate) async fn run(scope: &Scope, program: &Program) -> Result<Option<Running>> {
-    let done = match program {
-        Program::Whole(prepared) => whole(scope, prepared).await,
-        Program::Parts(parts) => {
-            let mut told = vec![];
-            for part in &parts.parts {
-                let filled = match batches(scope, &part.prepared).await {
-                    Ok((rows, lines)) => {
-                        told.extend(lines);
-                        let width = scope.engine.workers().width();
-                        part.fill(rows, width, &scope.engine.budget)
-                    }
-                    Err(e) => Err(e),
-                };
-                match filled {
-                    Ok(()) => {}
-                    Err(Error::Memory { .. } | Error::Unsupported(_)) => return Ok(None),
-                    Err(e) => return Err(e.into()),
-                }
-            }
-            return rest(scope, parts, told).await.map(Some);
-        }
+    let parts = match program {
+        Program::Whole(prepared) => return whole(scope, prepared).await,
+        Program::Parts(parts) => parts,
     };
-    match done {
-        Ok(running) => Ok(Some(running)),
-        Err(Error::Memory { .. } | Error::Unsupported(_)) => Ok(None),
-        Err(e) => Err(e.into()),
+    let mut told = vec![];
+    for part in &parts.parts {
+        let filled = match batches(scope, &part.prepared).await {
+            Ok((rows, lines)) => {
+                told.extend(lines);
+                let width = scope.engine.workers().width();
+                part.fill(rows, width, &scope.engine.budget)
+            }
+            Err(e) => Err(e),
+        };
+        match filled {
+            Ok(()) => {}
+            Err(Error::Memory { .. } | Error::Unsupported(_)) => return Ok(None),
+            Err(e) => return Err(e.into()),
+        }
     }
+    rest(scope, parts, told).await.map(Some)
 }
 
 /// Runs a program to its end, and tells how it went, a line each.
@@ -110,26 +111,75 @@ pub(crate) async fn batches(
     scope: &Scope,
     prepared: &Prepared,
 ) -> engine::Result<(Vec<RecordBatch>, Vec<String>)> {
+    let runtime = runtime(scope);
+    prepared.run_by(&runtime, &scope.engine.execution).await
+}
+
+fn runtime(scope: &Scope) -> Runtime {
     let workers = scope.engine.workers();
-    let runtime = Runtime {
+    Runtime {
         workers: Arc::clone(workers),
         budget: Arc::clone(&scope.engine.budget),
         traffic: Arc::clone(scope.clock.traffic()),
         nearness: workers.layout().nearness().clone(),
         stop: stop::present(),
-    };
-    prepared.run_by(&runtime, &scope.engine.execution).await
+    }
 }
 
-async fn whole(scope: &Scope, prepared: &Prepared) -> engine::Result<Running> {
-    let (batches, told) = batches(scope, prepared).await?;
-    let rows = stream::iter(batches.into_iter().map(Ok));
+/// Runs it until its first rows come: from then on it is too late for somebody else to run it.
+async fn whole(scope: &Scope, prepared: &Arc<Prepared>) -> Result<Option<Running>> {
+    let told = Told::default();
+    let mut rows = Box::pin(sent(
+        prepared.clone(),
+        runtime(scope),
+        scope.engine.execution.clone(),
+        told.clone(),
+    ));
+    let first = match rows.next().await {
+        None => None,
+        Some(Ok(batch)) => Some(Ok(batch)),
+        Some(Err(Error::Memory { .. } | Error::Unsupported(_))) => return Ok(None),
+        Some(Err(e)) => return Err(e.into()),
+    };
+    let rows = stream::iter(first).chain(rows);
+    let rows = rows.map_err(|e| crate::Error::from(e).into());
     let rows = RecordBatchStreamAdapter::new(Arc::clone(prepared.schema()), rows);
-    Ok(Running {
+    Ok(Some(Running {
         rows: Box::pin(rows),
         rest: None,
         told,
-    })
+    }))
+}
+
+/// The rows of a program while it runs.
+fn sent(
+    prepared: Arc<Prepared>,
+    runtime: Runtime,
+    execution: Execution,
+    told: Told,
+) -> impl Stream<Item = engine::Result<RecordBatch>> + Send {
+    let (sender, mut rows) = mpsc::channel(QUEUE);
+    async_stream::stream! {
+        let work = prepared.send(&runtime, &execution, sender);
+        let mut work = std::pin::pin!(work);
+        let done = loop {
+            tokio::select! {
+                biased;
+                Some(batch) = rows.recv() => yield Ok(batch),
+                done = &mut work => break done,
+            }
+        };
+        match done {
+            Ok(lines) => told.lock().extend(lines),
+            Err(e) => {
+                yield Err(e);
+                return;
+            }
+        }
+        while let Some(batch) = rows.recv().await {
+            yield Ok(batch);
+        }
+    }
 }
 
 /// DataFusion's part, once the others have run.
@@ -142,6 +192,6 @@ async fn rest(scope: &Scope, parts: &Parts, told: Vec<String>) -> Result<Running
     Ok(Running {
         rows: execute_stream(Arc::clone(&physical), scope.task())?,
         rest: Some(physical),
-        told,
+        told: Arc::new(parking_lot::Mutex::new(told)),
     })
 }

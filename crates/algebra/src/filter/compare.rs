@@ -49,25 +49,25 @@ impl Op {
 #[inline(always)]
 fn both<T: Total>(op: Op, a: &[T], b: &[T], out: &mut Vec<bool>) {
     match op {
-        Op::Eq => fill::zip(a, b, out, |a, b| a.key() == b.key()),
-        Op::Ne => fill::zip(a, b, out, |a, b| a.key() != b.key()),
-        Op::Lt => fill::zip(a, b, out, |a, b| a.key() < b.key()),
-        Op::Le => fill::zip(a, b, out, |a, b| a.key() <= b.key()),
-        Op::Gt => fill::zip(a, b, out, |a, b| a.key() > b.key()),
-        Op::Ge => fill::zip(a, b, out, |a, b| a.key() >= b.key()),
+        Op::Eq => fill::zip(a, b, out, |a, b| a.one().key() == b.one().key()),
+        Op::Ne => fill::zip(a, b, out, |a, b| a.one().key() != b.one().key()),
+        Op::Lt => fill::zip(a, b, out, |a, b| a.one().key() < b.one().key()),
+        Op::Le => fill::zip(a, b, out, |a, b| a.one().key() <= b.one().key()),
+        Op::Gt => fill::zip(a, b, out, |a, b| a.one().key() > b.one().key()),
+        Op::Ge => fill::zip(a, b, out, |a, b| a.one().key() >= b.one().key()),
     }
 }
 
 #[inline(always)]
 fn constant<T: Total>(op: Op, a: &[T], b: T, out: &mut Vec<bool>) {
-    let b = b.key();
+    let b = b.one().key();
     match op {
-        Op::Eq => fill::map(a, out, |a| a.key() == b),
-        Op::Ne => fill::map(a, out, |a| a.key() != b),
-        Op::Lt => fill::map(a, out, |a| a.key() < b),
-        Op::Le => fill::map(a, out, |a| a.key() <= b),
-        Op::Gt => fill::map(a, out, |a| a.key() > b),
-        Op::Ge => fill::map(a, out, |a| a.key() >= b),
+        Op::Eq => fill::map(a, out, |a| a.one().key() == b),
+        Op::Ne => fill::map(a, out, |a| a.one().key() != b),
+        Op::Lt => fill::map(a, out, |a| a.one().key() < b),
+        Op::Le => fill::map(a, out, |a| a.one().key() <= b),
+        Op::Gt => fill::map(a, out, |a| a.one().key() > b),
+        Op::Ge => fill::map(a, out, |a| a.one().key() >= b),
     }
 }
 
@@ -92,8 +92,8 @@ dispatched! {
         constant(op, a, b, out);
     }
 
-    /// `out[i] = a[i] op b[i]` in the total order of floats (`f64::total_cmp`): a NaN equals
-    /// itself and is greater than all numbers (one with a sign is less), -0.0 < +0.0.
+    /// `out[i] = a[i] op b[i]` in the order that SQL gives floats: a NaN, whatever its sign, equals itself and is
+    /// greater than all numbers; zeros of both signs are equal.
     pub fn compare_f64(op: Op, a: &[f64], b: &[f64], out: &mut Vec<bool>) {
         both(op, a, b, out);
     }

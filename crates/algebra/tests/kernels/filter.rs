@@ -61,7 +61,7 @@ as_the_naive_loop!(
     float(),
     compare_f64,
     compare_f64_const,
-    f64::total_cmp
+    as_sql_does
 );
 as_the_naive_loop!(
     u32_compare,
@@ -70,6 +70,12 @@ as_the_naive_loop!(
     compare_u32_const,
     Ord::cmp
 );
+
+/// A NaN equals every NaN and is greater than all numbers; zeros of both signs are equal.
+fn as_sql_does(a: &f64, b: &f64) -> std::cmp::Ordering {
+    let nan = a.is_nan().cmp(&b.is_nan());
+    a.partial_cmp(b).unwrap_or(nan)
+}
 
 /// SQL's value, from a value and its validity.
 fn three(values: &[bool], valid: &Option<Vec<bool>>, row: usize) -> Option<bool> {

@@ -12,7 +12,7 @@ use crate::source::Stored;
 use crate::value::Type;
 
 /// Rows of an answer's batches.
-const BATCH_ROWS: usize = 8_192;
+pub(super) const BATCH_ROWS: usize = 8_192;
 
 impl Run {
     /// The rows of `stored` in `order`, without the first `skip`, at most `fetch`.

@@ -90,6 +90,8 @@ impl Run {
             runtime,
             execution: self.execution.clone(),
             stop: self.stop.clone(),
+            out: self.out.clone(),
+            sends: self.sends,
             report: vec![],
             types: self.types.clone(),
             parameters: self.parameters.clone(),

@@ -162,7 +162,7 @@ impl Processing {
         while let Some(slot) = self.ready.receive(&self.tally.input).await {
             flow.check()?;
             let mut block = self.ring.take(slot, State::Ready, State::Processing);
-            let done = match flow.enough.load(Ordering::Relaxed) {
+            let done = match flow.enough.reached() {
                 true => Ok(()),
                 false => self.block(&mut block, &segments, &mut scratches, &mut end),
             };
@@ -173,6 +173,9 @@ impl Processing {
             };
             self.ring.put(slot, block, State::Processing, State::Empty);
             done?;
+            if let Some(end) = &mut end {
+                end.flush().await?;
+            }
             // There is room for all places.
             let _ = self.empty.try_send(slot);
             self.orders.seen();
@@ -212,7 +215,7 @@ impl Processing {
             walk.go(segments, scratches, &mut part.batch, &mut part.origin)?;
             rows += walk.rows;
         }
-        self.flow.collected(rows);
+        self.flow.enough.count(rows);
         self.ring.processed.fetch_add(1, Ordering::Relaxed);
         if rows == 0 {
             self.ring.dropped[1].fetch_add(1, Ordering::Relaxed);

@@ -20,7 +20,7 @@ mod tally;
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use futures::StreamExt;
@@ -30,7 +30,7 @@ use crate::error::{Error, Result};
 use crate::execution::{BLOCK_ROWS, Execution};
 use crate::held::Held;
 use crate::plan::{Pipe, Sink, Source, Stage, Step};
-use crate::run::{End, Job, Run};
+use crate::run::{End, Enough, Job, Run};
 use crate::step::Scratch;
 use crate::stop::Stop;
 
@@ -47,11 +47,7 @@ pub(crate) struct Flow {
     pub blocks: Blocks,
     /// Most rows of a block.
     pub rows: usize,
-    /// Raised when no more rows are wanted.
-    pub enough: AtomicBool,
-    /// Rows that any of are enough, of a limit without an order.
-    fetch: Option<usize>,
-    collected: AtomicUsize,
+    pub enough: Enough,
     /// What blocks on their way may take.
     _taken: Held,
     pub stop: Stop,
@@ -86,19 +82,11 @@ impl Flow {
             }
             rows /= 2;
         };
-        let fetch = match sink {
-            Sink::Rows {
-                order, skip, fetch, ..
-            } if order.is_empty() => fetch.map(|n| n.saturating_add(*skip)),
-            _ => None,
-        };
         Ok(Flow {
             blocks: Blocks::new(run.execution.reuse),
             rows,
             _taken: taken,
-            enough: AtomicBool::new(fetch == Some(0)),
-            fetch,
-            collected: AtomicUsize::new(0),
+            enough: Enough::new(sink),
             stop: run.stop.clone(),
         })
     }
@@ -112,7 +100,7 @@ impl Flow {
         scratch: &mut [Scratch],
         end: &mut Option<End>,
     ) -> Result<()> {
-        if self.enough.load(Ordering::Relaxed) {
+        if self.enough.reached() {
             return Ok(());
         }
         let end = match end {
@@ -138,17 +126,8 @@ impl Flow {
                 },
             )?;
         }
-        self.collected(rows);
+        self.enough.count(rows);
         Ok(())
-    }
-
-    /// So many rows more came to the sink.
-    pub fn collected(&self, rows: usize) {
-        if let Some(fetch) = self.fetch
-            && self.collected.fetch_add(rows, Ordering::Relaxed) + rows >= fetch
-        {
-            self.enough.store(true, Ordering::Relaxed);
-        }
     }
 
     /// Fails once the query was given up.
@@ -432,10 +411,13 @@ impl Steps {
             flow.check()?;
             let mut out = flow.blocks.get();
             out.id = block.id;
-            if !flow.enough.load(Ordering::Relaxed) {
+            if !flow.enough.reached() {
                 self.block(&mut block, &mut out, &mut own, &mut rest, &mut end)?;
             }
             flow.blocks.put(block);
+            if let Some(end) = &mut end {
+                end.flush().await?;
+            }
             if out.rows == 0 {
                 flow.blocks.put(out);
                 continue;
@@ -509,6 +491,9 @@ async fn gather(
             flow.finish(job, job.pipe.steps.len(), &mut block, &mut [], &mut end)?;
         }
         flow.blocks.put(block);
+        if let Some(end) = &mut end {
+            end.flush().await?;
+        }
         tokio::task::yield_now().await;
     }
     Ok(end)

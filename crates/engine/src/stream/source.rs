@@ -190,7 +190,7 @@ pub(crate) async fn scan(
     let mut runs = Runs::default();
     let mut origin = Origin::default();
     let whole = Arc::new(Hold::Whole(job.clone()));
-    while !flow.enough.load(Ordering::Relaxed) {
+    while !flow.enough.reached() {
         flow.check()?;
         match &job.source {
             Opened::Scan {
@@ -245,7 +245,7 @@ pub(crate) async fn scan(
                         place += 1;
                     }
                     flow.check()?;
-                    if flow.enough.load(Ordering::Relaxed) {
+                    if flow.enough.reached() {
                         break;
                     }
                 }

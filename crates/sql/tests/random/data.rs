@@ -60,7 +60,7 @@ const SIZES: [(&str, usize, usize); 7] = [
     ("one", 1, 0),
     ("few", 40, 0),
     ("packed", 45, 16_500),
-    ("some", 400, 0),
+    ("many", 400, 0),
     ("blocks", 1_500, 16_000),
     ("large", 66_500, 0),
 ];

@@ -1,4 +1,4 @@
-//! DuckDB as the other engine, in a process of its own: `duckdb.py` beside this file.
+//! DuckDB as the other engine, in a process of its own: `peer.py` beside this file.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ impl Duck {
                 other => panic!("{copy}: {other:?}"),
             }
         }
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/random/duckdb.py");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/random/peer.py");
         let mut process = Command::new(python)
             .arg(script)
             .arg(folder.path())

@@ -238,7 +238,7 @@ fn what_is_not_ours_runs_over_the_rows_of_what_is() {
     // Nor is what runs again and again; what it is joined with is.
     ran(
         "with recursive r as (select 1 as n union all select n + 1 from r where n < 9) \
-         select n, c from r join (select rid, count(*) as c from some group by rid) on n = rid",
+         select n, c from r join (select rid, count(*) as c from many group by rid) on n = rid",
         "both",
     );
     ran(
@@ -246,7 +246,7 @@ fn what_is_not_ours_runs_over_the_rows_of_what_is() {
         "both",
     );
     ran(
-        "select x.rid from few x where x.rid not in (select y.rid from some y where y.rid > 3)",
+        "select x.rid from few x where x.rid not in (select y.rid from many y where y.rid > 3)",
         "algebra",
     );
     ran(

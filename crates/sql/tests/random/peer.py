@@ -1,4 +1,4 @@
-"""Answers queries by DuckDB: `duckdb.py FOLDER`, tables as FOLDER/*.parquet, a query a line of standard input.
+"""Answers queries by DuckDB: `peer.py FOLDER`, tables as FOLDER/*.parquet, a query a line of standard input.
 
 One line of JSON per query: {"rows": [[cell, ...], ...]} or {"error": text}. A cell is null, a text, or {"float": text}.
 """

@@ -1,0 +1,46 @@
+//! Limits without an order: any rows do, and once there are enough nobody need look for more.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::plan::Sink;
+
+/// What all workers of a stage count together.
+#[derive(Debug)]
+pub(crate) struct Enough {
+    /// Rows that are enough; `None` if none are.
+    wanted: Option<usize>,
+    counted: AtomicUsize,
+    reached: AtomicBool,
+}
+
+impl Enough {
+    pub fn new(sink: &Sink) -> Enough {
+        let wanted = match sink {
+            Sink::Rows {
+                order, skip, fetch, ..
+            } if order.is_empty() => fetch.map(|n| n.saturating_add(*skip)),
+            _ => None,
+        };
+        Enough {
+            wanted,
+            counted: AtomicUsize::new(0),
+            reached: AtomicBool::new(wanted == Some(0)),
+        }
+    }
+
+    /// So many rows more came to the sink; true once they are enough.
+    pub fn count(&self, rows: usize) -> bool {
+        let Some(wanted) = self.wanted else {
+            return false;
+        };
+        if self.counted.fetch_add(rows, Ordering::Relaxed) + rows >= wanted {
+            self.reached.store(true, Ordering::Relaxed);
+        }
+        self.reached()
+    }
+
+    /// Whether there are enough.
+    pub fn reached(&self) -> bool {
+        self.reached.load(Ordering::Relaxed)
+    }
+}
