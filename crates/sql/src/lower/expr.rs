@@ -217,10 +217,13 @@ impl Lowering<'_> {
             .state
             .create_physical_expr(e.clone(), &schema)
             .map_err(failed)?;
-        let args: Vec<Expr> = positions
-            .iter()
-            .map(|p| self.query.expr(scope.vars[*p]))
-            .collect();
+        // A cast that changes no number leaves the vector what it was; the function wants what the schema says.
+        let arg = |p: &usize| {
+            let mut arg = self.query.expr(scope.vars[*p]);
+            arg.ty.data = scope.schema.field(*p).data_type().clone();
+            arg
+        };
+        let args: Vec<Expr> = positions.iter().map(arg).collect();
         let fields: Vec<Field> = schema
             .fields()
             .iter()
