@@ -229,6 +229,16 @@ fn fused() {
 }
 
 #[test]
+fn stream() {
+    run("live", false, sql::Executor::Stream);
+}
+
+#[test]
+fn staged_on_four_nodes() {
+    run("4x1", false, sql::Executor::Staged);
+}
+
+#[test]
 fn fused_on_four_nodes() {
     run("4x1", false, sql::Executor::Fused);
 }
