@@ -120,7 +120,7 @@ impl Texts {
                 }
             }
             _ if more.base.len() > SHARED => parts.push(more.clone()),
-            _ => parts.push(Texts::new(more.array()?)),
+            _ => parts.push(Texts::new(compacted(more.array()?))),
         }
         Ok(())
     }
@@ -149,6 +149,18 @@ impl Texts {
     }
 }
 
+/// `array`, with bytes of its own if those that it shares are many more: a few texts would keep pages of a file in memory.
+fn compacted(array: ArrayRef) -> ArrayRef {
+    let Some(views) = array.as_string_view_opt() else {
+        return array;
+    };
+    let shared: usize = views.data_buffers().iter().map(|b| b.len()).sum();
+    match shared > 2 * views.total_buffer_bytes_used() {
+        true => Arc::new(views.gc()),
+        false => array,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,6 +170,20 @@ mod tests {
         let array = texts.array().unwrap();
         let array = array.as_string_view();
         array.iter().map(|t| t.unwrap().to_string()).collect()
+    }
+
+    #[test]
+    fn few_texts_do_not_keep_many() {
+        let long = |n: usize| format!("a text with the number {n}");
+        let all: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..2_000).map(long)));
+        let few = Texts::new(all).at(&[7, 1_900]);
+        let mut parts = vec![];
+        Texts::add(&mut parts, &few).unwrap();
+        assert_eq!(strings(&parts[0]), [long(7), long(1_900)]);
+        let array = parts[0].array().unwrap();
+        let buffers = array.as_string_view().data_buffers().iter();
+        let held: usize = buffers.map(|b| b.len()).sum();
+        assert!(held <= 64, "{held} bytes");
     }
 
     proptest! {

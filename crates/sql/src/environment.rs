@@ -81,6 +81,8 @@ fn config(width: usize, memory_limit: u64) -> SessionConfig {
     options.optimizer.hash_join_single_partition_threshold = build_bytes;
     options.optimizer.hash_join_single_partition_threshold_rows = BUILD_ROWS;
     options.execution.perfect_hash_join_min_key_density = key_density(memory_limit);
+    // As many rows as two stored blocks have: whoever reads such a file has parts to read at the same time.
+    options.execution.parquet.max_row_group_size = table::BLOCK_ROWS * 2;
     // Each partition of a sort reserves this for merging: no more than a part of a small budget.
     let reserve = memory_limit as usize / (16 * width.max(1));
     options.execution.sort_spill_reservation_bytes = reserve.min(10 << 20);
