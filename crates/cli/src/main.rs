@@ -47,8 +47,16 @@ const KEEP_MS: std::ffi::c_long = 10_000;
 /// `mi_option_purge_delay` of mimalloc.h, which the crate has no name for.
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 
+/// Below so much memory none is kept, and none is taken in pages of 2 MiB: an answer of one row took 82 MB with both,
+/// and 57 without.
+const BOARD: u64 = 2 << 30;
+
+/// Sets the allocator up for the machine's memory. The user's own `MIMALLOC_PURGE_DELAY` goes first.
 fn keep_freed_memory() {
-    if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
+    if memory::total().is_ok_and(|bytes| bytes < BOARD) {
+        // SAFETY: changes how this process is given memory from now on, nothing else.
+        unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
+    } else if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
         // SAFETY: sets a number; no other thread exists yet.
         unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, KEEP_MS) };
     }

@@ -1,0 +1,309 @@
+//! What stands in a select list and behind `where`.
+
+use super::{Field, Maker, Part, Select, Source};
+use crate::data::{Table, Type};
+
+impl Maker<'_> {
+    pub(super) fn column(&mut self, fields: &[Field], ty: Type) -> Option<String> {
+        let fit: Vec<&Field> = fields.iter().filter(|f| f.column.ty == ty).collect();
+        match fit.is_empty() {
+            true => None,
+            false => Some(fit[self.random.below(fit.len())].name.clone()),
+        }
+    }
+
+    /// A column of the type or a literal.
+    pub(super) fn leaf(&mut self, fields: &[Field], ty: Type) -> String {
+        if self.random.chance(75)
+            && let Some(column) = self.column(fields, ty)
+        {
+            return column;
+        }
+        self.literal(ty)
+    }
+
+    pub(super) fn literal(&mut self, ty: Type) -> String {
+        let n = self.random.within(-4, 12);
+        match ty {
+            _ if self.random.chance(3) && !self.common => {
+                let name = match ty {
+                    Type::Int => "integer",
+                    Type::Big => "bigint",
+                    Type::Decimal => "decimal(12,2)",
+                    Type::Wide => "decimal(30,10)",
+                    Type::Float => "double",
+                    Type::Date => "date",
+                    Type::Text => "varchar",
+                    Type::Bool => "boolean",
+                };
+                format!("cast(null as {name})")
+            }
+            Type::Int => format!("cast({n} as integer)"),
+            Type::Big => format!("{n}"),
+            Type::Decimal => format!("{}.{}", n, self.random.one(&["25", "5", "00", "75"])),
+            Type::Wide => format!("cast({n} as decimal(30,10))"),
+            Type::Float => format!("cast('{}' as double)", n as f64 * 0.25),
+            Type::Date => format!(
+                "date '19{}-0{}-1{}'",
+                92 + n.rem_euclid(8),
+                1 + n.rem_euclid(9),
+                n.rem_euclid(10)
+            ),
+            Type::Text => format!(
+                "'{}'",
+                self.random.one(&["ab", "", "b", "Äpfel", "ba", "zz"])
+            ),
+            Type::Bool => (*self.random.one(&["true", "false"])).into(),
+        }
+    }
+
+    /// A value of the type, or of one that compares with it.
+    pub(super) fn expression(&mut self, fields: &[Field], ty: Type, depth: usize) -> String {
+        if depth == 0 {
+            return self.leaf(fields, ty);
+        }
+        if self.random.chance(18) {
+            return self.choice(fields, ty, depth);
+        }
+        let a = self.expression(fields, ty, depth - 1);
+        let number = self.random.one(&["2", "3", "7"]).to_string();
+        let plain = self.random.chance(30);
+        match ty {
+            _ if plain => a,
+            Type::Int | Type::Big => match self.random.below(8) {
+                0 | 1 => {
+                    let b = self.leaf(fields, ty);
+                    format!("({a} {} {b})", self.random.one(&["+", "-", "*"]))
+                }
+                2 => format!("({a} + {number})"),
+                3 => format!("({number} - {a})"),
+                4 if !self.common => format!("({a} / {number})"),
+                5 => format!("({a} % {number})"),
+                6 => {
+                    let date = self.leaf(fields, Type::Date);
+                    match ty {
+                        Type::Int if !self.common => {
+                            format!("cast(extract(year from {date}) as integer)")
+                        }
+                        _ => format!("(- {a})"),
+                    }
+                }
+                _ => format!("coalesce({a}, {})", self.literal(ty)),
+            },
+            Type::Decimal | Type::Wide => match self.random.below(5) {
+                0 => format!("({a} + {})", self.leaf(fields, Type::Decimal)),
+                1 => format!("({a} - {})", self.leaf(fields, Type::Int)),
+                2 if depth < 2 => format!("({a} * {})", self.leaf(fields, Type::Decimal)),
+                3 if !self.common && depth < 2 => format!("({a} / {number})"),
+                _ => format!("(1.5 - {a})"),
+            },
+            Type::Float if self.common => a,
+            Type::Float => match self.random.below(4) {
+                0 => format!("({a} + {})", self.leaf(fields, Type::Float)),
+                1 => format!("({a} * {})", self.leaf(fields, Type::Float)),
+                2 => format!("({a} / 2)"),
+                _ => format!("cast({} as double)", self.leaf(fields, Type::Int)),
+            },
+            Type::Date if self.common => a,
+            Type::Date => format!("({a} + interval '{number}' day)"),
+            Type::Text => match self.random.below(4) {
+                0 => format!("upper({a})"),
+                1 => format!("substr({a}, 1, {number})"),
+                2 => format!("({a} || 'x')"),
+                _ => format!("coalesce({a}, 'none')"),
+            },
+            Type::Bool => format!("({})", self.predicate(fields, depth - 1)),
+        }
+    }
+
+    pub(super) fn choice(&mut self, fields: &[Field], ty: Type, depth: usize) -> String {
+        let mut text = String::from("case");
+        for _ in 0..1 + self.random.below(2) {
+            let when = self.predicate(fields, depth - 1);
+            let then = self.leaf(fields, ty);
+            write!(text, " when {when} then {then}").unwrap();
+        }
+        if self.random.chance(70) {
+            let last = self.leaf(fields, ty);
+            write!(text, " else {last}").unwrap();
+        }
+        text + " end"
+    }
+
+    pub(super) fn predicate(&mut self, fields: &[Field], depth: usize) -> String {
+        if depth > 0 && self.random.chance(30) {
+            let (a, b) = (
+                self.predicate(fields, depth - 1),
+                self.predicate(fields, depth - 1),
+            );
+            return match self.random.below(5) {
+                0 | 1 => format!("({a} and {b})"),
+                2 | 3 => format!("({a} or {b})"),
+                _ => format!("not ({a})"),
+            };
+        }
+        let mut ty = self.random.one(fields).column.ty;
+        if self.common && ty == Type::Float {
+            ty = Type::Int;
+        }
+        let a = self.expression(fields, ty, depth.min(1));
+        match self.random.below(10) {
+            0 => format!("{a} is null"),
+            1 => format!("{a} is not null"),
+            2 => {
+                let (low, high) = (self.leaf(fields, ty), self.literal(ty));
+                let not = self.random.one(&["", "not "]);
+                format!("{a} {not}between {low} and {high}")
+            }
+            3 if ty != Type::Bool => {
+                let many = self.random.chance(30);
+                let list: Vec<String> = (0..if many { 8 } else { 2 })
+                    .map(|_| self.literal(ty))
+                    .collect();
+                let not = self.random.one(&["", "not "]);
+                format!("{a} {not}in ({})", list.join(", "))
+            }
+            4 if ty == Type::Text => {
+                let pattern = self
+                    .random
+                    .one(&["a%", "%b", "%b%", "_b%", "ab", "%", "a\\%%"]);
+                let not = self.random.one(&["", "not "]);
+                match self.common && pattern.contains('\\') {
+                    true => format!("{a} {not}like 'a%'"),
+                    false => format!("{a} {not}like '{pattern}'"),
+                }
+            }
+            5 => {
+                let b = self.leaf(fields, ty);
+                let not = self.random.one(&["", "not "]);
+                format!("{a} is {not}distinct from {b}")
+            }
+            _ if ty == Type::Bool => a,
+            _ => {
+                let b = self.leaf(fields, ty);
+                format!(
+                    "{a} {} {b}",
+                    self.random.one(&["=", "<>", "<", "<=", ">", ">="])
+                )
+            }
+        }
+    }
+
+    /// A predicate with a subquery over another table.
+    pub(super) fn subquery(&mut self, outer: &[Field]) -> String {
+        let alias = self.alias();
+        let table = self.table(500);
+        let fields = Self::fields(table, &alias);
+        let mut conditions = Vec::new();
+        if self.random.chance(40) {
+            conditions.push(self.predicate(&fields, 1));
+        }
+        let not = *self.random.one(&["", "not "]);
+        let pair = |me: &mut Self| {
+            let a = me.random.one(outer).clone();
+            let same: Vec<&Field> = fields.iter().filter(|b| joinable(&a, b)).collect();
+            let alike = !me.common || a.column.ty != Type::Float;
+            let fits = alike && !same.is_empty();
+            fits.then(|| {
+                (
+                    a.name.clone(),
+                    same[me.random.below(same.len())].name.clone(),
+                )
+            })
+        };
+        let kind = self.random.below(3);
+        let Some((a, b)) = pair(self) else {
+            return "true".into();
+        };
+        match kind {
+            0 => {
+                conditions.push(format!("{a} = {b}"));
+                format!(
+                    "{not}exists (select 1 from {} as {alias} where {})",
+                    table.name,
+                    conditions.join(" and ")
+                )
+            }
+            1 => {
+                let filter = match conditions.is_empty() {
+                    true => String::new(),
+                    false => format!(" where {}", conditions.join(" and ")),
+                };
+                format!(
+                    "{a} {not}in (select {b} from {} as {alias}{filter})",
+                    table.name
+                )
+            }
+            _ => {
+                let filter = match conditions.is_empty() {
+                    true => String::new(),
+                    false => format!(" where {}", conditions.join(" and ")),
+                };
+                let function = self.random.one(&["min", "max"]);
+                let sign = self.random.one(&["=", "<", ">=", "<>"]);
+                format!(
+                    "{a} {sign} (select {function}({b}) from {} as {alias}{filter})",
+                    table.name
+                )
+            }
+        }
+    }
+
+    pub(super) fn counted(&mut self, fields: &[Field]) -> String {
+        let what = self.random.one(fields).name.clone();
+        match self.random.below(3) {
+            0 => "count(*)".into(),
+            1 => format!("count({what})"),
+            _ => format!("count(distinct {what})"),
+        }
+    }
+
+    /// An aggregate and the type of its result.
+    pub(super) fn aggregate(&mut self, fields: &[Field]) -> (String, Type) {
+        let field = self.random.one(fields).clone();
+        let ty = field.column.ty;
+        let numeric = matches!(
+            ty,
+            Type::Int | Type::Big | Type::Decimal | Type::Wide | Type::Float
+        );
+        // What sums to too much is an error here and another number there.
+        let sums = numeric && (!field.column.extreme || self.random.chance(10));
+        let arg = match self.random.chance(70) || sums {
+            true => field.name.clone(),
+            false => self.expression(fields, ty, 1),
+        };
+        let distinct = if self.random.chance(15) {
+            "distinct "
+        } else {
+            ""
+        };
+        let (call, result) = match self.random.below(6) {
+            0 => (self.counted(fields), Type::Big),
+            1 if sums => {
+                let result = match ty {
+                    Type::Int | Type::Big => Type::Big,
+                    Type::Decimal => Type::Wide,
+                    other => other,
+                };
+                (format!("sum({distinct}{arg})"), result)
+            }
+            2 if sums && (!self.common || matches!(ty, Type::Int | Type::Big)) => {
+                let result = if matches!(ty, Type::Int | Type::Big) {
+                    Type::Float
+                } else {
+                    ty
+                };
+                (format!("avg({distinct}{arg})"), result)
+            }
+            3 | 4 => (format!("min({arg})"), ty),
+            _ => (format!("max({arg})"), ty),
+        };
+        match self.random.chance(12) {
+            true => {
+                let filter = self.predicate(fields, 1);
+                (format!("{call} filter (where {filter})"), result)
+            }
+            false => (call, result),
+        }
+    }
+}
