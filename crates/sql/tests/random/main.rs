@@ -1,4 +1,5 @@
-//! Random queries over random tables: our own engine against DataFusion, and in the slow suite against DuckDB.
+//! Random queries over random tables: our own engine, by each executor and plan, against DataFusion, and in the slow
+//! suite against DuckDB.
 //!
 //! A failure prints the query and the rows it needs, made as small as they get, and the seed: `ATOLL_QUERIES=n` runs
 //! n queries, `ATOLL_SEED=s` others. Answers must have the same rows and types. What may differ: an overflow that one
@@ -18,9 +19,10 @@ use std::sync::Arc;
 
 use answer::{Outcome, difference};
 use data::{Table, tables};
+use engine::Plan;
 use query::{Maker, Query};
 
-/// Both executors over one store.
+/// Both engines over one store.
 pub(crate) struct Database {
     pub(crate) tables: Vec<Table>,
     _directory: tempfile::TempDir,
@@ -29,8 +31,21 @@ pub(crate) struct Database {
     theirs: Arc<sql::Engine>,
 }
 
+/// A machine, and how our engine runs queries on it.
+type Way = (&'static str, sql::Executor, Plan);
+
+/// Sets of tables take these in turn.
+const WAYS: [Way; 6] = [
+    ("live", sql::Executor::Fused, Plan::Shard),
+    ("4x1", sql::Executor::Stream, Plan::Shard),
+    ("live", sql::Executor::Staged, Plan::Shard),
+    ("4x1", sql::Executor::Fused, Plan::Distr),
+    ("2x1", sql::Executor::Staged, Plan::Distr),
+    ("4x1", sql::Executor::Stream, Plan::Obliv),
+];
+
 impl Database {
-    fn new(seed: u64, machine: &str) -> Database {
+    fn new(seed: u64, (machine, executor, plan): Way) -> Database {
         let directory = tempfile::tempdir().unwrap();
         let live = topology::Machine::live().unwrap();
         let machine = topology::Machine::parse(machine).unwrap();
@@ -44,13 +59,17 @@ impl Database {
         let engine = |executor| {
             let mut options = sql::Options::spilling_to(directory.path());
             options.executor = executor;
+            options.execution.plan = plan;
+            // Few rows and places: queries over small tables see many blocks, too.
+            options.execution.ring = Some(3);
+            options.execution.block_rows = match executor {
+                sql::Executor::Fused => None,
+                _ => Some(2048),
+            };
             let (workers, budget) = (Arc::clone(&workers), Arc::clone(&budget));
             sql::Engine::new(Arc::clone(&store), workers, budget, options).unwrap()
         };
-        let (ours, theirs) = (
-            engine(sql::Executor::Fused),
-            engine(sql::Executor::DataFusion),
-        );
+        let (ours, theirs) = (engine(executor), engine(sql::Executor::DataFusion));
         let database = Database {
             tables: tables(seed),
             workers,
@@ -194,8 +213,9 @@ fn check(sets: u64, queries: u64) {
     let queries = setting("ATOLL_QUERIES", queries);
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for set in 0..sets {
-        let machine = if set % 2 == 0 { "live" } else { "4x1" };
-        let database = Database::new(seed + set, machine);
+        let way = WAYS[set as usize % WAYS.len()];
+        eprintln!("set {set}: {way:?}");
+        let database = Database::new(seed + set, way);
         for (kind, count) in run(&database, seed + set, (queries / sets) as usize) {
             *counts.entry(kind).or_default() += count;
         }
@@ -214,12 +234,12 @@ fn check(sets: u64, queries: u64) {
 
 #[test]
 fn answers_are_those_of_datafusion() {
-    check(2, 400);
+    check(WAYS.len() as u64, 480);
 }
 
 #[test]
 fn what_is_not_ours_runs_over_the_rows_of_what_is() {
-    let database = Database::new(1, "live");
+    let database = Database::new(1, WAYS[0]);
     let joined = "select x.rid, y.rid, count(*) over (partition by y.rid) from blocks x join few y on x.rid = y.rid + 1";
     let ran = |text: &str, wanted: &str| match (database.ours(text), database.theirs(text)) {
         (Outcome::Rows { rows, ran_on, .. }, Outcome::Rows { rows: expected, .. }) => {
@@ -341,11 +361,8 @@ fn answers_to_ten_thousand_queries_are_those_of_duckdb() {
     let seed = setting("ATOLL_SEED", 7);
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for set in 0..sets {
-        let database = Database::new(seed + set, "live");
+        let database = Database::new(seed + set, WAYS[0]);
         let Some(mut duck) = duckdb::Duck::start(&database) else {
-            eprintln!(
-                "NOT RUN: no Python with the module duckdb; run bench/run once, or set ATOLL_PYTHON"
-            );
             eprintln!(
                 "NOT RUN: answers_to_ten_thousand_queries_are_those_of_duckdb: no Python with the module duckdb; run bench/run once, or set ATOLL_PYTHON"
             );

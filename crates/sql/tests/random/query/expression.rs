@@ -1,7 +1,9 @@
 //! What stands in a select list and behind `where`.
 
-use super::{Field, Maker, Part, Select, Source};
-use crate::data::{Table, Type};
+use std::fmt::Write;
+
+use super::{Field, Maker, joinable};
+use crate::data::Type;
 
 impl Maker<'_> {
     pub(super) fn column(&mut self, fields: &[Field], ty: Type) -> Option<String> {
