@@ -22,6 +22,8 @@ ROOT = HERE.parent
 BARS = (
     ("worst query against DataFusion on Parquet", "worst atoll/datafusion", 1.0),
     ("geometric mean against DataFusion on Parquet", "mean atoll/datafusion", 1 / 1.5),
+    ("worst query against DuckDB", "worst atoll/duckdb", 1 / 0.9),
+    ("geometric mean against DuckDB", "mean atoll/duckdb", 1 / 2),
     ("seconds to load against DuckDB", "load atoll/duckdb", 3.0),
     ("bytes stored against DuckDB", "bytes atoll/duckdb", 1.5),
 )
@@ -209,9 +211,10 @@ def ratio(mine, theirs):
 
 def bars(ratios, loads, count):
     found = {}
-    if ratios.get("datafusion", {}).get("queries") == count == len(queries.TEXT):
-        found["worst atoll/datafusion"] = ratios["datafusion"]["worst"]
-        found["mean atoll/datafusion"] = ratios["datafusion"]["geometric_mean"]
+    for peer in ("datafusion", "duckdb"):
+        if ratios.get(peer, {}).get("queries") == count == len(queries.TEXT):
+            found[f"worst atoll/{peer}"] = ratios[peer]["worst"]
+            found[f"mean atoll/{peer}"] = ratios[peer]["geometric_mean"]
     if "atoll" in loads and "duckdb" in loads:
         found["load atoll/duckdb"] = loads["atoll"]["seconds"] / loads["duckdb"]["seconds"]
         found["bytes atoll/duckdb"] = loads["atoll"]["bytes"] / loads["duckdb"]["bytes"]
