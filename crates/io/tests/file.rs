@@ -4,6 +4,18 @@ use std::process::Command;
 
 use io::{Access, Device, Error, File};
 
+/// The file at `path`, which nobody has open any more. A process that another test starts has copies of all open
+/// files, and so of their locks, until it runs its own program.
+fn reopened(path: &std::path::Path) -> File {
+    for _ in 0..1_000 {
+        match File::open(path, Access::Write) {
+            Err(Error::Busy { .. }) => std::thread::sleep(std::time::Duration::from_millis(5)),
+            opened => return opened.unwrap(),
+        }
+    }
+    panic!("{} is still locked", path.display())
+}
+
 #[test]
 fn bytes_come_back_after_reopening() {
     let directory = tempfile::tempdir().unwrap();
@@ -16,7 +28,7 @@ fn bytes_come_back_after_reopening() {
     assert_eq!(file.len().unwrap(), 112_345);
     drop(file);
 
-    let file = File::open(&path, Access::Write).unwrap();
+    let file = reopened(&path);
     let mut back = vec![1; 100_000];
     file.read_at(12_345, &mut back).unwrap();
     assert_eq!(back, bytes);
