@@ -4,11 +4,11 @@ use std::process::Command;
 
 use io::{Access, Device, Error, File};
 
-/// The file at `path`, which nobody has open any more. A process that another test starts has copies of all open
-/// files, and so of their locks, until it runs its own program.
-fn reopened(path: &std::path::Path) -> File {
+/// The file at `path`, which nobody has open any more in a way that excludes this. A process that another test starts
+/// has copies of all open files, and so of their locks, until it runs its own program.
+fn reopened(path: &std::path::Path, access: Access) -> File {
     for _ in 0..1_000 {
-        match File::open(path, Access::Write) {
+        match File::open(path, access) {
             Err(Error::Busy { .. }) => std::thread::sleep(std::time::Duration::from_millis(5)),
             opened => return opened.unwrap(),
         }
@@ -28,7 +28,7 @@ fn bytes_come_back_after_reopening() {
     assert_eq!(file.len().unwrap(), 112_345);
     drop(file);
 
-    let file = reopened(&path);
+    let file = reopened(&path, Access::Write);
     let mut back = vec![1; 100_000];
     file.read_at(12_345, &mut back).unwrap();
     assert_eq!(back, bytes);
@@ -110,8 +110,8 @@ fn a_writer_excludes_all_and_readers_share() {
     let writer = File::create(&path).unwrap();
     assert!(busy(Access::Read) && busy(Access::Write));
     drop(writer);
-    let reader = File::open(&path, Access::Read).unwrap();
-    let _other = File::open(&path, Access::Read).unwrap();
+    let reader = reopened(&path, Access::Read);
+    let _other = reopened(&path, Access::Read);
     assert!(busy(Access::Write));
     assert_eq!(reader.access(), Access::Read);
     assert!(matches!(
