@@ -217,6 +217,10 @@ impl Run {
                     all = Some(match all {
                         None => *groups,
                         Some(mut all) => {
+                            // Those of another worker may all be new here.
+                            let (budget, bytes) = (&self.runtime.budget, all.memory());
+                            let grown = bytes + groups.memory();
+                            all.held.cover(budget, grown, "an aggregate")?;
                             all.merge(*groups)?;
                             all
                         }
