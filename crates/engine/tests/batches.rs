@@ -1,6 +1,8 @@
 //! Rows that others decode: each comes once, by each executor; failures of reading are told, and who drops a query
 //! stops its reading.
 
+mod runtime;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -11,26 +13,8 @@ use engine::{
     Batches, Error, Execution, Executor, Fold, Function, Output, Part, Parts, Plan, Prepared,
     Query, Reading, Rel, Runtime, Type,
 };
-use fiber::{Layout, Workers};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt};
-
-fn runtime(threads: usize) -> Runtime {
-    runtime_on("live", threads)
-}
-
-fn runtime_on(machine: &str, threads: usize) -> Runtime {
-    let live = topology::Machine::live().unwrap();
-    let machine = topology::Machine::parse(machine).unwrap();
-    let workers = Workers::new(Layout::of(&machine, &live, threads, false)).unwrap();
-    Runtime {
-        nearness: workers.layout().nearness().clone(),
-        traffic: Arc::new(memory::Traffic::new(workers.nodes())),
-        budget: memory::Budget::new(1 << 30),
-        workers,
-        stop: engine::Stop::default(),
-    }
-}
 
 /// What becomes of a part.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -210,7 +194,7 @@ const ANY: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
 #[test]
 fn each_row_comes_once() {
     for threads in [1, 2, 3] {
-        let runtime = runtime(threads);
+        let runtime = runtime::on("live", threads);
         for execution in executions() {
             for (parts, batches, rows) in [(1, 1, 1), (1, 9, 2_049), (7, 3, 1_000), (40, 1, 5)] {
                 let numbers = numbers(parts, batches, rows, Ends::Well);
@@ -226,7 +210,7 @@ fn each_row_comes_once() {
 /// Instances share the parts: each row is read by one of them.
 #[test]
 fn instances_read_each_row_once() {
-    let runtime = runtime_on("4x1", 3);
+    let runtime = runtime::on("4x1", 3);
     for mut execution in executions() {
         execution.plan = Plan::Distr;
         let numbers = numbers(11, 2, 100, Ends::Well);
@@ -237,7 +221,7 @@ fn instances_read_each_row_once() {
 
 #[test]
 fn failures_are_told() {
-    let runtime = runtime(2);
+    let runtime = runtime::on("live", 2);
     for execution in executions() {
         let failing = numbers(5, 2, 100, Ends::Failing);
         let found = run(totals(&failing, ANY), &runtime, &execution).unwrap_err();
@@ -251,7 +235,7 @@ fn failures_are_told() {
 
 #[test]
 fn who_drops_a_query_stops_its_reading() {
-    let runtime = runtime(2);
+    let runtime = runtime::on("live", 2);
     for execution in executions() {
         let endless = numbers(3, 1, 10, Ends::Never);
         let prepared = totals(&endless, ANY);

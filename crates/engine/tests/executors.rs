@@ -1,6 +1,8 @@
 //! The executors against each other: the same answers however blocks are cut and whoever runs them; failures and
 //! early ends leave nobody asleep.
 
+mod runtime;
+
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
@@ -9,25 +11,7 @@ use engine::{
     Arithmetic, Call, Compare, Error, Execution, Executor, Expr, Fold, Function, Key, Literal,
     Output, Plan, Prepared, Query, Rel, Runtime, Type,
 };
-use fiber::{Layout, Workers};
 use proptest::prelude::*;
-
-fn runtime(threads: usize) -> Runtime {
-    runtime_on("live", threads)
-}
-
-fn runtime_on(machine: &str, threads: usize) -> Runtime {
-    let live = topology::Machine::live().unwrap();
-    let machine = topology::Machine::parse(machine).unwrap();
-    let workers = Workers::new(Layout::of(&machine, &live, threads, false)).unwrap();
-    Runtime {
-        nearness: workers.layout().nearness().clone(),
-        traffic: Arc::new(memory::Traffic::new(workers.nodes())),
-        budget: memory::Budget::new(1 << 30),
-        workers,
-        stop: engine::Stop::default(),
-    }
-}
 
 fn int() -> Type {
     let ty = Type::of(&DataType::Int64, false).unwrap();
@@ -287,7 +271,7 @@ proptest! {
         execution in executions(Executor::Stream),
         threads in prop::sample::select(vec![1usize, 2, 5]),
     ) {
-        same(&case, &execution, &runtime(threads));
+        same(&case, &execution, &runtime::on("live", threads));
     }
 
     #[test]
@@ -296,7 +280,7 @@ proptest! {
         execution in executions(Executor::Staged),
         threads in prop::sample::select(vec![1usize, 2, 5]),
     ) {
-        same(&case, &execution, &runtime(threads));
+        same(&case, &execution, &runtime::on("live", threads));
     }
 
     /// One instance for each node that has workers; on the second machine three of four have.
@@ -312,7 +296,7 @@ proptest! {
     ) {
         let mut execution = execution;
         execution.plan = Plan::Distr;
-        same(&case, &execution, &runtime_on(machine.0, machine.1));
+        same(&case, &execution, &runtime::on(machine.0, machine.1));
     }
 }
 
@@ -364,7 +348,7 @@ fn refusing(number_of_rows: usize, at: i64) -> Prepared {
 fn failures(executor: Executor) {
     let machines = [("live", 1), ("live", 2), ("live", 5), ("2x1", 3)];
     for (machine, threads) in machines {
-        let runtime = runtime_on(machine, threads);
+        let runtime = runtime::on(machine, threads);
         for at in [0, 29_999, 14_000] {
             let prepared = Arc::new(refusing(30_000, at));
             let fused = answer(&prepared, &runtime, &Execution::default()).unwrap_err();
@@ -393,7 +377,7 @@ fn staged_fails_as_fused_does() {
 
 /// Dropped while it runs, a query that would take hours lets the workers go.
 fn given_up(executor: Executor, plan: Plan) {
-    let runtime = runtime_on("2x1", 2);
+    let runtime = runtime::on("2x1", 2);
     let mut first = Query::default();
     // Each row has 20,000 partners.
     let (left, i, k) = rows(&mut first, "l", 1_000_000, 1);
@@ -488,7 +472,7 @@ fn filters_are_reordered_by_what_they_drop() {
     let rel = filter(rel, Compare::Ge, i, 10, &query);
     let rel = filter(rel, Compare::Lt, k, 3, &query);
     let prepared = prepared(query, rel, vec![i]);
-    let runtime = runtime(2);
+    let runtime = runtime::on("live", 2);
     let workers = runtime.workers.clone();
     let (rows, told) = workers.block_on(async move {
         let mut execution = Execution::by(Executor::Staged);
@@ -518,7 +502,7 @@ fn filters_are_reordered_by_what_they_drop() {
 #[test]
 fn blocks_shrink_to_the_memory_limit() {
     for executor in [Executor::Stream, Executor::Staged] {
-        let mut runtime = runtime(2);
+        let mut runtime = runtime::on("live", 2);
         let case = Case {
             left: 30_000,
             right: 100,
@@ -547,7 +531,7 @@ fn blocks_shrink_to_the_memory_limit() {
 #[test]
 fn what_is_out_of_range_is_refused() {
     let prepared = Arc::new(refusing(10, 11));
-    let runtime = runtime(1);
+    let runtime = runtime::on("live", 1);
     for rows in [0, 2_047, (2 << 20) + 1] {
         let mut execution = Execution::by(Executor::Stream);
         execution.block_rows = Some(rows);
@@ -571,7 +555,7 @@ fn wide() -> Prepared {
 
 #[test]
 fn answers_leave_while_they_are_computed() {
-    let mut runtime = runtime(2);
+    let mut runtime = runtime::on("live", 2);
     // 640 MB of rows do not fit; what is on its way does.
     runtime.budget = memory::Budget::new(192 << 20);
     let execution = Execution::default();
@@ -596,7 +580,7 @@ fn answers_leave_while_they_are_computed() {
 #[test]
 fn an_answer_that_nobody_takes_ends() {
     for executor in [Executor::Fused, Executor::Stream, Executor::Staged] {
-        let runtime = runtime(2);
+        let runtime = runtime::on("live", 2);
         let mut execution = Execution::default();
         execution.executor = executor;
         let (workers, budget) = (runtime.workers.clone(), runtime.budget.clone());

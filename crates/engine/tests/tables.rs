@@ -1,11 +1,12 @@
 //! The executors over a stored table, whose filters are tested on stored values.
 
+mod runtime;
+
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use engine::{Execution, Executor, Fold, Function, Output, Plan, Query, Rel, Runtime, Scan, Type};
-use fiber::{Layout, Workers};
 use table::{Catalog, Definition, Filter, Form, Test, create, insert};
 
 /// Values in a range; the form says the same.
@@ -65,19 +66,6 @@ fn table(nodes: usize) -> (Arc<table::Table>, tempfile::TempDir) {
     (tables.get("t").unwrap().clone(), folder)
 }
 
-fn runtime(machine: &str, threads: usize) -> Runtime {
-    let live = topology::Machine::live().unwrap();
-    let machine = topology::Machine::parse(machine).unwrap();
-    let workers = Workers::new(Layout::of(&machine, &live, threads, false)).unwrap();
-    Runtime {
-        nearness: workers.layout().nearness().clone(),
-        traffic: Arc::new(memory::Traffic::new(workers.nodes())),
-        budget: memory::Budget::new(1 << 30),
-        workers,
-        stop: engine::Stop::default(),
-    }
-}
-
 /// How many rows of `table` the filters leave and their sum, and what is told of it.
 fn run(table: &Arc<table::Table>, runtime: &Runtime, execution: &Execution) -> (i64, i64, String) {
     let int = Type::of(&DataType::Int64, false)
@@ -135,7 +123,7 @@ fn expected() -> (i64, i64) {
 #[test]
 fn all_executors_read_the_same_rows_of_a_table() {
     let (table, _folder) = table(1);
-    let runtime = runtime("live", 2);
+    let runtime = runtime::on("live", 2);
     let mut executions = vec![Execution::by(Executor::Fused)];
     for executor in [Executor::Stream, Executor::Staged] {
         for (rows, ring) in [(2 << 10, 3), (64 << 10, 1), (1 << 20, 2)] {
@@ -163,7 +151,7 @@ fn instances_read_what_lies_on_their_nodes_and_nothing_else() {
     for (machine, nodes, threads) in [("2x1", 2, 2), ("4x1", 4, 4), ("4x2", 4, 8)] {
         let (table, _folder) = table(nodes);
         for executor in [Executor::Fused, Executor::Stream, Executor::Staged] {
-            let runtime = runtime(machine, threads);
+            let runtime = runtime::on(machine, threads);
             let mut execution = Execution::by(executor);
             execution.plan = Plan::Distr;
             let (count, sum, _) = run(&table, &runtime, &execution);
@@ -181,7 +169,7 @@ fn instances_read_what_lies_on_their_nodes_and_nothing_else() {
 #[test]
 fn what_lies_on_a_node_without_workers_goes_to_the_nearest() {
     let (table, _folder) = table(4);
-    let runtime = runtime("4x1", 2);
+    let runtime = runtime::on("4x1", 2);
     let mut execution = Execution::default();
     execution.plan = Plan::Distr;
     let (count, sum, _) = run(&table, &runtime, &execution);
@@ -202,7 +190,7 @@ fn what_lies_on_a_node_without_workers_goes_to_the_nearest() {
 fn one_worker_reads_all_whatever_the_plan() {
     let (table, _folder) = table(4);
     for plan in [Plan::Obliv, Plan::Shard, Plan::Distr] {
-        let runtime = runtime("4x1", 1);
+        let runtime = runtime::on("4x1", 1);
         let mut execution = Execution::default();
         execution.plan = plan;
         let (count, sum, _) = run(&table, &runtime, &execution);
