@@ -245,7 +245,7 @@ impl Job {
                 self.stop.check()?;
                 origin.start(start..(start + VECTOR_ROWS).min(arrived.rows));
                 let feed = Feed::Arrived(&arrived);
-                if enough.count(self.push(batch, origin, feed, scratch, end)?) {
+                if enough.count(self.push(batch, origin, feed, scratch, end, None)?) {
                     return Ok(false);
                 }
                 end.flush().await?;

@@ -1,6 +1,9 @@
 //! How programs are run.
 
+use std::sync::Arc;
+
 use crate::error::{Error, Result};
+use crate::ledger::Ledger;
 
 /// What runs the pipelines of a program. All give the same answer; rows without an order may come in another one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +60,8 @@ pub struct Execution {
     /// Whether the fused executor has all rows that others decode in memory before it processes the first: what
     /// reading and processing at the same time is compared with.
     pub preload: bool,
+    /// Where what operators did is noted, if somebody asks.
+    pub ledger: Option<Arc<Ledger>>,
 }
 
 impl Default for Execution {
@@ -71,6 +76,7 @@ impl Default for Execution {
             ring: None,
             reuse: true,
             preload: false,
+            ledger: None,
         }
     }
 }

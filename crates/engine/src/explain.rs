@@ -129,9 +129,13 @@ fn names(vars: &[Var], columns: &[Column]) -> String {
 
 /// The expression with names in the place of numbers.
 fn expr(e: &Expr, columns: &[Column]) -> String {
-    let text = e.to_string();
+    named(&e.to_string(), columns)
+}
+
+/// `text` with the names of vectors in the place of their numbers, `#7`.
+pub(crate) fn named(text: &str, columns: &[Column]) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut rest = text.as_str();
+    let mut rest = text;
     while let Some(at) = rest.find('#') {
         out += &rest[..at];
         let digits = rest[at + 1..]

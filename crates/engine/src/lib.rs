@@ -66,6 +66,7 @@ mod group;
 mod held;
 mod join;
 mod key;
+pub mod ledger;
 mod lookup;
 mod number;
 mod plan;
@@ -93,6 +94,7 @@ pub use expr::{
     Arithmetic, Call, Expr, Literal, Node, PerLabel, Var, alike, and, arithmetic, call, case, cast,
     compare, in_set, is_fallible, is_null, not, or, widen, year,
 };
+pub use ledger::Ledger;
 pub use rel::{Column, Fold, Function, Key, Output, Query, Rel, Scan};
 pub use run::Runtime;
 pub use stop::Stop;
@@ -165,7 +167,11 @@ impl Prepared {
     ) -> Result<Vec<String>> {
         execution.check()?;
         let (program, types) = (&self.program, self.types.clone());
-        run::run(program, types, &self.output, runtime, execution, sender).await
+        let told = run::run(program, types, &self.output, runtime, execution, sender).await;
+        if let Some(ledger) = &execution.ledger {
+            ledger.name(|text| explain::named(text, &self.columns));
+        }
+        told
     }
 
     /// The columns of the answer.

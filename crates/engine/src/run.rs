@@ -25,6 +25,7 @@ use crate::execution::{Execution, Executor, Plan};
 use crate::expr::Var;
 use crate::group::Grouping;
 use crate::held::Held;
+use crate::ledger::{At, Kernel, Meter, Record, Watch};
 use crate::lookup::Lookup;
 use crate::plan::{Pipe, Program, Sink, Stage};
 use crate::rel::Output;
@@ -276,10 +277,25 @@ impl Run {
             Executor::Fused => {
                 let begun = Instant::now();
                 let enough = Arc::new(Enough::new(&stage.sink));
+                let mut kernels = vec![];
                 for pipe in &stage.pipes {
-                    self.pipe(pipe, &stage.sink, by_row, &enough, ends).await?;
+                    let done = self.pipe(pipe, &stage.sink, by_row, &enough, ends).await?;
+                    kernels.extend(done);
                 }
-                let time = stream::milliseconds(begun.elapsed().as_nanos() as u64);
+                let seconds = begun.elapsed().as_secs_f64();
+                if let Some(ledger) = &self.execution.ledger {
+                    ledger.note(Record {
+                        stage: number,
+                        executor,
+                        seconds,
+                        block_rows: 0,
+                        blocks_made: 0,
+                        blocks_reused: 0,
+                        operators: vec![],
+                        kernels,
+                    });
+                }
+                let time = stream::milliseconds((seconds * 1e9) as u64);
                 self.report.push(format!("stage {number}: fused, {time}"));
                 Ok(())
             }
@@ -319,7 +335,8 @@ impl Run {
         })
     }
 
-    /// Takes all pieces of a pipeline's source through it; adds the sinks of the workers to `ends`.
+    /// Takes all pieces of a pipeline's source through it; adds the sinks of the workers to `ends`. Gives what its
+    /// operators did, if somebody asks.
     async fn pipe(
         &mut self,
         pipe: &Pipe,
@@ -327,8 +344,12 @@ impl Run {
         by_row: Option<usize>,
         enough: &Arc<Enough>,
         ends: &mut Vec<End>,
-    ) -> Result<()> {
+    ) -> Result<Vec<Kernel>> {
         let mut job = self.job(pipe, sink, by_row)?;
+        if self.execution.ledger.is_some() {
+            let meter = Meter::new(pipe, sink, by_row.is_some(), &self.types);
+            job.meter = Some(Arc::new(meter));
+        }
         if self.execution.preload
             && let Opened::Read(opened) = &mut job.source
         {
@@ -337,7 +358,7 @@ impl Run {
         }
         let pieces = job.source.pieces();
         if pieces == 0 {
-            return Ok(());
+            return Ok(vec![]);
         }
         let workers = self.runtime.workers.width().max(1).min(pieces);
         let job = Arc::new(job);
@@ -346,7 +367,7 @@ impl Run {
             let mut end = job.shape.end()?;
             job.work(&mut end, enough).await?;
             ends.push(end);
-            return Ok(());
+            return Ok(job.kernels());
         }
         let mut tasks = Vec::with_capacity(workers);
         for _ in 0..workers {
@@ -370,7 +391,7 @@ impl Run {
                 Err(e) => failed = Some(e),
             }
         }
-        failed.map_or(Ok(()), Err)
+        failed.map_or(Ok(job.kernels()), Err)
     }
 
     /// What the workers of a pipeline share.
@@ -385,6 +406,7 @@ impl Run {
             parameters: self.parameters.clone(),
             traffic: self.runtime.traffic.clone(),
             stop: self.stop.clone(),
+            meter: None,
         })
     }
 }
@@ -404,6 +426,8 @@ pub(crate) struct Job {
     pub parameters: Vec<Option<Vector>>,
     pub traffic: Arc<Traffic>,
     pub stop: Stop,
+    /// Set if its operators are measured.
+    meter: Option<Arc<Meter>>,
 }
 
 pub(crate) fn node() -> usize {
@@ -411,7 +435,24 @@ pub(crate) fn node() -> usize {
 }
 
 impl Job {
+    /// A worker's share of it.
     async fn work(&self, end: &mut End, enough: &Enough) -> Result<()> {
+        let watch = self.meter.as_ref();
+        let watch = watch.map(|meter| meter.watch(self.traffic.nodes()));
+        self.pieces(end, enough, watch.as_ref()).await?;
+        if let Some(watch) = watch {
+            watch.end(&self.traffic);
+        }
+        Ok(())
+    }
+
+    /// What its operators did.
+    fn kernels(&self) -> Vec<Kernel> {
+        self.meter.as_ref().map_or(vec![], |meter| meter.kernels())
+    }
+
+    async fn pieces(&self, end: &mut End, enough: &Enough, watch: Option<&Watch>) -> Result<()> {
+        let traffic = watch.map_or(&*self.traffic, |watch| &watch.traffic);
         let mut batch = Batch::new(self.types.len());
         let mut origin = Origin::default();
         let mut scratch: Vec<Scratch> = std::iter::repeat_with(Scratch::default)
@@ -433,16 +474,19 @@ impl Job {
                     end.start(piece.into());
                     let pool = scan.table().snapshot().pool();
                     for morsel in &pieces[piece as usize] {
-                        let opened = scan
-                            .open(pool, *morsel, filters, &self.traffic, node)
-                            .await?;
+                        watch.inspect(|watch| watch.turn(At::Scan));
+                        let opened = scan.open(pool, *morsel, filters, traffic, node).await?;
+                        if let Some(watch) = watch {
+                            watch.opened(morsel.rows(scan.table()));
+                            watch.turn(At::Elsewhere);
+                        }
                         let Some(mut cursor) = opened else {
                             continue;
                         };
                         while origin.advance(&mut cursor) {
                             let feed = Feed::Scan(&cursor, vars);
                             let rows =
-                                self.push(&mut batch, &mut origin, feed, &mut scratch, end)?;
+                                self.push(&mut batch, &mut origin, feed, &mut scratch, end, watch)?;
                             if enough.count(rows) {
                                 return Ok(());
                             }
@@ -470,7 +514,8 @@ impl Job {
                     for start in piece.clone().step_by(algebra::VECTOR_ROWS) {
                         origin.start(start..(start + algebra::VECTOR_ROWS).min(piece.end));
                         let feed = Feed::Stored(stored);
-                        let rows = self.push(&mut batch, &mut origin, feed, &mut scratch, end)?;
+                        let rows =
+                            self.push(&mut batch, &mut origin, feed, &mut scratch, end, watch)?;
                         if enough.count(rows) {
                             return Ok(());
                         }
@@ -492,7 +537,8 @@ impl Job {
                     for some in rows[piece.clone()].chunks(algebra::VECTOR_ROWS) {
                         origin.list(some);
                         let feed = Feed::Lookup(lookup, *row);
-                        let rows = self.push(&mut batch, &mut origin, feed, &mut scratch, end)?;
+                        let rows =
+                            self.push(&mut batch, &mut origin, feed, &mut scratch, end, watch)?;
                         if enough.count(rows) {
                             return Ok(());
                         }
@@ -515,6 +561,7 @@ impl Job {
             parameters: &self.parameters,
             complete,
             stop: &self.stop,
+            watch: None,
         }
     }
 
@@ -532,9 +579,13 @@ impl Job {
         feed: Feed<'_, '_>,
         scratch: &mut [Scratch],
         end: &mut End,
+        watch: Option<&Watch>,
     ) -> Result<usize> {
         batch.restart(origin.rows().len());
-        let line = self.line(0..self.pipe.steps.len(), true);
+        let line = Line {
+            watch,
+            ..self.line(0..self.pipe.steps.len(), true)
+        };
         let mut rows = 0;
         let mut add = |batch: &mut Batch, _: &mut Origin| {
             // One piece may have very many partners.
@@ -543,6 +594,7 @@ impl Job {
             self.shape.add(end, batch)
         };
         line.run(0, batch, origin, feed, scratch, &mut add)?;
+        watch.inspect(|watch| watch.turn(At::Elsewhere));
         Ok(rows)
     }
 }

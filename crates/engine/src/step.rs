@@ -9,6 +9,7 @@ use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::eval::Context;
 use crate::expr::{Expr, Var};
+use crate::ledger::{At, Watch};
 use crate::lookup::{Finding, Lookup};
 use crate::plan::{How, Probe, Step};
 use crate::source::{Feed, Origin};
@@ -28,6 +29,8 @@ pub(crate) struct Line<'a> {
     pub complete: bool,
     /// Raised when nobody waits for the answer any more.
     pub stop: &'a Stop,
+    /// The worker's clock, if operators are measured.
+    pub watch: Option<&'a Watch>,
 }
 
 /// What one worker needs besides; reused from batch to batch. One per step, as a step's pieces go on through the
@@ -53,6 +56,9 @@ impl Line<'_> {
         for var in vars {
             if !batch.has(*var) {
                 feed.load(*var, &self.types[*var], origin, batch)?;
+                if let Some(watch) = self.watch.filter(|_| batch.has(*var)) {
+                    watch.add(batch.rows, batch.rows * self.types[*var].width());
+                }
             }
         }
         Ok(())
@@ -74,7 +80,9 @@ impl Line<'_> {
             }
             let mut reads = Vec::new();
             step.reads(&mut |var| reads.push(var));
+            self.turn(At::Read(number), batch.rows);
             self.load(&reads, feed, origin, batch)?;
+            self.turn(At::Step(number), batch.rows);
             let live = &self.live[number + 1];
             match step {
                 Step::Filter(predicate) => {
@@ -114,9 +122,19 @@ impl Line<'_> {
             return Ok(());
         }
         if self.complete {
+            self.turn(At::Read(self.steps.len()), batch.rows);
             self.load(&self.live[self.steps.len()], feed, origin, batch)?;
         }
+        self.turn(At::Sink, batch.rows);
         end(batch, origin)
+    }
+
+    /// What follows is done there, with so many rows.
+    fn turn(&self, to: At, rows: usize) {
+        if let Some(watch) = self.watch {
+            watch.turn(to);
+            watch.rows(rows);
+        }
     }
 
     fn mask(&self, predicate: &Expr, batch: &Batch) -> Result<Vec<bool>> {
@@ -200,6 +218,7 @@ impl Line<'_> {
             }
             if outer || matches!(probe.how, How::Inner | How::InnerMark) {
                 self.run(number + 1, &mut pairs, &mut from, feed, scratch, end)?;
+                self.watch.inspect(|watch| watch.turn(At::Step(number)));
             }
         }
         scratch[number] = own;
@@ -279,6 +298,9 @@ impl Line<'_> {
         }
         for (from, to) in &probe.gives {
             if live.binary_search(to).is_ok() {
+                if let Some(watch) = self.watch {
+                    watch.add(found.len(), 2 * found.len() * self.types[*to].width());
+                }
                 batch.set(*to, lookup.column(*from)?.at(found)?);
             }
         }

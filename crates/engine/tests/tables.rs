@@ -199,3 +199,93 @@ fn one_worker_reads_all_whatever_the_plan() {
         assert!(matrix[0].iter().all(|bytes| *bytes > 0), "{matrix:?}");
     }
 }
+
+#[test]
+fn what_operators_did_is_noted_for_whoever_asks() {
+    let (table, _folder) = table(1);
+    let runtime = runtime::on("1x2", 2);
+    let ledger = Arc::new(engine::Ledger::default());
+    let mut execution = Execution::by(Executor::Fused);
+    execution.ledger = Some(ledger.clone());
+    let before = runtime.traffic.total();
+    let (count, sum, _) = run(&table, &runtime, &execution);
+    assert_eq!((count, sum), expected());
+    let read = runtime.traffic.total() - before;
+
+    let records = ledger.take();
+    assert!(ledger.take().is_empty(), "they are given once");
+    let kernels = &records[0].kernels;
+    let of = |name: &str| {
+        let found = kernels.iter().find(|kernel| kernel.name.starts_with(name));
+        found.unwrap_or_else(|| panic!("{name} in {kernels:?}"))
+    };
+    // All rows are tested by both filters, with a byte and a word or two of them each.
+    let filter = of("filter codes of t (a >= 3000, b < 10)");
+    assert_eq!(
+        (filter.rows, filter.operations),
+        (ROWS as u64, 4 * ROWS as u64)
+    );
+    let values = of("read (a)");
+    assert_eq!(
+        (values.rows, values.operations),
+        (count as u64, count as u64)
+    );
+    let fold = of("fold (a)");
+    assert_eq!(
+        (fold.operations, fold.bytes),
+        (2 * count as u64, 8 * count as u64)
+    );
+    let pages: u64 = kernels.iter().map(|kernel| kernel.page_bytes).sum();
+    assert_eq!(pages, read, "each byte of a page is some operator's");
+    assert!(
+        kernels
+            .iter()
+            .all(|kernel| kernel.bytes >= kernel.page_bytes)
+    );
+    let busy: f64 = kernels.iter().map(|kernel| kernel.seconds).sum();
+    assert!(
+        busy > 0.0 && busy <= 2.0 * records[0].seconds,
+        "{records:?}"
+    );
+}
+
+#[test]
+fn blocks_made_used_again_and_waited_for_are_noted() {
+    let (table, _folder) = table(1);
+    let runtime = runtime::on("1x2", 2);
+    for (executor, reuse) in [
+        (Executor::Stream, true),
+        (Executor::Stream, false),
+        (Executor::Staged, true),
+        (Executor::Staged, false),
+    ] {
+        let ledger = Arc::new(engine::Ledger::default());
+        let mut execution = Execution::by(executor);
+        (execution.reuse, execution.block_rows) = (reuse, Some(2_048));
+        // More rows than one block holds come through a ring of one.
+        execution.ring = Some(1);
+        execution.ledger = Some(ledger.clone());
+        let (count, _, told) = run(&table, &runtime, &execution);
+        assert_eq!(count, expected().0);
+        let records = ledger.take();
+        let record = &records[0];
+        assert_eq!(record.executor, executor);
+        assert!(record.blocks_made > 0, "{record:?}");
+        match (executor, reuse) {
+            (Executor::Staged, true) => assert_eq!(record.blocks_made, 1, "{record:?}"),
+            (_, false) => assert_eq!(record.blocks_reused, 0, "{record:?}"),
+            _ => {}
+        }
+        if executor == Executor::Staged {
+            assert!(record.blocks_made + record.blocks_reused > 1, "{record:?}");
+        }
+        // The sink, or whoever processes, got all rows.
+        let last = record.operators.last().unwrap();
+        let rows: u64 = last.tasks.iter().map(|task| task.rows).sum();
+        assert_eq!(rows, count as u64, "{record:?}");
+        assert!(
+            told.contains(&format!("{} tasks", last.tasks.len())),
+            "{told}"
+        );
+    }
+}

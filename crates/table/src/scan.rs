@@ -47,6 +47,16 @@ pub enum Morsel {
     Tail(usize),
 }
 
+impl Morsel {
+    /// How many rows of `table`, whose scan it is a piece of, it has, deleted ones included.
+    pub fn rows(self, table: &Table) -> usize {
+        match self {
+            Morsel::Block(index) => table.body.blocks[index].value.rows as usize,
+            Morsel::Tail(index) => table.body.tail[index].value.num_rows(),
+        }
+    }
+}
+
 impl Scan {
     /// Reads `columns` (positions in the table) and, if `row_ids`, [`ROW_COLUMN`] after them.
     pub fn new(table: Arc<Table>, columns: Vec<usize>, row_ids: bool) -> Scan {

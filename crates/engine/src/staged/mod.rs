@@ -18,13 +18,15 @@ use parking_lot::Mutex;
 
 use crate::batch::Batch;
 use crate::error::{Error, Result};
+use crate::execution::Executor;
+use crate::ledger::Record;
 use crate::plan::{Source, Stage};
 use crate::run::{End, Job, Run};
 use crate::source::{Feed, Origin};
 use crate::step::{Line, Scratch};
 use crate::stream::{
-    Block, Consumer, Flow, Hand, Producer, Shared, Tally, Tasks, channel, join, milliseconds, scan,
-    scratch, source_name, stopping, tasks,
+    Block, Consumer, Flow, Hand, Producer, Shared, Tallies, Tally, Tasks, channel, join,
+    milliseconds, scan, scratch, source_name, stopping, tasks,
 };
 
 pub(crate) use order::Order;
@@ -55,6 +57,9 @@ struct Ring {
     processed: AtomicU64,
     /// Pieces of which the source's filters left nothing, and blocks of which the steps left nothing.
     dropped: [AtomicU64; 2],
+    /// Blocks that were allocated, and how often one was filled again.
+    made: AtomicU64,
+    reused: AtomicU64,
 }
 
 impl Ring {
@@ -71,6 +76,8 @@ impl Ring {
             times: Default::default(),
             processed: AtomicU64::new(0),
             dropped: Default::default(),
+            made: AtomicU64::new(0),
+            reused: AtomicU64::new(0),
         }
     }
 
@@ -113,7 +120,13 @@ impl Hand for Setup {
             .receive(&tally.output)
             .await
             .ok_or(Error::Cancelled)?;
-        Ok(self.ring.take(self.slot, State::Empty, State::Setup))
+        let block = self.ring.take(self.slot, State::Empty, State::Setup);
+        let of = match block.is_new() {
+            true => &self.ring.made,
+            false => &self.ring.reused,
+        };
+        of.fetch_add(1, Ordering::Relaxed);
+        Ok(block)
     }
 
     async fn full(&mut self, block: Block, tally: &Tally) -> Result<()> {
@@ -245,6 +258,7 @@ impl Walk<'_> {
             parameters: &job.parameters,
             complete,
             stop: &job.stop,
+            watch: None,
         }
     }
 
@@ -268,6 +282,7 @@ impl Walk<'_> {
                 parameters: &job.parameters,
                 complete: true,
                 stop: &job.stop,
+                watch: None,
             };
             line.run(0, batch, origin, feed, &mut [], &mut |batch, _| {
                 rows += batch.rows;
@@ -307,6 +322,7 @@ impl Walk<'_> {
                     parameters: &job.parameters,
                     complete: false,
                     stop: &job.stop,
+                    watch: None,
                 };
                 line.run(0, batch, origin, feed, own, &mut |batch, origin| {
                     self.go(segments, scratches, batch, origin)
@@ -343,10 +359,10 @@ pub(crate) async fn stage(
             let placed = empty_in.try_send(place);
             debug_assert!(placed.is_ok(), "there is room for all places");
         }
-        let tallies = [Arc::new(Tally::default()), Arc::new(Tally::default())];
+        let tallies = [Tallies::new(setups), Tallies::new(processings)];
         let mut running: Tasks = Vec::with_capacity(setups + processings);
         let shared = Shared::new(&flow, &job);
-        for _ in 0..setups {
+        for tally in tallies[0].each() {
             let hand = Setup {
                 ring: ring.clone(),
                 orders: orders.clone(),
@@ -354,16 +370,16 @@ pub(crate) async fn stage(
                 ready: ready_in.clone(),
                 slot: 0,
             };
-            let task = scan(shared.clone(), tallies[0].clone(), hand);
+            let task = scan(shared.clone(), tally.clone(), hand);
             running.push(run.runtime.workers.spawn(stopping(flow.clone(), task)));
         }
-        for _ in 0..processings {
+        for tally in tallies[1].each() {
             let task = Processing {
                 flow: flow.clone(),
                 job: job.clone(),
                 ring: ring.clone(),
                 orders: orders.clone(),
-                tally: tallies[1].clone(),
+                tally: tally.clone(),
                 ready: ready.clone(),
                 empty: empty_in.clone(),
             };
@@ -375,6 +391,7 @@ pub(crate) async fn stage(
         }
         drop((empty_in, empty, ready_in, ready));
         join(running, ends).await?;
+        let time = begun.elapsed();
         let names = match &pipe.source {
             Source::Scan(scan) => scan.shown.clone(),
             _ => vec![],
@@ -383,7 +400,7 @@ pub(crate) async fn stage(
         let times = ring.times.each_ref().map(|time| milliseconds(read(time)));
         run.report.push(format!(
             "stage {number}: staged, {}; a ring of {places} blocks of {} rows: {} processed, {} pieces dropped by filters of the source, {} blocks by steps",
-            milliseconds(begun.elapsed().as_nanos() as u64),
+            milliseconds(time.as_nanos() as u64),
             flow.rows,
             read(&ring.processed),
             read(&ring.dropped[0]),
@@ -395,9 +412,24 @@ pub(crate) async fn stage(
         ));
         run.report.extend(orders.line(&names));
         let setup = format!("setup, {} (output: an empty block)", source_name(pipe));
-        run.report.push(tallies[0].line(&setup, setups));
+        run.report.push(tallies[0].line(&setup));
         let processing = "processing (input: a block that is ready)";
-        run.report.push(tallies[1].line(processing, processings));
+        run.report.push(tallies[1].line(processing));
+        if let Some(ledger) = &run.execution.ledger {
+            ledger.note(Record {
+                stage: number,
+                executor: Executor::Staged,
+                seconds: time.as_secs_f64(),
+                block_rows: flow.rows,
+                blocks_made: read(&ring.made),
+                blocks_reused: read(&ring.reused),
+                operators: vec![
+                    tallies[0].operator(&format!("setup, {}", source_name(pipe))),
+                    tallies[1].operator("processing"),
+                ],
+                kernels: vec![],
+            });
+        }
     }
     Ok(())
 }

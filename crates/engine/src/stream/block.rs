@@ -101,6 +101,11 @@ pub(crate) struct Block {
 }
 
 impl Block {
+    /// Whether it has never held anything.
+    pub fn is_new(&self) -> bool {
+        self.parts.is_empty()
+    }
+
     pub fn parts(&mut self) -> &mut [Part] {
         &mut self.parts[..self.used]
     }

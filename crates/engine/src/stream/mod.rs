@@ -27,8 +27,9 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 
 use crate::error::{Error, Result};
-use crate::execution::{BLOCK_ROWS, Execution};
+use crate::execution::{BLOCK_ROWS, Execution, Executor};
 use crate::held::Held;
+use crate::ledger::Record;
 use crate::plan::{Pipe, Sink, Source, Stage, Step};
 use crate::run::{End, Enough, Job, Run};
 use crate::step::Scratch;
@@ -37,7 +38,7 @@ use crate::stop::Stop;
 pub(crate) use block::{Block, Blocks, Chunk, Hold, Part};
 pub(crate) use channel::{Consumer, Producer, channel};
 pub(crate) use source::{Hand, Sending, Shared, scan};
-pub(crate) use tally::{Tally, Waits, milliseconds};
+pub(crate) use tally::{Tallies, Tally, Waits, milliseconds};
 
 /// Rows of a block, if nobody says otherwise: those of a stored one.
 const ROWS: usize = table::BLOCK_ROWS;
@@ -56,8 +57,7 @@ pub(crate) struct Flow {
 /// One operator.
 struct Operator {
     name: String,
-    tasks: usize,
-    tally: Arc<Tally>,
+    tallies: Tallies,
 }
 
 impl Flow {
@@ -199,24 +199,23 @@ pub(crate) async fn stage(
             continue;
         }
         let spawn = |name: String, wanted: usize, most: usize| {
-            let operator = Operator {
+            let tasks = tasks(&execution, operators.len(), wanted).min(most);
+            let tallies = Tallies::new(tasks);
+            operators.push(Operator {
                 name,
-                tasks: tasks(&execution, operators.len(), wanted).min(most),
-                tally: Arc::new(Tally::default()),
-            };
-            let (tasks, tally) = (operator.tasks, operator.tally.clone());
-            operators.push(operator);
-            (tasks, tally)
+                tallies: tallies.clone(),
+            });
+            tallies
         };
         let mut spawn = spawn;
         let (sender, mut input) = channel::<Block>(execution.queue, execution.lock_free);
-        let (count, tally) = spawn(
+        let tallies = spawn(
             source_name(pipe),
             job.source.readers(width),
             job.source.pieces(),
         );
         let shared = Shared::new(&flow, job);
-        for _ in 0..count {
+        for tally in tallies.each() {
             let hand = Sending {
                 flow: flow.clone(),
                 output: sender.clone(),
@@ -228,9 +227,9 @@ pub(crate) async fn stage(
         let cuts = cuts(&pipe.steps);
         let last = cuts.len() - 1;
         for (at, range) in cuts.into_iter().enumerate() {
-            let (count, tally) = spawn(steps_name(pipe, &range), width, usize::MAX);
+            let tallies = spawn(steps_name(pipe, &range), width, usize::MAX);
             let (sender, next) = channel::<Block>(execution.queue, execution.lock_free);
-            for _ in 0..count {
+            for tally in tallies.each() {
                 let output = match at == last {
                     true => Output::Sink(into_sink.clone(), which),
                     false => Output::Steps(sender.clone()),
@@ -255,17 +254,11 @@ pub(crate) async fn stage(
     drop(into_sink);
     let sink = Operator {
         name: "sink".into(),
-        tasks: tasks(&execution, operators.len(), width),
-        tally: Arc::default(),
+        tallies: Tallies::new(tasks(&execution, operators.len(), width)),
     };
     if !running.is_empty() {
-        for _ in 0..sink.tasks {
-            let task = gather(
-                flow.clone(),
-                jobs.clone(),
-                sink.tally.clone(),
-                from_all.clone(),
-            );
+        for tally in sink.tallies.each() {
+            let task = gather(flow.clone(), jobs.clone(), tally.clone(), from_all.clone());
             running.push(run.runtime.workers.spawn(stopping(flow.clone(), task)));
         }
     }
@@ -353,16 +346,30 @@ fn steps_name(pipe: &Pipe, range: &Range<usize>) -> String {
 }
 
 fn report(run: &mut Run, number: usize, operators: &[Operator], flow: &Flow, begun: Instant) {
+    let (time, blocks) = (begun.elapsed(), &flow.blocks);
+    let made = blocks.made.load(Ordering::Relaxed);
+    let reused = blocks.reused.load(Ordering::Relaxed);
     run.report.push(format!(
-        "stage {number}: stream, {} operators, {}; blocks of {} rows: {} made, {} used again",
+        "stage {number}: stream, {} operators, {}; blocks of {} rows: {made} made, {reused} used again",
         operators.len(),
-        milliseconds(begun.elapsed().as_nanos() as u64),
+        milliseconds(time.as_nanos() as u64),
         flow.rows,
-        flow.blocks.made.load(Ordering::Relaxed),
-        flow.blocks.reused.load(Ordering::Relaxed),
     ));
-    let lines = operators.iter().map(|o| o.tally.line(&o.name, o.tasks));
+    let lines = operators.iter().map(|o| o.tallies.line(&o.name));
     run.report.extend(lines);
+    if let Some(ledger) = &run.execution.ledger {
+        let operators = operators.iter().map(|o| o.tallies.operator(&o.name));
+        ledger.note(Record {
+            stage: number,
+            executor: Executor::Stream,
+            seconds: time.as_secs_f64(),
+            block_rows: flow.rows,
+            blocks_made: made,
+            blocks_reused: reused,
+            operators: operators.collect(),
+            kernels: vec![],
+        });
+    }
 }
 
 /// Where the blocks of steps go.
