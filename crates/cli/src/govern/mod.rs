@@ -6,10 +6,11 @@ mod replay;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use governor::live::{self, Counter, Live, Metrics, Options, Target, Wanted};
+use governor::live::{self, Counter, Live, Metrics, Options, Status, Target, Wanted};
 use governor::{Decision, Error, Head, Policy, Sensor};
 use serde_json::json;
 
@@ -119,7 +120,7 @@ fn attend(
     teller: &mut Teller,
 ) -> Result<(), Failure> {
     loop {
-        let begun = match begin(args, policy, targets) {
+        let begun = match begin(args, policy, targets, &teller.status) {
             Err(Error::NoTarget { .. }) if args.wait => None,
             other => Some(other?),
         };
@@ -160,7 +161,7 @@ fn accompany(args: &Govern, policy: &Policy, teller: &mut Teller) -> Result<(), 
     }
     let pid = run.0.id();
     if !ending() && run.0.try_wait()?.is_none() {
-        let governed = begin(args, policy, &[Target::Pid(pid)]);
+        let governed = begin(args, policy, &[Target::Pid(pid)], &teller.status);
         match governed {
             Ok(live) => {
                 let child = &mut run.0;
@@ -214,7 +215,12 @@ impl Drop for Running {
     }
 }
 
-fn begin(args: &Govern, policy: &Policy, targets: &[Target]) -> governor::Result<Live> {
+fn begin(
+    args: &Govern,
+    policy: &Policy,
+    targets: &[Target],
+    status: &Arc<Mutex<Status>>,
+) -> governor::Result<Live> {
     let sensed = policy.sensor == Sensor::Throughput;
     let counter = |target: &Target| {
         let known = match target {
@@ -260,6 +266,7 @@ fn begin(args: &Govern, policy: &Policy, targets: &[Target]) -> governor::Result
             means: args.actuator,
             state: args.state.clone().unwrap_or_else(live::state_folder),
             guard: guard.unwrap_or_default(),
+            status: status.clone(),
         },
     )
 }
@@ -278,10 +285,11 @@ fn follow(
     if let Some(address) = args.metrics
         && !teller.serves
     {
-        let metrics = Metrics::serve(address, live.status())?;
+        let metrics = Metrics::serve(address, teller.status.clone())?;
         eprintln!("atoll: metrics on http://{}/metrics", metrics.address());
         teller.serves = true;
     }
+    live::hurry();
     let until = args.time.map(|time| Instant::now() + time);
     let over = || ending() || until.is_some_and(|until| Instant::now() >= until);
     let end = loop {
@@ -331,6 +339,8 @@ struct Teller {
     json: bool,
     all: bool,
     first: bool,
+    /// What the metrics show, of one governor after the other.
+    status: Arc<Mutex<Status>>,
     serves: bool,
 }
 
@@ -353,6 +363,7 @@ impl Teller {
             json: args.json,
             all: args.all,
             first: true,
+            status: Arc::default(),
             serves: false,
         })
     }

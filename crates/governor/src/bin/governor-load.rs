@@ -3,7 +3,7 @@
 //!
 //!     governor-load threads N [COUNTER]   N threads; busy while the file BUSY of the folder is there
 //!     governor-load lock N COUNTER        N threads that contend for one lock, counted in a file
-//!     governor-load backends N            N processes that wait
+//!     governor-load backends N [MS]       N processes that wait, or work a little every MS milliseconds
 //!     governor-load storm                 processes that come and go as fast as they can
 //!     governor-load govern PID STATE      a governor of a process, until it is killed
 //!     governor-load guard RECORD          its guard
@@ -25,7 +25,8 @@ fn main() {
         ["threads", count] => threads(number(count), None),
         ["threads", count, counter] => threads(number(count), Some(Path::new(counter))),
         ["lock", count, counter] => lock(number(count), Path::new(counter)),
-        ["backends", count] => backends(number(count)),
+        ["backends", count] => backends(number(count), None),
+        ["backends", count, pause] => backends(number(count), Some(number(pause) as u64)),
         ["storm"] => storm(),
         ["nothing"] => {}
         ["govern", pid, state] => govern(number(pid) as u32, state.into()),
@@ -122,7 +123,7 @@ fn lock(count: usize, counter: &Path) {
     keep(counter, &done)
 }
 
-fn backends(count: usize) {
+fn backends(count: usize, pause: Option<u64>) {
     for _ in 0..count {
         // SAFETY: this process has one thread, so that the child may do what it likes.
         let child = unsafe { libc::fork() };
@@ -130,9 +131,16 @@ fn backends(count: usize) {
             // SAFETY: the child asks to be ended with its parent, and waits for signals.
             unsafe {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            }
+            let Some(pause) = pause else {
                 loop {
-                    libc::pause();
+                    // SAFETY: as above.
+                    unsafe { libc::pause() };
                 }
+            };
+            loop {
+                std::thread::sleep(Duration::from_millis(pause));
+                work();
             }
         }
     }
@@ -178,6 +186,7 @@ fn govern(pid: u32, state: PathBuf) {
             dry_run: false,
             means: Means::Affinity,
             state,
+            status: Arc::default(),
             guard: vec![own.into(), "guard".into()],
         };
         let mut live = Live::begin(vec![wanted], options)?;

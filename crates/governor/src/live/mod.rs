@@ -18,6 +18,6 @@ pub use metrics::Metrics;
 pub use proc::Identity;
 pub use record::{Standing, Status, Undone, guard, state_folder, statuses, undo};
 pub use run::{Live, Options, Wanted};
-pub use signals::{asked_to_end, listen};
+pub use signals::{asked_to_end, hurry, listen};
 pub use target::{MAX_GOVERNED, Target};
 pub use throughput::Counter;

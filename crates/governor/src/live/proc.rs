@@ -1,7 +1,9 @@
 //! What is read of `/proc`: as few files as can be, as thousands of processes may be governed.
 
-use std::fs;
-use std::io;
+use std::fmt::{self, Write as _};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::FromRawFd;
 use std::time::Duration;
 
 use counters::Stat;
@@ -33,10 +35,53 @@ impl Identity {
     }
 }
 
+/// A path, with the zero at its end that the kernel wants; no path here is longer.
+struct Path {
+    bytes: [u8; 64],
+    length: usize,
+}
+
+impl fmt::Write for Path {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length + text.len();
+        // The last byte stays zero.
+        if end >= self.bytes.len() {
+            return Err(fmt::Error);
+        }
+        self.bytes[self.length..end].copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
+
+/// The path, without asking for memory: hundreds are needed per second.
+fn path(of: fmt::Arguments<'_>) -> Option<Path> {
+    let mut path = Path {
+        bytes: [0; 64],
+        length: 0,
+    };
+    path.write_fmt(of).ok()?;
+    Some(path)
+}
+
+/// Opens a file to read it; one system call.
+pub(crate) fn open(of: fmt::Arguments<'_>) -> Option<File> {
+    let path = path(of)?;
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    // SAFETY: the bytes end with a zero.
+    let file = unsafe { libc::open(path.bytes.as_ptr().cast(), flags) };
+    // SAFETY: it was opened just now, and nobody else has it.
+    (file >= 0).then(|| unsafe { File::from_raw_fd(file) })
+}
+
 /// The process's line in `/proc`; `None` where there is no such process.
 pub(crate) fn stat(pid: u32) -> Option<Stat> {
-    let line = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    Stat::parse(&line, "stat").ok()
+    // The kernel gives it at once; it is never so long.
+    let mut line = [0; 2048];
+    let bytes = open(format_args!("/proc/{pid}/stat"))?
+        .read(&mut line)
+        .ok()?;
+    Stat::parse(&line[..bytes], "stat").ok()
 }
 
 /// The name of its command.
@@ -56,6 +101,9 @@ pub(crate) fn all() -> Vec<u32> {
 
 /// Its threads; none where it has ended.
 pub(crate) fn threads(pid: u32) -> Vec<u32> {
+    if alone(pid) {
+        return vec![pid];
+    }
     let Ok(folder) = fs::read_dir(format!("/proc/{pid}/task")) else {
         return Vec::new();
     };
@@ -63,12 +111,32 @@ pub(crate) fn threads(pid: u32) -> Vec<u32> {
     folder.flatten().filter_map(number).collect()
 }
 
+/// Whether it has one thread, as far as that can be told without listing them: the folder of the
+/// threads has two links and one for each.
+fn alone(pid: u32) -> bool {
+    let Some(path) = path(format_args!("/proc/{pid}/task")) else {
+        return false;
+    };
+    // SAFETY: all bytes zero are a valid stat, and the kernel writes one; the path ends with a zero.
+    unsafe {
+        let mut about: libc::stat = std::mem::zeroed();
+        libc::stat(path.bytes.as_ptr().cast(), &raw mut about) == 0 && about.st_nlink == 3
+    }
+}
+
 /// The children that a thread has started.
 pub(crate) fn children(pid: u32, thread: u32) -> Vec<u32> {
-    let list = fs::read_to_string(format!("/proc/{pid}/task/{thread}/children"));
-    let list = list.unwrap_or_default();
-    let numbers = list.split_ascii_whitespace();
-    numbers.filter_map(|child| child.parse().ok()).collect()
+    let Some(mut file) = open(format_args!("/proc/{pid}/task/{thread}/children")) else {
+        return Vec::new();
+    };
+    let mut part = [0; 4096];
+    let mut list = Vec::new();
+    while let Ok(bytes @ 1..) = file.read(&mut part) {
+        list.extend_from_slice(&part[..bytes]);
+    }
+    let numbers = list.split(u8::is_ascii_whitespace);
+    let number = |child: &[u8]| std::str::from_utf8(child).ok()?.parse().ok();
+    numbers.filter_map(number).collect()
 }
 
 /// Processor time of a process, threads that have ended included; `None` where there is none. One
@@ -131,10 +199,33 @@ mod tests {
         };
         assert!(!other.alive(), "the number alone is not the process");
         assert!(threads(own).contains(&own));
+        assert!(!alone(own), "the test has a thread of its own");
         assert!(all().contains(&own));
         assert!(time(own).is_some());
         assert!(age(identity.start) < Duration::from_secs(86_400));
+        assert!(threads(0x3fff_ffff).is_empty());
+        assert!(children(0x3fff_ffff, 0x3fff_ffff).is_empty());
+        assert!(open(format_args!("/proc/{:0>60}", "self")).is_none());
         assert_eq!(time(0x3fff_ffff), None);
         assert_eq!(Identity::of(0x3fff_ffff), None);
+    }
+
+    #[test]
+    fn children_and_threads_of_one_that_has_one() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("600")
+            .spawn()
+            .unwrap();
+        let pid = child.id();
+        assert_eq!(threads(pid), [pid]);
+        let own = std::process::id();
+        let all: Vec<u32> = threads(own)
+            .into_iter()
+            .flat_map(|thread| children(own, thread))
+            .collect();
+        assert!(all.contains(&pid), "{pid} is not among {all:?}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(threads(pid).is_empty());
     }
 }

@@ -341,7 +341,7 @@ pub(crate) fn start_guard(command: &[std::ffi::OsString], path: &Path) -> Result
 }
 
 /// The latest state of a running governor.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Status {
     /// The governor's number.
     pub governor: u32,

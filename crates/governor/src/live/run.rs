@@ -35,6 +35,9 @@ const SHARE: u32 = 100;
 /// A target whose cpus could not be set so many times in a row is given up.
 const PATIENCE: u32 = 20;
 
+/// Those who look on see a state that is at most so old, and each change at once.
+const TELL: Duration = Duration::from_millis(500);
+
 /// Decisions that changed something, as they are kept for those who look on.
 const CHANGES: usize = 12;
 
@@ -64,6 +67,9 @@ pub struct Options {
     pub means: Means,
     /// Where running governors are recorded.
     pub state: PathBuf,
+    /// Where the latest state is kept for those who look on: of whichever governor has it, none
+    /// between two.
+    pub status: Arc<Mutex<Status>>,
     /// What to start as guard: a command that calls [`guard`](super::guard) with the record's path,
     /// which is added, and its standard input. Empty: no guard.
     pub guard: Vec<OsString>,
@@ -110,6 +116,8 @@ pub struct Live {
     status: Arc<Mutex<Status>>,
     online: String,
     upkept: Instant,
+    /// When the state was written last.
+    told: Option<Instant>,
     /// What a check takes of a processor, on average.
     cost: Duration,
     stretched: bool,
@@ -144,9 +152,10 @@ impl Live {
             begun: Instant::now(),
             notes: Vec::new(),
             said: BTreeSet::new(),
-            status: Arc::new(Mutex::new(status)),
+            status: options.status.clone(),
             online: online(),
             upkept: Instant::now(),
+            told: None,
             cost: Duration::ZERO,
             stretched: false,
             options,
@@ -164,6 +173,7 @@ impl Live {
             }
         }
         live.kept = Some(kept);
+        *live.status.lock().unwrap_or_else(PoisonError::into_inner) = status;
         Ok(live)
     }
 
@@ -348,12 +358,14 @@ impl Live {
     fn keep_status(&mut self, decisions: &[Decision]) {
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         let old = std::mem::take(&mut status.targets);
+        let mut changed = old.len() != decisions.len();
         for (unit, decision) in self.units.iter().zip(decisions) {
             let before = old.iter().find(|standing| standing.target == unit.name);
             let mut standing = before.cloned().unwrap_or_else(|| unit.standing());
             standing.processes = unit.group.members.len();
             standing.decisions += 1;
             if !decision.allocated.is_empty() || !decision.released.is_empty() {
+                changed = true;
                 standing.changes.push(decision.to_string());
                 let many = standing.changes.len().saturating_sub(CHANGES);
                 standing.changes.drain(..many);
@@ -361,11 +373,14 @@ impl Live {
             standing.last = Some(decision.clone());
             status.targets.push(standing);
         }
-        if let Some(kept) = &self.kept
+        let due = self.told.is_none_or(|at| at.elapsed() >= TELL);
+        if (changed || due)
+            && let Some(kept) = &self.kept
             && let Ok(text) = serde_json::to_vec(&*status)
         {
             // Whoever looks on sees the one before where this fails.
             let _ = record::replace(&kept.status(), &text);
+            self.told = Some(Instant::now());
         }
     }
 
@@ -407,6 +422,9 @@ impl Live {
 impl Drop for Live {
     fn drop(&mut self) {
         let _ = self.put_back();
+        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        status.targets.clear();
+        drop(status);
         if let Some(kept) = &self.kept {
             // What could not be put back stays recorded, for `undo`.
             let _ = std::fs::remove_file(kept.status());

@@ -20,8 +20,11 @@ const SCAN: Duration = Duration::from_secs(1);
 /// A process may take another name (exec) for so long after it started.
 const YOUNG: Duration = Duration::from_secs(5);
 
+/// Of the first processes so many are looked at at each check.
+const ROOTS: usize = 16;
+
 /// Members whose children are looked up at one check, beside those of the first processes.
-const VISITS: usize = 16;
+const VISITS: usize = 4;
 
 /// What to govern.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +63,8 @@ pub(crate) struct Member {
     children: u64,
     /// Whether it has run between the last two looks.
     pub(crate) active: bool,
+    /// Whether it has run since its children were looked up: else there are no new ones.
+    moved: bool,
 }
 
 /// The processes of a target.
@@ -157,6 +162,7 @@ impl Group {
                 for pid in listed {
                     self.meet(pid, true);
                 }
+                self.look();
             }
             return;
         }
@@ -167,12 +173,13 @@ impl Group {
         }
         let roots: Vec<u32> = self.roots().map(|member| member.identity.pid).collect();
         // Roots that are many are visited in turns like the others.
-        for pid in roots.iter().take(VISITS) {
+        for pid in roots.iter().take(ROOTS) {
             self.visit(*pid, due);
         }
+        // One that has not run has no new children, and is the one that it was.
         let next = |group: &Group| -> Option<u32> {
-            let after = group.members.range(group.visited.saturating_add(1)..);
-            after.map(|(pid, _)| *pid).next()
+            let mut after = group.members.range(group.visited.saturating_add(1)..);
+            after.find(|(_, member)| member.moved).map(|(pid, _)| *pid)
         };
         let visits = if self.first { MAX_GOVERNED } else { VISITS };
         for _ in 0..visits {
@@ -196,7 +203,7 @@ impl Group {
 
     /// Forgets roots that have ended.
     fn check_roots(&mut self) {
-        let roots: Vec<Identity> = self.roots().map(|m| m.identity).take(VISITS).collect();
+        let roots: Vec<Identity> = self.roots().map(|m| m.identity).take(ROOTS).collect();
         for root in roots {
             if !root.alive() {
                 self.members.remove(&root.pid);
@@ -240,6 +247,11 @@ impl Group {
 
     /// The children of a member; of its main thread only, unless it is time for `all`.
     fn visit(&mut self, pid: u32, all: bool) {
+        match self.members.get_mut(&pid) {
+            // A visit of the main thread alone leaves the others to the next one.
+            Some(member) if member.moved => member.moved = !all,
+            _ => return,
+        }
         let threads = if all { proc::threads(pid) } else { vec![pid] };
         for thread in threads {
             for child in proc::children(pid, thread) {
@@ -271,8 +283,28 @@ impl Group {
                 time: if new { Duration::ZERO } else { time },
                 children: stat.children_ticks,
                 active: true,
+                moved: true,
             },
         );
+    }
+
+    /// Looks who has run: for how long in all, and who has ended.
+    fn look(&mut self) -> (Duration, Vec<u32>) {
+        let mut sum = Duration::ZERO;
+        let mut ended = Vec::new();
+        for (pid, member) in &mut self.members {
+            match proc::time(*pid) {
+                Some(time) if time >= member.time => {
+                    member.active = time > member.time;
+                    member.moved |= member.active;
+                    sum += time - member.time;
+                    member.time = time;
+                }
+                // Another process has the number by now.
+                Some(_) | None => ended.push(*pid),
+            }
+        }
+        (sum, ended)
     }
 
     /// Processor time since the last call.
@@ -284,19 +316,7 @@ impl Group {
             };
             return Some(Used { time, source });
         }
-        let mut sum = Duration::ZERO;
-        let mut ended = Vec::new();
-        for (pid, member) in &mut self.members {
-            match proc::time(*pid) {
-                Some(time) if time >= member.time => {
-                    member.active = time > member.time;
-                    sum += time - member.time;
-                    member.time = time;
-                }
-                // Another process has the number by now.
-                Some(_) | None => ended.push(*pid),
-            }
-        }
+        let (sum, ended) = self.look();
         let mut owed = Duration::ZERO;
         for pid in ended {
             if let Some(member) = self.members.remove(&pid) {
@@ -314,7 +334,7 @@ impl Group {
     fn of_ended(&mut self, owed: Duration) -> Duration {
         let mut ticks = 0;
         let roots = self.members.values_mut().filter(|member| member.root);
-        for root in roots.take(VISITS) {
+        for root in roots.take(ROOTS) {
             if let Some(stat) = proc::stat(root.identity.pid) {
                 ticks += stat.children_ticks.saturating_sub(root.children);
                 root.children = stat.children_ticks;

@@ -11,9 +11,12 @@ use super::proc;
 use super::target::Group;
 use crate::Measure;
 
-/// The most threads that are read at one check. Where there are more, those that ran lately stand
-/// for the others.
-const PANEL: usize = 128;
+/// The most threads that are read at one check. Where more ran lately, these stand for the others.
+const PANEL: usize = 64;
+
+/// How many of those that did not run lately are read as well: one that gets no cpu at all is idle
+/// to its clock.
+const IDLE: usize = 8;
 
 /// How often it is looked up which threads there are.
 const LIST: Duration = Duration::from_millis(500);
@@ -24,12 +27,27 @@ const FEW: usize = 8;
 /// Waiting time of a group.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    files: HashMap<u32, (File, u64)>,
+    files: HashMap<u32, Thread>,
     listed: Option<Instant>,
     read: Option<Instant>,
-    /// How many threads one of those that are read stands for.
-    scale: f64,
+    /// More threads ran lately than are read.
+    part: bool,
+    /// Threads whose file could be read, and those of them that the kernel had counted something of.
+    seen: usize,
+    counted: usize,
 }
+
+#[derive(Debug)]
+struct Thread {
+    file: File,
+    /// What it had waited at the last check, in nanoseconds.
+    last: u64,
+    /// How many threads it stands for.
+    weight: f64,
+}
+
+/// A thread that is to be read: its process, its number, and how many it stands for.
+type Wanted = (u32, u32, f64);
 
 impl Waiting {
     /// Threads that waited, on average since the last call.
@@ -37,18 +55,18 @@ impl Waiting {
         let (unit, source) = ("threads", "schedstat");
         let now = Instant::now();
         let elapsed = self.read.replace(now).map(|last| now - last);
-        let mut waited = 0;
+        let mut waited = 0.0;
         let mut buffer = [0; 128];
-        self.files.retain(|_, (file, last)| {
+        self.files.retain(|_, thread| {
             // A thread that has ended gives an error or nothing.
-            let Ok(bytes) = file.read_at(&mut buffer, 0) else {
+            let Ok(bytes) = thread.file.read_at(&mut buffer, 0) else {
                 return false;
             };
             let Ok(stat) = Schedstat::parse(&buffer[..bytes], source) else {
                 return false;
             };
-            waited += stat.wait.saturating_sub(*last);
-            *last = stat.wait;
+            waited += stat.wait.saturating_sub(thread.last) as f64 * thread.weight;
+            thread.last = stat.wait;
             true
         });
         let known = self.files.len();
@@ -56,61 +74,114 @@ impl Waiting {
             self.listed = Some(now);
             self.list(group);
         }
+        let not = |why| Measure::unavailable(unit, source, why);
         match elapsed {
-            _ if known == 0 && self.files.is_empty() => {
-                Measure::unavailable(unit, source, "the kernel does not count it")
-            }
-            Some(elapsed) if known > 0 && !elapsed.is_zero() => {
-                let waiting = Duration::from_nanos(waited).as_secs_f64() / elapsed.as_secs_f64();
-                let source = if self.scale > 1.0 {
-                    format!("schedstat of {known} threads")
-                } else {
-                    source.to_owned()
+            None => not("it takes a second look"),
+            Some(elapsed) if elapsed.is_zero() => not("it takes a second look"),
+            Some(elapsed) if known > 0 => {
+                let waiting = waited * 1e-9 / elapsed.as_secs_f64();
+                let source = match self.part {
+                    true => format!("schedstat of {known} threads"),
+                    false => source.to_owned(),
                 };
-                Measure::new(waiting * self.scale, unit, &source)
+                Measure::new(waiting, unit, &source)
             }
-            _ => Measure::unavailable(unit, source, "it takes a second look"),
+            Some(_) if group.members.is_empty() => Measure::new(0.0, unit, "no threads"),
+            Some(_) if self.counted > 0 => not("it takes a second look"),
+            Some(_) if self.seen > 0 => not("the kernel does not count it"),
+            Some(_) => not("it cannot be read"),
         }
     }
 
     /// Which threads are to be read from now on.
     fn list(&mut self, group: &Group) {
-        let mut wanted: Vec<(u32, u32)> = Vec::new();
-        let mut count = 0;
-        if group.members.len() <= FEW {
-            for pid in group.members.keys() {
-                for thread in proc::threads(*pid) {
-                    wanted.push((*pid, thread));
-                }
-            }
-            count = wanted.len();
-            wanted.truncate(PANEL);
-        } else {
-            let active = group.members.values().filter(|member| member.active);
-            for member in active {
-                count += 1;
-                if wanted.len() < PANEL {
-                    wanted.push((member.identity.pid, member.identity.pid));
-                }
-            }
-        }
-        self.scale = count as f64 / wanted.len().max(1) as f64;
-        self.files
-            .retain(|thread, _| wanted.iter().any(|(_, other)| other == thread));
-        for (pid, thread) in wanted {
-            if self.files.contains_key(&thread) {
+        let wanted = self.wanted(group);
+        let weights: HashMap<u32, f64> = wanted
+            .iter()
+            .map(|(_, thread, weight)| (*thread, *weight))
+            .collect();
+        self.files.retain(|number, thread| {
+            let weight = weights.get(number);
+            thread.weight = weight.copied().unwrap_or(0.0);
+            weight.is_some()
+        });
+        (self.seen, self.counted) = (self.files.len(), self.files.len());
+        for (pid, number, weight) in wanted {
+            if self.files.contains_key(&number) {
                 continue;
             }
-            let Ok(file) = File::open(format!("/proc/{pid}/task/{thread}/schedstat")) else {
+            let path = format_args!("/proc/{pid}/task/{number}/schedstat");
+            let Some(file) = proc::open(path) else {
                 continue;
             };
             let mut buffer = [0; 128];
             let bytes = file.read_at(&mut buffer, 0).unwrap_or(0);
-            if let Ok(stat) = Schedstat::parse(&buffer[..bytes], "schedstat")
-                && stat.counted()
-            {
-                self.files.insert(thread, (file, stat.wait));
+            let Ok(stat) = Schedstat::parse(&buffer[..bytes], "schedstat") else {
+                continue;
+            };
+            self.seen += 1;
+            if stat.counted() {
+                self.counted += 1;
+                let last = stat.wait;
+                self.files.insert(number, Thread { file, last, weight });
             }
         }
+    }
+
+    /// All threads of few processes; of many, the first threads of those that ran lately, and of
+    /// some that did not.
+    fn wanted(&mut self, group: &Group) -> Vec<Wanted> {
+        if group.members.len() <= FEW {
+            let mut all = Vec::new();
+            for pid in group.members.keys() {
+                all.extend(proc::threads(*pid).into_iter().map(|thread| (*pid, thread)));
+            }
+            self.part = all.len() > PANEL;
+            return spread(&all, PANEL);
+        }
+        let (mut active, mut idle) = (Vec::new(), Vec::new());
+        for (pid, member) in &group.members {
+            match member.active {
+                true => active.push((*pid, *pid)),
+                false => idle.push((*pid, *pid)),
+            }
+        }
+        self.part = active.len() > PANEL;
+        let mut wanted = spread(&active, PANEL);
+        // What these wait is no measure for the others.
+        let some = spread(&idle, IDLE).into_iter();
+        wanted.extend(some.map(|(pid, thread, _)| (pid, thread, 1.0)));
+        wanted
+    }
+}
+
+/// At most so many of them, evenly, each standing for as many.
+fn spread(all: &[(u32, u32)], most: usize) -> Vec<Wanted> {
+    let many = all.len().min(most);
+    let weight = all.len() as f64 / many.max(1) as f64;
+    (0..many)
+        .map(|at| all[at * all.len() / many])
+        .map(|(pid, thread)| (pid, thread, weight))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_stand_for_all() {
+        let all: Vec<(u32, u32)> = (0..100).map(|at| (at, at)).collect();
+        let some = spread(&all, 64);
+        assert_eq!(some.len(), 64);
+        let sum: f64 = some.iter().map(|(_, _, weight)| weight).sum();
+        assert!((sum - 100.0).abs() < 1e-9, "{sum}");
+        assert!(some.windows(2).all(|two| two[0].1 < two[1].1));
+        assert!(some.last().unwrap().1 > 95);
+        assert_eq!(
+            spread(&all[..3], 64),
+            [(0, 0, 1.0), (1, 1, 1.0), (2, 2, 1.0)]
+        );
+        assert!(spread(&[], 64).is_empty());
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -140,6 +141,7 @@ pub fn options(load: &Load) -> Options {
         dry_run: false,
         means: Means::Affinity,
         state: load.state(),
+        status: Arc::default(),
         guard: Vec::new(),
     }
 }

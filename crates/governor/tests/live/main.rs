@@ -142,6 +142,53 @@ fn processes_by_name_share_the_machine() {
 }
 
 #[test]
+fn who_looks_on_sees_one_governor_after_the_other() {
+    let status = std::sync::Arc::default();
+    let begin = |load: &Load| {
+        let options = governor::live::Options {
+            status: std::sync::Arc::clone(&status),
+            ..options(load)
+        };
+        Live::begin(vec![load::wanted(Target::Pid(load.pid()))], options).unwrap()
+    };
+    let targets = || -> Vec<String> {
+        let status = status.lock().unwrap();
+        let names = status
+            .targets
+            .iter()
+            .map(|standing| standing.target.clone());
+        names.collect()
+    };
+    for load in [
+        Load::start(&["threads", "1"]),
+        Load::start(&["threads", "1"]),
+    ] {
+        assert_eq!(targets(), [""; 0], "none between two");
+        let mut live = begin(&load);
+        live.check().unwrap();
+        assert_eq!(targets(), [format!("process {}", load.pid())]);
+        let decisions = status.lock().unwrap().targets[0].decisions;
+        assert_eq!(decisions, 1, "of this governor, not of the one before");
+        live.end().unwrap();
+    }
+    assert_eq!(targets(), [""; 0]);
+}
+
+#[test]
+fn idle_processes_are_known_not_to_wait() {
+    let load = Load::start(&["backends", "40"]);
+    let mut live = governed(&load);
+    live.check().unwrap();
+    for _ in 0..80 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        let decision = live.check().unwrap().remove(0);
+        let waiting = &decision.readings[WAITING];
+        assert!(waiting.value.is_some(), "{waiting:?}");
+    }
+    assert_eq!(live.notes(), [""; 0]);
+}
+
+#[test]
 fn prometheus_gets_the_state() {
     use std::io::{Read, Write};
     let load = Load::start(&["threads", "1"]);
