@@ -53,6 +53,14 @@ impl Interrupter {
     }
 }
 
+/// What becomes of a program.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Run,
+    Explain,
+    Analyze,
+}
+
 impl Session {
     pub(crate) fn new(session: sql::Session, handle: Handle) -> Session {
         Session {
@@ -103,7 +111,7 @@ impl Session {
     ///
     /// [`Error::Laq`] for a text that is no program, matrices that do not fit each other, and what cannot be computed.
     pub fn laq(&self, text: &str) -> Result<Answer> {
-        self.program(text, false)
+        self.program(text, Way::Run)
     }
 
     /// What [`laq`](Session::laq) would run: one column, `plan`, with a line for each matrix (its type, its shape and
@@ -113,16 +121,30 @@ impl Session {
     ///
     /// As `laq` before anything has run.
     pub fn explain_laq(&self, text: &str) -> Result<Answer> {
-        self.program(text, true)
+        self.program(text, Way::Explain)
     }
 
-    fn program(&self, text: &str, explain: bool) -> Result<Answer> {
+    /// Runs it and shows, after what [`explain_laq`](Session::explain_laq) does, how it went: each stage with its
+    /// time and its blocks, how long tasks were asleep and what for, rows, seconds, bytes by node.
+    ///
+    /// # Errors
+    ///
+    /// As [`laq`](Session::laq).
+    pub fn analyze_laq(&self, text: &str) -> Result<Answer> {
+        self.program(text, Way::Analyze)
+    }
+
+    fn program(&self, text: &str, way: Way) -> Result<Answer> {
         let text = text.to_string();
         let work = self.session.program(move |tables| async move {
             let compiled = laq::compile(&text, &tables).await?;
-            Ok::<_, Error>(match explain {
-                true => sql::Program::Show(compiled.explain()),
-                false => sql::Program::Run(compiled.prepared),
+            Ok::<_, Error>(match way {
+                Way::Explain => sql::Program::Show(compiled.explain()),
+                Way::Analyze => {
+                    let lines = compiled.explain();
+                    sql::Program::Analyze(compiled.prepared, lines)
+                }
+                Way::Run => sql::Program::Run(compiled.prepared),
             })
         });
         self.wait(work)

@@ -277,6 +277,12 @@ pub struct Laq {
     /// Show the program instead of running it: its matrices with their shapes, its operators, its pipelines
     #[arg(long)]
     pub explain: bool,
+    /// Run the program and show, after what --explain does, how it went instead of its rows
+    #[arg(long, conflicts_with = "explain")]
+    pub analyze: bool,
+    /// Open the store for reading, as programs always do: they cannot write
+    #[arg(long)]
+    pub read_only: bool,
     #[command(flatten)]
     pub results: Results,
 }

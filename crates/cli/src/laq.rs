@@ -15,9 +15,10 @@ pub fn run(args: &Laq) -> Result<(), Failure> {
     let database = Database::open(&args.store, &options(&args.results.resources, true))?;
     let mut runner = Runner::new(&database, &args.results, None)?;
     let ran = runner.perform(|session| {
-        let answer = match args.explain {
-            true => session.explain_laq(&text),
-            false => session.laq(&text),
+        let answer = match (args.explain, args.analyze) {
+            (true, _) => session.explain_laq(&text),
+            (_, true) => session.analyze_laq(&text),
+            _ => session.laq(&text),
         };
         Ok(vec![answer?])
     });

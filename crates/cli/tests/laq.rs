@@ -78,6 +78,30 @@ fn programs_are_explained() {
 }
 
 #[test]
+fn how_a_program_ran_is_shown_after_it() {
+    let folder = shop();
+    let arguments = [
+        "laq",
+        "s.atoll",
+        "-f",
+        "heavy.laq",
+        "--analyze",
+        "--read-only",
+    ];
+    let shown = folder.run(&arguments).succeeded();
+    for part in [
+        "fold by krao(name)",
+        "stage 0: fused, ",
+        "rows: 1",
+        "bytes read: ",
+    ] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    let both = folder.run(&["laq", "s.atoll", "return(1)", "--analyze", "--explain"]);
+    both.failed_usage(&["cannot be used with"]);
+}
+
+#[test]
 fn errors_show_the_line_they_are_in() {
     let folder = shop();
     folder.write(

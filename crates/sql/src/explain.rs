@@ -94,6 +94,19 @@ pub(crate) async fn explain(
     shown(&scope, lines)
 }
 
+/// Runs a program of another language; what it did stands after `lines`, as after the plan of a statement.
+pub(crate) async fn program(
+    scope: &Scope,
+    prepared: &engine::Prepared,
+    mut lines: Vec<String>,
+) -> Result<Answer> {
+    let (batches, told) = fused::batches(scope, prepared).await?;
+    lines.extend(told);
+    let rows = batches.iter().map(|batch| batch.num_rows()).sum();
+    lines.extend(summary(rows, &scope.clock.statistics()));
+    shown(scope, lines)
+}
+
 pub(crate) fn shown(scope: &Scope, lines: Vec<String>) -> Result<Answer> {
     information::answer(
         scope,

@@ -29,6 +29,8 @@ use crate::{Answer, AnswerStream, Error, Result, copy, ddl, dml, explain, fused,
 pub enum Program {
     /// To be run on our own engine.
     Run(engine::Prepared),
+    /// To be run on our own engine, and what it did to be shown after these lines: `explain analyze`.
+    Analyze(engine::Prepared, Vec<String>),
     /// Not to be run, but to be shown, a line each.
     Show(Vec<String>),
 }
@@ -123,6 +125,9 @@ impl Session {
             scope.clock.ran_on = "algebra";
             match program {
                 Program::Show(lines) => Ok(Ok(explain::shown(&scope, lines)?)),
+                Program::Analyze(prepared, lines) => {
+                    Ok(Ok(explain::program(&scope, &prepared, lines).await?))
+                }
                 Program::Run(prepared) => {
                     let (batches, _) = fused::batches(&scope, &prepared).await?;
                     let schema = Arc::clone(prepared.schema());
