@@ -266,7 +266,7 @@ impl Meter {
     pub fn kernels(&self) -> Vec<Kernel> {
         let totals = self.totals.lock();
         let some = self.names.iter().zip(&*totals);
-        some.filter(|(name, work)| !name.is_empty() && work.rows > 0)
+        some.filter(|(name, work)| !name.is_empty() && work.operations + work.bytes > 0)
             .map(|(name, work)| Kernel {
                 name: name.clone(),
                 rows: work.rows,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use lab::record::Sample;
 use lab::report::{
-    Axis, Bars, Cell, Heat, Line, Lines, Point, Report, Spread, Table, Unit, command_line,
+    Axis, Bars, Cell, Heat, Line, Lines, Point, Report, Roofline, Spread, Table, Unit, command_line,
 };
 
 const STRATEGIES: [&str; 5] = [
@@ -35,6 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .plot(curves())
         .plot(logarithmic())
         .plot(steps())
+        .plot(roofline())
         .section("Matrices")
         .plots([4, 2, 8].map(matrix));
     let written = report.write(&path)?;
@@ -148,6 +149,23 @@ fn steps() -> Lines {
     )
     .line(Line::new("node 0", (0..40).map(|turn| state(turn, 3))).steps())
     .line(Line::new("node 1", (0..40).map(|turn| state(turn, 5))).steps())
+}
+
+fn roofline() -> Roofline {
+    let mut plot = Roofline::new("Operators under roofs", ["filter", "fold"])
+        .bandwidth("memory, 12 GiB/s", 12e9)
+        .bandwidth("cache, 60 GiB/s", 6e10)
+        .peak("64-bit values", 2e10);
+    for at in 0..6 {
+        let (intensity, rate) = (0.05 * 1.8f64.powi(at), 2e8 * 1.9f64.powi(at));
+        plot.point(
+            at as usize % 2,
+            format!("{}", at + 1),
+            "an operator",
+            (intensity, rate),
+        );
+    }
+    plot
 }
 
 fn matrix(nodes: usize) -> Heat {

@@ -93,6 +93,23 @@ pub enum Error {
     },
     /// The user ended the experiment.
     Interrupted,
+    /// Options that do not go together, or not with this machine.
+    Given {
+        /// What is wrong, and what to give instead.
+        why: String,
+    },
+    /// A store that cannot be used.
+    Store {
+        /// Which, and what is wrong with it.
+        why: String,
+    },
+    /// A query that cannot be planned or run.
+    Query {
+        /// What it is called.
+        query: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Threads cannot be placed as asked for.
     Placement(placement::Error),
     /// A plan that cannot be carried out, or placements that do not fit it.
@@ -174,6 +191,8 @@ impl fmt::Display for Error {
                 "cannot use the costs in {}: {why}; record them with: lab exhaustive --record",
                 path.display()
             ),
+            Error::Given { why } | Error::Store { why } => why.fmt(f),
+            Error::Query { query, why } => write!(f, "query {query}: {why}"),
             Error::Interrupted => write!(f, "interrupted; no report was written"),
             Error::Placement(error) => error.fmt(f),
             Error::Job { why } => write!(f, "the plan cannot be carried out: {why}"),

@@ -22,6 +22,11 @@ impl FromIterator<f64> for Sample {
 }
 
 impl Sample {
+    /// Adds one that was measured after the others.
+    pub fn push(&mut self, value: f64) {
+        self.values.push(value);
+    }
+
     /// The values, in the order they were measured.
     pub fn values(&self) -> &[f64] {
         &self.values

@@ -1,7 +1,9 @@
 //! Reports hold whatever they are given: hostile texts, figures that are not numbers, nothing.
 
 use lab::Error;
-use lab::report::{Axis, Bars, Cell, Heat, Line, Lines, Plot, Point, Report, Spread, Table, Unit};
+use lab::report::{
+    Axis, Bars, Cell, Heat, Line, Lines, Plot, Point, Report, Roofline, Spread, Table, Unit,
+};
 
 /// Ends what surrounds it in HTML, in attributes, in a style sheet and in a comment.
 const HOSTILE: &str = "</title></style></svg>--><script>alert(1)</script><img src=x onerror='alert(2)'>\" onload=\"a&\u{0}\u{202e}";
@@ -36,7 +38,14 @@ fn plots(name: &str) -> Vec<Plot> {
     let heat = Heat::new(name, Unit::Share, &[vec![f64::NAN, -1.0], vec![]])
         .rows(name, [name])
         .columns(name, [name, name]);
+    let mut roofline = Roofline::new(name, [name, name])
+        .bandwidth(name, 1e9)
+        .bandwidth(name, f64::NAN)
+        .peak(name, f64::INFINITY);
+    roofline.point(0, name, name, (0.1, 1e7));
+    roofline.point(7, name, name, (f64::NAN, -1.0));
     vec![
+        roofline.into(),
         bars.into(),
         stack.into(),
         spread.into(),

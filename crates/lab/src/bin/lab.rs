@@ -8,6 +8,11 @@ use clap::Parser;
 use lab::experiment::{Desk, Experiment};
 use lab::report::quoted;
 
+/// As the program `atoll` has it: queries are measured with it.
+#[cfg(feature = "laq")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Experiments on emulated NUMA machines
 #[derive(Parser)]
 #[command(name = "lab", version, arg_required_else_help = true)]

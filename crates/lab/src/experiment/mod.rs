@@ -1,8 +1,9 @@
 //! The experiments: each prints a table, writes a [report](crate::report) and the raw numbers.
 //!
-//! All of them run on an emulated [machine](crate::machine) and count; none tells a time. The
-//! database under test is another program, unchanged, that reads statements from its standard
-//! input: [`drive`].
+//! All of them but `laq` run on an emulated [machine](crate::machine) and count; none of those tells a
+//! time. The database under test is another program, unchanged, that reads statements from its
+//! standard input: [`drive`]. `laq` (feature `laq`) measures Atoll's engine on the machine at hand,
+//! in its own process, so that runs of milliseconds take turns.
 //!
 //! | experiment | rows | question |
 //! |---|---|---|
@@ -11,6 +12,7 @@
 //! | `q1-nodes` | M5 | TPC-H Q1 with all of its memory on each node in turn |
 //! | `affinity` | M3, M6 | where do Q1's and Q6's accesses go with affinity on and off, and does the engine count the same? |
 //! | `pages` | M4 | over which nodes do pages spread, and which threads move, with affinity on and off? |
+//! | `laq` | L9, L10 | how do block size, threads, executor and reuse of blocks change what a query takes, and what bounds its operators? |
 
 mod affinity;
 mod counted;
@@ -19,6 +21,8 @@ pub mod drive;
 mod exhaustive;
 mod found;
 mod guest;
+#[cfg(feature = "laq")]
+mod laq;
 mod options;
 mod pages;
 mod placement;
@@ -36,6 +40,8 @@ use crate::kernel::{self, Job};
 use crate::report::{Report, Table};
 use crate::{Error, Result};
 
+#[cfg(feature = "laq")]
+pub use self::laq::Laq;
 pub use affinity::Affinity;
 pub use database::{Databases, Engine};
 pub use exhaustive::Exhaustive;
@@ -58,6 +64,9 @@ pub enum Experiment {
     Affinity(Affinity),
     /// Every placement of threads that differs, and how soon a search finds a good one
     Exhaustive(Exhaustive),
+    /// Queries in LAQ by block size, threads and executor, each operator under the machine's roofs
+    #[cfg(feature = "laq")]
+    Laq(Laq),
     /// Carry out a plan under placements (used inside emulated machines)
     #[command(hide = true)]
     Kernel(Kernel),
@@ -111,6 +120,8 @@ impl Experiment {
             Experiment::Pages(arguments) => arguments.run(desk),
             Experiment::Affinity(arguments) => arguments.run(desk),
             Experiment::Exhaustive(arguments) => arguments.run(desk),
+            #[cfg(feature = "laq")]
+            Experiment::Laq(arguments) => arguments.run(desk),
             Experiment::Kernel(arguments) => arguments.run(desk),
             Experiment::Drive(arguments) => arguments.run(desk),
         }

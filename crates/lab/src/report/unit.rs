@@ -19,6 +19,8 @@ pub enum Unit {
     Share,
     /// How many times as much.
     Ratio,
+    /// How many of what is doubled from one to the next: 64Ki. A logarithmic axis of it has powers of two.
+    Doubled,
 }
 
 /// Divisors, and what is left of the unit.
@@ -68,6 +70,7 @@ impl Unit {
             Unit::Seconds => with(value, &SECONDS, " "),
             Unit::Share => format!("{} %", percent(value * 100.0)),
             Unit::Ratio => format!("{}×", digits(value)),
+            Unit::Doubled => doubled(value),
         }
     }
 
@@ -81,7 +84,7 @@ impl Unit {
             Unit::Seconds => scale(&SECONDS, most),
             Unit::Share => (0.01, "%"),
             // That it is a ratio stands in the axis' name.
-            Unit::Ratio => (1.0, ""),
+            Unit::Ratio | Unit::Doubled => (1.0, ""),
         }
     }
 }
@@ -143,6 +146,16 @@ pub(super) fn power(value: f64) -> String {
     }
 }
 
+/// A number of so many Ki or Mi where it is a whole one.
+pub(super) fn doubled(value: f64) -> String {
+    for (size, name) in [(1_048_576.0, "Mi"), (1_024.0, "Ki")] {
+        if value >= size && value % size == 0.0 {
+            return format!("{}{name}", value / size);
+        }
+    }
+    grouped(value)
+}
+
 /// A whole number with separators.
 fn grouped(value: f64) -> String {
     if value.fract() != 0.0 && value.abs() < 100.0 {
@@ -190,6 +203,10 @@ mod tests {
             (Unit::Share, 0.03, "3.0 %"),
             (Unit::Share, 0.0003, "0.030 %"),
             (Unit::Ratio, 1.5, "1.50×"),
+            (Unit::Doubled, 65_536.0, "64Ki"),
+            (Unit::Doubled, 3_145_728.0, "3Mi"),
+            (Unit::Doubled, 1_500.0, "1,500"),
+            (Unit::Doubled, 2.0, "2"),
             (Unit::Bytes, f64::INFINITY, "–"),
         ] {
             assert_eq!(unit.show(value), shown, "{unit:?} {value}");

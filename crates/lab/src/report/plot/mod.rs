@@ -8,6 +8,7 @@ mod bars;
 mod canvas;
 mod heat;
 mod lines;
+mod roofline;
 mod rows;
 mod scale;
 mod spread;
@@ -17,6 +18,7 @@ use std::fmt::Write;
 pub use bars::Bars;
 pub use heat::Heat;
 pub use lines::{Axis, Line, Lines, Point};
+pub use roofline::Roofline;
 pub use spread::Spread;
 
 use super::Table;
@@ -37,6 +39,8 @@ pub enum Plot {
     Spread(Spread),
     /// A matrix, such as one value per pair of nodes.
     Heat(Heat),
+    /// Operators under the roofs of the machine.
+    Roofline(Roofline),
 }
 
 impl From<Lines> for Plot {
@@ -63,6 +67,12 @@ impl From<Heat> for Plot {
     }
 }
 
+impl From<Roofline> for Plot {
+    fn from(plot: Roofline) -> Plot {
+        Plot::Roofline(plot)
+    }
+}
+
 impl Plot {
     /// Its title.
     pub fn title(&self) -> &str {
@@ -71,6 +81,7 @@ impl Plot {
             Plot::Bars(plot) => &plot.title,
             Plot::Spread(plot) => &plot.title,
             Plot::Heat(plot) => &plot.title,
+            Plot::Roofline(plot) => &plot.title,
         }
     }
 
@@ -80,6 +91,7 @@ impl Plot {
             Plot::Bars(plot) => plot.draw(width),
             Plot::Spread(plot) => plot.draw(width),
             Plot::Heat(plot) => plot.draw(),
+            Plot::Roofline(plot) => plot.draw(width),
         }
     }
 
@@ -90,6 +102,7 @@ impl Plot {
             Plot::Bars(plot) => plot.description(),
             Plot::Spread(plot) => plot.description(),
             Plot::Heat(plot) => plot.description(),
+            Plot::Roofline(plot) => plot.description(),
         }
     }
 
@@ -100,6 +113,7 @@ impl Plot {
             Plot::Bars(plot) => plot.numbers(),
             Plot::Spread(plot) => plot.numbers(),
             Plot::Heat(plot) => plot.numbers(),
+            Plot::Roofline(plot) => plot.numbers(),
         }
     }
 
@@ -111,6 +125,7 @@ impl Plot {
             Plot::Spread(_) => Vec::new(),
             Plot::Heat(plot) if plot.pairs => vec!["local", "remote"],
             Plot::Heat(_) => Vec::new(),
+            Plot::Roofline(plot) => plot.series.iter().map(String::as_str).collect(),
         };
         if names.len() < 2 { Vec::new() } else { names }
     }

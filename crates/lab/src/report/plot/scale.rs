@@ -6,7 +6,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::IntoLogRange;
 
 use crate::report::Unit;
-use crate::report::unit::{power, tick};
+use crate::report::unit::{doubled, power, tick};
 
 /// One axis of a drawing.
 pub(super) struct Scale {
@@ -18,6 +18,8 @@ pub(super) struct Scale {
     range: (f64, f64),
     /// The unit that leaves.
     pub(super) unit: &'static str,
+    /// Whether a logarithmic one has powers of two.
+    twos: bool,
 }
 
 enum Kind {
@@ -43,6 +45,7 @@ impl Scale {
             by,
             range: (low, high),
             unit: name,
+            twos: unit == Unit::Doubled,
         }
     }
 
@@ -59,10 +62,20 @@ impl Scale {
     pub(super) fn ticks(&self, most: usize) -> Vec<(i32, String)> {
         let (values, show): (_, fn(f64) -> String) = match &self.kind {
             Kind::Linear(coord) => (coord.key_points(most), tick),
+            Kind::Log(_) if self.twos => (self.twos(most), doubled),
             Kind::Log(_) => (self.powers(most), power),
         };
         let place = |value: f64| (self.at(value * self.by), show(value));
         values.into_iter().map(place).collect()
+    }
+
+    /// Powers of two.
+    fn twos(&self, most: usize) -> Vec<f64> {
+        let (low, high) = (self.range.0.log2(), self.range.1.log2());
+        let every = ((high - low) / most.max(1) as f64).ceil().max(1.0) as usize;
+        let powers = (low.floor() as i32..=high.ceil() as i32).map(|power| 2f64.powi(power));
+        let inside = powers.filter(|value| (self.range.0..=self.range.1).contains(value));
+        inside.step_by(every).collect()
     }
 
     /// Powers of ten; over less than two of them also their doubles and fives.
@@ -126,6 +139,9 @@ mod tests {
         let ticks: Vec<String> = scale.ticks(6).into_iter().map(|(_, text)| text).collect();
         assert_eq!(ticks, ["0", "20", "40", "60", "80", "100"]);
         assert_eq!(scale.unit, "%");
+        let scale = Scale::new((1900.0, 9000.0), Unit::Doubled, true, (0, 100));
+        let ticks: Vec<String> = scale.ticks(6).into_iter().map(|(_, text)| text).collect();
+        assert_eq!(ticks, ["2Ki", "4Ki", "8Ki"]);
         let scale = Scale::new((1.0, 1e6), Unit::Plain, true, (0, 100));
         let ticks: Vec<(i32, String)> = scale.ticks(4);
         assert_eq!(ticks[1], (33, "100".to_owned()), "{ticks:?}");

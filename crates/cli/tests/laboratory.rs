@@ -1,0 +1,241 @@
+//! `atoll lab laq`, with the real binary, on a small store of TPC-H.
+
+mod atoll;
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::sync::OnceLock;
+
+use atoll::{Folder, json};
+use serde_json::Value;
+
+/// A small store of TPC-H, made once.
+fn store() -> &'static Folder {
+    static STORE: OnceLock<Folder> = OnceLock::new();
+    STORE.get_or_init(|| {
+        let folder = Folder::new();
+        let path = folder.path("t.atoll");
+        let database = ::atoll::Database::create(path, &::atoll::Options::default()).unwrap();
+        ::atoll::tpch::load(&database, 0.01, &()).unwrap();
+        database.close().unwrap();
+        folder
+    })
+}
+
+fn names(rows: &Value, key: &str) -> Vec<String> {
+    let rows = rows.as_array().unwrap().iter();
+    rows.map(|row| row[key].to_string()).collect()
+}
+
+#[test]
+fn queries_are_measured_and_reported() {
+    let folder = store();
+    let own = "return(count(nation.n_name) as n) order by n\n";
+    folder.write("own.laq", own);
+    let run = folder.run(&[
+        "lab",
+        "laq",
+        "t.atoll",
+        "--bare",
+        "8",
+        "--query",
+        "6,own.laq",
+        "--blocks",
+        "2Ki..8Ki",
+        "--threads",
+        "1,2",
+        "--out",
+        "made/here",
+        "--json",
+    ]);
+    let told = json(&run.succeeded());
+    let written = std::fs::read_to_string(folder.path("made/here/lab-laq.json")).unwrap();
+    assert_eq!(json(&written)["results"], told["results"]);
+    assert_eq!(told["emulated"], false);
+    let results = &told["results"];
+    assert_eq!(results["rounds"], 5);
+    assert_eq!(results["ended_early"], false);
+    assert_eq!(results["block_rows"].to_string(), "[2048,4096,8192]");
+    let query = &results["queries"][0];
+    assert_eq!(
+        (&query["query"], &query["rows"]),
+        (&Value::from("Q6"), &Value::from(1))
+    );
+    assert_eq!(results["queries"][1]["query"], "own");
+    assert_eq!(results["queries"][1]["rows"], 25);
+
+    let by_block = names(&query["by_block"], "executor");
+    assert_eq!(by_block.len(), 9);
+    assert_eq!(
+        by_block.iter().filter(|name| *name == "\"staged\"").count(),
+        3
+    );
+    assert_eq!(names(&query["by_threads"], "threads").concat(), "121212");
+    for row in query["by_threads"].as_array().unwrap() {
+        let time = &row["seconds"];
+        let (least, median) = (
+            time["least"].as_f64().unwrap(),
+            time["median"].as_f64().unwrap(),
+        );
+        assert!(0.0 < least && least <= median, "{row}");
+        assert!(row["speedup"].as_f64().unwrap() > 0.0, "{row}");
+    }
+    let runs = results["runs"].as_array().unwrap();
+    assert!(
+        runs.iter()
+            .all(|run| run["seconds"].as_array().unwrap().len() == 5)
+    );
+
+    // Without reuse each block that is handed on is a new one.
+    for row in query["reuse"].as_array().unwrap() {
+        assert!(row["blocks_made"].as_u64().unwrap() > 0, "{row}");
+        if row["reuse"] == false {
+            assert_eq!(row["blocks_reused"], 0, "{row}");
+        }
+        assert!(row["peak_bytes"].as_f64().unwrap() > 1e6, "{row}");
+    }
+    // Three filters on stored codes, what they leave read, multiplied, added up.
+    let operators = query["operators"].as_array().unwrap();
+    let first = &operators[0];
+    assert!(
+        first["name"]
+            .as_str()
+            .unwrap()
+            .starts_with("filter codes of lineitem (l_shipdate"),
+        "{first}"
+    );
+    assert!(first["page_bytes"].as_u64().unwrap() > 60_000, "{first}");
+    for part in ["lift", "fold"] {
+        let found = operators
+            .iter()
+            .any(|one| one["name"].as_str().unwrap().starts_with(part));
+        assert!(found, "{part} in {operators:?}");
+    }
+    for one in operators {
+        let share = one["share"].as_f64().unwrap();
+        assert!((0.0..=1.0).contains(&share), "{one}");
+    }
+    let tasks = names(&query["tasks"], "executor");
+    assert!(tasks.contains(&"\"stream\"".to_string()) && tasks.contains(&"\"staged\"".to_string()));
+    for plan in query["plans"].as_array().unwrap() {
+        assert!(plan["local"].as_u64().unwrap() > 0, "{plan}");
+    }
+    assert_eq!(
+        names(&query["plans"], "plan"),
+        ["\"obliv\"", "\"shard\"", "\"distr\""]
+    );
+
+    let page = std::fs::read_to_string(folder.path("made/here/lab-laq.html")).unwrap();
+    for part in [
+        "operations per byte",
+        "speed-up",
+        "bare loop",
+        "Q6: blocks used again",
+        "lab laq t.atoll",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("<script"));
+}
+
+#[test]
+fn bytes_are_counted_by_node_as_laid_out() {
+    let folder = store();
+    let run = folder.run(&[
+        "lab",
+        "laq",
+        "t.atoll",
+        "--bare",
+        "8",
+        "--blocks",
+        "64Ki",
+        "--threads",
+        "2",
+        "--executors",
+        "fused",
+        "--machine",
+        "2x1",
+        "--json",
+    ]);
+    let told = json(&run.succeeded());
+    let plans = &told["results"]["queries"][0]["plans"];
+    let bytes = |plan: usize| {
+        plans[plan]["local"].as_u64().unwrap() + plans[plan]["remote"].as_u64().unwrap()
+    };
+    assert_eq!(bytes(0), bytes(1));
+    assert_eq!(
+        plans[2]["remote"], 0,
+        "each node's workers take its own pieces: {plans}"
+    );
+    assert_eq!(plans[0]["bytes"].as_array().unwrap().len(), 2);
+    assert!(folder.path("lab-laq.html").exists());
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_in_a_line() {
+    let folder = store();
+    let lab = |arguments: &[&str]| folder.run(&[&["lab", "laq"], arguments].concat());
+    lab(&["t.atoll", "--query", "7"]).failed_usage(&["TPC-H 7 does not stand in LAQ"]);
+    lab(&["t.atoll", "--blocks", "1Ki..2Ki"]).failed_usage(&["2Ki to 2Mi"]);
+    lab(&["t.atoll", "--blocks", "2Mi..64Ki"]).failed_usage(&["is empty"]);
+    lab(&["t.atoll", "--threads", "2..1"]).failed_usage(&["is empty"]);
+    lab(&["t.atoll", "--threads", "0"]).failed_usage(&["number of threads"]);
+    lab(&["t.atoll", "--executors", "fast"]).failed_usage(&["fused, stream, staged"]);
+    lab(&["t.atoll", "--repeat", "1"]).failed_usage(&["5..=1000"]);
+    lab(&["missing.atoll"]).failed(1, &["missing.atoll"]);
+    lab(&["t.atoll", "--query", "missing.laq"]).failed(1, &["missing.laq"]);
+    folder.write("bad.laq", "return(sum(lineitem.l_quantitty))");
+    lab(&["t.atoll", "--query", "bad.laq"])
+        .failed(1, &["query bad", "line 1, column 21", "l_quantity"]);
+    folder.write("no.atoll", "no store");
+    lab(&["no.atoll"]).failed(1, &["no.atoll"]);
+    lab(&["t.atoll", "--out", "no.atoll/x"]).failed(1, &["no.atoll/x"]);
+}
+
+#[test]
+fn what_was_measured_until_ctrl_c_is_reported() {
+    let folder = store();
+    let mut command = folder.command(&[
+        "lab",
+        "laq",
+        "t.atoll",
+        "--blocks",
+        "64Ki",
+        "--threads",
+        "1",
+        "--executors",
+        "fused",
+        "--bare",
+        "1",
+        "--repeat",
+        "1000",
+        "--out",
+        "ended",
+    ]);
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let third = lines.find(|line| line.as_ref().unwrap().contains("round 3 of 1000"));
+    assert!(third.is_some());
+    // SAFETY: it sends a signal to a child of ours that nobody has waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:?}");
+    assert!(
+        rest.iter().any(|line| line.contains("ended early")),
+        "{rest:?}"
+    );
+    let told = json(&std::fs::read_to_string(folder.path("ended/lab-laq.json")).unwrap());
+    let results = &told["results"];
+    assert_eq!(results["ended_early"], true);
+    assert!(results["rounds"].as_u64().unwrap() >= 2);
+    assert!(
+        results["queries"][0]["by_block"][0]["seconds"]["median"]
+            .as_f64()
+            .unwrap()
+            > 0.0
+    );
+}

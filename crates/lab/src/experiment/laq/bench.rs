@@ -1,0 +1,268 @@
+//! The engine in this process: an open store, workers for each number of threads, runs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use engine::{Execution, Executor, Ledger, Plan, Prepared, Runtime};
+use fiber::{Layout, Workers};
+use memory::{Budget, Traffic};
+use store::{PoolOptions, Store};
+use topology::Machine;
+
+use super::host;
+use crate::{Error, Result};
+
+/// A query that was planned.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// What it is called.
+    pub name: String,
+    prepared: Arc<Prepared>,
+}
+
+/// How a query is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// What runs it.
+    pub executor: Executor,
+    /// Most rows of a block; none: what suits the executor.
+    pub block: Option<usize>,
+    /// Workers.
+    pub threads: usize,
+    /// Whether blocks are used again.
+    pub reuse: bool,
+    /// Which pieces a worker takes.
+    pub plan: Plan,
+}
+
+/// How one run went.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// From its begin to its last row, planning not included.
+    pub seconds: f64,
+    /// Page faults that needed no disk.
+    pub faults: u64,
+    /// Bytes read from pages: by node of the reader, then by node of the page.
+    pub bytes: Vec<Vec<u64>>,
+    /// The rows as text, sorted.
+    pub rows: Vec<String>,
+    /// What each worker did, where the system tells.
+    pub spent: Vec<host::Spent>,
+}
+
+/// Workers, and their threads as the system numbers them.
+struct Crew {
+    workers: Arc<Workers>,
+    threads: Vec<u32>,
+}
+
+/// The engine, ready to run.
+pub struct Bench {
+    store: Arc<Store>,
+    budget: Arc<Budget>,
+    crews: BTreeMap<usize, Crew>,
+    /// Raised to end what runs.
+    pub stop: engine::Stop,
+    /// What workers and pages are laid out for.
+    pub machine: Machine,
+    /// The one at hand.
+    pub live: Machine,
+    /// Bytes of the pool.
+    pub pool: u64,
+}
+
+fn failed(what: &str, error: &dyn std::fmt::Display) -> Error {
+    Error::Query {
+        query: what.to_owned(),
+        why: error.to_string(),
+    }
+}
+
+impl Bench {
+    /// Opens `path` for reading, with workers for each of these numbers of threads.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] with what the store says, [`Error::Machine`], [`Error::Memory`].
+    pub fn open(
+        path: &Path,
+        machine: Option<&str>,
+        pool: Option<u64>,
+        threads: impl FnOnce(usize) -> Result<Vec<usize>>,
+    ) -> Result<Bench> {
+        let unusable = |error: &dyn std::fmt::Display| Error::Store {
+            why: error.to_string(),
+        };
+        let live = Machine::live()?;
+        let machine = match machine {
+            Some(spec) => Machine::parse(spec)?,
+            None => live.clone(),
+        };
+        let available = memory::available()?;
+        let pool = pool.unwrap_or(available / 4);
+        if pool > available / 2 {
+            return Err(Error::Given {
+                why: format!(
+                    "a pool of {} MiB is more than half of the {} MiB that this process may use; lower --pool",
+                    pool >> 20,
+                    available >> 20
+                ),
+            });
+        }
+        let budget = Budget::new(available / 4 * 3);
+        let own = matches!(machine.source(), topology::Source::Live) && machine.nodes().len() > 1;
+        let homes = machine.nodes().iter();
+        let options = store::Options {
+            access: store::Access::Read,
+            pool: PoolOptions {
+                bytes: pool,
+                nodes: homes.map(|node| own.then_some(node.os_index)).collect(),
+                budget: Some(budget.clone()),
+                ..PoolOptions::default()
+            },
+            ..store::Options::default()
+        };
+        let store = Store::open(path, &options).map_err(|error| unusable(&error))?;
+        if store.is_raw() {
+            let why = format!("{} holds raw pages, no tables", path.display());
+            return Err(Error::Store { why });
+        }
+        let mut crews = BTreeMap::new();
+        for count in threads(live.cpus())? {
+            let before = host::threads();
+            let workers = Workers::new(Layout::of(&machine, &live, count, true));
+            let workers = workers.map_err(|error| unusable(&error))?;
+            let threads = host::threads();
+            let new = threads.difference(&before).copied();
+            crews.insert(
+                count,
+                Crew {
+                    workers,
+                    threads: new.filter(|thread| host::computes(*thread)).collect(),
+                },
+            );
+        }
+        Ok(Bench {
+            store,
+            budget,
+            crews,
+            stop: engine::Stop::default(),
+            machine,
+            live,
+            pool,
+        })
+    }
+
+    /// Plans a query.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Query`] with the place in its text.
+    pub fn plan(&self, name: String, text: &str) -> Result<Subject> {
+        let tables = table::Catalog::new().tables(&self.store.snapshot());
+        let tables = tables.map_err(|error| Error::Store {
+            why: error.to_string(),
+        })?;
+        let (text, tables) = (text.to_owned(), tables);
+        // Dictionaries are read, which workers do.
+        let planning = async move { laq::compile(&text, &tables).await };
+        let compiled = self.workers(self.most()).block_on(planning);
+        let compiled = compiled.map_err(|error| failed(&name, &error))?;
+        Ok(Subject {
+            prepared: Arc::new(compiled.prepared),
+            name,
+        })
+    }
+
+    /// The workers of so many threads, which it was opened with.
+    pub fn workers(&self, threads: usize) -> &Arc<Workers> {
+        &self.crews[&threads].workers
+    }
+
+    /// The largest number of threads.
+    pub fn most(&self) -> usize {
+        self.crews.keys().next_back().copied().unwrap_or(1)
+    }
+
+    /// Pages that were read from the file so far.
+    pub fn loads(&self) -> u64 {
+        self.store.pool().statistics().loads
+    }
+
+    /// Runs a query.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Query`]; [`Error::Interrupted`] where it was ended.
+    pub fn run(&self, subject: &Subject, way: &Way, ledger: Option<Arc<Ledger>>) -> Result<Ran> {
+        let crew = &self.crews[&way.threads];
+        let workers = &crew.workers;
+        let traffic = Arc::new(Traffic::new(workers.nodes()));
+        let runtime = Runtime {
+            workers: workers.clone(),
+            budget: self.budget.clone(),
+            traffic: traffic.clone(),
+            nearness: workers.layout().nearness().clone(),
+            stop: self.stop.clone(),
+        };
+        let mut execution = Execution::by(way.executor);
+        execution.block_rows = way.block;
+        execution.reuse = way.reuse;
+        execution.plan = way.plan;
+        execution.ledger = ledger;
+        let prepared = subject.prepared.clone();
+        let schedule = || -> Option<Vec<(u64, u64)>> {
+            crew.threads
+                .iter()
+                .map(|thread| host::schedule(*thread))
+                .collect()
+        };
+        let (before, faults) = (schedule(), host::faults());
+        let (seconds, done) = workers.block_on(async move {
+            let begun = Instant::now();
+            let done = prepared.run_by(&runtime, &execution).await;
+            (begun.elapsed().as_secs_f64(), done)
+        });
+        let (after, faults) = (schedule(), host::faults() - faults);
+        let batches = match done {
+            Ok((batches, _)) => batches,
+            Err(engine::Error::Cancelled) => return Err(Error::Interrupted),
+            Err(error) => return Err(failed(&subject.name, &error)),
+        };
+        let both = before
+            .unwrap_or_default()
+            .into_iter()
+            .zip(after.unwrap_or_default());
+        Ok(Ran {
+            seconds,
+            faults,
+            bytes: traffic.matrix(),
+            rows: text(&batches).map_err(|error| failed(&subject.name, &error))?,
+            spent: both
+                .map(|(before, after)| host::Spent::between(before, after, seconds))
+                .collect(),
+        })
+    }
+}
+
+/// The rows as text, in an order of their own: executors give those without an order in any.
+fn text(
+    batches: &[arrow::array::RecordBatch],
+) -> std::result::Result<Vec<String>, arrow::error::ArrowError> {
+    use arrow::util::display::{ArrayFormatter, FormatOptions};
+    let options = FormatOptions::default();
+    let mut rows = Vec::new();
+    for batch in batches {
+        let columns = batch.columns().iter();
+        let columns = columns.map(|column| ArrayFormatter::try_new(column, &options));
+        let columns = columns.collect::<std::result::Result<Vec<_>, _>>()?;
+        for row in 0..batch.num_rows() {
+            let cells = columns.iter().map(|column| column.value(row).to_string());
+            rows.push(cells.collect::<Vec<_>>().join("|"));
+        }
+    }
+    rows.sort_unstable();
+    Ok(rows)
+}

@@ -1,0 +1,448 @@
+//! What is told of the runs: figures of each query, as they go into the file of raw numbers.
+
+use engine::Executor;
+use serde::Serialize;
+
+use super::bare::Bare;
+use super::host::Spent;
+use super::measure::{Measured, Scope, Variant, middle, name};
+use crate::record::Sample;
+
+/// A median and the range of the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Span {
+    /// The middle.
+    pub median: f64,
+    /// The least.
+    pub least: f64,
+    /// The greatest.
+    pub most: f64,
+}
+
+impl Span {
+    /// Of a sample.
+    pub fn of(sample: &Sample) -> Span {
+        let (least, most) = sample.range();
+        Span {
+            median: sample.median(),
+            least,
+            most,
+        }
+    }
+}
+
+/// A query run with one size of blocks.
+#[derive(Clone, Debug, Serialize)]
+pub struct ByBlock {
+    /// What ran it.
+    pub executor: &'static str,
+    /// Rows of a block at most.
+    pub block_rows: usize,
+    /// Time.
+    pub seconds: Span,
+    /// How many times as fast as the first executor with blocks of that size, round by round.
+    pub speed: f64,
+}
+
+/// A query run by so many threads.
+#[derive(Clone, Debug, Serialize)]
+pub struct ByThreads {
+    /// What ran it.
+    pub executor: &'static str,
+    /// Threads.
+    pub threads: usize,
+    /// Time.
+    pub seconds: Span,
+    /// How many times as fast as with the fewest threads, round by round.
+    pub speedup: f64,
+    /// Bytes of pages read per second.
+    pub bytes_per_second: f64,
+    /// The same as a share of what the bare loop over memory reads with as many threads.
+    pub of_bare: f64,
+}
+
+/// A bare loop.
+#[derive(Clone, Debug, Serialize)]
+pub struct ByLoop {
+    /// Which.
+    pub bare: Bare,
+    /// Threads.
+    pub threads: usize,
+    /// Bytes or operations per second.
+    pub rate: Span,
+    /// How many times as fast as with the fewest threads, round by round.
+    pub speedup: f64,
+}
+
+/// Blocks used again, or not.
+#[derive(Clone, Debug, Serialize)]
+pub struct Reuse {
+    /// What ran it.
+    pub executor: &'static str,
+    /// Whether blocks are used again.
+    pub reuse: bool,
+    /// Time.
+    pub seconds: Span,
+    /// How many times the time with reuse, round by round.
+    pub times: f64,
+    /// Blocks allocated in a run; none if that was not counted.
+    pub blocks_made: Option<u64>,
+    /// How often one was used again.
+    pub blocks_reused: Option<u64>,
+    /// Page faults of a run.
+    pub page_faults: f64,
+    /// The most memory of a process that does nothing else; none if that was not measured.
+    pub peak_bytes: Option<f64>,
+}
+
+/// An operator of the fused executor on one thread.
+#[derive(Clone, Debug, Serialize)]
+pub struct Operator {
+    /// The stage it is in.
+    pub stage: usize,
+    /// What it is.
+    pub name: String,
+    /// Rows that came to it.
+    pub rows: u64,
+    /// Operations.
+    pub operations: u64,
+    /// Bytes read and written.
+    pub bytes: u64,
+    /// Of pages among them.
+    pub page_bytes: u64,
+    /// Time.
+    pub seconds: f64,
+    /// Part of the time of all operators.
+    pub share: f64,
+    /// Operations per byte.
+    pub intensity: f64,
+    /// Operations per second.
+    pub rate: f64,
+    /// Bytes per second as a share of what the bare loops could: over memory if it reads pages, otherwise over the cache.
+    pub of_roof: f64,
+}
+
+/// What one worker did in the run of the median time.
+#[derive(Clone, Debug, Serialize)]
+pub struct Thread {
+    /// What ran the query.
+    pub executor: &'static str,
+    /// The worker.
+    pub thread: usize,
+    /// The run's time.
+    pub seconds: f64,
+    /// What it did.
+    #[serde(flatten)]
+    pub spent: Spent,
+}
+
+/// What one task did in the run of the median time.
+#[derive(Clone, Debug, Serialize)]
+pub struct Task {
+    /// What ran the query.
+    pub executor: &'static str,
+    /// The stage it belongs to.
+    pub stage: usize,
+    /// The operator.
+    pub operator: String,
+    /// Its number among those of the operator.
+    pub task: usize,
+    /// The stage's time.
+    pub seconds: f64,
+    /// Blocks handed on or taken.
+    pub blocks: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Seconds of work.
+    pub working: f64,
+    /// Seconds asleep for input.
+    pub for_input: f64,
+    /// Seconds asleep for room behind it.
+    pub for_output: f64,
+    /// The rest: ready, and no worker took it, or not yet begun, or at its end.
+    pub for_worker: f64,
+}
+
+/// Bytes read under a plan.
+#[derive(Clone, Debug, Serialize)]
+pub struct ByPlan {
+    /// The plan.
+    pub plan: &'static str,
+    /// Time.
+    pub seconds: Span,
+    /// Bytes by node of the reader, then by node of the page.
+    pub bytes: Vec<Vec<u64>>,
+    /// Bytes read on the node they are on.
+    pub local: u64,
+    /// The others.
+    pub remote: u64,
+}
+
+/// All of one query.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figures {
+    /// What it is called.
+    pub query: String,
+    /// Rows of its answer.
+    pub rows: usize,
+    /// Times by block size.
+    pub by_block: Vec<ByBlock>,
+    /// Times by threads.
+    pub by_threads: Vec<ByThreads>,
+    /// Blocks used again or not.
+    pub reuse: Vec<Reuse>,
+    /// Operators, by stage.
+    pub operators: Vec<Operator>,
+    /// Workers.
+    pub threads: Vec<Thread>,
+    /// Tasks.
+    pub tasks: Vec<Task>,
+    /// Plans.
+    pub plans: Vec<ByPlan>,
+}
+
+fn ratio(of: &Sample, to: &Sample) -> f64 {
+    of.ratio(to).median()
+}
+
+/// Bare loops at each number of threads.
+pub fn loops(measured: &Measured) -> Vec<ByLoop> {
+    let all = measured.bare.iter();
+    all.map(|((bare, threads), rates)| {
+        let fewest = measured.bare.iter().find(|((own, _), _)| own == bare);
+        ByLoop {
+            bare: *bare,
+            threads: *threads,
+            rate: Span::of(rates),
+            speedup: fewest.map_or(f64::NAN, |(_, first)| ratio(rates, first)),
+        }
+    })
+    .collect()
+}
+
+impl Figures {
+    /// Of one query.
+    pub fn new(query: usize, called: &str, scope: &Scope, measured: &Measured) -> Figures {
+        let operators = operators(query, measured);
+        Figures {
+            query: called.to_owned(),
+            rows: measured.rows.get(query).copied().unwrap_or(0),
+            by_block: by_block(query, scope, measured),
+            by_threads: by_threads(query, scope, measured),
+            reuse: reuse(query, scope, measured),
+            operators,
+            threads: threads(query, measured),
+            tasks: tasks(query, measured),
+            plans: plans(query, measured),
+        }
+    }
+}
+
+fn by_block(query: usize, scope: &Scope, measured: &Measured) -> Vec<ByBlock> {
+    let mut all = Vec::new();
+    for executor in &scope.executors {
+        for rows in &scope.blocks {
+            let own = |executor: Executor| {
+                let mut way = scope.usual(executor);
+                way.block = Some(*rows);
+                measured.of(query, &way)
+            };
+            let (Some(one), Some(first)) = (own(*executor), own(scope.executors[0])) else {
+                continue;
+            };
+            all.push(ByBlock {
+                executor: name(*executor),
+                block_rows: *rows,
+                seconds: Span::of(&one.seconds),
+                speed: ratio(&first.seconds, &one.seconds),
+            });
+        }
+    }
+    all
+}
+
+fn by_threads(query: usize, scope: &Scope, measured: &Measured) -> Vec<ByThreads> {
+    let mut all = Vec::new();
+    for executor in &scope.executors {
+        let own = |threads: usize| {
+            let mut way = scope.usual(*executor);
+            way.threads = threads;
+            measured.of(query, &way)
+        };
+        for threads in &scope.threads {
+            let (Some(one), Some(first)) = (own(*threads), own(scope.threads[0])) else {
+                continue;
+            };
+            let bytes_per_second = one.bytes as f64 / one.seconds.median();
+            all.push(ByThreads {
+                executor: name(*executor),
+                threads: *threads,
+                seconds: Span::of(&one.seconds),
+                speedup: ratio(&first.seconds, &one.seconds),
+                bytes_per_second,
+                of_bare: bytes_per_second / measured.rate(Bare::Memory, *threads),
+            });
+        }
+    }
+    all
+}
+
+fn reuse(query: usize, scope: &Scope, measured: &Measured) -> Vec<Reuse> {
+    let mut all = Vec::new();
+    for executor in scope.executors.iter().filter(|e| **e != Executor::Fused) {
+        let own = |reuse: bool| -> Option<&Variant> {
+            let mut way = scope.usual(*executor);
+            way.reuse = reuse;
+            measured.of(query, &way)
+        };
+        for reuse in [true, false] {
+            let (Some(one), Some(with)) = (own(reuse), own(true)) else {
+                continue;
+            };
+            let memory = measured.memory.iter();
+            let mut memory =
+                memory.filter(|(q, e, r, _)| (*q, *e, *r) == (query, *executor, reuse));
+            all.push(Reuse {
+                executor: name(*executor),
+                reuse,
+                seconds: Span::of(&one.seconds),
+                times: ratio(&one.seconds, &with.seconds),
+                blocks_made: one.blocks.map(|(made, _)| made),
+                blocks_reused: one.blocks.map(|(_, again)| again),
+                page_faults: one.faults.median(),
+                peak_bytes: memory.next().map(|(_, _, _, peaks)| peaks.median()),
+            });
+        }
+    }
+    all
+}
+
+fn operators(query: usize, measured: &Measured) -> Vec<Operator> {
+    let runs = &measured.operators[query];
+    let kernels = |run: &super::measure::Seen| -> Vec<(usize, engine::ledger::Kernel)> {
+        let records = run.records.iter();
+        let all =
+            records.flat_map(|record| record.kernels.iter().map(|k| (record.stage, k.clone())));
+        all.collect()
+    };
+    let Some(first) = runs.first().map(kernels) else {
+        return vec![];
+    };
+    let times: Vec<Vec<f64>> = runs
+        .iter()
+        .map(kernels)
+        .filter(|own| own.len() == first.len())
+        .map(|own| own.iter().map(|(_, kernel)| kernel.seconds).collect())
+        .collect();
+    let median = |at: usize| times.iter().map(|own| own[at]).collect::<Sample>().median();
+    let total: f64 = (0..first.len()).map(median).sum();
+    let (memory, cache) = (
+        measured.rate(Bare::Memory, 1),
+        measured.rate(Bare::Cache, 1),
+    );
+    let figures = first.into_iter().enumerate().map(|(at, (stage, kernel))| {
+        let seconds = median(at);
+        let (operations, bytes) = (kernel.operations as f64, kernel.bytes as f64);
+        let roof = if kernel.page_bytes > 0 { memory } else { cache };
+        Operator {
+            stage,
+            name: plain(&kernel.name),
+            rows: kernel.rows,
+            operations: kernel.operations,
+            bytes: kernel.bytes,
+            page_bytes: kernel.page_bytes,
+            seconds,
+            share: seconds / total,
+            intensity: operations / bytes,
+            rate: operations / seconds,
+            of_roof: bytes / seconds / roof,
+        }
+    });
+    figures.collect()
+}
+
+/// Without the tables that columns are of.
+fn plain(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for char in name.chars() {
+        let word = out.rfind(|c: char| !c.is_alphanumeric() && c != '_');
+        let start = word.map_or(0, |at| at + 1);
+        // Not the point of a number.
+        let table = out[start..].starts_with(|c: char| c.is_alphabetic());
+        match char {
+            '.' if table => out.truncate(start),
+            char => out.push(char),
+        }
+    }
+    out
+}
+
+fn threads(query: usize, measured: &Measured) -> Vec<Thread> {
+    let mut all = Vec::new();
+    for (executor, runs) in &measured.waits[query] {
+        let Some(run) = middle(runs) else { continue };
+        all.extend(run.spent.iter().enumerate().map(|(thread, spent)| Thread {
+            executor: name(*executor),
+            thread,
+            seconds: run.seconds,
+            spent: *spent,
+        }));
+    }
+    all
+}
+
+fn tasks(query: usize, measured: &Measured) -> Vec<Task> {
+    let mut all = Vec::new();
+    for (executor, runs) in &measured.waits[query] {
+        let Some(run) = middle(runs) else { continue };
+        for record in &run.records {
+            for operator in &record.operators {
+                all.extend(operator.tasks.iter().enumerate().map(|(task, did)| Task {
+                    executor: name(*executor),
+                    stage: record.stage,
+                    operator: operator.name.clone(),
+                    task,
+                    seconds: record.seconds,
+                    blocks: did.blocks,
+                    rows: did.rows,
+                    working: did.busy,
+                    for_input: did.for_input,
+                    for_output: did.for_output,
+                    for_worker:
+                        (record.seconds - did.busy - did.for_input - did.for_output).max(0.0),
+                }));
+            }
+        }
+    }
+    all
+}
+
+fn plans(query: usize, measured: &Measured) -> Vec<ByPlan> {
+    let mut all = Vec::new();
+    for (plan, runs) in &measured.plans[query] {
+        let Some(run) = middle(runs) else { continue };
+        let nodes = run.bytes.iter().enumerate();
+        let local: u64 = nodes.map(|(node, row)| row[node]).sum();
+        let total: u64 = run.bytes.iter().flatten().sum();
+        all.push(ByPlan {
+            plan,
+            seconds: Span::of(&runs.iter().map(|run| run.seconds).collect()),
+            bytes: run.bytes.clone(),
+            local,
+            remote: total - local,
+        });
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_columns() {
+        let long = "filter codes of t (lineitem.l_tax >= 0.05, t2.x < 1.5)";
+        assert_eq!(plain(long), "filter codes of t (l_tax >= 0.05, x < 1.5)");
+        assert_eq!(plain(""), "");
+    }
+}

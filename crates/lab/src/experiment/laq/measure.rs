@@ -1,0 +1,431 @@
+//! The runs: all configurations in turn, round after round.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use engine::ledger::Record;
+use engine::{Executor, Ledger, Plan};
+use topology::CacheKind;
+
+use super::bare::{Bare, Field};
+use super::bench::{Bench, Ran, Subject, Way};
+use super::host::{Spent, peak};
+use crate::experiment::Desk;
+use crate::record::Sample;
+use crate::{Error, Result};
+
+/// Runs of a command of its own whose memory is measured.
+const MEMORY_RUNS: usize = 3;
+/// Plans by name.
+pub const PLANS: [(&str, Plan); 3] = [
+    ("obliv", Plan::Obliv),
+    ("shard", Plan::Shard),
+    ("distr", Plan::Distr),
+];
+/// The most and the least bytes of memory that the bare loop reads.
+const FIELD: (u64, u64) = (64 << 20, 512 << 20);
+
+/// What is compared.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    /// The executors.
+    pub executors: Vec<Executor>,
+    /// Rows of blocks.
+    pub blocks: Vec<usize>,
+    /// Numbers of threads.
+    pub threads: Vec<usize>,
+    /// Rounds.
+    pub repeat: usize,
+    /// Bytes that the bare loop over memory reads, if not what suits the machine.
+    pub field: Option<usize>,
+}
+
+/// One configuration of a query, and its runs.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// The query's position.
+    pub query: usize,
+    /// How it is run.
+    pub way: Way,
+    /// Seconds by round.
+    pub seconds: Sample,
+    /// Page faults by round.
+    pub faults: Sample,
+    /// Bytes read from pages in the last run.
+    pub bytes: u64,
+    /// Blocks made and used again in the last run, where there are any.
+    pub blocks: Option<(u64, u64)>,
+}
+
+/// One run of which it is known what operators and threads did.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Its time.
+    pub seconds: f64,
+    /// By stage.
+    pub records: Vec<Record>,
+    /// By worker.
+    pub spent: Vec<Spent>,
+    /// Bytes read from pages by pair of nodes.
+    pub bytes: Vec<Vec<u64>>,
+}
+
+/// Everything that was measured.
+#[derive(Debug, Default)]
+pub struct Measured {
+    /// Whole rounds.
+    pub rounds: usize,
+    /// Whether it was ended before all of them were made.
+    pub ended: bool,
+    /// Timed runs.
+    pub variants: Vec<Variant>,
+    /// Rates of bare loops, by loop and threads.
+    pub bare: BTreeMap<(Bare, usize), Sample>,
+    /// Bytes that the loop over memory reads.
+    pub field: usize,
+    /// Rows of each query's answer.
+    pub rows: Vec<usize>,
+    /// Fused, one thread, operators measured; by query.
+    pub operators: Vec<Vec<Seen>>,
+    /// At the most threads; by query and executor.
+    pub waits: Vec<Vec<(Executor, Vec<Seen>)>>,
+    /// By query and plan.
+    pub plans: Vec<Vec<(&'static str, Vec<Seen>)>>,
+    /// Peak memory of a process of its own, by query, executor and whether blocks are used again.
+    pub memory: Vec<(usize, Executor, bool, Sample)>,
+    /// Pages that were read from the file in timed runs.
+    pub loads: u64,
+}
+
+/// What is done in a turn.
+#[derive(Clone, Copy, Debug)]
+enum Turn {
+    Timed(usize),
+    Bare(Bare, usize),
+    Operators(usize),
+    Waits(usize, usize),
+    Plan(usize, usize),
+}
+
+/// The executor's name on the command line.
+pub fn name(executor: Executor) -> &'static str {
+    match executor {
+        Executor::Stream => "stream",
+        Executor::Staged => "staged",
+        _ => "fused",
+    }
+}
+
+impl Scope {
+    /// Runs of `executor` at the most threads, with its own size of blocks.
+    pub fn usual(&self, executor: Executor) -> Way {
+        Way {
+            executor,
+            block: None,
+            threads: self.threads.last().copied().unwrap_or(1),
+            reuse: true,
+            plan: Plan::default(),
+        }
+    }
+
+    /// All configurations of one query.
+    fn ways(&self) -> Vec<Way> {
+        let mut ways = Vec::new();
+        for executor in &self.executors {
+            let usual = self.usual(*executor);
+            ways.extend(self.blocks.iter().map(|rows| Way {
+                block: Some(*rows),
+                ..usual
+            }));
+            ways.extend(self.threads.iter().map(|threads| Way {
+                threads: *threads,
+                ..usual
+            }));
+            if *executor != Executor::Fused {
+                ways.push(Way {
+                    reuse: false,
+                    ..usual
+                });
+            }
+        }
+        ways
+    }
+
+    /// What a round is made of.
+    fn turns(&self, measured: &Measured) -> Vec<Turn> {
+        let mut turns: Vec<Turn> = (0..measured.variants.len()).map(Turn::Timed).collect();
+        let (queries, executors) = (measured.operators.len(), self.executors.len());
+        for query in 0..queries {
+            turns.push(Turn::Operators(query));
+            turns.extend((0..executors).map(|at| Turn::Waits(query, at)));
+            turns.extend((0..PLANS.len()).map(|at| Turn::Plan(query, at)));
+        }
+        turns.extend(measured.bare.keys().map(|(bare, n)| Turn::Bare(*bare, *n)));
+        turns
+    }
+}
+
+impl Measured {
+    fn new(scope: &Scope, queries: usize) -> Measured {
+        let mut measured = Measured::default();
+        for query in 0..queries {
+            measured
+                .variants
+                .extend(scope.ways().into_iter().map(|way| Variant {
+                    query,
+                    way,
+                    seconds: Sample::default(),
+                    faults: Sample::default(),
+                    bytes: 0,
+                    blocks: None,
+                }));
+            measured.operators.push(vec![]);
+            let executors = scope.executors.iter();
+            measured
+                .waits
+                .push(executors.map(|executor| (*executor, vec![])).collect());
+            measured
+                .plans
+                .push(PLANS.map(|(name, _)| (name, vec![])).to_vec());
+        }
+        for threads in &scope.threads {
+            for bare in [Bare::Memory, Bare::Wide] {
+                measured.bare.insert((bare, *threads), Sample::default());
+            }
+        }
+        // The roofs of what one thread does.
+        for bare in [Bare::Memory, Bare::Cache, Bare::Wide, Bare::Narrow] {
+            measured.bare.insert((bare, 1), Sample::default());
+        }
+        measured
+    }
+
+    /// The runs of one configuration.
+    pub fn of(&self, query: usize, way: &Way) -> Option<&Variant> {
+        let mut all = self.variants.iter();
+        all.find(|one| one.query == query && one.way == *way)
+    }
+
+    /// The rate of a bare loop; NaN if it was not measured.
+    pub fn rate(&self, bare: Bare, threads: usize) -> f64 {
+        let own = self.bare.get(&(bare, threads));
+        own.map_or(f64::NAN, Sample::median)
+    }
+}
+
+/// How much the bare loop reads: four times what caches hold.
+fn field_bytes(bench: &Bench) -> Result<usize> {
+    let nodes = bench.live.nodes().iter();
+    let caches = nodes.flat_map(|node| &node.caches);
+    let held = caches.filter(|cache| cache.kind != CacheKind::Instruction && cache.level > 2);
+    let last: u64 = held.map(|cache| cache.bytes).sum();
+    let wanted = (4 * last).clamp(FIELD.0, FIELD.1);
+    // Little memory: rather a loop of which a part stays in the cache than none.
+    Ok(wanted.min(memory::available()? / 8) as usize)
+}
+
+/// Runs all of it. What was measured is there even if `desk.stop` ended it, once a whole round was made.
+///
+/// # Errors
+///
+/// [`Error::Query`] of the first query that fails, or whose executors do not agree; [`Error::Interrupted`] before the
+/// end of the first round.
+pub fn measure(
+    bench: &Bench,
+    subjects: &[Subject],
+    scope: &Scope,
+    desk: &mut Desk<'_>,
+) -> Result<Measured> {
+    let mut measured = Measured::new(scope, subjects.len());
+    desk.progress("warming up: each query by each executor, answers compared");
+    for subject in subjects {
+        measured
+            .rows
+            .push(agreed(bench, subject, scope, desk.stop)?);
+    }
+    let bytes = match scope.field {
+        Some(bytes) => bytes,
+        None => field_bytes(bench)?,
+    };
+    let field = Field::new(bytes, bench.workers(bench.most()));
+    measured.field = field.bytes();
+    let loads = bench.loads();
+    let turns = scope.turns(&measured);
+    for round in 0..scope.repeat {
+        desk.progress(&format!(
+            "round {} of {}: {} runs of {} configurations and bare loops in turn",
+            round + 1,
+            scope.repeat,
+            turns.len(),
+            measured.variants.len()
+        ));
+        for at in 0..turns.len() {
+            let turn = turns[(at + round * turns.len() / scope.repeat) % turns.len()];
+            let done = match desk.stop.load(Ordering::Relaxed) {
+                true => Err(Error::Interrupted),
+                false => measured.turn(turn, bench, subjects, scope, &field),
+            };
+            match done {
+                Err(Error::Interrupted) if round > 0 => {
+                    measured.ended = true;
+                    return Ok(measured);
+                }
+                other => other?,
+            }
+        }
+        measured.rounds += 1;
+    }
+    measured.loads = bench.loads() - loads;
+    Ok(measured)
+}
+
+/// Has each executor answer the query twice, so that it is hot; how many rows that are.
+fn agreed(bench: &Bench, subject: &Subject, scope: &Scope, stop: &AtomicBool) -> Result<usize> {
+    let mut first: Option<Ran> = None;
+    for executor in scope.executors.iter().chain(&scope.executors) {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        let ran = bench.run(subject, &scope.usual(*executor), None)?;
+        let first = first.get_or_insert_with(|| ran.clone());
+        if first.rows != ran.rows {
+            return Err(Error::Query {
+                query: subject.name.clone(),
+                why: format!(
+                    "{} answers {} rows and {} others: that is an error of the engine, please report it",
+                    name(scope.executors[0]),
+                    first.rows.len(),
+                    name(*executor)
+                ),
+            });
+        }
+    }
+    Ok(first.map_or(0, |ran| ran.rows.len()))
+}
+
+impl Measured {
+    fn turn(
+        &mut self,
+        turn: Turn,
+        bench: &Bench,
+        subjects: &[Subject],
+        scope: &Scope,
+        field: &Field,
+    ) -> Result<()> {
+        match turn {
+            Turn::Timed(at) => {
+                let one = &mut self.variants[at];
+                // What counts blocks takes no time; fused execution has none to count.
+                let counts = one.way.executor != Executor::Fused;
+                let ledger = counts.then(|| Arc::new(Ledger::default()));
+                let ran = bench.run(&subjects[one.query], &one.way, ledger.clone())?;
+                one.blocks = ledger.map(|ledger| {
+                    let records = ledger.take();
+                    let made = records.iter().map(|record| record.blocks_made).sum();
+                    (
+                        made,
+                        records.iter().map(|record| record.blocks_reused).sum(),
+                    )
+                });
+                one.seconds.push(ran.seconds);
+                one.faults.push(ran.faults as f64);
+                one.bytes = ran.bytes.iter().flatten().sum();
+            }
+            Turn::Bare(bare, threads) => {
+                let rate = bare.rate(field, bench.workers(threads));
+                self.bare.entry((bare, threads)).or_default().push(rate);
+            }
+            Turn::Operators(query) => {
+                let way = Way {
+                    threads: 1,
+                    ..scope.usual(Executor::Fused)
+                };
+                let seen = seen(bench, &subjects[query], &way, true)?;
+                self.operators[query].push(seen);
+            }
+            Turn::Waits(query, at) => {
+                let (executor, all) = &mut self.waits[query][at];
+                // Measuring what fused operators do would change what threads wait for.
+                let noted = *executor != Executor::Fused;
+                let way = scope.usual(*executor);
+                all.push(seen(bench, &subjects[query], &way, noted)?);
+            }
+            Turn::Plan(query, at) => {
+                let way = Way {
+                    plan: PLANS[at].1,
+                    ..scope.usual(Executor::Fused)
+                };
+                let seen = seen(bench, &subjects[query], &way, false)?;
+                self.plans[query][at].1.push(seen);
+            }
+        }
+        Ok(())
+    }
+
+    /// How much memory a process takes that does nothing but run the query once. A program that fails is no error: then it is not known.
+    pub fn processes(
+        &mut self,
+        scope: &Scope,
+        store: &std::path::Path,
+        texts: &[String],
+        desk: &mut Desk<'_>,
+    ) {
+        let Some(program) = desk.database.clone() else {
+            return;
+        };
+        let own = scope.executors.iter().filter(|e| **e != Executor::Fused);
+        let mut all: Vec<(usize, Executor, bool, Sample)> = Vec::new();
+        for query in 0..texts.len() {
+            for executor in own.clone() {
+                let both = [true, false].map(|reuse| (query, *executor, reuse, Sample::default()));
+                all.extend(both);
+            }
+        }
+        if all.is_empty() {
+            return;
+        }
+        desk.progress("memory of processes that run a query once, blocks used again or not");
+        let threads = scope.threads.last().copied().unwrap_or(1).to_string();
+        for _ in 0..MEMORY_RUNS {
+            for (query, executor, reuse, peaks) in &mut all {
+                if desk.stop.load(Ordering::Relaxed) {
+                    self.ended = true;
+                    return;
+                }
+                let mut command = Command::new(&program);
+                command.arg("laq").arg(store).arg(&texts[*query]);
+                let reuse = if *reuse { "on" } else { "off" };
+                let with = ["--executor", name(*executor), "--reuse", reuse];
+                command.args(with).args(["--threads", &threads]);
+                match peak(&mut command) {
+                    Ok(bytes) => peaks.push(bytes as f64),
+                    Err(error) => {
+                        desk.progress(&format!("memory is not known: {error}"));
+                        return;
+                    }
+                }
+            }
+        }
+        self.memory = all;
+    }
+}
+
+fn seen(bench: &Bench, subject: &Subject, way: &Way, noted: bool) -> Result<Seen> {
+    let ledger = noted.then(|| Arc::new(Ledger::default()));
+    let ran = bench.run(subject, way, ledger.clone())?;
+    Ok(Seen {
+        seconds: ran.seconds,
+        records: ledger.map_or(vec![], |ledger| ledger.take()),
+        spent: ran.spent,
+        bytes: ran.bytes,
+    })
+}
+
+/// The run of the median time: what it tells belongs together.
+pub fn middle(all: &[Seen]) -> Option<&Seen> {
+    let mut order: Vec<&Seen> = all.iter().collect();
+    order.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    order.get(order.len().max(1).div_ceil(2) - 1).copied()
+}

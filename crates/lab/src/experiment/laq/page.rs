@@ -1,0 +1,678 @@
+//! The report.
+
+use std::path::Path;
+
+use super::bare::Bare;
+use super::bench::Bench;
+use super::figures::{ByThreads, Figures, Operator, Task, loops};
+use super::given::rows;
+use super::measure::{Measured, Scope, name};
+use crate::report::{Axis, Bars, Cell, Heat, Line, Lines, Point, Report, Roofline, Table, Unit};
+
+/// Kinds of operators, each with a colour of its own.
+const KINDS: [&str; 6] = [
+    "filter on stored codes",
+    "read and widen",
+    "filter, lift",
+    "dot",
+    "fold",
+    "collect",
+];
+
+/// What a report is made of.
+pub struct Page<'a> {
+    /// Of which store.
+    pub store: &'a Path,
+    /// Where it ran.
+    pub bench: &'a Bench,
+    /// What was compared.
+    pub scope: &'a Scope,
+    /// The runs.
+    pub measured: &'a Measured,
+    /// What they say.
+    pub figures: &'a [Figures],
+}
+
+fn point(x: f64, span: super::figures::Span) -> Point {
+    Point {
+        x,
+        y: span.median,
+        low: span.least,
+        high: span.most,
+    }
+}
+
+fn ratio(value: f64) -> String {
+    Unit::Ratio.show(value)
+}
+
+impl Page<'_> {
+    /// The report, and its tables for a terminal.
+    pub fn report(&self, command: &str) -> (Report, Vec<Table>) {
+        let names: Vec<&str> = self.figures.iter().map(|one| one.query.as_str()).collect();
+        let mut report = Report::new(
+            format!("{}: executors, blocks, threads", names.join(", ")),
+            command,
+        )
+        .lead(self.lead())
+        .machine(self.bench.live.clone());
+        for (name, value) in self.facts() {
+            report = report.fact(name, value);
+        }
+        let mut tables = Vec::new();
+        for figures in self.figures {
+            report = self.query(report, figures, &mut tables);
+        }
+        (report.results(super::raw(self)), tables)
+    }
+
+    /// What was found, in a sentence for each query.
+    fn lead(&self) -> String {
+        let mut all = Vec::new();
+        for figures in self.figures {
+            let times = figures.by_block.iter();
+            let Some(best) = times.min_by(|a, b| a.seconds.median.total_cmp(&b.seconds.median))
+            else {
+                continue;
+            };
+            all.push(format!(
+                "{} takes {} at best, {} with blocks of {} rows",
+                figures.query,
+                Unit::Seconds.show(best.seconds.median),
+                best.executor,
+                rows(best.block_rows)
+            ));
+        }
+        format!("{}.", all.join("; "))
+    }
+
+    fn most(&self) -> usize {
+        self.scope.threads.last().copied().unwrap_or(1)
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let (scope, measured) = (self.scope, self.measured);
+        let mut facts = vec![
+            ("Store", self.store.display().to_string()),
+            (
+                "Runs",
+                format!(
+                    "{} rounds; in each, every configuration and every bare loop once, beginning elsewhere each time; \
+                     medians, with the least and the greatest; ratios are medians of those within a round",
+                    measured.rounds
+                ),
+            ),
+            (
+                "Time",
+                "execution without planning, hot: each query was answered twice by each executor before; answers agree"
+                    .to_owned(),
+            ),
+            (
+                "Pool",
+                format!(
+                    "{}; {} pages were read from the file in timed runs{}",
+                    Unit::Bytes.show(self.bench.pool as f64),
+                    measured.loads,
+                    if measured.loads > 0 { ": not all was hot, give it a larger --pool" } else { "" }
+                ),
+            ),
+            (
+                "Bare loop over memory",
+                format!("adds up {}, far more than caches hold", Unit::Bytes.show(measured.field as f64)),
+            ),
+        ];
+        if cfg!(debug_assertions) {
+            let why = "not a release build: its times say little";
+            facts.push(("Program", why.to_owned()));
+        }
+        if measured.ended {
+            facts.push((
+                "Ended early",
+                format!("after {} of {} rounds", measured.rounds, scope.repeat),
+            ));
+        }
+        let cpus = self.bench.live.cpus();
+        if self.most() > cpus {
+            facts.push((
+                "Threads",
+                format!("more than the {cpus} cpus that this process may use: they share them"),
+            ));
+        }
+        facts
+    }
+
+    fn query(&self, mut report: Report, of: &Figures, tables: &mut Vec<Table>) -> Report {
+        let (name, most) = (&of.query, self.most());
+        let mut add = |report: Report, table: Table| {
+            tables.push(table.clone());
+            report.table(table)
+        };
+        report = report
+            .section(format!("{name}: size of blocks"))
+            .text(self.about_blocks(of));
+        report = add(report, self.block_table(of)).plot(self.block_plot(of));
+        report = report
+            .section(format!("{name}: threads"))
+            .text(self.about_threads(of));
+        report = add(report, self.thread_table(of)).plot(self.speedup_plot(of));
+        report = report
+            .section(format!("{name}: blocks used again"))
+            .text(about_reuse(of));
+        if !of.reuse.is_empty() {
+            report = add(report, reuse_table(of));
+        }
+        report = report
+            .section(format!("{name}: operators under the machine's roofs"))
+            .text(self.about_operators(of));
+        report = add(report, operator_table(of)).plot(self.roofline(of));
+        report = report
+            .section(format!("{name}: what threads wait for"))
+            .text(about_waits(of, most));
+        if !of.threads.is_empty() {
+            report = report.plot(thread_bars(of));
+        }
+        if !of.tasks.is_empty() {
+            report = add(report, task_table(of));
+            for executor in self.scope.executors.iter().map(|e| self::name(*e)) {
+                if of.tasks.iter().any(|task| task.executor == executor) {
+                    report = report.plot(task_bars(of, executor));
+                }
+            }
+        }
+        report = report
+            .section(format!("{name}: bytes by node"))
+            .text(self.about_plans());
+        report = add(report, plan_table(of));
+        if self.bench.machine.nodes().len() > 1 {
+            let heat = |plan: &super::figures::ByPlan| {
+                let row = |row: &Vec<u64>| row.iter().map(|bytes| *bytes as f64).collect();
+                let bytes: Vec<Vec<f64>> = plan.bytes.iter().map(row).collect();
+                Heat::nodes(format!("{}: bytes read", plan.plan), Unit::Bytes, &bytes)
+            };
+            report = report.plots(of.plans.iter().map(heat));
+        }
+        report
+    }
+
+    fn about_blocks(&self, of: &Figures) -> String {
+        let mut text = format!(
+            "The same query by {} threads with execution blocks of each size: the most rows that are handed on at once.",
+            self.most()
+        );
+        for executor in self.scope.executors.iter().map(|e| name(*e)) {
+            let own = of.by_block.iter().filter(|one| one.executor == executor);
+            let by = |a: &&super::figures::ByBlock, b: &&super::figures::ByBlock| {
+                a.seconds.median.total_cmp(&b.seconds.median)
+            };
+            if let (Some(best), Some(worst)) = (own.clone().min_by(by), own.max_by(by)) {
+                text += &format!(
+                    " {executor} is fastest at {} rows, and takes {} that at {}.",
+                    rows(best.block_rows),
+                    ratio(worst.seconds.median / best.seconds.median),
+                    rows(worst.block_rows)
+                );
+            }
+        }
+        text
+    }
+
+    fn block_table(&self, of: &Figures) -> Table {
+        let mut table = Table::new([
+            "executor",
+            "rows of a block",
+            "time",
+            "least",
+            "greatest",
+            "speed",
+        ])
+        .caption(format!(
+            "{}, {} threads. Speed: how many times as fast as {} with such blocks, within a round.",
+            of.query,
+            self.most(),
+            self.scope.executors.first().map_or("", |e| name(*e))
+        ));
+        for one in &of.by_block {
+            table.row([
+                Cell::from(one.executor),
+                Cell::number(one.block_rows as f64, Unit::Doubled),
+                Cell::number(one.seconds.median, Unit::Seconds),
+                Cell::number(one.seconds.least, Unit::Seconds),
+                Cell::number(one.seconds.most, Unit::Seconds),
+                Cell::number(one.speed, Unit::Ratio),
+            ]);
+        }
+        table
+    }
+
+    fn block_plot(&self, of: &Figures) -> Lines {
+        let mut plot = Lines::new(
+            format!("{}: time by rows of a block", of.query),
+            Axis::new("rows of a block", Unit::Doubled).log(),
+            Axis::new("time", Unit::Seconds).from_zero(),
+        );
+        for executor in self.scope.executors.iter().map(|e| name(*e)) {
+            let own = of.by_block.iter().filter(|one| one.executor == executor);
+            let points = own.map(|one| point(one.block_rows as f64, one.seconds));
+            plot = plot.line(Line::new(executor, points));
+        }
+        plot
+    }
+
+    fn about_threads(&self, of: &Figures) -> String {
+        let (first, most) = (self.scope.threads[0], self.most());
+        if first == most {
+            return format!(
+                "One number of threads was asked for, {most}: there is no speed-up to show."
+            );
+        }
+        let bare = loops(self.measured);
+        let speedup = |bare_: Bare| {
+            let mut own = bare
+                .iter()
+                .filter(|one| one.bare == bare_ && one.threads == most);
+            own.next().map_or(f64::NAN, |one| one.speedup)
+        };
+        let own = of.by_threads.iter().filter(|one| one.threads == most);
+        let own: Vec<String> = own
+            .map(|one: &ByThreads| format!("{} {}", one.executor, ratio(one.speedup)))
+            .collect();
+        format!(
+            "From {first} to {most} threads: {}. A loop that only adds up memory becomes {} as fast, one that only \
+             computes in registers {}: more than these the machine does not give.",
+            own.join(", "),
+            ratio(speedup(Bare::Memory)),
+            ratio(speedup(Bare::Wide))
+        )
+    }
+
+    fn thread_table(&self, of: &Figures) -> Table {
+        let mut table = Table::new([
+            "what runs",
+            "threads",
+            "time",
+            "speed-up",
+            "bytes of pages per second",
+            "of the bare loop",
+        ])
+        .caption(format!(
+            "{}, blocks as each executor has them by itself. Speed-up: against {} threads, within a round.",
+            of.query, self.scope.threads[0]
+        ));
+        for one in &of.by_threads {
+            table.row([
+                Cell::from(one.executor),
+                Cell::number(one.threads as f64, Unit::Count),
+                Cell::number(one.seconds.median, Unit::Seconds),
+                Cell::number(one.speedup, Unit::Ratio),
+                Cell::number(one.bytes_per_second, Unit::Bytes),
+                Cell::number(one.of_bare, Unit::Share),
+            ]);
+        }
+        for one in self.loops() {
+            let (name, bytes) = match one.bare {
+                Bare::Memory => ("bare loop over memory", one.rate.median),
+                _ => ("bare loop in registers", f64::NAN),
+            };
+            table.row([
+                Cell::from(name),
+                Cell::number(one.threads as f64, Unit::Count),
+                Cell::from(""),
+                Cell::number(one.speedup, Unit::Ratio),
+                Cell::number(bytes, Unit::Bytes),
+                Cell::from(""),
+            ]);
+        }
+        table
+    }
+
+    /// Both loops at the numbers of threads that were asked for.
+    fn loops(&self) -> impl Iterator<Item = super::figures::ByLoop> {
+        let all = loops(self.measured).into_iter();
+        let both = all.filter(|one| matches!(one.bare, Bare::Memory | Bare::Wide));
+        both.filter(|one| self.scope.threads.contains(&one.threads))
+    }
+
+    fn speedup_plot(&self, of: &Figures) -> Lines {
+        let mut plot = Lines::new(
+            format!("{}: speed-up by threads", of.query),
+            Axis::new("threads", Unit::Doubled).log(),
+            Axis::new("speed-up", Unit::Ratio).from_zero(),
+        );
+        for executor in self.scope.executors.iter().map(|e| name(*e)) {
+            let own = of.by_threads.iter().filter(|one| one.executor == executor);
+            let points = own.map(|one| (one.threads as f64, one.speedup));
+            plot = plot.line(Line::new(executor, points));
+        }
+        for (bare, name) in [
+            (Bare::Memory, "bare loop over memory"),
+            (Bare::Wide, "bare loop in registers"),
+        ] {
+            let own = self.loops().filter(|one| one.bare == bare);
+            let points = own.map(|one| (one.threads as f64, one.speedup));
+            plot = plot.line(Line::new(name, points.collect::<Vec<_>>()));
+        }
+        plot
+    }
+
+    fn about_operators(&self, of: &Figures) -> String {
+        let shown = of.operators.iter().filter(|one| one.operations > 0);
+        let (all, below) = shown.fold((0, 0), |(all, below), one| {
+            (all + 1, below + usize::from(one.intensity < 0.4))
+        });
+        let slowest = of
+            .operators
+            .iter()
+            .max_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        let slowest = slowest.map_or(String::new(), |one| {
+            format!(
+                " Most of the time, {}, goes to {}, which moves {} a second: {} of what a bare loop over {} does.",
+                Unit::Share.show(one.share),
+                cut(&one.name),
+                Unit::Bytes.show(one.bytes as f64 / one.seconds),
+                Unit::Share.show(one.of_roof),
+                if one.page_bytes > 0 { "memory" } else { "the cache" }
+            )
+        });
+        format!(
+            "Each operator of the fused executor on one thread: how much it computes per byte that it reads or writes, and \
+             how fast. Under the rising lines bytes are the limit, under the level ones operations; both were measured \
+             with bare loops in the same rounds. An operation is a comparison, a sum, a product, a look-up, a value widened \
+             or added to its group, whatever instructions that takes; pages count with their stored width. {below} of {all} \
+             operators are below 0.4 operations per byte.{slowest} Measuring takes two readings of the clock for each 2,048 \
+             rows and operator."
+        )
+    }
+
+    fn roofline(&self, of: &Figures) -> Roofline {
+        let rate = |bare| self.measured.rate(bare, 1);
+        let bytes = |bare| format!("{}/s", Unit::Bytes.show(rate(bare)));
+        let operations = |bare| format!("{} operations/s", Unit::Count.show(rate(bare)));
+        let mut plot = Roofline::new(
+            format!("{}: operators under the roofs, one thread", of.query),
+            KINDS,
+        )
+        .bandwidth(
+            format!("memory, {}", bytes(Bare::Memory)),
+            rate(Bare::Memory),
+        )
+        .bandwidth(format!("cache, {}", bytes(Bare::Cache)), rate(Bare::Cache))
+        .peak(
+            format!("64-bit values, {}", operations(Bare::Wide)),
+            rate(Bare::Wide),
+        )
+        .peak(
+            format!("8-bit values, {}", operations(Bare::Narrow)),
+            rate(Bare::Narrow),
+        );
+        for (at, one) in of.operators.iter().enumerate() {
+            let label = (at + 1).to_string();
+            plot.point(
+                kind(one),
+                label,
+                one.name.clone(),
+                (one.intensity, one.rate),
+            );
+        }
+        plot
+    }
+
+    fn about_plans(&self) -> String {
+        let nodes = self.bench.machine.nodes().len();
+        let live = self.bench.live.nodes().len();
+        let about = "Bytes that kernels read from pages of the pool, counted by the engine by node of the reader and node of the page, fused, at the most threads.";
+        match (nodes, live) {
+            (1, _) => format!(
+                "{about} This machine has one memory node: all bytes are local, and the three plans do not differ in that. \
+                 With --machine 4x1 pages and threads are laid out, and counted, as on four."
+            ),
+            (nodes, 1) => format!(
+                "{about} Pages and threads are laid out as on {} with {nodes} nodes, which this machine has not: the counts say \
+                 who would read from where, and times say nothing about plans.",
+                self.bench.machine.name()
+            ),
+            (nodes, _) => format!("{about} There are {nodes} nodes."),
+        }
+    }
+}
+
+/// Names in tables are no longer than this.
+const NAME: usize = 52;
+
+fn cut(name: &str) -> String {
+    match name.chars().count() > NAME {
+        true => name.chars().take(NAME).chain(['…']).collect(),
+        false => name.to_owned(),
+    }
+}
+
+fn kind(one: &Operator) -> usize {
+    let word = one.name.split_whitespace().next().unwrap_or("");
+    match word {
+        "filter" if one.name.starts_with("filter codes") => 0,
+        "read" => 1,
+        "filter" | "lift" => 2,
+        "dot" => 3,
+        "fold" | "krao" => 4,
+        _ => 5,
+    }
+}
+
+fn about_reuse(of: &Figures) -> String {
+    if of.reuse.is_empty() {
+        return "The fused executor has no execution blocks: each worker keeps one vector of 2,048 rows and uses it again. \
+                Ask for stream or staged to compare."
+            .to_owned();
+    }
+    let mut text = "With reuse, whoever consumes a block last gives it back, and it is filled again; without, each block is \
+                    allocated and freed (the fused executor has none)."
+        .to_owned();
+    for one in of.reuse.iter().filter(|one| !one.reuse) {
+        text += &format!(
+            " {} takes {} the time without.",
+            one.executor,
+            ratio(one.times)
+        );
+    }
+    text
+}
+
+fn reuse_table(of: &Figures) -> Table {
+    let mut table = Table::new([
+        "executor",
+        "reuse",
+        "time",
+        "against reuse",
+        "blocks allocated",
+        "used again",
+        "page faults",
+        "peak memory",
+    ])
+    .caption(format!(
+        "{}. Peak memory: of a process that opens the store and runs the query once, its pool included; page faults: of a hot run.",
+        of.query
+    ));
+    let count = |count: Option<u64>| count.map_or(f64::NAN, |count| count as f64);
+    for one in &of.reuse {
+        table.row([
+            Cell::from(one.executor),
+            Cell::from(if one.reuse { "on" } else { "off" }),
+            Cell::number(one.seconds.median, Unit::Seconds),
+            Cell::number(one.times, Unit::Ratio),
+            Cell::number(count(one.blocks_made), Unit::Count),
+            Cell::number(count(one.blocks_reused), Unit::Count),
+            Cell::number(one.page_faults, Unit::Count),
+            Cell::number(one.peak_bytes.unwrap_or(f64::NAN), Unit::Bytes),
+        ]);
+    }
+    table
+}
+
+fn operator_table(of: &Figures) -> Table {
+    let mut table = Table::new([
+        "operator",
+        "stage",
+        "rows",
+        "time",
+        "share",
+        "operations per byte",
+        "operations per second",
+        "bytes per second",
+        "of the roof",
+    ])
+    .caption(format!(
+        "{}, fused, one thread; numbers as in the figure. Of the roof: of what a bare loop moves, over memory for \
+         operators that read pages, otherwise over the cache. What makes no operations has no place in the figure.",
+        of.query
+    ));
+    for (at, one) in of.operators.iter().enumerate() {
+        table.row([
+            Cell::from(format!("{} {}", at + 1, cut(&one.name))),
+            Cell::number(one.stage as f64, Unit::Count),
+            Cell::number(one.rows as f64, Unit::Count),
+            Cell::number(one.seconds, Unit::Seconds),
+            Cell::number(one.share, Unit::Share),
+            Cell::number(one.intensity, Unit::Plain),
+            Cell::number(one.rate, Unit::Count),
+            Cell::number(one.bytes as f64 / one.seconds, Unit::Bytes),
+            Cell::number(one.of_roof, Unit::Share),
+        ]);
+    }
+    table
+}
+
+fn about_waits(of: &Figures, most: usize) -> String {
+    let mut text = format!(
+        "The run of the median time of each executor, {most} threads. A thread computes, could run while another has its cpu, \
+         or is asleep for want of work."
+    );
+    let mean = |executor: &str, part: fn(&super::figures::Thread) -> f64| {
+        let own = of.threads.iter().filter(|one| one.executor == executor);
+        let (sum, all) = own.fold((0.0, 0.0), |(sum, all), one| {
+            (sum + part(one), all + one.seconds)
+        });
+        sum / all
+    };
+    for executor in ["fused", "staged", "stream"] {
+        let computing = mean(executor, |one| one.spent.computing);
+        if computing.is_finite() {
+            text += &format!(
+                " {executor}: {} of the threads' time is computing, {} asleep.",
+                Unit::Share.show(computing),
+                Unit::Share.show(mean(executor, |one| one.spent.asleep))
+            );
+        }
+    }
+    if of.threads.is_empty() {
+        text += " This system does not tell what threads do (no /proc/self/task/*/schedstat).";
+    }
+    let staged = |part: fn(&Task) -> f64| {
+        let own = of.tasks.iter().filter(|task| task.executor == "staged");
+        own.map(part).sum::<f64>()
+    };
+    let (input, output) = (
+        staged(|task| task.for_input),
+        staged(|task| task.for_output),
+    );
+    if input + output > 0.0 {
+        text += &format!(
+            " Tasks of the staged executor were asleep for {} because nothing was ready to be processed, and for {} because no \
+             block was empty to be set up; fused execution has neither, as each thread takes its own rows all the way.",
+            Unit::Seconds.show(input),
+            Unit::Seconds.show(output)
+        );
+    }
+    text
+}
+
+fn thread_bars(of: &Figures) -> Bars {
+    let mut bars = Bars::new(
+        format!("{}: what threads do", of.query),
+        "time",
+        Unit::Seconds,
+    )
+    .series(["computing", "waiting for a cpu", "asleep"])
+    .stacked();
+    for one in &of.threads {
+        let name = format!("{}, thread {}", one.executor, one.thread + 1);
+        let spent = one.spent;
+        bars.category(name, [spent.computing, spent.waiting, spent.asleep]);
+    }
+    bars
+}
+
+fn task_bars(of: &Figures, executor: &str) -> Bars {
+    let mut bars = Bars::new(
+        format!(
+            "{}: what tasks of the {executor} executor do and wait for",
+            of.query
+        ),
+        "time",
+        Unit::Seconds,
+    )
+    .series([
+        "working",
+        "asleep: nothing to take",
+        "asleep: no room behind",
+        "waiting for a worker",
+    ])
+    .stacked();
+    for one in of.tasks.iter().filter(|task| task.executor == executor) {
+        let name = format!("{} {}, {}", one.stage, one.operator, one.task + 1);
+        bars.category(
+            name,
+            [one.working, one.for_input, one.for_output, one.for_worker],
+        );
+    }
+    bars
+}
+
+fn task_table(of: &Figures) -> Table {
+    let mut table = Table::new([
+        "executor",
+        "stage, operator",
+        "task",
+        "blocks",
+        "rows",
+        "working",
+        "nothing to take",
+        "no room behind",
+        "for a worker",
+    ])
+    .caption(format!(
+        "{}. Times of each task: at work; asleep because the operator before it, or the one behind, was slower; the rest, in \
+         which it was ready and workers were busy with others, had not begun, or was done.",
+        of.query
+    ));
+    for one in &of.tasks {
+        table.row([
+            Cell::from(one.executor),
+            Cell::from(format!("{} {}", one.stage, one.operator)),
+            Cell::number((one.task + 1) as f64, Unit::Count),
+            Cell::number(one.blocks as f64, Unit::Count),
+            Cell::number(one.rows as f64, Unit::Count),
+            Cell::number(one.working, Unit::Seconds),
+            Cell::number(one.for_input, Unit::Seconds),
+            Cell::number(one.for_output, Unit::Seconds),
+            Cell::number(one.for_worker, Unit::Seconds),
+        ]);
+    }
+    table
+}
+
+fn plan_table(of: &Figures) -> Table {
+    let mut table = Table::new(["plan", "time", "local", "remote", "remote share"])
+        .caption(format!("{}, fused.", of.query));
+    for one in &of.plans {
+        table.row([
+            Cell::from(one.plan),
+            Cell::number(one.seconds.median, Unit::Seconds),
+            Cell::number(one.local as f64, Unit::Bytes),
+            Cell::number(one.remote as f64, Unit::Bytes),
+            Cell::number(
+                one.remote as f64 / (one.local + one.remote).max(1) as f64,
+                Unit::Share,
+            ),
+        ]);
+    }
+    table
+}
