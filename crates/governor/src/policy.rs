@@ -19,6 +19,17 @@ pub enum Sensor {
     Throughput,
 }
 
+impl Sensor {
+    /// As it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Sensor::Load => "load",
+            Sensor::Traffic => "traffic",
+            Sensor::Throughput => "throughput",
+        }
+    }
+}
+
 impl FromStr for Sensor {
     type Err = Error;
 

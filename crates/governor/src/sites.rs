@@ -21,6 +21,17 @@ pub enum Mode {
     Adaptive,
 }
 
+impl Mode {
+    /// As it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Sparse => "sparse",
+            Mode::Dense => "dense",
+            Mode::Adaptive => "adaptive",
+        }
+    }
+}
+
 impl FromStr for Mode {
     type Err = Error;
 

@@ -128,6 +128,8 @@ pub enum Error {
     },
     /// Memory could not be had.
     Memory(memory::Error),
+    /// The governor, or what it governs.
+    Governor(governor::Error),
     /// A plot could not be drawn.
     Plot {
         /// Its title.
@@ -153,6 +155,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Machine(error) => error.fmt(f),
+            Error::Governor(error) => error.fmt(f),
             Error::Shape { machine, why } => write!(f, "cannot emulate '{machine}': {why}"),
             Error::Missing { programs, packages } => write!(
                 f,
@@ -230,6 +233,12 @@ impl std::error::Error for Error {
 impl From<topology::Error> for Error {
     fn from(error: topology::Error) -> Error {
         Error::Machine(error)
+    }
+}
+
+impl From<governor::Error> for Error {
+    fn from(error: governor::Error) -> Error {
+        Error::Governor(error)
     }
 }
 

@@ -82,7 +82,12 @@ impl Affinity {
         let table = table(&emulated, "affinity");
         let compared = compared(&all);
         let report = self.report(&guest, &all, [&table, &compared], &desk.command);
-        desk.finish(&self.options, "affinity", &report, &[&table, &compared])
+        desk.finish(
+            &self.options.report("affinity"),
+            self.options.json,
+            &report,
+            &[&table, &compared],
+        )
     }
 
     fn one(

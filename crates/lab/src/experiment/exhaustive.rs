@@ -69,8 +69,8 @@ impl Exhaustive {
         }
         let (report, tables) = self.report(&guest, &all, &desk.command)?;
         desk.finish(
-            &self.options,
-            "exhaustive",
+            &self.options.report("exhaustive"),
+            self.options.json,
             &report,
             &tables.iter().collect::<Vec<_>>(),
         )

@@ -1,9 +1,9 @@
 //! The experiments: each prints a table, writes a [report](crate::report) and the raw numbers.
 //!
-//! All of them but `laq` run on an emulated [machine](crate::machine) and count; none of those tells a
-//! time. The database under test is another program, unchanged, that reads statements from its
-//! standard input: [`drive`]. `laq` (feature `laq`) measures Atoll's engine on the machine at hand,
-//! in its own process, so that runs of milliseconds take turns.
+//! All of them but `laq` and `elastic` run on an emulated [machine](crate::machine) and count; none of
+//! those tells a time. The database under test is another program, unchanged, that reads statements
+//! from its standard input: [`drive`]. `laq` (feature `laq`) measures Atoll's engine on the machine at
+//! hand, in its own process, so that runs of milliseconds take turns; `elastic` governs a program there.
 //!
 //! | experiment | rows | question |
 //! |---|---|---|
@@ -11,6 +11,7 @@
 //! | `exhaustive` | T6, T10, T11 | how good is every placement that differs, and how soon is a good one found? |
 //! | `q1-nodes` | M5 | TPC-H Q1 with all of its memory on each node in turn |
 //! | `affinity` | M3, M6 | where do Q1's and Q6's accesses go with affinity on and off, and does the engine count the same? |
+//! | `elastic` | E10, E11 | what do workloads do, and what do they cost, with cores that follow the load? |
 //! | `pages` | M4 | over which nodes do pages spread, and which threads move, with affinity on and off? |
 //! | `laq` | L9, L10 | how do block size, threads, executor and reuse of blocks change what a query takes, and what bounds its operators? |
 
@@ -18,6 +19,7 @@ mod affinity;
 mod counted;
 mod database;
 pub mod drive;
+mod elastic;
 mod exhaustive;
 mod found;
 mod guest;
@@ -31,7 +33,7 @@ mod table;
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args, Subcommand};
@@ -44,6 +46,7 @@ use crate::{Error, Result};
 pub use self::laq::Laq;
 pub use affinity::Affinity;
 pub use database::{Databases, Engine};
+pub use elastic::{Elastic, Load};
 pub use exhaustive::Exhaustive;
 pub use options::Options;
 pub use pages::Pages;
@@ -67,6 +70,11 @@ pub enum Experiment {
     /// Queries in LAQ by block size, threads and executor, each operator under the machine's roofs
     #[cfg(feature = "laq")]
     Laq(Laq),
+    /// Cores that follow the load: workloads with a governor and without, in turn, on this machine
+    Elastic(Elastic),
+    /// Ask queries as told on the standard input (started by elastic)
+    #[command(hide = true)]
+    Load(Load),
     /// Carry out a plan under placements (used inside emulated machines)
     #[command(hide = true)]
     Kernel(Kernel),
@@ -124,6 +132,8 @@ impl Experiment {
             Experiment::Laq(arguments) => arguments.run(desk),
             Experiment::Kernel(arguments) => arguments.run(desk),
             Experiment::Drive(arguments) => arguments.run(desk),
+            Experiment::Elastic(arguments) => arguments.run(desk),
+            Experiment::Load(arguments) => arguments.run(desk),
         }
     }
 }
@@ -174,13 +184,13 @@ impl Desk<'_> {
     /// Ends an experiment: the tables or the JSON object, and the files.
     fn finish(
         &mut self,
-        options: &Options,
-        name: &str,
+        path: &Path,
+        json: bool,
         report: &Report,
         tables: &[&Table],
     ) -> Result<()> {
-        let written = report.write(&options.report(name))?;
-        if options.json {
+        let written = report.write(path)?;
+        if json {
             self.line(&report.json())?;
         } else {
             for table in tables {

@@ -42,16 +42,7 @@ impl Options {
 
     /// Whether the report's folder is there: better known before minutes of running than after.
     pub(super) fn check(&self) -> Result<()> {
-        let Some(folder) = self.report.as_deref().and_then(Path::parent) else {
-            return Ok(());
-        };
-        if folder.as_os_str().is_empty() || folder.is_dir() {
-            return Ok(());
-        }
-        Err(Error::Write {
-            path: folder.to_owned(),
-            source: std::io::ErrorKind::NotFound.into(),
-        })
+        self.report.as_deref().map_or(Ok(()), folder_is_there)
     }
 
     /// The report's file.
@@ -60,4 +51,18 @@ impl Options {
             .clone()
             .unwrap_or_else(|| PathBuf::from(format!("lab-{name}.html")))
     }
+}
+
+/// Whether the folder of a file is there.
+pub(super) fn folder_is_there(file: &Path) -> Result<()> {
+    let Some(folder) = file.parent() else {
+        return Ok(());
+    };
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    Err(Error::Write {
+        path: folder.to_owned(),
+        source: std::io::ErrorKind::NotFound.into(),
+    })
 }

@@ -72,7 +72,12 @@ impl Pages {
         }
         let tables = [spread(&all), moves(&all)];
         let report = self.report(&guest, &all, &tables, &desk.command);
-        desk.finish(&self.options, "pages", &report, &[&tables[0], &tables[1]])
+        desk.finish(
+            &self.options.report("pages"),
+            self.options.json,
+            &report,
+            &[&tables[0], &tables[1]],
+        )
     }
 
     fn report(&self, guest: &Guest, all: &[Seen], tables: &[Table; 2], command: &str) -> Report {

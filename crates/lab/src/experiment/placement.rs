@@ -102,7 +102,12 @@ impl Placements {
         }
         let table = table(&all, "strategy");
         let report = self.report(&guest, &all, table.clone(), &desk.command);
-        desk.finish(&self.options, "placement", &report, &[&table])
+        desk.finish(
+            &self.options.report("placement"),
+            self.options.json,
+            &report,
+            &[&table],
+        )
     }
 
     /// All strategies take turns in one boot.

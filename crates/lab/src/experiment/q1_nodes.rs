@@ -103,6 +103,11 @@ impl Q1Nodes {
             .section("Node pairs")
             .plots(all.iter().map(Counted::heat))
             .results(json!(all));
-        desk.finish(&self.options, "q1-nodes", &report, &[&table])
+        desk.finish(
+            &self.options.report("q1-nodes"),
+            self.options.json,
+            &report,
+            &[&table],
+        )
     }
 }

@@ -40,7 +40,7 @@ use topology::Machine;
 use crate::{Error, Result};
 
 pub use command::{command_line, quoted};
-pub use plot::{Axis, Bars, Heat, Line, Lines, Plot, Point, Roofline, Spread};
+pub use plot::{Axis, Bars, Heat, Line, Lines, Plot, Point, Roofline, Span, Spans, Spread};
 pub use table::{Cell, Table};
 pub use unit::Unit;
 

@@ -86,7 +86,7 @@ pub fn drive(task: &Task) -> Result<Told> {
 }
 
 /// A program that answers.
-struct Driven {
+pub(in crate::experiment) struct Driven {
     _keeping: Option<Keeping>,
     child: Child,
     output: BufReader<ChildStdout>,
@@ -95,7 +95,8 @@ struct Driven {
 }
 
 impl Driven {
-    fn start(task: &Task) -> Result<Driven> {
+    /// Starts it; nothing is asked yet.
+    pub(in crate::experiment) fn start(task: &Task) -> Result<Driven> {
         let name = task.command.first().cloned().unwrap_or_default();
         let failed = |why: String| Error::Drive {
             program: name.clone(),
@@ -139,7 +140,7 @@ impl Driven {
     }
 
     /// The answer to a statement.
-    fn ask(&mut self, statement: &str) -> Result<String> {
+    pub(in crate::experiment) fn ask(&mut self, statement: &str) -> Result<String> {
         self.asked += 1;
         let mark = format!("atoll-lab-{}", self.asked);
         let text = format!("{statement}\nselect '{mark}' as done;\n");

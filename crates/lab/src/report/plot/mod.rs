@@ -11,6 +11,7 @@ mod lines;
 mod roofline;
 mod rows;
 mod scale;
+mod spans;
 mod spread;
 
 use std::fmt::Write;
@@ -19,6 +20,7 @@ pub use bars::Bars;
 pub use heat::Heat;
 pub use lines::{Axis, Line, Lines, Point};
 pub use roofline::Roofline;
+pub use spans::{Span, Spans};
 pub use spread::Spread;
 
 use super::Table;
@@ -41,6 +43,14 @@ pub enum Plot {
     Heat(Heat),
     /// Operators under the roofs of the machine.
     Roofline(Roofline),
+    /// Rows of spans of time.
+    Spans(Spans),
+}
+
+impl From<Spans> for Plot {
+    fn from(plot: Spans) -> Plot {
+        Plot::Spans(plot)
+    }
 }
 
 impl From<Lines> for Plot {
@@ -82,6 +92,7 @@ impl Plot {
             Plot::Spread(plot) => &plot.title,
             Plot::Heat(plot) => &plot.title,
             Plot::Roofline(plot) => &plot.title,
+            Plot::Spans(plot) => &plot.title,
         }
     }
 
@@ -92,6 +103,7 @@ impl Plot {
             Plot::Spread(plot) => plot.draw(width),
             Plot::Heat(plot) => plot.draw(),
             Plot::Roofline(plot) => plot.draw(width),
+            Plot::Spans(plot) => plot.draw(width),
         }
     }
 
@@ -103,6 +115,7 @@ impl Plot {
             Plot::Spread(plot) => plot.description(),
             Plot::Heat(plot) => plot.description(),
             Plot::Roofline(plot) => plot.description(),
+            Plot::Spans(plot) => plot.description(),
         }
     }
 
@@ -114,6 +127,7 @@ impl Plot {
             Plot::Spread(plot) => plot.numbers(),
             Plot::Heat(plot) => plot.numbers(),
             Plot::Roofline(plot) => plot.numbers(),
+            Plot::Spans(plot) => plot.numbers(),
         }
     }
 
@@ -122,6 +136,7 @@ impl Plot {
         let names: Vec<&str> = match self {
             Plot::Lines(plot) => plot.series.iter().map(|line| line.name.as_str()).collect(),
             Plot::Bars(plot) => plot.series.iter().map(String::as_str).collect(),
+            Plot::Spans(plot) => plot.series.iter().map(String::as_str).collect(),
             Plot::Spread(_) => Vec::new(),
             Plot::Heat(plot) if plot.pairs => vec!["local", "remote"],
             Plot::Heat(_) => Vec::new(),

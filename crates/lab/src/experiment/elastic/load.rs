@@ -1,0 +1,367 @@
+//! The program that is governed: clients that ask queries of its own, or statements of a database.
+//!
+//! On its standard input it is told how many clients ask and how often, a line `ask CLIENTS PACE`
+//! with the seconds between two queries of a client, 0 for no pause; and `tell`, which it answers
+//! with what was done since the last time. It ends with its input.
+
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::super::drive::{self, Driven};
+use super::plan::Workload;
+use super::queries::{Contended, Data};
+use crate::{Error, Result};
+
+/// How often the count is written for whoever reads it.
+const COUNT: Duration = Duration::from_millis(20);
+
+/// Queries whose duration is kept until they are told.
+const KEPT: usize = 1 << 20;
+
+/// What is to be run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Task {
+    /// Which queries.
+    pub workload: Workload,
+    /// The most clients.
+    pub clients: usize,
+    /// Where the number of queries answered is kept.
+    pub counter: PathBuf,
+    /// A database's client that reads statements, one for each client; none: queries of its own.
+    pub command: Vec<String>,
+    /// What it is asked.
+    pub statements: Vec<String>,
+}
+
+/// What it says once it is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ready {
+    /// What a query takes where nothing else runs.
+    pub query_seconds: f64,
+}
+
+/// What was done since it was asked last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Done {
+    /// Queries answered.
+    pub queries: u64,
+    /// How long one took, in the middle.
+    pub median_seconds: Option<f64>,
+    /// How long all but one of a hundred took at most.
+    pub p99_seconds: Option<f64>,
+}
+
+/// What the clients are to do.
+#[derive(Clone, Copy, Debug, Default)]
+struct Orders {
+    clients: usize,
+    pace: Duration,
+    /// Counts the orders.
+    number: u64,
+}
+
+/// What all clients share.
+struct Shared {
+    task: Task,
+    data: Data,
+    contended: Contended,
+    orders: Mutex<Orders>,
+    changed: Condvar,
+    done: AtomicU64,
+    /// How many had been told.
+    told: AtomicU64,
+    times: Mutex<Vec<f32>>,
+    failed: AtomicBool,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs until the input ends.
+///
+/// # Errors
+///
+/// [`Error::Drive`] where a client of a database cannot be started, and what is wrong with the
+/// input.
+pub fn serve(task: Task, input: impl BufRead, output: &mut dyn Write) -> Result<()> {
+    let mut asked = Vec::new();
+    for _ in 0..if task.command.is_empty() {
+        0
+    } else {
+        task.clients
+    } {
+        asked.push(client(&task)?);
+    }
+    let shared = Arc::new(Shared {
+        data: Data::new(task.command.is_empty()),
+        contended: Contended::new(),
+        orders: Mutex::default(),
+        changed: Condvar::new(),
+        done: AtomicU64::new(0),
+        told: AtomicU64::new(0),
+        times: Mutex::default(),
+        failed: AtomicBool::new(false),
+        task,
+    });
+    let ready = Ready {
+        query_seconds: alone(&shared, asked.first_mut())?,
+    };
+    let mut asked = asked.into_iter();
+    for number in 0..shared.task.clients {
+        let (shared, asked) = (shared.clone(), asked.next());
+        std::thread::spawn(move || Client::new(number, shared, asked).run());
+    }
+    {
+        let shared = shared.clone();
+        std::thread::spawn(move || keep(&shared));
+    }
+    say(output, &ready)?;
+    for line in input.lines() {
+        let line = line.map_err(|source| Error::Output { source })?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["ask", clients, pace] => order(&shared, clients, pace)?,
+            ["tell"] => say(output, &told(&shared))?,
+            _ => return Err(wrong(&line)),
+        }
+        if shared.failed.load(Ordering::Relaxed) {
+            return Err(Error::Drive {
+                program: shared.task.command.first().cloned().unwrap_or_default(),
+                why: "it no longer answers".to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn wrong(line: &str) -> Error {
+    Error::Job {
+        why: format!("'{line}' is no order"),
+    }
+}
+
+fn client(task: &Task) -> Result<Driven> {
+    Driven::start(&drive::Task {
+        command: task.command.clone(),
+        ..drive::Task::default()
+    })
+}
+
+fn say(output: &mut dyn Write, what: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string(what).unwrap_or_default();
+    let written = writeln!(output, "{text}").and_then(|()| output.flush());
+    written.map_err(|source| Error::Output { source })
+}
+
+fn order(shared: &Shared, clients: &str, pace: &str) -> Result<()> {
+    let (Ok(clients), Ok(pace)) = (clients.parse(), pace.parse::<f64>()) else {
+        return Err(wrong(&format!("ask {clients} {pace}")));
+    };
+    let mut orders = locked(&shared.orders);
+    *orders = Orders {
+        clients,
+        pace: Duration::try_from_secs_f64(pace).map_err(|_| wrong("ask"))?,
+        number: orders.number + 1,
+    };
+    shared.contended.run(clients);
+    shared.changed.notify_all();
+    Ok(())
+}
+
+/// What a query takes alone: the least of a few, of each kind once more.
+fn alone(shared: &Shared, mut asked: Option<&mut Driven>) -> Result<f64> {
+    let mut least = f64::INFINITY;
+    for _ in 0..7 {
+        let begun = Instant::now();
+        match &mut asked {
+            Some(asked) => {
+                for statement in &shared.task.statements {
+                    asked.ask(statement)?;
+                }
+            }
+            None => shared.data.scan(23),
+        }
+        least = least.min(begun.elapsed().as_secs_f64());
+    }
+    Ok(least / shared.task.statements.len().max(1) as f64)
+}
+
+fn told(shared: &Shared) -> Done {
+    let mut times = std::mem::take(&mut *locked(&shared.times));
+    times.sort_by(f32::total_cmp);
+    let at = |share: f64| {
+        let last = times.len().checked_sub(1)?;
+        times
+            .get((last as f64 * share).round() as usize)
+            .map(|time| f64::from(*time))
+    };
+    let now = shared.count();
+    Done {
+        queries: now - shared.told.swap(now, Ordering::Relaxed),
+        median_seconds: at(0.5),
+        p99_seconds: at(0.99),
+    }
+}
+
+impl Shared {
+    /// Queries answered so far.
+    fn count(&self) -> u64 {
+        match self.task.workload {
+            Workload::Lock if self.task.command.is_empty() => self.contended.count(),
+            _ => self.done.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Keeps the file at what was done in all.
+fn keep(shared: &Shared) {
+    let path: &Path = &shared.task.counter;
+    let new = path.with_extension("new");
+    loop {
+        let all = shared.count();
+        let _ = std::fs::write(&new, format!("{all}\n")).and_then(|()| std::fs::rename(&new, path));
+        std::thread::sleep(COUNT);
+    }
+}
+
+/// One that asks.
+struct Client {
+    number: usize,
+    shared: Arc<Shared>,
+    asked: Option<Driven>,
+    random: u64,
+}
+
+impl Client {
+    fn new(number: usize, shared: Arc<Shared>, asked: Option<Driven>) -> Client {
+        Client {
+            number,
+            shared,
+            asked,
+            // The same queries in each run.
+            random: 0x9e37_79b9_7f4a_7c15 ^ (number as u64 + 1).wrapping_mul(0x2545_f491_4f6c_dd1d),
+        }
+    }
+
+    fn run(mut self) {
+        if self.shared.task.workload == Workload::Lock && self.asked.is_none() {
+            self.shared.contended.work(self.number);
+        }
+        let (mut next, mut known) = (Instant::now(), 0);
+        loop {
+            let orders = self.wait(&mut next, &mut known);
+            let begun = Instant::now();
+            if self.query().is_err() {
+                self.shared.failed.store(true, Ordering::Relaxed);
+                return;
+            }
+            self.shared.done.fetch_add(1, Ordering::Relaxed);
+            let mut times = locked(&self.shared.times);
+            if times.len() < KEPT {
+                times.push(begun.elapsed().as_secs_f32());
+            }
+            drop(times);
+            // One that is late asks at once, and does not make up for what it missed.
+            next = (next + orders.pace).max(begun);
+        }
+    }
+
+    /// Until it is this client's turn, as the orders of then say.
+    fn wait(&self, next: &mut Instant, known: &mut u64) -> Orders {
+        let mut orders = locked(&self.shared.orders);
+        loop {
+            if *known != orders.number {
+                *known = orders.number;
+                // Not all at once.
+                let part = (self.number as f64 * 0.618_034).fract();
+                *next = Instant::now() + orders.pace.mul_f64(part);
+            }
+            let left = next.saturating_duration_since(Instant::now());
+            if self.number < orders.clients && left.is_zero() {
+                return *orders;
+            }
+            let left = match self.number < orders.clients {
+                true => left,
+                false => Duration::from_secs(3600),
+            };
+            let waited = self.shared.changed.wait_timeout(orders, left);
+            orders = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn query(&mut self) -> Result<()> {
+        // xorshift64
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        let mixed = self.shared.task.workload == Workload::Mixed;
+        if let Some(asked) = &mut self.asked {
+            let many = self.shared.task.statements.len().max(1);
+            let which = if mixed {
+                self.random as usize % many
+            } else {
+                0
+            };
+            if let Some(statement) = self.shared.task.statements.get(which) {
+                asked.ask(statement)?;
+            }
+            return Ok(());
+        }
+        match if mixed { self.random % 4 } else { 0 } {
+            0 => self.shared.data.scan(23),
+            1 => self.shared.data.scan(51),
+            2 => self.shared.data.group(),
+            _ => self.shared.data.sort(self.random as usize),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(task: Task, orders: &str) -> Vec<String> {
+        let mut output = Vec::new();
+        serve(task, orders.as_bytes(), &mut output).unwrap();
+        let text = String::from_utf8(output).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    fn task(workload: Workload) -> (tempfile::TempDir, Task) {
+        let folder = tempfile::tempdir().unwrap();
+        let task = Task {
+            workload,
+            clients: 2,
+            counter: folder.path().join("count"),
+            command: Vec::new(),
+            statements: Vec::new(),
+        };
+        (folder, task)
+    }
+
+    #[test]
+    fn it_is_ready_and_tells() {
+        let (_folder, task) = task(Workload::Mixed);
+        let said = run(task, "ask 0 0\ntell\n");
+        let ready: Ready = serde_json::from_str(&said[0]).unwrap();
+        assert!(ready.query_seconds > 0.0);
+        let done: Done = serde_json::from_str(&said[1]).unwrap();
+        assert_eq!((done.queries, done.median_seconds), (0, None));
+    }
+
+    #[test]
+    fn what_is_no_order_is_told() {
+        let (_folder, task) = task(Workload::Clients);
+        for order in ["dance", "ask", "ask x 1", "ask 1 -1", "ask 1 1e300"] {
+            let failed = serve(task.clone(), order.as_bytes(), &mut Vec::new());
+            assert!(failed.is_err(), "{order}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Cores that follow the load: workloads with a governor and without, in turn (E10, E11).
+
+mod load;
+mod plan;
+mod queries;
+mod report;
+mod trial;
+mod verdict;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use governor::{Mode, Sensor};
+use topology::Machine;
+
+use super::Desk;
+use crate::report::{Cell, Table};
+use crate::{Error, Result};
+use load::Task;
+use plan::Variant;
+pub use plan::Workload;
+use trial::Setting;
+pub use trial::Trial;
+use verdict::Verdict;
+
+/// `elastic`
+#[derive(Args, Clone, Debug)]
+pub struct Elastic {
+    /// What is run: clients, mixed, step, lock
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        value_enum,
+        default_value = "clients,mixed,step,lock"
+    )]
+    pub workload: Vec<Workload>,
+    /// Which core is next: dense, sparse, adaptive
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "dense,sparse,adaptive"
+    )]
+    pub mode: Vec<Mode>,
+    /// What decides: load, throughput; the workload lock has throughput
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "load", value_parser = sensor)]
+    pub sensor: Vec<Sensor>,
+    /// A client of a database that reads statements, such as 'psql -X -q -A -t -d tpch'; one is
+    /// started for each client [default: queries of our own]
+    #[arg(long, value_name = "COMMAND", requires = "statement")]
+    pub client: Option<String>,
+    /// What it is asked; several for the workload mixed
+    #[arg(long, value_name = "SQL", requires = "client")]
+    pub statement: Vec<String>,
+    /// The database's server, where the clients are not the database themselves
+    #[arg(long, value_name = "N", requires = "client")]
+    pub pid: Option<u32>,
+    /// Time between two decisions
+    #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(10..=10_000))]
+    pub period: u64,
+    /// Length of a phase in seconds; some are twice as long [default: 2, with --quick 0.7]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub phase: Option<f64>,
+    /// Runs of each variant, in turn; the median is shown [default: 3, with --quick 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub runs: Option<u64>,
+    /// Shorter, and once: says whether it works, not how much
+    #[arg(long)]
+    pub quick: bool,
+    /// Write the report to this file; the raw numbers go beside it, ending in .json
+    #[arg(long, value_name = "FILE.html", default_value = "lab-elastic.html")]
+    pub report: PathBuf,
+    /// One JSON object instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `load`
+#[derive(Args, Clone, Debug)]
+pub struct Load {
+    /// The task, as JSON
+    pub task: String,
+}
+
+impl Load {
+    pub(super) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
+        let task: Task = super::parse(&self.task, "the task")?;
+        load::serve(task, std::io::stdin().lock(), desk.out)
+    }
+}
+
+fn sensor(name: &str) -> std::result::Result<Sensor, String> {
+    match name.parse() {
+        Ok(Sensor::Traffic) => {
+            Err("what is run here does not count its traffic; take load or throughput".to_owned())
+        }
+        Ok(sensor) => Ok(sensor),
+        Err(error) => Err(governor::Error::to_string(&error)),
+    }
+}
+
+fn seconds(text: &str) -> std::result::Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.1..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("take 0.1 to 3600".to_owned()),
+    }
+}
+
+impl Elastic {
+    pub(super) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
+        super::options::folder_is_there(&self.report)?;
+        let machine = Machine::live()?;
+        let cpus = placement::apply::cpus_of(0).map_or(1, |cpus| cpus.len());
+        let guard: Vec<OsString> = match &desk.database {
+            Some(own) => vec![own.into(), "govern".into(), "guard".into()],
+            None => Vec::new(),
+        };
+        let lab = desk.lab.clone();
+        let client = self.client.iter().flat_map(|text| text.split_whitespace());
+        let client: Vec<String> = client.map(str::to_owned).collect();
+        let mut setting = Setting {
+            lab: &lab,
+            guard: &guard,
+            machine: &machine,
+            cpus,
+            server: self.pid,
+            command: &client,
+            statements: &self.statement,
+            period: Duration::from_millis(self.period),
+            query_seconds: None,
+            stop: desk.stop,
+        };
+        let trials = self.trials(&mut setting, desk)?;
+        let all = verdict::series(&trials);
+        let verdicts = verdict::verdicts(&all, cpus);
+        let table = report::table(&all);
+        let judged = bars(&verdicts);
+        let report = report::report(self, &machine, cpus, &all, &table, &judged, &desk.command);
+        let report = report.results(serde_json::json!({ "trials": trials, "bars": verdicts }));
+        desk.finish(&self.report, self.json, &report, &[&table, &judged])
+    }
+
+    /// All variants of a workload in turn, so that what else the machine does meets all of them.
+    fn trials(&self, setting: &mut Setting<'_>, desk: &mut Desk<'_>) -> Result<Vec<Trial>> {
+        let runs = self.runs.unwrap_or(if self.quick { 1 } else { 3 });
+        let unit = self.phase.unwrap_or(if self.quick { 0.7 } else { 2.0 });
+        let mut trials = Vec::new();
+        for workload in &self.workload {
+            if *workload == Workload::Lock && !setting.command.is_empty() {
+                desk.progress("lock: it is a program of our own, and no database; left out");
+                continue;
+            }
+            let variants = Variant::of(*workload, &self.mode, &self.sensor, setting.cpus);
+            let phases = workload.phases(setting.cpus, unit);
+            let seconds: f64 = phases.iter().map(|phase| phase.seconds).sum();
+            desk.progress(&format!(
+                "{}: {runs} runs of {seconds:.0} s under each of {} variants",
+                workload.name(),
+                variants.len()
+            ));
+            for _ in 0..runs {
+                for variant in &variants {
+                    let trial = trial::run(setting, *workload, *variant, &phases)?;
+                    // What a query takes is found out once, so that all are asked at the same pace.
+                    setting.query_seconds.get_or_insert(trial.query_seconds);
+                    trials.push(trial);
+                }
+            }
+        }
+        if trials.is_empty() {
+            return Err(Error::Job {
+                why: "nothing is left to be run".to_owned(),
+            });
+        }
+        Ok(trials)
+    }
+}
+
+/// What is asked for, and what was found.
+fn bars(verdicts: &[Verdict]) -> Table {
+    let mut table = Table::new(["workload", "variant", "asked for", "found", "met"]);
+    for one in verdicts {
+        let met = match one.met {
+            Some(true) => Cell::from("yes"),
+            Some(false) => Cell::from("no").strong(),
+            None => Cell::from("not judged"),
+        };
+        table.row([
+            Cell::from(one.workload.name()),
+            Cell::from(one.variant.as_str()),
+            Cell::from(one.asked.as_str()),
+            Cell::from(one.found.as_str()),
+            met,
+        ]);
+    }
+    table
+}

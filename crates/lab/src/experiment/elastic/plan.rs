@@ -1,0 +1,212 @@
+//! What is run: workloads as phases, and under whom.
+
+use clap::ValueEnum;
+use governor::{Mode, Policy, Sensor};
+use serde::{Deserialize, Serialize};
+
+/// A workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Workload {
+    /// One query, asked by clients that become more and fewer
+    Clients,
+    /// Queries drawn at random, by clients that ask now and then, or without a pause
+    Mixed,
+    /// From nearly nothing to all there is, and back
+    Step,
+    /// All work under one lock that is waited for busily: fewer cores are faster
+    Lock,
+}
+
+/// A stretch of time in which the same clients ask.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// How long.
+    pub seconds: f64,
+    /// Clients that ask.
+    pub clients: usize,
+    /// The share of the time that one of them would have to wait for answers if it were alone: it
+    /// asks at fixed times, or at once where an answer took longer. 1: without a pause.
+    pub share: f64,
+}
+
+impl Phase {
+    /// Whether it keeps that many cpus busy all the time.
+    pub fn fills(&self, cpus: usize) -> bool {
+        self.share >= 1.0 && self.clients >= cpus
+    }
+}
+
+impl Workload {
+    /// As typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Workload::Clients => "clients",
+            Workload::Mixed => "mixed",
+            Workload::Step => "step",
+            Workload::Lock => "lock",
+        }
+    }
+
+    /// What it is, for the report.
+    pub fn about(self) -> &'static str {
+        match self {
+            Workload::Clients => {
+                "the first scan of Q6 (45 % of the rows), asked by one client up to six per cpu and down again; each asks so often that alone it would be busy a fifth of the time"
+            }
+            Workload::Mixed => {
+                "scans of 45 and 100 % of the rows, a group by and a sort, drawn at random, by clients that ask now and then, and by two per cpu without a pause"
+            }
+            Workload::Step => {
+                "one client that is busy 5 % of the time; twice, for a while, two per cpu without a pause"
+            }
+            Workload::Lock => {
+                "two threads per cpu that do all work under one lock, waited for busily, on data that moves between caches"
+            }
+        }
+    }
+
+    /// What happens one after the other on so many cpus, each phase `unit` seconds long or a few
+    /// times that.
+    pub fn phases(self, cpus: usize, unit: f64) -> Vec<Phase> {
+        let phase = |clients: usize, share: f64, units: f64| Phase {
+            seconds: unit * units,
+            clients,
+            share,
+        };
+        match self {
+            Workload::Clients => [1, cpus, 2 * cpus, 4 * cpus, 6 * cpus]
+                .into_iter()
+                .chain([4 * cpus, 2 * cpus, cpus, 1])
+                .map(|clients| phase(clients, 0.2, 1.0))
+                .collect(),
+            Workload::Mixed => vec![
+                phase(cpus, 0.2, 2.0),
+                phase(2 * cpus, 1.0, 2.0),
+                phase(cpus, 0.4, 2.0),
+                phase(2 * cpus, 0.1, 2.0),
+            ],
+            Workload::Step => vec![
+                phase(1, 0.05, 2.0),
+                phase(2 * cpus, 1.0, 2.0),
+                phase(1, 0.05, 2.0),
+                phase(2 * cpus, 1.0, 2.0),
+                phase(1, 0.05, 2.0),
+            ],
+            // The second half is told apart: the sensor has found its number by then.
+            Workload::Lock => vec![phase(2 * cpus, 1.0, 5.0), phase(2 * cpus, 1.0, 5.0)],
+        }
+    }
+}
+
+/// Who says which cpus the workload has.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Variant {
+    /// The operating system, as always: all of them.
+    Ungoverned,
+    /// Nobody; it has so many from beginning to end.
+    Fixed(usize),
+    /// The governor.
+    Governed(Mode, Sensor),
+}
+
+impl Variant {
+    /// For tables.
+    pub fn name(&self) -> String {
+        match self {
+            Variant::Ungoverned => "ungoverned".to_owned(),
+            Variant::Fixed(1) => "1 core fixed".to_owned(),
+            Variant::Fixed(cores) => format!("{cores} cores fixed"),
+            Variant::Governed(mode, sensor) => format!("{}, {}", mode.name(), sensor.name()),
+        }
+    }
+
+    /// How the governor is told, who in the first case changes nothing.
+    pub fn policy(&self) -> Policy {
+        match self {
+            Variant::Ungoverned => Policy::default(),
+            Variant::Fixed(cores) => Policy {
+                mode: Mode::Dense,
+                min_cores: *cores,
+                max_cores: Some(*cores),
+                ..Policy::default()
+            },
+            Variant::Governed(mode, sensor) => Policy {
+                mode: *mode,
+                ..Policy::default().thresholds_of(*sensor)
+            },
+        }
+    }
+
+    /// Whether the governor decides.
+    pub fn governed(&self) -> bool {
+        matches!(self, Variant::Governed(..))
+    }
+
+    /// What a workload is run under: the operating system first.
+    pub fn of(workload: Workload, modes: &[Mode], sensors: &[Sensor], cpus: usize) -> Vec<Variant> {
+        let mut all = vec![Variant::Ungoverned];
+        if workload == Workload::Lock {
+            // Which number is best is what the sensor has to find out.
+            let fixed = std::iter::successors(Some(1), |cores| Some(cores * 2));
+            all.extend(fixed.take_while(|cores| *cores < cpus).map(Variant::Fixed));
+            all.push(Variant::Fixed(cpus));
+            all.push(Variant::Governed(Mode::Adaptive, Sensor::Throughput));
+            return all;
+        }
+        for sensor in sensors {
+            all.extend(modes.iter().map(|mode| Variant::Governed(*mode, *sensor)));
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workloads_are_what_they_say() {
+        for workload in Workload::value_variants() {
+            let phases = workload.phases(4, 2.0);
+            assert!(
+                phases
+                    .iter()
+                    .all(|phase| phase.clients > 0 && phase.seconds >= 2.0)
+            );
+            let filled = phases.iter().filter(|phase| phase.fills(4)).count();
+            let expected = match workload {
+                Workload::Clients => 0,
+                Workload::Mixed => 1,
+                Workload::Step | Workload::Lock => 2,
+            };
+            assert_eq!(filled, expected, "{}", workload.name());
+        }
+    }
+
+    #[test]
+    fn variants_begin_with_the_system_and_fixed_numbers_reach_all_cpus() {
+        let names = |workload, cpus| -> Vec<String> {
+            let modes = [Mode::Dense, Mode::Adaptive];
+            let all = Variant::of(workload, &modes, &[Sensor::Load], cpus);
+            all.iter().map(Variant::name).collect()
+        };
+        assert_eq!(
+            names(Workload::Step, 4),
+            ["ungoverned", "dense, load", "adaptive, load"]
+        );
+        assert_eq!(
+            names(Workload::Lock, 6),
+            [
+                "ungoverned",
+                "1 core fixed",
+                "2 cores fixed",
+                "4 cores fixed",
+                "6 cores fixed",
+                "adaptive, throughput"
+            ]
+        );
+        assert_eq!(names(Workload::Lock, 1).len(), 3);
+    }
+}

@@ -1,0 +1,115 @@
+//! Queries of the load program: scans, a group by and a sort over columns in memory, and work under
+//! one lock.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Rows: 24 MB of them, more than most caches hold.
+const ROWS: usize = 1 << 21;
+
+/// Groups of the group by.
+const GROUPS: usize = 1024;
+
+/// Rows that are sorted at a time.
+const SORTED: usize = 1 << 15;
+
+/// Columns like those that Q6 reads. The thread that makes them touches them first.
+pub(super) struct Data {
+    quantity: Vec<u32>,
+    price: Vec<u32>,
+    discount: Vec<u32>,
+}
+
+impl Data {
+    /// With rows, unless others answer.
+    pub(super) fn new(filled: bool) -> Data {
+        let rows = if filled { ROWS as u64 } else { 0 };
+        let column = |factor: u64, of: u64, from: u64| -> Vec<u32> {
+            let value = |row: u64| (row.wrapping_mul(factor) >> 7) % of + from;
+            (0..rows).map(|row| value(row) as u32).collect()
+        };
+        Data {
+            quantity: column(7919 * 31, 50, 1),
+            price: column(104_729, 99_999, 900),
+            discount: column(613 * 127, 11, 0),
+        }
+    }
+
+    /// The sum over rows with less than this quantity, of 1 to 50: 23 takes 44 % of them.
+    pub(super) fn scan(&self, below: u32) {
+        let rows = self.quantity.iter().zip(&self.price).zip(&self.discount);
+        let sum: u64 = rows
+            .map(|((quantity, price), discount)| match *quantity < below {
+                true => u64::from(*price) * u64::from(*discount),
+                false => 0,
+            })
+            .sum();
+        black_box(sum);
+    }
+
+    /// Sums by price, roughly.
+    pub(super) fn group(&self) {
+        let mut sums = vec![0u64; GROUPS];
+        for (price, quantity) in self.price.iter().zip(&self.quantity) {
+            sums[*price as usize % GROUPS] += u64::from(*quantity);
+        }
+        black_box(&sums);
+    }
+
+    /// Sorts a piece of the prices.
+    pub(super) fn sort(&self, at: usize) {
+        let pieces = self.price.len() / SORTED;
+        let from = at % pieces.max(1) * SORTED;
+        let mut piece = self.price[from..(from + SORTED).min(self.price.len())].to_vec();
+        piece.sort_unstable();
+        black_box(&piece);
+    }
+}
+
+/// Work under one lock that is waited for busily.
+pub(super) struct Contended {
+    held: AtomicBool,
+    data: Vec<AtomicU64>,
+    done: AtomicU64,
+    clients: AtomicUsize,
+}
+
+impl Contended {
+    pub(super) fn new() -> Contended {
+        Contended {
+            held: AtomicBool::new(false),
+            data: (0..512).map(AtomicU64::new).collect(),
+            done: AtomicU64::new(0),
+            clients: AtomicUsize::new(0),
+        }
+    }
+
+    /// From now on so many work.
+    pub(super) fn run(&self, clients: usize) {
+        self.clients.store(clients, Ordering::Relaxed);
+    }
+
+    /// Done so far.
+    pub(super) fn count(&self) -> u64 {
+        self.done.load(Ordering::Relaxed)
+    }
+
+    /// Works for as long as the process runs.
+    pub(super) fn work(&self, number: usize) -> ! {
+        loop {
+            if number >= self.clients.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(5));
+                continue;
+            }
+            while self.held.swap(true, Ordering::Acquire) {
+                std::hint::spin_loop();
+            }
+            for word in self.data.iter().step_by(8) {
+                word.store(word.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            }
+            self.held.store(false, Ordering::Release);
+            self.done.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,539 @@
+//! One run: the workload's phases under one variant, everything recorded.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use counters::{Nodes, System, Watch};
+use governor::live::{Counter, Live, Means, Options, Target, Wanted};
+use governor::{
+    Action, BUSY, Decision, Energy, OPTERON_8387_WATTS, Power, Sensor, Trace, WAITING, core_seconds,
+};
+use serde::{Deserialize, Serialize};
+use topology::Machine;
+
+use super::load::{Done, Ready, Task};
+use super::plan::{Phase, Variant, Workload};
+use crate::{Error, Result};
+
+/// How often threads are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The longest sleep: so soon it is seen that the user wants to end.
+const NAP: Duration = Duration::from_millis(50);
+
+/// What a run needs.
+pub struct Setting<'a> {
+    /// The words that start this lab's commands.
+    pub lab: &'a [OsString],
+    /// What is started as guard where something else than our own program is governed.
+    pub guard: &'a [OsString],
+    /// This machine.
+    pub machine: &'a Machine,
+    /// The cpus there are to give.
+    pub cpus: usize,
+    /// What is governed, where it is not the clients.
+    pub server: Option<u32>,
+    /// A database's client, and what it is asked.
+    pub command: &'a [String],
+    /// See `command`.
+    pub statements: &'a [String],
+    /// Seconds between two decisions.
+    pub period: Duration,
+    /// What a query takes alone; found out where it is not known yet.
+    pub query_seconds: Option<f64>,
+    /// Becomes true when the user wants to end.
+    pub stop: &'a AtomicBool,
+}
+
+/// What became of a phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Told {
+    /// The phase.
+    pub phase: Phase,
+    /// When it began, in seconds.
+    pub from: f64,
+    /// When it had ended.
+    pub to: f64,
+    /// What was answered in it.
+    pub done: Done,
+}
+
+/// What was decided at a moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Moment {
+    /// In seconds.
+    pub time: f64,
+    /// Cores from then on; of an ungoverned run all.
+    pub cores: usize,
+    /// Cpus kept busy since the moment before.
+    pub busy: Option<f64>,
+    /// Threads that waited for one.
+    pub waiting: Option<f64>,
+    /// Stable, Idle, Overload, or Checks where the net did not run.
+    pub place: String,
+    /// Bytes of memory by node, where that was looked at.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub memory: BTreeMap<u32, f64>,
+    /// Where cores came or went: the transitions and the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<String>,
+}
+
+/// A stretch of a thread's life.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Life {
+    /// The thread's number.
+    pub thread: u32,
+    /// In seconds.
+    pub from: f64,
+    /// In seconds.
+    pub to: f64,
+    /// Where it ran.
+    pub cpu: u32,
+    /// Of that cpu.
+    pub node: u32,
+}
+
+/// All of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// What was run.
+    pub workload: Workload,
+    /// Under whom.
+    pub variant: Variant,
+    /// What a query takes alone.
+    pub query_seconds: f64,
+    /// How long it took.
+    pub seconds: f64,
+    /// Queries answered per second.
+    pub throughput: f64,
+    /// Phase by phase.
+    pub phases: Vec<Told>,
+    /// Cores that it had, times seconds.
+    pub allocated: f64,
+    /// Cores that it kept busy, times seconds.
+    pub used: f64,
+    /// Decisions that were made; none where nobody decided.
+    pub decisions: usize,
+    /// How many of them changed something.
+    pub changes: usize,
+    /// Seconds from reading to the cpus' being set, of those.
+    pub change_seconds: Vec<f64>,
+    /// Threads that were moved to another cpu; `None` where the kernel does not say.
+    pub migrations: Option<u64>,
+    /// Threads that were seen on another node than the time before.
+    pub node_moves: u64,
+    /// How often threads were given a cpu.
+    pub switches: Option<u64>,
+    /// Page faults that needed no disk.
+    pub minor_faults: u64,
+    /// By the document's method, never measured.
+    pub energy: Energy,
+    /// Of the decisions that were made again from the recorded readings, those that were the same.
+    pub replayed: Option<usize>,
+    /// What happened when.
+    pub moments: Vec<Moment>,
+    /// Where threads were when.
+    pub lives: Vec<Life>,
+}
+
+/// The program that asks.
+struct Load {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    ready: Ready,
+    _folder: Folder,
+}
+
+/// A folder that goes with its value.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new() -> Result<Folder> {
+        static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("atoll-elastic-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).map_err(|source| Error::Write {
+            path: path.clone(),
+            source,
+        })?;
+        Ok(Folder(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Load {
+    fn start(setting: &Setting<'_>, workload: Workload, clients: usize) -> Result<Load> {
+        let folder = Folder::new()?;
+        let task = Task {
+            workload,
+            clients,
+            counter: folder.0.join("count"),
+            command: setting.command.to_vec(),
+            statements: setting.statements.to_vec(),
+        };
+        let words = serde_json::to_string(&task).unwrap_or_default();
+        let failed = |why: String| Error::Drive {
+            program: "the load".to_owned(),
+            why,
+        };
+        let (program, rest) = setting
+            .lab
+            .split_first()
+            .ok_or_else(|| failed("nobody said how to start it".to_owned()))?;
+        let mut command = Command::new(program);
+        command.args(rest).arg("load").arg(words);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+        let output = child.stdout.take();
+        let output = output.ok_or_else(|| failed("it has no output".to_owned()))?;
+        let mut load = Load {
+            child,
+            output: BufReader::new(output),
+            ready: Ready { query_seconds: 0.0 },
+            _folder: folder,
+        };
+        load.ready = load.answer()?;
+        Ok(load)
+    }
+
+    fn answer<T: serde::de::DeserializeOwned>(&mut self) -> Result<T> {
+        let mut line = String::new();
+        let read = self.output.read_line(&mut line);
+        let why = match read {
+            Ok(0) => "it ended early; what it said stands above".to_owned(),
+            Ok(_) => match serde_json::from_str(&line) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error.to_string(),
+            },
+            Err(error) => error.to_string(),
+        };
+        Err(Error::Drive {
+            program: "the load".to_owned(),
+            why,
+        })
+    }
+
+    fn order(&mut self, line: &str) -> Result<()> {
+        let written = match self.child.stdin.as_mut() {
+            Some(input) => writeln!(input, "{line}").and_then(|()| input.flush()),
+            None => Ok(()),
+        };
+        written.map_err(|error| Error::Drive {
+            program: "the load".to_owned(),
+            why: error.to_string(),
+        })
+    }
+
+    fn tell(&mut self) -> Result<Done> {
+        self.order("tell")?;
+        self.answer()
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        // It ends with its input, and the clients of a database with it.
+        drop(self.child.stdin.take());
+        let until = Instant::now() + Duration::from_secs(2);
+        while Instant::now() < until {
+            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs it.
+///
+/// # Errors
+///
+/// [`Error::Drive`] and [`Error::Governor`], and [`Error::Interrupted`].
+pub fn run(
+    setting: &Setting<'_>,
+    workload: Workload,
+    variant: Variant,
+    phases: &[Phase],
+) -> Result<Trial> {
+    let clients = phases.iter().map(|phase| phase.clients).max().unwrap_or(1);
+    let mut load = Load::start(setting, workload, clients)?;
+    let query = setting.query_seconds.unwrap_or(load.ready.query_seconds);
+    let target = setting.server.unwrap_or(load.child.id());
+    let mut live = begin(setting, variant, target, &load)?;
+    let nodes = Nodes::new(setting.machine);
+    let mut watch = Watch::new(&System::real(), &nodes, target, true).map_err(unseen)?;
+    let mut recorder = Recorder::default();
+    let zero = Instant::now();
+    let mut told = Vec::new();
+    for phase in phases {
+        let from = zero.elapsed();
+        let pace = match phase.share >= 1.0 {
+            true => 0.0,
+            false => query / phase.share,
+        };
+        load.order(&format!("ask {} {pace}", phase.clients))?;
+        let until = from + Duration::from_secs_f64(phase.seconds);
+        recorder.follow(&mut live, &mut watch, (zero, until), setting.stop)?;
+        let done = load.tell()?;
+        told.push(Told {
+            phase: *phase,
+            from: from.as_secs_f64(),
+            to: zero.elapsed().as_secs_f64(),
+            done,
+        });
+    }
+    load.order("ask 0 0")?;
+    let seconds = zero.elapsed().as_secs_f64();
+    live.end()?;
+    let all = recorder.finish(variant, setting, seconds)?;
+    let summary = watch.summary();
+    let queries: u64 = told.iter().map(|told| told.done.queries).sum();
+    Ok(Trial {
+        workload,
+        variant,
+        query_seconds: query,
+        seconds,
+        throughput: queries as f64 / seconds,
+        phases: told,
+        migrations: summary.migrations,
+        switches: summary.switches,
+        minor_faults: summary.minor_faults,
+        ..all
+    })
+}
+
+fn unseen(error: counters::Error) -> Error {
+    Error::Drive {
+        program: "what is governed".to_owned(),
+        why: error.to_string(),
+    }
+}
+
+fn begin(setting: &Setting<'_>, variant: Variant, target: u32, load: &Load) -> Result<Live> {
+    let sensed = matches!(variant, Variant::Governed(_, Sensor::Throughput));
+    let counter = load._folder.0.join("count");
+    let wanted = Wanted {
+        target: Target::Pid(target),
+        weight: 1.0,
+        counter: sensed.then_some(Counter::File(counter)),
+    };
+    let options = Options {
+        policy: variant.policy(),
+        net: governor::elastic_net()?,
+        period: setting.period,
+        // It reads the same, so that it costs the same.
+        dry_run: variant == Variant::Ungoverned,
+        means: Means::Affinity,
+        state: load._folder.0.join("state"),
+        status: Arc::<Mutex<_>>::default(),
+        guard: match setting.server {
+            Some(_) => setting.guard.to_vec(),
+            // Our own program ends with us.
+            None => Vec::new(),
+        },
+    };
+    Ok(Live::begin(vec![wanted], options)?)
+}
+
+/// What is recorded while it runs.
+#[derive(Default)]
+struct Recorder {
+    decisions: Vec<Decision>,
+    lives: Vec<Life>,
+    /// The last life of each thread, and how much it had run by then.
+    last: BTreeMap<u32, (usize, f64)>,
+    node_moves: u64,
+    check: Option<Instant>,
+    look: Option<Instant>,
+    /// When threads were looked at last, in seconds.
+    looked: f64,
+}
+
+impl Recorder {
+    /// Decides and looks until the time since `zero` is over.
+    fn follow(
+        &mut self,
+        live: &mut Live,
+        watch: &mut Watch,
+        (zero, until): (Instant, Duration),
+        stop: &AtomicBool,
+    ) -> Result<()> {
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            let now = Instant::now();
+            if now - zero >= until {
+                return Ok(());
+            }
+            if self.check.is_none_or(|due| now >= due) {
+                for mut decision in live.check()? {
+                    // The clock of the run.
+                    decision.time = (now - zero).as_secs_f64();
+                    self.decisions.push(decision);
+                }
+                self.check = Some(Instant::now() + live.pause(now));
+            }
+            let now = Instant::now();
+            if self.look.is_none_or(|due| now >= due) {
+                self.see(watch, (now - zero).as_secs_f64());
+                self.look = Some(now + LOOK);
+            }
+            let due = [self.check, self.look].into_iter().flatten().min();
+            let due = due.unwrap_or(now).min(zero + until);
+            std::thread::sleep(due.saturating_duration_since(Instant::now()).min(NAP));
+        }
+    }
+
+    /// Where threads are that have run since the last look. One that has not is nowhere.
+    fn see(&mut self, watch: &mut Watch, time: f64) {
+        // What has ended is seen by the governor.
+        let Ok(sample) = watch.look() else {
+            return;
+        };
+        let looked = std::mem::replace(&mut self.looked, time);
+        let activities = sample.processes.iter().map(|seen| &seen.activity);
+        for thread in activities.flat_map(|activity| &activity.threads) {
+            let (Some(cpu), Some(node)) = (thread.cpu, thread.node) else {
+                continue;
+            };
+            let before = self.last.get(&thread.thread).copied();
+            if before.is_some_and(|(_, seconds)| seconds == thread.seconds) {
+                continue;
+            }
+            let from = looked;
+            let at = match before.map(|(at, _)| (at, self.lives[at])) {
+                Some((at, life)) if life.cpu == cpu && life.to >= from => {
+                    self.lives[at].to = time;
+                    at
+                }
+                other => {
+                    let moved = other.is_some_and(|(_, life)| life.node != node);
+                    self.node_moves += u64::from(moved);
+                    let (thread, from) =
+                        (thread.thread, other.map_or(from, |(_, l)| from.max(l.to)));
+                    let to = time;
+                    self.lives.push(Life {
+                        thread,
+                        from,
+                        to,
+                        cpu,
+                        node,
+                    });
+                    self.lives.len() - 1
+                }
+            };
+            self.last.insert(thread.thread, (at, thread.seconds));
+        }
+    }
+
+    fn finish(self, variant: Variant, setting: &Setting<'_>, seconds: f64) -> Result<Trial> {
+        let ungoverned = variant == Variant::Ungoverned;
+        let moments = self
+            .decisions
+            .iter()
+            .map(|decision| moment(decision, ungoverned.then_some(setting.cpus)))
+            .collect();
+        let allocated = match ungoverned {
+            true => setting.cpus as f64 * seconds,
+            false => core_seconds(&self.decisions, seconds),
+        };
+        let changed = |decision: &&Decision| decision.action != Action::None;
+        let changes: Vec<&Decision> = match ungoverned {
+            true => Vec::new(),
+            false => self.decisions.iter().filter(changed).collect(),
+        };
+        let used = used(&self.decisions);
+        let power = Power {
+            core_watts: OPTERON_8387_WATTS / 4.0,
+            joules_per_bit: None,
+        };
+        Ok(Trial {
+            workload: Workload::Clients,
+            variant,
+            query_seconds: 0.0,
+            seconds,
+            throughput: 0.0,
+            phases: Vec::new(),
+            allocated,
+            used,
+            decisions: if ungoverned { 0 } else { self.decisions.len() },
+            changes: changes.len(),
+            change_seconds: changes.iter().map(|one| one.decision_seconds).collect(),
+            migrations: None,
+            node_moves: self.node_moves,
+            switches: None,
+            minor_faults: 0,
+            energy: power.energy(used, None),
+            replayed: match ungoverned {
+                true => None,
+                false => Some(replayed(self.decisions, variant, setting.machine)?),
+            },
+            moments,
+            lives: self.lives,
+        })
+    }
+}
+
+fn moment(decision: &Decision, all: Option<usize>) -> Moment {
+    let value = |name: &str| {
+        decision
+            .readings
+            .get(name)
+            .and_then(|measure| measure.value)
+    };
+    let memory = decision.readings.iter().filter_map(|(name, measure)| {
+        let node = name.strip_prefix(governor::RESIDENCY)?.parse().ok()?;
+        Some((node, measure.value?))
+    });
+    let changed = all.is_none() && decision.action != Action::None;
+    Moment {
+        time: decision.time,
+        cores: all.unwrap_or(decision.cpus.len()),
+        busy: value(BUSY),
+        waiting: value(WAITING),
+        place: decision.place.clone(),
+        memory: memory.collect(),
+        change: changed.then(|| format!("{}: {}", decision.path(), decision.why)),
+    }
+}
+
+/// Core-seconds that were used: what was busy, over the time it was measured.
+fn used(decisions: &[Decision]) -> f64 {
+    let busy = |decision: &Decision| decision.readings.get(BUSY).and_then(|m| m.value);
+    decisions
+        .windows(2)
+        .map(|two| busy(&two[1]).unwrap_or(0.0) * (two[1].time - two[0].time))
+        .sum()
+}
+
+/// How many decisions the governor would make again from what was read, through a file as anybody
+/// could.
+fn replayed(decisions: Vec<Decision>, variant: Variant, machine: &Machine) -> Result<usize> {
+    let mut file = Vec::new();
+    let trace = Trace {
+        head: None,
+        decisions,
+    };
+    let written = trace.write(&mut file);
+    written.map_err(|source| Error::Output { source })?;
+    let read = Trace::read(&file[..])?;
+    let net = governor::elastic_net()?;
+    let again = governor::replay(&read, variant.policy(), machine, &net)?;
+    let pairs = again.iter().zip(&trace.decisions);
+    Ok(pairs.filter(|(now, then)| now.cpus == then.cpus).count())
+}
