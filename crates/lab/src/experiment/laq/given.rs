@@ -130,6 +130,9 @@ impl Threads {
 
 /// A number of TPC-H that stands in LAQ, or the name of a file.
 pub fn query(text: &str) -> std::result::Result<Query, String> {
+    if text.is_empty() {
+        return Err("name a number of TPC-H or a file".to_owned());
+    }
     let number = text.trim_start_matches(['q', 'Q']).parse::<usize>();
     let Ok(number) = number else {
         return Ok(Query::File(text.into()));

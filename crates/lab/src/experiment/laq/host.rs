@@ -28,10 +28,10 @@ pub fn threads() -> BTreeSet<u32> {
         .collect()
 }
 
-/// Whether it is one of the workers, not of those that serve them.
+/// Whether it is a worker: what serves them has another name, and that of who started it until it runs.
 pub fn computes(thread: u32) -> bool {
     let name = std::fs::read_to_string(format!("/proc/self/task/{thread}/comm"));
-    name.is_ok_and(|name| name.trim() != "atoll-width")
+    name.is_ok_and(|name| name.trim() == "atoll-worker")
 }
 
 /// Nanoseconds on a cpu and waiting for one, since the thread began; none where the system does not tell.
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(Spent::between((5, 5), (0, 0), 0.0), Spent::default());
         // SAFETY: it takes nothing and returns a number.
         let own = u32::try_from(unsafe { libc::gettid() }).unwrap();
-        assert!(threads().contains(&own) && computes(own));
+        assert!(threads().contains(&own) && !computes(own));
     }
 
     #[test]

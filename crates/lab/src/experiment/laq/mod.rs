@@ -119,7 +119,13 @@ impl Laq {
         }
         let programs: Vec<String> = texts.into_iter().map(|(_, text)| text).collect();
         let measured = watching(desk.stop, &bench.stop, || {
-            let mut measured = measure(&bench, &subjects, &scope, desk)?;
+            let done = measure(&bench, &subjects, &scope, desk);
+            if matches!(done, Err(Error::Interrupted)) {
+                desk.progress(
+                    "ended before the first round was whole: there is nothing to report yet",
+                );
+            }
+            let mut measured = done?;
             if !measured.ended {
                 measured.processes(&scope, &self.store, &programs, desk);
             }

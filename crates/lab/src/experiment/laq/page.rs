@@ -206,10 +206,10 @@ impl Page<'_> {
             };
             if let (Some(best), Some(worst)) = (own.clone().min_by(by), own.max_by(by)) {
                 text += &format!(
-                    " {executor} is fastest at {} rows, and takes {} that at {}.",
+                    " {executor} is fastest with {} rows and slowest with {}, which takes {} as long.",
                     rows(best.block_rows),
-                    ratio(worst.seconds.median / best.seconds.median),
-                    rows(worst.block_rows)
+                    rows(worst.block_rows),
+                    ratio(worst.seconds.median / best.seconds.median)
                 );
             }
         }
@@ -217,29 +217,40 @@ impl Page<'_> {
     }
 
     fn block_table(&self, of: &Figures) -> Table {
-        let mut table = Table::new([
-            "executor",
-            "rows of a block",
-            "time",
-            "least",
-            "greatest",
-            "speed",
-        ])
-        .caption(format!(
-            "{}, {} threads. Speed: how many times as fast as {} with such blocks, within a round.",
+        let names: Vec<&str> = self.scope.executors.iter().map(|e| name(*e)).collect();
+        let (first, others) = names.split_first().unwrap_or((&"", &[]));
+        let mut header = vec!["rows of a block".to_owned()];
+        header.extend(names.iter().map(|name| (*name).to_owned()));
+        header.extend(others.iter().map(|name| format!("{name}, speed")));
+        let mut table = Table::new(header).caption(format!(
+            "{}, {} threads. Speed: how many times as fast as {first} with such blocks, within a round. The least and the \
+             greatest times are with the figure.",
             of.query,
-            self.most(),
-            self.scope.executors.first().map_or("", |e| name(*e))
+            self.most()
         ));
-        for one in &of.by_block {
-            table.row([
-                Cell::from(one.executor),
-                Cell::number(one.block_rows as f64, Unit::Doubled),
-                Cell::number(one.seconds.median, Unit::Seconds),
-                Cell::number(one.seconds.least, Unit::Seconds),
-                Cell::number(one.seconds.most, Unit::Seconds),
-                Cell::number(one.speed, Unit::Ratio),
-            ]);
+        for rows in &self.scope.blocks {
+            let own = |name: &str| {
+                let mut all = of.by_block.iter();
+                all.find(|one| one.block_rows == *rows && one.executor == name)
+            };
+            let time = |name: &&str| own(name).map_or(f64::NAN, |one| one.seconds.median);
+            let speed = |name: &&str| own(name).map_or(f64::NAN, |one| one.speed);
+            let best = names.iter().map(time).fold(f64::INFINITY, f64::min);
+            let mut cells = vec![Cell::number(*rows as f64, Unit::Doubled)];
+            cells.extend(names.iter().map(|name| {
+                let cell = Cell::number(time(name), Unit::Seconds);
+                if time(name) == best {
+                    cell.strong()
+                } else {
+                    cell
+                }
+            }));
+            cells.extend(
+                others
+                    .iter()
+                    .map(|name| Cell::number(speed(name), Unit::Ratio)),
+            );
+            table.row(cells);
         }
         table
     }
@@ -404,7 +415,8 @@ impl Page<'_> {
             format!("8-bit values, {}", operations(Bare::Narrow)),
             rate(Bare::Narrow),
         );
-        for (at, one) in of.operators.iter().enumerate() {
+        let some = of.operators.iter().enumerate();
+        for (at, one) in some.filter(|(_, one)| one.rows >= VECTOR) {
             let label = (at + 1).to_string();
             plot.point(
                 kind(one),
@@ -436,7 +448,9 @@ impl Page<'_> {
 }
 
 /// Names in tables are no longer than this.
-const NAME: usize = 52;
+const NAME: usize = 40;
+/// Rows below which an operator's time is that of reading the clock.
+const VECTOR: u64 = 2_048;
 
 fn cut(name: &str) -> String {
     match name.chars().count() > NAME {
@@ -510,24 +524,23 @@ fn reuse_table(of: &Figures) -> Table {
 fn operator_table(of: &Figures) -> Table {
     let mut table = Table::new([
         "operator",
-        "stage",
         "rows",
         "time",
         "share",
         "operations per byte",
-        "operations per second",
-        "bytes per second",
+        "operations a second",
+        "bytes a second",
         "of the roof",
     ])
     .caption(format!(
         "{}, fused, one thread; numbers as in the figure. Of the roof: of what a bare loop moves, over memory for \
-         operators that read pages, otherwise over the cache. What makes no operations has no place in the figure.",
+         operators that read pages, otherwise over the cache. What makes no operations, \
+         or came to fewer rows than a vector has ({VECTOR}), has no place in the figure.",
         of.query
     ));
     for (at, one) in of.operators.iter().enumerate() {
         table.row([
             Cell::from(format!("{} {}", at + 1, cut(&one.name))),
-            Cell::number(one.stage as f64, Unit::Count),
             Cell::number(one.rows as f64, Unit::Count),
             Cell::number(one.seconds, Unit::Seconds),
             Cell::number(one.share, Unit::Share),
