@@ -135,6 +135,7 @@ impl Load {
             means: Means::Auto,
             state: self.folder.path().join("state"),
             status: Arc::default(),
+            sys: "/sys".into(),
             guard: Vec::new(),
         };
         Live::begin(vec![wanted], options)

@@ -265,6 +265,7 @@ fn begin(
             dry_run: args.dry_run,
             means: args.actuator,
             state: args.state.clone().unwrap_or_else(live::state_folder),
+            sys: "/sys".into(),
             guard: guard.unwrap_or_default(),
             status: status.clone(),
         },

@@ -5,7 +5,9 @@
 //!     governor-load lock N COUNTER        N threads that contend for one lock, counted in a file
 //!     governor-load backends N [MS]       N processes that wait, or work a little every MS milliseconds
 //!     governor-load storm                 processes that come and go as fast as they can
-//!     governor-load govern PID STATE      a governor of a process, until it is killed
+//!     governor-load govern PID STATE      a governor that gives a process one core, until it is killed
+//!     governor-load grow PID STATE        one that gives it as many as it needs
+//!     governor-load lose PID STATE        one that loses its rights after its first decision
 //!     governor-load guard RECORD          its guard
 
 use std::io::Write;
@@ -29,7 +31,9 @@ fn main() {
         ["backends", count, pause] => backends(number(count), Some(number(pause) as u64)),
         ["storm"] => storm(),
         ["nothing"] => {}
-        ["govern", pid, state] => govern(number(pid) as u32, state.into()),
+        ["govern", pid, state] => govern(number(pid) as u32, state.into(), Some(1), false),
+        ["grow", pid, state] => govern(number(pid) as u32, state.into(), None, false),
+        ["lose", pid, state] => govern(number(pid) as u32, state.into(), None, true),
         ["guard", record] => {
             let _ = governor::live::guard(Path::new(record), std::io::stdin());
         }
@@ -127,6 +131,10 @@ fn backends(count: usize, pause: Option<u64>) {
     for _ in 0..count {
         // SAFETY: this process has one thread, so that the child may do what it likes.
         let child = unsafe { libc::fork() };
+        if child < 0 {
+            // Those there are end with this one.
+            std::process::exit(1);
+        }
         if child == 0 {
             // SAFETY: the child asks to be ended with its parent, and waits for signals.
             unsafe {
@@ -168,7 +176,7 @@ fn storm() {
     }
 }
 
-fn govern(pid: u32, state: PathBuf) {
+fn govern(pid: u32, state: PathBuf, max_cores: Option<usize>, loses: bool) {
     let run = || -> governor::Result<()> {
         let own = std::env::current_exe().unwrap_or_default();
         let wanted = Wanted {
@@ -178,7 +186,7 @@ fn govern(pid: u32, state: PathBuf) {
         };
         let options = Options {
             policy: Policy {
-                max_cores: Some(1),
+                max_cores,
                 ..Policy::default()
             },
             net: governor::elastic_net()?,
@@ -187,6 +195,7 @@ fn govern(pid: u32, state: PathBuf) {
             means: Means::Affinity,
             state,
             status: Arc::default(),
+            sys: "/sys".into(),
             guard: vec![own.into(), "guard".into()],
         };
         let mut live = Live::begin(vec![wanted], options)?;
@@ -195,6 +204,10 @@ fn govern(pid: u32, state: PathBuf) {
             let begun = Instant::now();
             let decisions = live.check()?;
             if std::mem::take(&mut first) && !decisions.is_empty() {
+                if loses {
+                    // SAFETY: no pointers; the calling thread, which governs, becomes nobody.
+                    unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) };
+                }
                 ready();
             }
             std::thread::sleep(live.pause(begun));

@@ -271,7 +271,13 @@ impl Undo {
     pub(crate) fn run(&self, processes: impl Iterator<Item = Identity>) -> Result<usize> {
         match self {
             Undo::Nothing => Ok(0),
-            Undo::Affinity(before) => Ok(before.restore(processes)),
+            Undo::Affinity(before) => {
+                let restored = before.restore(processes);
+                restored.map_err(|source| Error::Refused {
+                    what: "giving threads their former cpus back".to_owned(),
+                    source,
+                })
+            }
             Undo::Cpuset {
                 kind,
                 folder,

@@ -162,8 +162,14 @@ impl Affinity {
 
 impl Before {
     /// Gives the threads of these processes the cpus they had; how many got them.
-    pub(crate) fn restore(&self, processes: impl Iterator<Item = Identity>) -> usize {
+    ///
+    /// # Errors
+    ///
+    /// What the system says where threads have other cpus and not one of them may be changed: the
+    /// right to do so was lost meanwhile.
+    pub(crate) fn restore(&self, processes: impl Iterator<Item = Identity>) -> io::Result<usize> {
         let mut restored = 0;
+        let mut refused = None;
         for process in processes.filter(|process| process.alive()) {
             // Twice, for threads that came during the first time.
             for _ in 0..2 {
@@ -171,12 +177,23 @@ impl Before {
                     let wanted = self.others.get(&thread).unwrap_or(&self.base);
                     let number = thread.cast_signed();
                     let there = cpus_of(number).is_ok_and(|now| now == *wanted);
-                    if !there && !wanted.is_empty() && bind(number, wanted).is_ok() {
-                        restored += 1;
+                    if there || wanted.is_empty() {
+                        continue;
+                    }
+                    match bind(number, wanted) {
+                        Ok(()) => restored += 1,
+                        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                            refused = Some(error);
+                        }
+                        // It has ended, or none of these cpus is there any more.
+                        Err(_) => {}
                     }
                 }
             }
         }
-        restored
+        match refused {
+            Some(error) if restored == 0 => Err(error),
+            _ => Ok(restored),
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -70,6 +70,8 @@ pub struct Options {
     /// Where the latest state is kept for those who look on: of whichever governor has it, none
     /// between two.
     pub status: Arc<Mutex<Status>>,
+    /// Where the kernel tells which cpus are online: `/sys`, or a folder that looks like it.
+    pub sys: PathBuf,
     /// What to start as guard: a command that calls [`guard`](super::guard) with the record's path,
     /// which is added, and its standard input. Empty: no guard.
     pub guard: Vec<OsString>,
@@ -153,7 +155,7 @@ impl Live {
             notes: Vec::new(),
             said: BTreeSet::new(),
             status: options.status.clone(),
-            online: online(),
+            online: online(&options.sys),
             upkept: Instant::now(),
             told: None,
             cost: Duration::ZERO,
@@ -203,7 +205,7 @@ impl Live {
         let time = (begun - self.begun).as_secs_f64();
         let mut readings = Vec::new();
         for unit in &mut self.units {
-            readings.push(unit.readings(time, begun));
+            readings.push(unit.readings(time, begun, &self.options.sys));
         }
         self.tell_missing(&readings);
         let mut decisions = match &mut self.brain {
@@ -255,7 +257,7 @@ impl Live {
     fn upkeep(&mut self, now: Instant) -> Result<()> {
         if now - self.upkept >= UPKEEP {
             self.upkept = now;
-            let online = online();
+            let online = online(&self.options.sys);
             if online != self.online {
                 self.note(format!(
                     "cpus online are {online} now, no longer {}",
@@ -444,8 +446,8 @@ fn machine() -> Result<Machine> {
     })
 }
 
-fn online() -> String {
-    let list = std::fs::read_to_string("/sys/devices/system/cpu/online");
+fn online(sys: &Path) -> String {
+    let list = std::fs::read_to_string(sys.join("devices/system/cpu/online"));
     list.unwrap_or_default().trim().to_owned()
 }
 
@@ -516,12 +518,12 @@ impl Unit {
         }
     }
 
-    fn readings(&mut self, time: f64, now: Instant) -> Readings {
+    fn readings(&mut self, time: f64, now: Instant, sys: &Path) -> Readings {
         let present = self.actuator.present(&self.group);
         let changed = !self.set.is_empty() && present.is_some_and(|present| present != self.set);
         if changed || self.upkept.is_none_or(|at| now - at >= UPKEEP) {
             self.upkept = Some(now);
-            let online: Option<CpuSet> = online().parse().ok();
+            let online: Option<CpuSet> = online(sys).parse().ok();
             let allowed = self.actuator.allowed(&self.group);
             self.available = match (allowed, online) {
                 (Some(allowed), Some(online)) => {

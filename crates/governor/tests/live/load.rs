@@ -26,6 +26,11 @@ pub struct Load {
 impl Load {
     /// Starts `governor-load` with these words, and waits until it is ready.
     pub fn start(words: &[&str]) -> Load {
+        Load::try_start(words).unwrap_or_else(|| panic!("{words:?} did not get ready"))
+    }
+
+    /// The same; `None` where it ends before it is ready.
+    pub fn try_start(words: &[&str]) -> Option<Load> {
         let folder = tempfile::tempdir().unwrap();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         // The kernel keeps 15 bytes of a name.
@@ -34,12 +39,12 @@ impl Load {
         std::fs::hard_link(env!("CARGO_BIN_EXE_governor-load"), &program)
             .or_else(|_| std::fs::copy(env!("CARGO_BIN_EXE_governor-load"), &program).map(drop))
             .unwrap();
-        let child = started(Command::new(&program).args(words).current_dir(&folder));
-        Load {
+        let child = ready(Command::new(&program).args(words).current_dir(&folder))?;
+        Some(Load {
             child,
             folder,
             name,
-        }
+        })
     }
 
     pub fn pid(&self) -> u32 {
@@ -83,12 +88,20 @@ impl Drop for Load {
 
 /// Starts a program that says when it is ready.
 pub fn started(command: &mut Command) -> Child {
+    ready(command).unwrap_or_else(|| panic!("{command:?} did not get ready"))
+}
+
+fn ready(command: &mut Command) -> Option<Child> {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     let out = child.stdout.take().unwrap();
     BufReader::new(out).read_line(&mut line).unwrap();
-    assert_eq!(line, "ready\n");
-    child
+    if line == "ready\n" {
+        return Some(child);
+    }
+    let _ = child.kill();
+    child.wait().unwrap();
+    None
 }
 
 pub fn threads(pid: u32) -> Vec<i32> {
@@ -142,6 +155,7 @@ pub fn options(load: &Load) -> Options {
         means: Means::Affinity,
         state: load.state(),
         status: Arc::default(),
+        sys: "/sys".into(),
         guard: Vec::new(),
     }
 }

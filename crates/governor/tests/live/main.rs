@@ -3,6 +3,7 @@
 //! Nothing here depends on how long something takes, but for a limit after which it counts as stuck.
 
 mod groups;
+mod hostile;
 mod load;
 mod safety;
 

@@ -187,6 +187,27 @@ fn hysteresis_smoothing_and_rates() {
     );
 }
 
+/// Live, time comes from a clock that does not jump; readings of a trace may be anybody's.
+#[test]
+fn a_clock_that_jumps() {
+    let machine = machine("4x4");
+    let cpus = all(&machine);
+    let policy = Policy {
+        rate_changes: 1,
+        rate_seconds: 3.0,
+        ..Policy::plain()
+    };
+    let mut jumped = governor(policy, &machine);
+    let day = 86_400.0;
+    let mut after = Vec::new();
+    for time in [0.0, 1.0, 2.0, day, day + 1.0, 5.0, 6.0, -day, -day + 1.0] {
+        let decision = jumped.step(&busy(time, &cpus, 99.0)).unwrap();
+        after.push(decision.cpus.len());
+    }
+    // Forward, the limit is over; backward, it begins anew. It never holds for longer than it says.
+    assert_eq!(after, [1, 2, 2, 3, 3, 4, 4, 5, 5]);
+}
+
 #[test]
 fn traffic_instead_of_load() {
     let machine = machine("4x4");

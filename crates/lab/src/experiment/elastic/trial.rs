@@ -340,6 +340,7 @@ fn begin(setting: &Setting<'_>, variant: Variant, target: u32, load: &Load) -> R
         means: Means::Affinity,
         state: load._folder.0.join("state"),
         status: Arc::<Mutex<_>>::default(),
+        sys: "/sys".into(),
         guard: match setting.server {
             Some(_) => setting.guard.to_vec(),
             // Our own program ends with us.
