@@ -8,7 +8,7 @@ use super::host::Spent;
 use super::measure::{Measured, Scope, Variant, middle, name};
 use crate::record::Sample;
 
-/// A median and the range of the runs.
+/// A median, and the range and the quartiles of the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Span {
     /// The middle.
@@ -17,16 +17,23 @@ pub struct Span {
     pub least: f64,
     /// The greatest.
     pub most: f64,
+    /// Below it a quarter of the runs lie.
+    pub lower: f64,
+    /// Above it a quarter of the runs lie.
+    pub upper: f64,
 }
 
 impl Span {
     /// Of a sample.
     pub fn of(sample: &Sample) -> Span {
         let (least, most) = sample.range();
+        let (lower, upper) = sample.quartiles();
         Span {
             median: sample.median(),
             least,
             most,
+            lower,
+            upper,
         }
     }
 }
@@ -70,7 +77,7 @@ pub struct ByLoop {
     pub threads: usize,
     /// Bytes or operations per second.
     pub rate: Span,
-    /// How many times as fast as with the fewest threads, round by round.
+    /// How many times as fast as with the fewest threads that were asked for, round by round; none without such.
     pub speedup: f64,
 }
 
@@ -206,15 +213,16 @@ fn ratio(of: &Sample, to: &Sample) -> f64 {
 }
 
 /// Bare loops at each number of threads.
-pub fn loops(measured: &Measured) -> Vec<ByLoop> {
+pub fn loops(scope: &Scope, measured: &Measured) -> Vec<ByLoop> {
     let all = measured.bare.iter();
     all.map(|((bare, threads), rates)| {
-        let fewest = measured.bare.iter().find(|((own, _), _)| own == bare);
+        let fewest = scope.threads.first().copied().unwrap_or(1);
+        let fewest = measured.bare.get(&(*bare, fewest));
         ByLoop {
             bare: *bare,
             threads: *threads,
             rate: Span::of(rates),
-            speedup: fewest.map_or(f64::NAN, |(_, first)| ratio(rates, first)),
+            speedup: fewest.map_or(f64::NAN, |first| ratio(rates, first)),
         }
     })
     .collect()

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::ledger::Record;
 use engine::{Executor, Ledger, Plan};
-use topology::CacheKind;
+use topology::{CacheKind, Machine};
 
 use super::bare::{Bare, Field};
 use super::bench::{Bench, Ran, Subject, Way};
@@ -130,26 +130,24 @@ impl Scope {
         }
     }
 
-    /// All configurations of one query.
+    /// All configurations of one query. Those that are compared stand side by side: what slows one down for a while
+    /// slows down the other, too.
     fn ways(&self) -> Vec<Way> {
+        let all = || self.executors.iter().map(|executor| self.usual(*executor));
         let mut ways = Vec::new();
-        for executor in &self.executors {
-            let usual = self.usual(*executor);
-            ways.extend(self.blocks.iter().map(|rows| Way {
-                block: Some(*rows),
-                ..usual
-            }));
-            ways.extend(self.threads.iter().map(|threads| Way {
-                threads: *threads,
-                ..usual
-            }));
-            if *executor != Executor::Fused {
-                ways.push(Way {
-                    reuse: false,
-                    ..usual
-                });
-            }
+        for rows in &self.blocks {
+            let block = Some(*rows);
+            ways.extend(all().map(|way| Way { block, ..way }));
         }
+        for threads in &self.threads {
+            let threads = *threads;
+            ways.extend(all().map(|way| Way { threads, ..way }));
+        }
+        let blocks = all().filter(|way| way.executor != Executor::Fused);
+        ways.extend(blocks.map(|way| Way {
+            reuse: false,
+            ..way
+        }));
         ways
     }
 
@@ -215,13 +213,16 @@ impl Measured {
     }
 }
 
+/// What the last caches of a machine hold together; 0 where that is not known.
+pub fn cached(machine: &Machine) -> u64 {
+    let caches = machine.nodes().iter().flat_map(|node| &node.caches);
+    let held = caches.filter(|cache| cache.kind != CacheKind::Instruction && cache.level > 2);
+    held.map(|cache| cache.bytes).sum()
+}
+
 /// How much the bare loop reads: four times what caches hold.
 fn field_bytes(bench: &Bench) -> Result<usize> {
-    let nodes = bench.live.nodes().iter();
-    let caches = nodes.flat_map(|node| &node.caches);
-    let held = caches.filter(|cache| cache.kind != CacheKind::Instruction && cache.level > 2);
-    let last: u64 = held.map(|cache| cache.bytes).sum();
-    let wanted = (4 * last).clamp(FIELD.0, FIELD.1);
+    let wanted = (4 * cached(&bench.live)).clamp(FIELD.0, FIELD.1);
     // Little memory: rather a loop of which a part stays in the cache than none.
     Ok(wanted.min(memory::available()? / 8) as usize)
 }

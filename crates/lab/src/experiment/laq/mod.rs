@@ -11,6 +11,7 @@ mod given;
 mod host;
 mod measure;
 mod page;
+mod parts;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -242,7 +243,7 @@ fn raw(page: &page::Page<'_>) -> serde_json::Value {
         "ended_early": measured.ended,
         "nodes": page.bench.machine.nodes().len(),
         "pages_loaded_in_runs": measured.loads,
-        "bare_loops": figures::loops(measured),
+        "bare_loops": figures::loops(scope, measured),
         "bare_loop_bytes": measured.field,
         "queries": page.figures,
         "runs": runs.collect::<Vec<_>>(),

@@ -4,20 +4,19 @@ use std::path::Path;
 
 use super::bare::Bare;
 use super::bench::Bench;
-use super::figures::{ByThreads, Figures, Operator, Task, loops};
+use super::figures::{ByThreads, Figures, loops};
 use super::given::rows;
-use super::measure::{Measured, Scope, name};
-use crate::report::{Axis, Bars, Cell, Heat, Line, Lines, Point, Report, Roofline, Table, Unit};
+use super::measure::{Measured, Scope, cached, name};
+use super::parts::{
+    KINDS, about_reuse, about_waits, cut, kind, operator_table, plan_table, reuse_table, task_bars,
+    task_table, thread_bars,
+};
+use crate::report::{Axis, Cell, Heat, Line, Lines, Point, Report, Roofline, Table, Unit};
 
-/// Kinds of operators, each with a colour of its own.
-const KINDS: [&str; 6] = [
-    "filter on stored codes",
-    "read and widen",
-    "filter, lift",
-    "dot",
-    "fold",
-    "collect",
-];
+/// Workers that wait for a cpu for more of their time than this are disturbed.
+const DISTURBED: f64 = 0.05;
+/// Rows below which an operator's time is that of reading the clock.
+const VECTOR: u64 = 2_048;
 
 /// What a report is made of.
 pub struct Page<'a> {
@@ -37,12 +36,18 @@ fn point(x: f64, span: super::figures::Span) -> Point {
     Point {
         x,
         y: span.median,
-        low: span.least,
-        high: span.most,
+        low: span.lower,
+        high: span.upper,
     }
 }
 
-fn ratio(value: f64) -> String {
+/// `2 threads`
+pub fn threads(count: usize) -> String {
+    format!("{count} thread{}", if count == 1 { "" } else { "s" })
+}
+
+/// `1.20×`
+pub fn ratio(value: f64) -> String {
     Unit::Ratio.show(value)
 }
 
@@ -98,7 +103,7 @@ impl Page<'_> {
                 "Runs",
                 format!(
                     "{} rounds; in each, every configuration and every bare loop once, beginning elsewhere each time; \
-                     medians, with the least and the greatest; ratios are medians of those within a round",
+                     medians, in figures with a band that holds half of the runs; ratios are medians of those within a round",
                     measured.rounds
                 ),
             ),
@@ -118,9 +123,23 @@ impl Page<'_> {
             ),
             (
                 "Bare loop over memory",
-                format!("adds up {}, far more than caches hold", Unit::Bytes.show(measured.field as f64)),
+                format!(
+                    "adds up {}; the last caches hold {}, which what a query reads may fit into",
+                    Unit::Bytes.show(measured.field as f64),
+                    Unit::Bytes.show(cached(&self.bench.live) as f64)
+                ),
             ),
         ];
+        if let Some(share) = self.disturbed() {
+            facts.push((
+                "Disturbed",
+                format!(
+                    "workers of the fused executor, no more than there are cpus, were ready and had no cpu for {} of the time: \
+                     the machine was busy with others, take times with care",
+                    Unit::Share.show(share)
+                ),
+            ));
+        }
         if cfg!(debug_assertions) {
             let why = "not a release build: its times say little";
             facts.push(("Program", why.to_owned()));
@@ -141,6 +160,20 @@ impl Page<'_> {
         facts
     }
 
+    /// The share of their time in which workers could run and had no cpu, if that is due to others and much.
+    fn disturbed(&self) -> Option<f64> {
+        let runs = self.measured.waits.iter().flatten();
+        let fused = runs.filter(|(executor, _)| name(*executor) == "fused");
+        let seen = fused.flat_map(|(_, runs)| runs);
+        let (mut waiting, mut all) = (0.0, 0.0);
+        for one in seen {
+            waiting += one.spent.iter().map(|spent| spent.waiting).sum::<f64>();
+            all += one.seconds * one.spent.len() as f64;
+        }
+        let share = waiting / all;
+        (self.most() <= self.bench.live.cpus() && share > DISTURBED).then_some(share)
+    }
+
     fn query(&self, mut report: Report, of: &Figures, tables: &mut Vec<Table>) -> Report {
         let (name, most) = (&of.query, self.most());
         let mut add = |report: Report, table: Table| {
@@ -154,7 +187,10 @@ impl Page<'_> {
         report = report
             .section(format!("{name}: threads"))
             .text(self.about_threads(of));
-        report = add(report, self.thread_table(of)).plot(self.speedup_plot(of));
+        report = add(report, self.thread_table(of));
+        if self.scope.threads.len() > 1 {
+            report = report.plot(self.speedup_plot(of));
+        }
         report = report
             .section(format!("{name}: blocks used again"))
             .text(about_reuse(of));
@@ -196,8 +232,8 @@ impl Page<'_> {
 
     fn about_blocks(&self, of: &Figures) -> String {
         let mut text = format!(
-            "The same query by {} threads with execution blocks of each size: the most rows that are handed on at once.",
-            self.most()
+            "The same query by {} with execution blocks of each size: the most rows that are handed on at once.",
+            threads(self.most())
         );
         for executor in self.scope.executors.iter().map(|e| name(*e)) {
             let own = of.by_block.iter().filter(|one| one.executor == executor);
@@ -223,10 +259,9 @@ impl Page<'_> {
         header.extend(names.iter().map(|name| (*name).to_owned()));
         header.extend(others.iter().map(|name| format!("{name}, speed")));
         let mut table = Table::new(header).caption(format!(
-            "{}, {} threads. Speed: how many times as fast as {first} with such blocks, within a round. The least and the \
-             greatest times are with the figure.",
+            "{}, {}. Speed: how many times as fast as {first} with such blocks, within a round.",
             of.query,
-            self.most()
+            threads(self.most())
         ));
         for rows in &self.scope.blocks {
             let own = |name: &str| {
@@ -276,7 +311,7 @@ impl Page<'_> {
                 "One number of threads was asked for, {most}: there is no speed-up to show."
             );
         }
-        let bare = loops(self.measured);
+        let bare = loops(self.scope, self.measured);
         let speedup = |bare_: Bare| {
             let mut own = bare
                 .iter()
@@ -306,8 +341,9 @@ impl Page<'_> {
             "of the bare loop",
         ])
         .caption(format!(
-            "{}, blocks as each executor has them by itself. Speed-up: against {} threads, within a round.",
-            of.query, self.scope.threads[0]
+            "{}, blocks as each executor has them by itself. Speed-up: against {}, within a round.",
+            of.query,
+            threads(self.scope.threads[0])
         ));
         for one in &of.by_threads {
             table.row([
@@ -338,7 +374,7 @@ impl Page<'_> {
 
     /// Both loops at the numbers of threads that were asked for.
     fn loops(&self) -> impl Iterator<Item = super::figures::ByLoop> {
-        let all = loops(self.measured).into_iter();
+        let all = loops(self.scope, self.measured).into_iter();
         let both = all.filter(|one| matches!(one.bare, Bare::Memory | Bare::Wide));
         both.filter(|one| self.scope.threads.contains(&one.threads))
     }
@@ -445,247 +481,4 @@ impl Page<'_> {
             (nodes, _) => format!("{about} There are {nodes} nodes."),
         }
     }
-}
-
-/// Names in tables are no longer than this.
-const NAME: usize = 40;
-/// Rows below which an operator's time is that of reading the clock.
-const VECTOR: u64 = 2_048;
-
-fn cut(name: &str) -> String {
-    match name.chars().count() > NAME {
-        true => name.chars().take(NAME).chain(['…']).collect(),
-        false => name.to_owned(),
-    }
-}
-
-fn kind(one: &Operator) -> usize {
-    let word = one.name.split_whitespace().next().unwrap_or("");
-    match word {
-        "filter" if one.name.starts_with("filter codes") => 0,
-        "read" => 1,
-        "filter" | "lift" => 2,
-        "dot" => 3,
-        "fold" | "krao" => 4,
-        _ => 5,
-    }
-}
-
-fn about_reuse(of: &Figures) -> String {
-    if of.reuse.is_empty() {
-        return "The fused executor has no execution blocks: each worker keeps one vector of 2,048 rows and uses it again. \
-                Ask for stream or staged to compare."
-            .to_owned();
-    }
-    let mut text = "With reuse, whoever consumes a block last gives it back, and it is filled again; without, each block is \
-                    allocated and freed (the fused executor has none)."
-        .to_owned();
-    for one in of.reuse.iter().filter(|one| !one.reuse) {
-        text += &format!(
-            " {} takes {} the time without.",
-            one.executor,
-            ratio(one.times)
-        );
-    }
-    text
-}
-
-fn reuse_table(of: &Figures) -> Table {
-    let mut table = Table::new([
-        "executor",
-        "reuse",
-        "time",
-        "against reuse",
-        "blocks allocated",
-        "used again",
-        "page faults",
-        "peak memory",
-    ])
-    .caption(format!(
-        "{}. Peak memory: of a process that opens the store and runs the query once, its pool included; page faults: of a hot run.",
-        of.query
-    ));
-    let count = |count: Option<u64>| count.map_or(f64::NAN, |count| count as f64);
-    for one in &of.reuse {
-        table.row([
-            Cell::from(one.executor),
-            Cell::from(if one.reuse { "on" } else { "off" }),
-            Cell::number(one.seconds.median, Unit::Seconds),
-            Cell::number(one.times, Unit::Ratio),
-            Cell::number(count(one.blocks_made), Unit::Count),
-            Cell::number(count(one.blocks_reused), Unit::Count),
-            Cell::number(one.page_faults, Unit::Count),
-            Cell::number(one.peak_bytes.unwrap_or(f64::NAN), Unit::Bytes),
-        ]);
-    }
-    table
-}
-
-fn operator_table(of: &Figures) -> Table {
-    let mut table = Table::new([
-        "operator",
-        "rows",
-        "time",
-        "share",
-        "operations per byte",
-        "operations a second",
-        "bytes a second",
-        "of the roof",
-    ])
-    .caption(format!(
-        "{}, fused, one thread; numbers as in the figure. Of the roof: of what a bare loop moves, over memory for \
-         operators that read pages, otherwise over the cache. What makes no operations, \
-         or came to fewer rows than a vector has ({VECTOR}), has no place in the figure.",
-        of.query
-    ));
-    for (at, one) in of.operators.iter().enumerate() {
-        table.row([
-            Cell::from(format!("{} {}", at + 1, cut(&one.name))),
-            Cell::number(one.rows as f64, Unit::Count),
-            Cell::number(one.seconds, Unit::Seconds),
-            Cell::number(one.share, Unit::Share),
-            Cell::number(one.intensity, Unit::Plain),
-            Cell::number(one.rate, Unit::Count),
-            Cell::number(one.bytes as f64 / one.seconds, Unit::Bytes),
-            Cell::number(one.of_roof, Unit::Share),
-        ]);
-    }
-    table
-}
-
-fn about_waits(of: &Figures, most: usize) -> String {
-    let mut text = format!(
-        "The run of the median time of each executor, {most} threads. A thread computes, could run while another has its cpu, \
-         or is asleep for want of work."
-    );
-    let mean = |executor: &str, part: fn(&super::figures::Thread) -> f64| {
-        let own = of.threads.iter().filter(|one| one.executor == executor);
-        let (sum, all) = own.fold((0.0, 0.0), |(sum, all), one| {
-            (sum + part(one), all + one.seconds)
-        });
-        sum / all
-    };
-    for executor in ["fused", "staged", "stream"] {
-        let computing = mean(executor, |one| one.spent.computing);
-        if computing.is_finite() {
-            text += &format!(
-                " {executor}: {} of the threads' time is computing, {} asleep.",
-                Unit::Share.show(computing),
-                Unit::Share.show(mean(executor, |one| one.spent.asleep))
-            );
-        }
-    }
-    if of.threads.is_empty() {
-        text += " This system does not tell what threads do (no /proc/self/task/*/schedstat).";
-    }
-    let staged = |part: fn(&Task) -> f64| {
-        let own = of.tasks.iter().filter(|task| task.executor == "staged");
-        own.map(part).sum::<f64>()
-    };
-    let (input, output) = (
-        staged(|task| task.for_input),
-        staged(|task| task.for_output),
-    );
-    if input + output > 0.0 {
-        text += &format!(
-            " Tasks of the staged executor were asleep for {} because nothing was ready to be processed, and for {} because no \
-             block was empty to be set up; fused execution has neither, as each thread takes its own rows all the way.",
-            Unit::Seconds.show(input),
-            Unit::Seconds.show(output)
-        );
-    }
-    text
-}
-
-fn thread_bars(of: &Figures) -> Bars {
-    let mut bars = Bars::new(
-        format!("{}: what threads do", of.query),
-        "time",
-        Unit::Seconds,
-    )
-    .series(["computing", "waiting for a cpu", "asleep"])
-    .stacked();
-    for one in &of.threads {
-        let name = format!("{}, thread {}", one.executor, one.thread + 1);
-        let spent = one.spent;
-        bars.category(name, [spent.computing, spent.waiting, spent.asleep]);
-    }
-    bars
-}
-
-fn task_bars(of: &Figures, executor: &str) -> Bars {
-    let mut bars = Bars::new(
-        format!(
-            "{}: what tasks of the {executor} executor do and wait for",
-            of.query
-        ),
-        "time",
-        Unit::Seconds,
-    )
-    .series([
-        "working",
-        "asleep: nothing to take",
-        "asleep: no room behind",
-        "waiting for a worker",
-    ])
-    .stacked();
-    for one in of.tasks.iter().filter(|task| task.executor == executor) {
-        let name = format!("{} {}, {}", one.stage, one.operator, one.task + 1);
-        bars.category(
-            name,
-            [one.working, one.for_input, one.for_output, one.for_worker],
-        );
-    }
-    bars
-}
-
-fn task_table(of: &Figures) -> Table {
-    let mut table = Table::new([
-        "executor",
-        "stage, operator",
-        "task",
-        "blocks",
-        "rows",
-        "working",
-        "nothing to take",
-        "no room behind",
-        "for a worker",
-    ])
-    .caption(format!(
-        "{}. Times of each task: at work; asleep because the operator before it, or the one behind, was slower; the rest, in \
-         which it was ready and workers were busy with others, had not begun, or was done.",
-        of.query
-    ));
-    for one in &of.tasks {
-        table.row([
-            Cell::from(one.executor),
-            Cell::from(format!("{} {}", one.stage, one.operator)),
-            Cell::number((one.task + 1) as f64, Unit::Count),
-            Cell::number(one.blocks as f64, Unit::Count),
-            Cell::number(one.rows as f64, Unit::Count),
-            Cell::number(one.working, Unit::Seconds),
-            Cell::number(one.for_input, Unit::Seconds),
-            Cell::number(one.for_output, Unit::Seconds),
-            Cell::number(one.for_worker, Unit::Seconds),
-        ]);
-    }
-    table
-}
-
-fn plan_table(of: &Figures) -> Table {
-    let mut table = Table::new(["plan", "time", "local", "remote", "remote share"])
-        .caption(format!("{}, fused.", of.query));
-    for one in &of.plans {
-        table.row([
-            Cell::from(one.plan),
-            Cell::number(one.seconds.median, Unit::Seconds),
-            Cell::number(one.local as f64, Unit::Bytes),
-            Cell::number(one.remote as f64, Unit::Bytes),
-            Cell::number(
-                one.remote as f64 / (one.local + one.remote).max(1) as f64,
-                Unit::Share,
-            ),
-        ]);
-    }
-    table
 }

@@ -190,7 +190,7 @@ impl Roofline {
             let at = y.at(*rate);
             line(area, [(x.at(from), at), (ends.1, at)], Ink::Faint.stroke(6))?;
             let px = text_px(name) * PX;
-            names.push((name, (ends.1 - px, at - 8 * PX)));
+            names.push((name, (ends.1 - px, at - 11 * PX)));
         }
         for (name, bytes) in self.bandwidths.iter().filter(|(_, bytes)| *bytes > 0.0) {
             let from = across.0.max(up.0 / bytes);
