@@ -10,6 +10,9 @@ use datafusion::execution::config::SessionConfig;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::optimizer::{Optimizer, OptimizerRule};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use memory::Budget;
 
 use crate::Result;
@@ -48,8 +51,26 @@ pub(crate) fn template(
         .with_config(config(width, budget.limit()))
         .with_runtime_env(runtime)
         .with_analyzer_rule(Arc::new(CheckedArithmetic))
+        .with_optimizer_rules(logical_rules())
+        .with_physical_optimizer_rules(physical_rules())
         .with_session_id(CATALOG.to_string())
         .build())
+}
+
+/// DataFusion's rules for logical plans, without the one that drops keys of an order that others determine: of groups
+/// over joins it believes that one key determines the rest (`order by x.a, y.b` lost `y.b`).
+fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let mut rules = Optimizer::new().rules;
+    rules.retain(|rule| rule.name() != "eliminate_duplicated_expr");
+    rules
+}
+
+/// DataFusion's rules for physical plans, without the one that moves filters below operators once more (the logical plan has them in
+/// their places): it tells columns by their names, and moved `y.b between x.b and false`, of a join with both, to one side.
+fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules = PhysicalOptimizer::new().rules;
+    rules.retain(|rule| rule.name() != "FilterPushdown");
+    rules
 }
 
 /// How densely integer keys must lie between the least and the greatest for a join to find them

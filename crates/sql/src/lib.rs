@@ -47,6 +47,7 @@ mod budget;
 mod checked;
 mod copy;
 mod ddl;
+mod distinct;
 mod dml;
 mod engine;
 mod environment;

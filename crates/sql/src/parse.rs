@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-use crate::{Error, Result, guard, rewrite};
+use crate::{Error, Result, distinct, guard, rewrite};
 
 static DIALECT: GenericDialect = GenericDialect {};
 
@@ -91,8 +91,8 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
         .map(|tokens| {
             let depth = guard::check(tokens)?;
             let parsed = guard::with_room(depth, || match first_word(tokens) {
-                Some(Keyword::COPY) => copy(rewrite::exponents(tokens)).map_err(Error::from),
-                _ => plain(rewrite::exponents(tokens)),
+                Some(Keyword::COPY) => rewritten(tokens).and_then(copy).map_err(Error::from),
+                _ => rewritten(tokens).map_err(Error::from).and_then(plain),
             });
             match parsed {
                 Ok(statement) => Ok(Parsed { statement, depth }),
@@ -101,6 +101,10 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
             }
         })
         .collect()
+}
+
+fn rewritten(tokens: &[TokenWithSpan]) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
+    distinct::mark(&DIALECT, rewrite::exponents(tokens))
 }
 
 fn first_word(tokens: &[TokenWithSpan]) -> Option<Keyword> {
@@ -129,6 +133,7 @@ fn plain(tokens: Vec<TokenWithSpan>) -> Result<Statement> {
 fn sort(statement: Extended) -> Result<Statement> {
     match statement {
         Extended::Statement(mut sql) => {
+            distinct::associate(&mut *sql);
             rewrite::name_columns(&mut sql);
             Ok(Statement::Sql(sql))
         }
@@ -156,7 +161,8 @@ fn copy(tokens: Vec<TokenWithSpan>) -> std::result::Result<Statement, ParserErro
         .with_recursion_limit(guard::PARSER_RECURSION);
     p.expect_keyword(Keyword::COPY)?;
     if p.consume_token(&Token::LParen) {
-        let query = p.parse_query()?;
+        let mut query = p.parse_query()?;
+        distinct::associate(&mut *query);
         p.expect_token(&Token::RParen)?;
         p.expect_keyword(Keyword::TO)?;
         return copy_to(p, query);

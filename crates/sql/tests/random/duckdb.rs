@@ -4,8 +4,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use crate::Database;
 use crate::answer::Cell;
+use crate::query::Query;
+use crate::{Database, Outcome};
 
 /// A Python that has the module `duckdb`: `$ATOLL_PYTHON`, the one of `bench/run`, or the system's.
 fn python() -> Option<PathBuf> {
@@ -38,7 +39,7 @@ impl Duck {
             let path = folder.path().join(format!("{}.parquet", table.name));
             let copy = format!("copy {} to '{}'", table.name, path.display());
             match database.theirs(&copy) {
-                crate::Outcome::Rows { .. } => {}
+                Outcome::Rows { .. } => {}
                 other => panic!("{copy}: {other:?}"),
             }
         }
@@ -89,8 +90,41 @@ impl Drop for Duck {
     }
 }
 
+/// Says of queries over the database whether DuckDB answers as our engine does; never, where there is no DuckDB.
+pub(crate) fn arbiter(database: &Database) -> impl FnMut(&Query) -> bool {
+    let mut duck = None;
+    move |query| {
+        let duck = duck.get_or_insert_with(|| Duck::start(database));
+        let Some(duck) = duck else {
+            eprintln!(
+                "no DuckDB that could say who is right: run bench/run once, or set ATOLL_PYTHON"
+            );
+            return false;
+        };
+        let text = query.sql();
+        match (database.ours(&text), duck.answer(&text)) {
+            (Outcome::Rows { rows, .. }, Ok(expected)) => {
+                difference(rows, expected, query).is_none()
+            }
+            _ => false,
+        }
+    }
+}
+
+/// How our answer differs from DuckDB's.
+pub fn difference(
+    mut rows: Vec<Vec<Cell>>,
+    mut expected: Vec<Vec<Cell>>,
+    query: &Query,
+) -> Option<String> {
+    let order: Vec<usize> = query.order.iter().map(|(at, _)| at - 1).collect();
+    (rows, expected) = (plain(rows), plain(expected));
+    align(&mut rows, &mut expected);
+    crate::answer::difference(&rows, &expected, &order)
+}
+
 /// The rows with numbers written alike: DuckDB has other types for some results, and as many digits.
-pub fn plain(rows: Vec<Vec<Cell>>) -> Vec<Vec<Cell>> {
+fn plain(rows: Vec<Vec<Cell>>) -> Vec<Vec<Cell>> {
     let number = |text: &str| -> Option<String> {
         let digits = text.strip_prefix('-').unwrap_or(text);
         let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
@@ -115,7 +149,7 @@ pub fn plain(rows: Vec<Vec<Cell>>) -> Vec<Vec<Cell>> {
 }
 
 /// Makes columns floats that are floats in either answer.
-pub fn align(one: &mut [Vec<Cell>], other: &mut [Vec<Cell>]) {
+fn align(one: &mut [Vec<Cell>], other: &mut [Vec<Cell>]) {
     let columns = one.first().or(other.first()).map_or(0, Vec::len);
     for column in 0..columns {
         let float = |row: &Vec<Cell>| matches!(row[column], Cell::Float(_));
