@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::datatypes::{Field, Schema};
-use datafusion::physical_plan::execute_stream;
 use datafusion::sql::planner::SqlToRel;
 use datafusion::sql::sqlparser::ast::{
     ColumnDef, ColumnOption, CreateTable, Expr, ForeignKeyConstraint, HiveDistributionStyle, Ident,
@@ -17,7 +16,7 @@ use crate::engine::Engine;
 use crate::names::{check_column, check_new, column_name, table_name};
 use crate::scope::Scope;
 use crate::write::Writing;
-use crate::{Answer, Error, Result};
+use crate::{Answer, Error, Result, query};
 
 /// `create [or replace] table [if not exists] name (columns) | as query`.
 pub(crate) async fn create(
@@ -85,9 +84,7 @@ async fn create_as<'e>(
     }
     let definition = Definition::from_schema(name, &Schema::new(fields))?;
     table::create(&mut writing.tx, &definition)?;
-    let physical = scope.physical(&plan).await?;
-    scope.clock.planned();
-    let rows = execute_stream(physical, scope.task())?.map_err(Error::from);
+    let rows = query::rows(scope, &plan).await?.map_err(Error::from);
     writing
         .append(name, &definition, rows, scope.engine.workers().width())
         .await

@@ -22,7 +22,7 @@ use crate::engine::Engine;
 use crate::names::{column_name, table_name};
 use crate::scope::Scope;
 use crate::write::Writing;
-use crate::{Answer, Error, ROW_ID, Result, ddl};
+use crate::{Answer, Error, ROW_ID, Result, ddl, query};
 
 /// `insert into table [(columns)] values ... | query`.
 pub(crate) async fn insert(
@@ -143,6 +143,9 @@ async fn rows_of(
     target: Option<&str>,
 ) -> Result<SendableRecordBatchStream> {
     let plan = input(scope.plan(statement, target).await?)?;
+    if target.is_none() {
+        return query::rows(scope, &plan).await;
+    }
     let physical = scope.physical(&plan).await?;
     scope.clock.planned();
     Ok(execute_stream(physical, scope.task())?)

@@ -9,6 +9,7 @@ use fiber::Workers;
 use memory::Budget;
 use store::Store;
 
+use crate::crowd::Crowd;
 use crate::{Result, Session, environment};
 
 /// What an [`Engine`] can be told.
@@ -65,6 +66,8 @@ pub struct Engine {
     pub(crate) store: Arc<Store>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) catalog: table::Catalog,
+    /// Queries that run.
+    pub(crate) crowd: Arc<Crowd>,
     /// Statements that write queue here, without holding a worker.
     pub(crate) writing: tokio::sync::Mutex<()>,
     pub(crate) executor: Executor,
@@ -100,6 +103,7 @@ impl Engine {
             store,
             budget,
             catalog: table::Catalog::new(),
+            crowd: Arc::default(),
             writing: tokio::sync::Mutex::new(()),
             executor: options.executor,
             execution,

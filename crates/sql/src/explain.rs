@@ -12,6 +12,7 @@ use futures::TryStreamExt;
 
 use crate::answer::Statistics;
 use crate::engine::Engine;
+use crate::fused::Outcome;
 use crate::names::table_name;
 use crate::parse::Statement;
 use crate::scope::Scope;
@@ -55,7 +56,7 @@ pub(crate) async fn explain(
         if !analyze {
             return shown(&scope, lines);
         }
-        if let Some(mut running) = fused::run(&scope, &program).await? {
+        if let Outcome::Running(mut running) = fused::run(&scope, &program).await? {
             let mut rows = 0;
             while let Some(batch) = running.rows.try_next().await? {
                 rows += batch.num_rows();

@@ -81,8 +81,28 @@ pub(crate) async fn prepare(scope: &Scope, plan: &LogicalPlan) -> Result<Option<
     }
 }
 
-/// Runs a program; `None` if the memory limit does not leave enough for it, and somebody who can spill must.
-pub(crate) async fn run(scope: &Scope, program: &Program) -> Result<Option<Running>> {
+/// What became of a program once its first rows were due.
+pub(crate) enum Outcome {
+    Running(Running),
+    /// The memory limit does not leave enough for it.
+    Short,
+    /// It turned out to be nothing for our engine.
+    NotOurs,
+}
+
+impl Outcome {
+    /// Of a program that could not begin; any other error is the query's.
+    fn of(e: Error) -> Result<Outcome> {
+        match e {
+            Error::Memory { .. } => Ok(Outcome::Short),
+            Error::Unsupported(_) => Ok(Outcome::NotOurs),
+            e => Err(e.into()),
+        }
+    }
+}
+
+/// Runs a program until its first rows come.
+pub(crate) async fn run(scope: &Scope, program: &Program) -> Result<Outcome> {
     let parts = match program {
         Program::Whole(prepared) => return whole(scope, prepared).await,
         Program::Parts(parts) => parts,
@@ -97,13 +117,11 @@ pub(crate) async fn run(scope: &Scope, program: &Program) -> Result<Option<Runni
             }
             Err(e) => Err(e),
         };
-        match filled {
-            Ok(()) => {}
-            Err(Error::Memory { .. } | Error::Unsupported(_)) => return Ok(None),
-            Err(e) => return Err(e.into()),
+        if let Err(e) = filled {
+            return Outcome::of(e);
         }
     }
-    rest(scope, parts, told).await.map(Some)
+    rest(scope, parts, told).await.map(Outcome::Running)
 }
 
 /// Runs a program to its end, and tells how it went, a line each.
@@ -127,7 +145,7 @@ fn runtime(scope: &Scope) -> Runtime {
 }
 
 /// Runs it until its first rows come: from then on it is too late for somebody else to run it.
-async fn whole(scope: &Scope, prepared: &Arc<Prepared>) -> Result<Option<Running>> {
+async fn whole(scope: &Scope, prepared: &Arc<Prepared>) -> Result<Outcome> {
     let told = Told::default();
     let mut rows = Box::pin(sent(
         prepared.clone(),
@@ -138,13 +156,12 @@ async fn whole(scope: &Scope, prepared: &Arc<Prepared>) -> Result<Option<Running
     let first = match rows.next().await {
         None => None,
         Some(Ok(batch)) => Some(Ok(batch)),
-        Some(Err(Error::Memory { .. } | Error::Unsupported(_))) => return Ok(None),
-        Some(Err(e)) => return Err(e.into()),
+        Some(Err(e)) => return Outcome::of(e),
     };
     let rows = stream::iter(first).chain(rows);
     let rows = rows.map_err(|e| crate::Error::from(e).into());
     let rows = RecordBatchStreamAdapter::new(Arc::clone(prepared.schema()), rows);
-    Ok(Some(Running {
+    Ok(Outcome::Running(Running {
         rows: Box::pin(rows),
         rest: None,
         told,

@@ -6,11 +6,9 @@ use std::time::Instant;
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
-use datafusion::execution::SendableRecordBatchStream;
-use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement as Sql};
 use engine::Stop;
-use futures::{FutureExt, Stream, StreamExt, TryStreamExt};
+use futures::{FutureExt, Stream, StreamExt};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::answer::{AbortOnDrop, Clock, panicked, task_error};
@@ -21,7 +19,9 @@ use crate::parse::{Parsed, Statement, parse};
 use crate::scope::Scope;
 use crate::stop;
 use crate::write::Writing;
-use crate::{Answer, AnswerStream, Error, Result, copy, ddl, dml, explain, fused, information};
+use crate::{
+    Answer, AnswerStream, Error, Result, copy, ddl, dml, explain, fused, information, query,
+};
 
 /// What another language makes of a statement.
 #[derive(Debug)]
@@ -219,7 +219,7 @@ async fn deliver(
     opened: oneshot::Sender<Result<(SchemaRef, Clock)>>,
     sender: mpsc::Sender<Result<RecordBatch>>,
 ) {
-    let mut stream = match open_query(&engine, query, started).await {
+    let mut stream = match query::open(&engine, query, started).await {
         Ok((stream, clock)) => match opened.send(Ok((stream.schema(), clock))) {
             Ok(()) => stream,
             Err(_) => return,
@@ -235,35 +235,6 @@ async fn deliver(
             return;
         }
     }
-}
-
-async fn open_query(
-    engine: &Arc<Engine>,
-    query: Sql,
-    started: Instant,
-) -> Result<(SendableRecordBatchStream, Clock)> {
-    let snapshot = engine.store.snapshot();
-    let mut scope = Scope::new(engine, &snapshot, started)?;
-    let plan = scope.plan(query, None).await?;
-    if engine.executor.is_ours()
-        && let Some(program) = fused::prepare(&scope, &plan).await?
-    {
-        scope.clock.planned();
-        if let Some(running) = fused::run(&scope, &program).await? {
-            scope.clock.ran_on = program.ran_on();
-            return Ok((running.rows, scope.clock));
-        }
-    }
-    let physical = scope.physical(&plan).await?;
-    scope.clock.planned();
-    Ok((execute_stream(physical, scope.task())?, scope.clock))
-}
-
-async fn query(engine: &Arc<Engine>, query: Sql, started: Instant) -> Result<Answer> {
-    let (stream, clock) = open_query(engine, query, started).await?;
-    let schema = stream.schema();
-    let batches = stream.try_collect().await?;
-    Ok(Answer::rows_of(schema, batches, &clock))
 }
 
 /// Runs one statement.
@@ -282,7 +253,7 @@ async fn run(engine: Arc<Engine>, statement: Statement, started: Instant) -> Res
 
 async fn run_sql(engine: &Arc<Engine>, statement: Sql, started: Instant) -> Result<Answer> {
     match statement {
-        Sql::Query(_) => query(engine, statement, started).await,
+        Sql::Query(_) => query::run(engine, statement, started).await,
         Sql::Insert(insert) => dml::insert(engine, insert, started).await,
         Sql::Delete(delete) => dml::delete(engine, delete, started).await,
         Sql::Update(update) => dml::update(engine, update, started).await,
