@@ -49,6 +49,10 @@ pub struct ByBlock {
     pub seconds: Span,
     /// How many times as fast as the first executor with blocks of that size, round by round.
     pub speed: f64,
+    /// Page faults of a run.
+    pub page_faults: f64,
+    /// Blocks allocated in a run, and how often one was used again; none where that is not counted.
+    pub blocks: Option<(u64, u64)>,
 }
 
 /// A query run by so many threads.
@@ -125,7 +129,8 @@ pub struct Operator {
     pub intensity: f64,
     /// Operations per second.
     pub rate: f64,
-    /// Bytes per second as a share of what the bare loops could: over memory if it reads pages, otherwise over the cache.
+    /// The time that bare loops take for as many bytes, those of pages from memory and the others from the cache, as a
+    /// share of its own.
     pub of_roof: f64,
 }
 
@@ -263,6 +268,8 @@ fn by_block(query: usize, scope: &Scope, measured: &Measured) -> Vec<ByBlock> {
                 block_rows: *rows,
                 seconds: Span::of(&one.seconds),
                 speed: ratio(&first.seconds, &one.seconds),
+                page_faults: one.faults.median(),
+                blocks: one.blocks,
             });
         }
     }
@@ -351,7 +358,7 @@ fn operators(query: usize, measured: &Measured) -> Vec<Operator> {
     let figures = first.into_iter().enumerate().map(|(at, (stage, kernel))| {
         let seconds = median(at);
         let (operations, bytes) = (kernel.operations as f64, kernel.bytes as f64);
-        let roof = if kernel.page_bytes > 0 { memory } else { cache };
+        let pages = kernel.page_bytes as f64;
         Operator {
             stage,
             name: plain(&kernel.name),
@@ -363,7 +370,7 @@ fn operators(query: usize, measured: &Measured) -> Vec<Operator> {
             share: seconds / total,
             intensity: operations / bytes,
             rate: operations / seconds,
-            of_roof: bytes / seconds / roof,
+            of_roof: (pages / memory + (bytes - pages) / cache) / seconds,
         }
     });
     figures.collect()

@@ -227,6 +227,7 @@ fn raw(page: &page::Page<'_>) -> serde_json::Value {
             "threads": one.way.threads,
             "reuse": one.way.reuse,
             "seconds": one.seconds,
+            "page_faults": one.faults,
         })
     });
     let executors = scope

@@ -412,12 +412,11 @@ impl Page<'_> {
             .max_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let slowest = slowest.map_or(String::new(), |one| {
             format!(
-                " Most of the time, {}, goes to {}, which moves {} a second: {} of what a bare loop over {} does.",
+                " Most of the time, {}, goes to {}, which moves {} a second: bare loops take {} of its time for as many bytes.",
                 Unit::Share.show(one.share),
                 cut(&one.name),
                 Unit::Bytes.show(one.bytes as f64 / one.seconds),
-                Unit::Share.show(one.of_roof),
-                if one.page_bytes > 0 { "memory" } else { "the cache" }
+                Unit::Share.show(one.of_roof)
             )
         });
         format!(

@@ -102,8 +102,8 @@ pub fn operator_table(of: &Figures) -> Table {
         "of the roof",
     ])
     .caption(format!(
-        "{}, fused, one thread; numbers as in the figure. Of the roof: of what a bare loop moves, over memory for \
-         operators that read pages, otherwise over the cache. What makes no operations, \
+        "{}, fused, one thread; numbers as in the figure. Of the roof: the time that bare loops take for as many \
+         bytes, those of pages from memory and the others from the cache, as a share of the operator's. What makes no operations, \
          or came to fewer rows than a vector has (2,048), has no place in the figure.",
         of.query
     ));
