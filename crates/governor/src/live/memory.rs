@@ -14,6 +14,10 @@ const ADDRESSES: u64 = 512;
 /// A look is not repeated before this many times what it took.
 const REST: u32 = 400;
 
+/// The first looks are to tell soon where memory is: so many of them, and this many times.
+const FIRST: u32 = 16;
+const FIRST_REST: u32 = 10;
+
 /// With one node there is nothing to choose between.
 const ONE_NODE: Duration = Duration::from_secs(2);
 
@@ -26,6 +30,7 @@ pub(crate) struct Memory {
     /// The process that was looked at last.
     at: u32,
     next: Option<Instant>,
+    looks: u32,
     why: Option<String>,
 }
 
@@ -39,6 +44,7 @@ impl Memory {
             nodes: machine.nodes().len(),
             at: 0,
             next: None,
+            looks: 0,
             why: None,
         }
     }
@@ -69,7 +75,13 @@ impl Memory {
             }
             Err(error) => self.why = Some(error.to_string()),
         }
-        let rest = begun.elapsed() * REST;
+        self.looks = self.looks.saturating_add(1);
+        let rest = begun.elapsed()
+            * if self.looks <= FIRST {
+                FIRST_REST
+            } else {
+                REST
+            };
         let rest = if self.nodes == 1 {
             rest.max(ONE_NODE)
         } else {

@@ -12,6 +12,7 @@
 //! | `q1-nodes` | M5 | TPC-H Q1 with all of its memory on each node in turn |
 //! | `affinity` | M3, M6 | where do Q1's and Q6's accesses go with affinity on and off, and does the engine count the same? |
 //! | `elastic` | E10, E11 | what do workloads do, and what do they cost, with cores that follow the load? |
+//! | `elastic-nodes` | E6, E12 | which nodes' memory is read, and where do threads go, with cores that follow the load? |
 //! | `pages` | M4 | over which nodes do pages spread, and which threads move, with affinity on and off? |
 //! | `laq` | L9, L10 | how do block size, threads, executor and reuse of blocks change what a query takes, and what bounds its operators? |
 
@@ -46,7 +47,7 @@ use crate::{Error, Result};
 pub use self::laq::Laq;
 pub use affinity::Affinity;
 pub use database::{Databases, Engine};
-pub use elastic::{Elastic, Load};
+pub use elastic::{Elastic, ElasticNodes, Inside, Load};
 pub use exhaustive::Exhaustive;
 pub use options::Options;
 pub use pages::Pages;
@@ -72,6 +73,11 @@ pub enum Experiment {
     Laq(Laq),
     /// Cores that follow the load: workloads with a governor and without, in turn, on this machine
     Elastic(Elastic),
+    /// Where the accesses of few clients go with cores that follow the load, and how often threads change nodes
+    ElasticNodes(ElasticNodes),
+    /// Run elastic's trials (used inside emulated machines)
+    #[command(hide = true)]
+    ElasticInside(Inside),
     /// Ask queries as told on the standard input (started by elastic)
     #[command(hide = true)]
     Load(Load),
@@ -133,6 +139,8 @@ impl Experiment {
             Experiment::Kernel(arguments) => arguments.run(desk),
             Experiment::Drive(arguments) => arguments.run(desk),
             Experiment::Elastic(arguments) => arguments.run(desk),
+            Experiment::ElasticNodes(arguments) => arguments.run(desk),
+            Experiment::ElasticInside(arguments) => arguments.run(desk),
             Experiment::Load(arguments) => arguments.run(desk),
         }
     }

@@ -3,6 +3,7 @@
 //! Run by `./test-lab`, which sees to it that the emulator is there.
 
 mod counter;
+mod elastic;
 mod machine;
 
 use std::sync::atomic::AtomicBool;

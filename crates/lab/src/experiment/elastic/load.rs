@@ -36,6 +36,11 @@ pub struct Task {
     pub command: Vec<String>,
     /// What it is asked.
     pub statements: Vec<String>,
+    /// Rows of the columns that its own queries read.
+    pub rows: usize,
+    /// The cpus on which these columns are made, and so the nodes where they lie; none: wherever.
+    #[serde(default)]
+    pub made_on: Option<String>,
 }
 
 /// What it says once it is ready.
@@ -99,7 +104,7 @@ pub fn serve(task: Task, input: impl BufRead, output: &mut dyn Write) -> Result<
         asked.push(client(&task)?);
     }
     let shared = Arc::new(Shared {
-        data: Data::new(task.command.is_empty()),
+        data: data(&task)?,
         contended: Contended::new(),
         orders: Mutex::default(),
         changed: Condvar::new(),
@@ -140,6 +145,21 @@ pub fn serve(task: Task, input: impl BufRead, output: &mut dyn Write) -> Result<
     Ok(())
 }
 
+/// The columns, which lie where they are made.
+fn data(task: &Task) -> Result<Data> {
+    let rows = if task.command.is_empty() {
+        task.rows
+    } else {
+        0
+    };
+    let cpus = task.made_on.as_deref().map(str::parse::<placement::CpuSet>);
+    let _pinned = match cpus.transpose()? {
+        Some(cpus) => Some(placement::apply::pin(&cpus)?),
+        None => None,
+    };
+    Ok(Data::new(rows))
+}
+
 fn wrong(line: &str) -> Error {
     Error::Job {
         why: format!("'{line}' is no order"),
@@ -177,7 +197,7 @@ fn order(shared: &Shared, clients: &str, pace: &str) -> Result<()> {
 /// What a query takes alone: the least of a few, of each kind once more.
 fn alone(shared: &Shared, mut asked: Option<&mut Driven>) -> Result<f64> {
     let mut least = f64::INFINITY;
-    for _ in 0..7 {
+    for _ in 0..if asked.is_some() { 3 } else { 7 } {
         let begun = Instant::now();
         match &mut asked {
             Some(asked) => {
@@ -342,6 +362,8 @@ mod tests {
             counter: folder.path().join("count"),
             command: Vec::new(),
             statements: Vec::new(),
+            rows: 1 << 16,
+            made_on: None,
         };
         (folder, task)
     }

@@ -1,6 +1,7 @@
 //! Cores that follow the load: workloads with a governor and without, in turn (E10, E11).
 
 mod load;
+mod nodes;
 mod plan;
 mod queries;
 mod report;
@@ -19,11 +20,15 @@ use super::Desk;
 use crate::report::{Cell, Table};
 use crate::{Error, Result};
 use load::Task;
+pub use nodes::{ElasticNodes, Inside};
 use plan::Variant;
 pub use plan::Workload;
 use trial::Setting;
 pub use trial::Trial;
 use verdict::Verdict;
+
+/// How often threads are looked at.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// `elastic`
 #[derive(Args, Clone, Debug)]
@@ -129,7 +134,11 @@ impl Elastic {
             server: self.pid,
             command: &client,
             statements: &self.statement,
+            rows: queries::ROWS,
+            made_on: None,
             period: Duration::from_millis(self.period),
+            look: LOOK,
+            counted: None,
             query_seconds: None,
             stop: desk.stop,
         };

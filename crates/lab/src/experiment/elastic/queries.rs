@@ -5,8 +5,8 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Rows: 24 MB of them, more than most caches hold.
-const ROWS: usize = 1 << 21;
+/// Rows on this machine: 24 MB of them, more than most caches hold.
+pub(super) const ROWS: usize = 1 << 21;
 
 /// Groups of the group by.
 const GROUPS: usize = 1024;
@@ -22,12 +22,11 @@ pub(super) struct Data {
 }
 
 impl Data {
-    /// With rows, unless others answer.
-    pub(super) fn new(filled: bool) -> Data {
-        let rows = if filled { ROWS as u64 } else { 0 };
+    /// With so many rows.
+    pub(super) fn new(rows: usize) -> Data {
         let column = |factor: u64, of: u64, from: u64| -> Vec<u32> {
             let value = |row: u64| (row.wrapping_mul(factor) >> 7) % of + from;
-            (0..rows).map(|row| value(row) as u32).collect()
+            (0..rows as u64).map(|row| value(row) as u32).collect()
         };
         Data {
             quantity: column(7919 * 31, 50, 1),

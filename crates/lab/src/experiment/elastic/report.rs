@@ -212,7 +212,7 @@ fn cores(workload: Workload, own: &[&Series<'_>], cpus: usize) -> Lines {
 }
 
 /// When each thread was on which cpu; where there are too many cpus for colours, on which node.
-fn threads(name: &str, trial: &Trial, machine: &Machine) -> Spans {
+pub(super) fn threads(name: &str, trial: &Trial, machine: &Machine) -> Spans {
     let cpus: BTreeSet<u32> = trial.lives.iter().map(|life| life.cpu).collect();
     let by_node = cpus.len() > 6;
     let places: BTreeSet<u32> = match by_node {

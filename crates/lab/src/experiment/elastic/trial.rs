@@ -18,10 +18,7 @@ use topology::Machine;
 
 use super::load::{Done, Ready, Task};
 use super::plan::{Phase, Variant, Workload};
-use crate::{Error, Result};
-
-/// How often threads are looked at.
-const LOOK: Duration = Duration::from_millis(50);
+use crate::{Error, Result, roi};
 
 /// The longest sleep: so soon it is seen that the user wants to end.
 const NAP: Duration = Duration::from_millis(50);
@@ -42,8 +39,16 @@ pub struct Setting<'a> {
     pub command: &'a [String],
     /// See `command`.
     pub statements: &'a [String],
-    /// Seconds between two decisions.
+    /// Rows of our own columns, and the cpus on which they are made.
+    pub rows: usize,
+    /// See `rows`.
+    pub made_on: Option<String>,
+    /// Time between two decisions.
     pub period: Duration,
+    /// Time between two looks at threads.
+    pub look: Duration,
+    /// The phase that is a region of interest to the access counter.
+    pub counted: Option<usize>,
     /// What a query takes alone; found out where it is not known yet.
     pub query_seconds: Option<f64>,
     /// Becomes true when the user wants to end.
@@ -182,6 +187,8 @@ impl Load {
             counter: folder.0.join("count"),
             command: setting.command.to_vec(),
             statements: setting.statements.to_vec(),
+            rows: setting.rows,
+            made_on: setting.made_on.clone(),
         };
         let words = serde_json::to_string(&task).unwrap_or_default();
         let failed = |why: String| Error::Drive {
@@ -276,10 +283,13 @@ pub fn run(
     let mut live = begin(setting, variant, target, &load)?;
     let nodes = Nodes::new(setting.machine);
     let mut watch = Watch::new(&System::real(), &nodes, target, true).map_err(unseen)?;
-    let mut recorder = Recorder::default();
+    let mut recorder = Recorder {
+        pause: setting.look,
+        ..Recorder::default()
+    };
     let zero = Instant::now();
     let mut told = Vec::new();
-    for phase in phases {
+    for (at, phase) in phases.iter().enumerate() {
         let from = zero.elapsed();
         let pace = match phase.share >= 1.0 {
             true => 0.0,
@@ -287,7 +297,16 @@ pub fn run(
         };
         load.order(&format!("ask {} {pace}", phase.clients))?;
         let until = from + Duration::from_secs_f64(phase.seconds);
-        recorder.follow(&mut live, &mut watch, (zero, until), setting.stop)?;
+        let counted = setting.counted == Some(at);
+        if counted {
+            roi::flush();
+            roi::start();
+        }
+        let followed = recorder.follow(&mut live, &mut watch, (zero, until), setting.stop);
+        if counted {
+            roi::stop();
+        }
+        followed?;
         let done = load.tell()?;
         told.push(Told {
             phase: *phase,
@@ -360,6 +379,8 @@ struct Recorder {
     node_moves: u64,
     check: Option<Instant>,
     look: Option<Instant>,
+    /// Time between two looks.
+    pause: Duration,
     /// When threads were looked at last, in seconds.
     looked: f64,
 }
@@ -392,7 +413,7 @@ impl Recorder {
             let now = Instant::now();
             if self.look.is_none_or(|due| now >= due) {
                 self.see(watch, (now - zero).as_secs_f64());
-                self.look = Some(now + LOOK);
+                self.look = Some(now + self.pause);
             }
             let due = [self.check, self.look].into_iter().flatten().min();
             let due = due.unwrap_or(now).min(zero + until);

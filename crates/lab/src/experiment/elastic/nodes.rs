@@ -1,0 +1,404 @@
+//! The same on an emulated machine with several nodes: where accesses go, and threads (E6, E12).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use clap::Args;
+use governor::{Mode, Sensor};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use topology::Machine;
+
+use super::super::counted::{Counted, table};
+use super::super::guest::{Guest, regions};
+use super::super::{Databases, Engine};
+use super::super::{Desk, Options};
+use super::plan::{Phase, Variant, Workload};
+use super::report::threads;
+use super::trial::{self, Setting, Trial};
+use crate::record::Sample;
+use crate::report::{Bars, Cell, Report, Table, Unit};
+use crate::{Error, Result};
+
+/// The machine of the documents.
+const MACHINE: &str = "opteron-8387";
+
+/// The node on which the columns are.
+const DATA: usize = 1;
+
+/// Rows: 6 MB of columns, several times what a modelled last-level cache holds.
+const ROWS: usize = 1 << 19;
+
+/// The first scan of Q6: 45 % of the rows.
+const SCAN: &str = "select sum(l_extendedprice) from lineitem where l_quantity < 23.5;";
+
+/// Remote share under the adaptive mode, as a part of that under the operating system, at most.
+const SHARE: f64 = 0.25;
+
+/// Moves of threads between nodes, so many times fewer.
+const MOVES: f64 = 5.0;
+
+/// `elastic-nodes`
+#[derive(Args, Clone, Debug)]
+pub struct ElasticNodes {
+    /// Clients that ask without a pause; few keep at most one node's cores busy
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "2", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub clients: Vec<u16>,
+    /// The share of the time that each would be busy if it were alone; 1: it asks without a pause
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = share)]
+    pub share: f64,
+    /// Which core is next: dense, sparse, adaptive
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "dense,sparse,adaptive"
+    )]
+    pub mode: Vec<Mode>,
+    /// A database instead of queries of our own: one client, the number of clients is its threads
+    #[arg(long)]
+    pub engine: Option<Engine>,
+    /// The databases under test
+    #[command(flatten)]
+    pub databases: Databases,
+    /// Seconds that are counted, of the emulated machine
+    #[arg(long, value_name = "SECONDS", default_value_t = 6.0, value_parser = super::seconds)]
+    pub seconds: f64,
+    /// Those of all experiments
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// `elastic-inside`
+#[derive(Args, Clone, Debug)]
+pub struct Inside {
+    /// The trials, as JSON
+    pub task: String,
+}
+
+fn share(text: &str) -> std::result::Result<f64, String> {
+    match text.parse() {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err("take a number above 0, up to 1".to_owned()),
+    }
+}
+
+/// What is run in one boot.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Task {
+    variants: Vec<Variant>,
+    runs: usize,
+    clients: usize,
+    share: f64,
+    /// A database's client, and what it is asked.
+    command: Vec<String>,
+    statements: Vec<String>,
+    /// Before what is counted: cores and threads find their places.
+    warm: f64,
+    seconds: f64,
+}
+
+impl Inside {
+    pub(in crate::experiment) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
+        let task: Task = super::super::parse(&self.task, "the task")?;
+        let machine = Machine::live()?;
+        let node = machine.nodes().get(DATA).or(machine.nodes().last());
+        let cpus = node.iter().flat_map(|node| &node.cores);
+        let cpus: placement::CpuSet = cpus.flat_map(|core| core.cpus.clone()).collect();
+        let lab = desk.lab.clone();
+        let mut setting = Setting {
+            lab: &lab,
+            guard: &[],
+            machine: &machine,
+            cpus: placement::apply::cpus_of(0).map_or(1, |cpus| cpus.len()),
+            server: None,
+            command: &task.command,
+            statements: &task.statements,
+            rows: ROWS,
+            made_on: Some(cpus.to_string()),
+            // Everything takes many times as long there.
+            period: Duration::from_millis(250),
+            look: Duration::from_millis(200),
+            counted: Some(1),
+            query_seconds: None,
+            stop: desk.stop,
+        };
+        let phase = |seconds: f64| Phase {
+            seconds,
+            clients: task.clients,
+            share: task.share,
+        };
+        let phases = [phase(task.warm), phase(task.seconds)];
+        for _ in 0..task.runs {
+            for variant in &task.variants {
+                let trial = trial::run(&setting, Workload::Clients, *variant, &phases)?;
+                setting.query_seconds.get_or_insert(trial.query_seconds);
+                desk.line(&trial)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A number of clients: what was counted, and what happened.
+struct Found {
+    clients: usize,
+    counted: Vec<Counted>,
+    /// The runs of each variant.
+    trials: Vec<Vec<Trial>>,
+}
+
+impl ElasticNodes {
+    pub(in crate::experiment) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
+        let guest = Guest::new(&self.options, MACHINE, 512)?;
+        let mut variants = vec![Variant::Ungoverned];
+        let governed = |mode: &Mode| Variant::Governed(*mode, Sensor::Load);
+        variants.extend(self.mode.iter().map(governed));
+        let mut all = Vec::new();
+        for clients in &self.clients {
+            desk.progress(&format!(
+                "{clients} clients under each of {} variants",
+                variants.len()
+            ));
+            all.push(self.boot(usize::from(*clients), &variants, &guest, desk)?);
+        }
+        let counted: Vec<Counted> = all.iter().flat_map(|one| one.counted.clone()).collect();
+        let lines = table(&counted, "variant");
+        let moves = moves(&all);
+        let cores = guest.machine().nodes()[0].cores.len();
+        let judged = judged(&all, cores);
+        let report = self.report(&guest, &all, [&lines, &moves, &judged], &desk.command);
+        desk.finish(
+            &self.options.report("elastic-nodes"),
+            self.options.json,
+            &report,
+            &[&lines, &moves, &judged],
+        )
+    }
+
+    /// All variants in turn, in one boot.
+    fn boot(
+        &self,
+        clients: usize,
+        variants: &[Variant],
+        guest: &Guest,
+        desk: &mut Desk<'_>,
+    ) -> Result<Found> {
+        let quick = self.options.quick;
+        let command = match self.engine {
+            Some(engine) => self.databases.task(engine, clients, desk)?.command,
+            None => Vec::new(),
+        };
+        let task = Task {
+            variants: variants.to_vec(),
+            runs: self.options.runs(),
+            // A database has threads of its own.
+            clients: self.engine.map_or(clients, |_| 1),
+            command,
+            statements: vec![SCAN.to_owned()],
+            share: self.share,
+            warm: 6.0,
+            seconds: if quick {
+                self.seconds / 2.0
+            } else {
+                self.seconds
+            },
+        };
+        let words = serde_json::to_string(&task).map_err(|error| Error::Output {
+            source: error.into(),
+        })?;
+        let mut command = desk.lab.clone();
+        command.extend(["elastic-inside".into(), words.into()]);
+        let told = guest.run(command, desk)?;
+        let regions = regions(&told.outcome, task.runs * variants.len())?;
+        let mut found = Found {
+            clients,
+            counted: Vec::new(),
+            trials: vec![Vec::new(); variants.len()],
+        };
+        for (at, line) in told.text.lines().enumerate() {
+            let trial = super::super::parse(line, "what was run")?;
+            found.trials[at % variants.len()].push(trial);
+        }
+        for (at, variant) in variants.iter().enumerate() {
+            found.counted.push(Counted {
+                workload: self.of(clients),
+                variant: variant.name(),
+                runs: regions
+                    .iter()
+                    .skip(at)
+                    .step_by(variants.len())
+                    .cloned()
+                    .collect(),
+            });
+        }
+        Ok(found)
+    }
+
+    /// What asks, in words.
+    fn of(&self, clients: usize) -> String {
+        match self.engine {
+            Some(engine) => format!("{}, {clients} threads", engine.name()),
+            None => format!("{clients} clients"),
+        }
+    }
+
+    fn report(
+        &self,
+        guest: &Guest,
+        all: &[Found],
+        [lines, moves, judged]: [&Table; 3],
+        command: &str,
+    ) -> Report {
+        let mut report = Report::new("Cores that follow the load, and the memory", command)
+            .lead("Clients that scan columns which lie on one node, with all cores and with a governor: which node's memory the lines came from that were read after a last-level miss, and how often threads were found on another node than before.")
+            .machine(guest.machine().clone())
+            .emulated()
+            .fact("Caches", guest.caches())
+            .fact("Data", match self.engine {
+                Some(_) => format!("TPC-H at scale {}, lineitem, where the database has put it; asked: {SCAN}", self.databases.scale),
+                None => format!("6 MB of columns on node {DATA}, 45 % of the rows selected"),
+            })
+            .fact("Clients", match self.share {
+                share if share < 1.0 => format!("each would be busy {:.0} % of the time if it were alone", share * 100.0),
+                _ => "they ask without a pause".to_owned(),
+            })
+            .fact("Counted", "all data accesses of programs, the governor's own included, after a warm-up of some seconds")
+            .section("Lines from memory")
+            .table(lines.clone())
+            .section("Threads")
+            .table(moves.clone())
+            .section("What is asked for")
+            .table(judged.clone());
+        for found in all {
+            let clients = found.clients;
+            let mut bars = Bars::new(
+                format!("{}: lines from memory", self.of(clients)),
+                "lines of 64 bytes",
+                Unit::Count,
+            )
+            .series(["local", "remote"])
+            .stacked();
+            for one in &found.counted {
+                bars.category(one.variant.as_str(), one.parted());
+            }
+            report = report
+                .section(self.of(clients))
+                .plot(bars)
+                .plots(found.counted.iter().map(Counted::heat));
+            for trials in &found.trials {
+                if let Some(first) = trials.first() {
+                    let name = format!("{}, {}", self.of(clients), first.variant.name());
+                    report = report.plot(threads(&name, first, guest.machine()));
+                }
+            }
+        }
+        let results: Vec<_> = all
+            .iter()
+            .map(|one| json!({ "clients": one.clients, "counted": one.counted, "trials": one.trials }))
+            .collect();
+        report.results(json!(results))
+    }
+}
+
+fn sample(trials: &[Trial], of: impl Fn(&Trial) -> f64) -> Sample {
+    trials.iter().map(of).collect()
+}
+
+/// Threads found on another node than at the look before, in the phase that is counted.
+fn node_moves(trials: &[Trial]) -> f64 {
+    let moves = |trial: &Trial| {
+        let begun = trial.phases.last().map_or(0.0, |told| told.from);
+        let mut last = BTreeMap::new();
+        let mut moves = 0;
+        for life in &trial.lives {
+            let before = last.insert(life.thread, life.node);
+            let moved = before.is_some_and(|node| node != life.node);
+            moves += usize::from(moved && life.from >= begun);
+        }
+        moves as f64
+    };
+    sample(trials, moves).median()
+}
+
+fn moves(all: &[Found]) -> Table {
+    let mut table = Table::new(["clients", "variant", "moves between nodes", "migrations", "cores"])
+        .caption("Threads found on another node than at the look before, while accesses were counted; moves to another cpu that the kernel counted, of the whole run; cores at the end. Medians over the runs.");
+    for found in all {
+        for trials in found.trials.iter().filter(|trials| !trials.is_empty()) {
+            let migrations =
+                |trial: &Trial| trial.migrations.map_or(f64::NAN, |count| count as f64);
+            table.row([
+                Cell::from(found.clients.to_string()),
+                Cell::from(trials[0].variant.name()),
+                Cell::number(node_moves(trials), Unit::Count),
+                Cell::number(sample(trials, migrations).median(), Unit::Count),
+                Cell::number(cores(trials), Unit::Count),
+            ]);
+        }
+    }
+    table
+}
+
+/// Cores at the end.
+fn cores(trials: &[Trial]) -> f64 {
+    let last = |trial: &Trial| {
+        trial
+            .moments
+            .last()
+            .map_or(f64::NAN, |moment| moment.cores as f64)
+    };
+    sample(trials, last).median()
+}
+
+/// What is asked of the adaptive mode where clients are so few that the `most` cores of a node are
+/// enough.
+fn judged(all: &[Found], most: usize) -> Table {
+    let mut table = Table::new(["clients", "asked for", "found", "met"]).caption(
+        "Not judged where more cores than a node has are kept busy, or no thread moves at all.",
+    );
+    for found in all {
+        let base = (&found.counted[0], &found.trials[0]);
+        let adaptive = found.counted.iter().zip(&found.trials).find(|(_, trials)| {
+            let first = trials.first();
+            first.is_some_and(|trial| {
+                trial.variant == Variant::Governed(Mode::Adaptive, Sensor::Load)
+            })
+        });
+        let Some((counted, trials)) = adaptive else {
+            continue;
+        };
+        let few = cores(trials) <= most as f64;
+        let mut row = |asked: String, found_in_words: String, met: Option<bool>| {
+            table.row([
+                Cell::from(found.clients.to_string()),
+                Cell::from(asked),
+                Cell::from(found_in_words),
+                match met {
+                    Some(true) => Cell::from("yes"),
+                    Some(false) => Cell::from("no").strong(),
+                    None => Cell::from("not judged"),
+                },
+            ]);
+        };
+        let (share, all_of) = (counted.share().median(), base.0.share().median());
+        row(
+            "adaptive: at most a quarter of the ungoverned remote share".to_owned(),
+            format!(
+                "{} of {}, {:.1} times lower",
+                Unit::Share.show(share),
+                Unit::Share.show(all_of),
+                all_of / share
+            ),
+            few.then_some(share <= all_of * SHARE),
+        );
+        let (own, others) = (node_moves(trials), node_moves(base.1));
+        row(
+            format!("adaptive: {MOVES} times fewer moves between nodes"),
+            format!("{own:.0} instead of {others:.0}"),
+            // Where nobody moves there is nothing to be made less.
+            (few && (others > 0.0 || own > 0.0)).then_some(own * MOVES <= others),
+        );
+    }
+    table
+}
