@@ -121,7 +121,7 @@ impl Policy {
         }
     }
 
-    /// The thresholds of the text for a sensor: 0.1 and 0.4 for traffic, else 10 and 70.
+    /// The thresholds of the text for a sensor: 0.1 and 0.4 for traffic, without slack, else 10 and 70.
     #[must_use]
     pub fn thresholds_of(mut self, sensor: Sensor) -> Policy {
         self.sensor = sensor;
@@ -129,6 +129,10 @@ impl Policy {
             Sensor::Traffic => (0.1, 0.4),
             Sensor::Load | Sensor::Throughput => (10.0, 70.0),
         };
+        if sensor == Sensor::Traffic {
+            // It is a load.
+            self.slack = 0.0;
+        }
         self
     }
 

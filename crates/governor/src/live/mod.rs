@@ -11,6 +11,7 @@ mod run;
 mod signals;
 mod target;
 mod throughput;
+mod traffic;
 mod waiting;
 
 pub use actuate::Means;

@@ -17,8 +17,9 @@ use super::proc::{self, Identity};
 use super::record::{self, Entry, Kept, Record, Standing, Status, Undone};
 use super::target::{Group, Target};
 use super::throughput::{Counter, Throughput};
+use super::traffic::Traffic;
 use super::waiting::Waiting;
-use crate::readings::{BUSY, THROUGHPUT, WAITING};
+use crate::readings::{BUSY, THROUGHPUT, TRAFFIC, WAITING};
 use crate::{
     Action, Decision, Error, Governor, Measure, Member, Policy, Readings, Result, Together,
 };
@@ -86,6 +87,7 @@ struct Unit {
     waiting: Waiting,
     memory: Memory,
     throughput: Option<Throughput>,
+    traffic: Option<Traffic>,
     available: CpuSet,
     set: CpuSet,
     /// When processor time was read last.
@@ -497,6 +499,8 @@ impl Unit {
             throughput: throughput
                 .filter(|_| sensed)
                 .map(|counter| Throughput::new(counter, options.period)),
+            traffic: (options.policy.sensor == crate::Sensor::Traffic)
+                .then(|| Traffic::new(machine)),
             available: CpuSet::default(),
             set: CpuSet::default(),
             read: Instant::now(),
@@ -549,6 +553,9 @@ impl Unit {
         readings.set(WAITING, self.waiting.read(&self.group));
         if let Some(throughput) = &mut self.throughput {
             readings.set(THROUGHPUT, throughput.read());
+        }
+        if let Some(traffic) = &mut self.traffic {
+            readings.set(TRAFFIC, traffic.read());
         }
         self.memory.tell(&mut readings);
         readings

@@ -190,6 +190,32 @@ fn idle_processes_are_known_not_to_wait() {
 }
 
 #[test]
+fn traffic_is_read_or_said_not_to_be() {
+    let load = Load::start(&["threads", "2"]);
+    load.busy(true);
+    let mut options = options(&load);
+    options.policy = Policy::default().thresholds_of(governor::Sensor::Traffic);
+    let mut live = Live::begin(vec![load::wanted(Target::Pid(load.pid()))], options).unwrap();
+    live.check().unwrap();
+    for _ in 0..5 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        let decision = live.check().unwrap().remove(0);
+        let traffic = &decision.readings[governor::TRAFFIC];
+        match (traffic.value, &traffic.unavailable) {
+            (Some(ratio), _) => assert!(ratio >= 0.0, "{traffic:?}"),
+            (None, Some(_)) => {
+                assert_eq!(decision.cpus.len(), 1, "nothing changes: {decision}");
+                assert!(decision.why.contains("traffic is not known"), "{decision}");
+            }
+            (None, None) => panic!("{traffic:?}"),
+        }
+    }
+    let notes = live.notes();
+    let said = notes.iter().filter(|note| note.starts_with("traffic"));
+    assert!(said.count() <= 1, "{notes:?}");
+}
+
+#[test]
 fn prometheus_gets_the_state() {
     use std::io::{Read, Write};
     let load = Load::start(&["threads", "1"]);
