@@ -305,10 +305,13 @@ fn by_threads(query: usize, scope: &Scope, measured: &Measured) -> Vec<ByThreads
 fn reuse(query: usize, scope: &Scope, measured: &Measured) -> Vec<Reuse> {
     let mut all = Vec::new();
     for executor in scope.executors.iter().filter(|e| **e != Executor::Fused) {
+        // Both stand in a group of their own, one after the other.
+        let mut runs = measured.variants.iter();
+        let off =
+            runs.find(|one| one.query == query && one.way.executor == *executor && !one.way.reuse);
         let own = |reuse: bool| -> Option<&Variant> {
-            let mut way = scope.usual(*executor);
-            way.reuse = reuse;
-            measured.of(query, &way)
+            let mut runs = measured.variants.iter();
+            runs.find(|one| Some(one.group) == off.map(|off| off.group) && one.way.reuse == reuse)
         };
         for reuse in [true, false] {
             let (Some(one), Some(with)) = (own(reuse), own(true)) else {

@@ -47,6 +47,8 @@ pub struct Scope {
 pub struct Variant {
     /// The query's position.
     pub query: usize,
+    /// Those of one group are run one after the other and compared.
+    pub group: usize,
     /// How it is run.
     pub way: Way,
     /// Seconds by round.
@@ -130,38 +132,78 @@ impl Scope {
         }
     }
 
-    /// All configurations of one query. Those that are compared stand side by side: what slows one down for a while
-    /// slows down the other, too.
-    fn ways(&self) -> Vec<Way> {
+    /// All configurations of one query, in groups of those that are compared with each other.
+    fn ways(&self) -> Vec<Vec<Way>> {
         let all = || self.executors.iter().map(|executor| self.usual(*executor));
-        let mut ways = Vec::new();
+        let mut groups: Vec<Vec<Way>> = Vec::new();
         for rows in &self.blocks {
             let block = Some(*rows);
-            ways.extend(all().map(|way| Way { block, ..way }));
+            groups.push(all().map(|way| Way { block, ..way }).collect());
         }
         for threads in &self.threads {
             let threads = *threads;
-            ways.extend(all().map(|way| Way { threads, ..way }));
+            groups.push(all().map(|way| Way { threads, ..way }).collect());
         }
         let blocks = all().filter(|way| way.executor != Executor::Fused);
-        ways.extend(blocks.map(|way| Way {
-            reuse: false,
-            ..way
-        }));
-        ways
+        groups.extend(blocks.map(|way| [true, false].map(|reuse| Way { reuse, ..way }).to_vec()));
+        groups
     }
 
-    /// What a round is made of.
-    fn turns(&self, measured: &Measured) -> Vec<Turn> {
-        let mut turns: Vec<Turn> = (0..measured.variants.len()).map(Turn::Timed).collect();
-        let (queries, executors) = (measured.operators.len(), self.executors.len());
-        for query in 0..queries {
-            turns.push(Turn::Operators(query));
-            turns.extend((0..executors).map(|at| Turn::Waits(query, at)));
-            turns.extend((0..PLANS.len()).map(|at| Turn::Plan(query, at)));
+    /// What a round is made of, in groups of what is compared.
+    fn turns(&self, measured: &Measured) -> Vec<Vec<Turn>> {
+        let mut groups: Vec<Vec<Turn>> = Vec::new();
+        for (at, one) in measured.variants.iter().enumerate() {
+            if groups.len() <= one.group {
+                groups.resize(one.group + 1, vec![]);
+            }
+            groups[one.group].push(Turn::Timed(at));
         }
-        turns.extend(measured.bare.keys().map(|(bare, n)| Turn::Bare(*bare, *n)));
-        turns
+        for query in 0..measured.operators.len() {
+            groups.push(vec![Turn::Operators(query)]);
+            groups.push(
+                (0..self.executors.len())
+                    .map(|at| Turn::Waits(query, at))
+                    .collect(),
+            );
+            groups.push((0..PLANS.len()).map(|at| Turn::Plan(query, at)).collect());
+        }
+        let bare = measured.bare.keys();
+        groups.push(
+            bare.map(|(bare, threads)| Turn::Bare(*bare, *threads))
+                .collect(),
+        );
+        groups
+    }
+
+    /// The query of a turn, and how it is run: what was in caches and which cpus were awake follows from it.
+    fn state(&self, turn: Turn, measured: &Measured) -> Option<(usize, Way)> {
+        let fused = self.usual(Executor::Fused);
+        Some(match turn {
+            Turn::Timed(at) => (measured.variants[at].query, measured.variants[at].way),
+            Turn::Operators(query) => (
+                query,
+                Way {
+                    threads: 1,
+                    ..fused
+                },
+            ),
+            Turn::Waits(query, at) => (query, self.usual(self.executors[at])),
+            Turn::Plan(query, _) => (query, fused),
+            Turn::Bare(..) => return None,
+        })
+    }
+}
+
+/// Puts `all` in an order of chance; each number gives another one.
+fn shuffle<T>(all: &mut [T], number: &mut u64) {
+    for at in (1..all.len()).rev() {
+        // SplitMix64.
+        *number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = *number;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^= mixed >> 31;
+        all.swap(at, (mixed % (at as u64 + 1)) as usize);
     }
 }
 
@@ -169,16 +211,20 @@ impl Measured {
     fn new(scope: &Scope, queries: usize) -> Measured {
         let mut measured = Measured::default();
         for query in 0..queries {
-            measured
-                .variants
-                .extend(scope.ways().into_iter().map(|way| Variant {
-                    query,
-                    way,
-                    seconds: Sample::default(),
-                    faults: Sample::default(),
-                    bytes: 0,
-                    blocks: None,
-                }));
+            let first = measured.variants.last().map_or(0, |last| last.group + 1);
+            for (at, group) in scope.ways().into_iter().enumerate() {
+                measured
+                    .variants
+                    .extend(group.into_iter().map(|way| Variant {
+                        query,
+                        group: first + at,
+                        way,
+                        seconds: Sample::default(),
+                        faults: Sample::default(),
+                        bytes: 0,
+                        blocks: None,
+                    }));
+            }
             measured.operators.push(vec![]);
             let executors = scope.executors.iter();
             measured
@@ -263,21 +309,34 @@ pub fn measure(
     let field = Field::new(bytes, bench.workers(bench.most()));
     measured.field = field.bytes();
     let loads = bench.loads();
-    let turns = scope.turns(&measured);
+    let mut groups = scope.turns(&measured);
+    let (turns, mut number) = (groups.iter().map(Vec::len).sum::<usize>(), 0);
+    let mut before = None;
     for round in 0..scope.repeat {
         desk.progress(&format!(
-            "round {} of {}: {} runs of {} configurations and bare loops in turn",
+            "round {} of {}: {turns} runs of {} configurations and bare loops in turn",
             round + 1,
             scope.repeat,
-            turns.len(),
             measured.variants.len()
         ));
-        for at in 0..turns.len() {
-            let turn = turns[(at + round * turns.len() / scope.repeat) % turns.len()];
-            let done = match desk.stop.load(Ordering::Relaxed) {
+        shuffle(&mut groups, &mut number);
+        groups
+            .iter_mut()
+            .for_each(|group| shuffle(group, &mut number));
+        for turn in groups.iter().flatten() {
+            let state = scope.state(*turn, &measured);
+            let mut done = match desk.stop.load(Ordering::Relaxed) {
                 true => Err(Error::Interrupted),
-                false => measured.turn(turn, bench, subjects, scope, &field),
+                false => Ok(()),
             };
+            // Something else has run: once for nothing, so that all are hot alike.
+            if let (Ok(()), Some((query, way))) = (&done, state)
+                && before != Some((query, way.threads))
+            {
+                done = bench.run(&subjects[query], &way, None).map(|_| ());
+            }
+            before = state.map(|(query, way)| (query, way.threads));
+            done = done.and_then(|()| measured.turn(*turn, bench, subjects, scope, &field));
             match done {
                 Err(Error::Interrupted) if round > 0 => {
                     measured.ended = true;
@@ -489,10 +548,20 @@ mod tests {
             field: None,
         };
         let measured = Measured::new(&scope, 2);
-        // For each query: 4 of fused, 4 of staged and one without reuse; operators, 2 waits, 3 plans. Bare loops: two
-        // with 2 and 4 threads, four with one.
-        assert_eq!(measured.variants.len(), 18);
-        assert_eq!(scope.turns(&measured).len(), 18 + 2 * 6 + 8);
+        // For each query: 4 of fused and of staged, 2 of reuse; operators, 2 waits, 3 plans. Bare loops: two with 2 and
+        // 4 threads each, four with one.
+        assert_eq!(measured.variants.len(), 20);
+        let mut groups = scope.turns(&measured);
+        let sizes = |groups: &[Vec<Turn>]| groups.iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(
+            sizes(&groups),
+            [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 2, 3, 1, 2, 3, 8]
+        );
+        let (mut number, before) = (0, format!("{groups:?}"));
+        shuffle(&mut groups, &mut number);
+        assert_ne!(format!("{groups:?}"), before);
+        groups.sort_by_key(Vec::len);
+        assert_eq!(groups.concat().len(), 20 + 2 * 6 + 8);
         let off: Vec<_> = measured
             .variants
             .iter()

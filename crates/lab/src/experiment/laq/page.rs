@@ -102,8 +102,9 @@ impl Page<'_> {
             (
                 "Runs",
                 format!(
-                    "{} rounds; in each, every configuration and every bare loop once, beginning elsewhere each time; \
-                     medians, in figures with a band that holds half of the runs; ratios are medians of those within a round",
+                    "{} rounds; in each, every configuration and every bare loop once, in an order of chance, \
+                     those that are compared side by side, one run that does not count before what is new; medians, in \
+                     figures with a band that holds half of the runs; ratios are medians of those within a round",
                     measured.rounds
                 ),
             ),
@@ -324,7 +325,7 @@ impl Page<'_> {
             .collect();
         format!(
             "From {first} to {most} threads: {}. A loop that only adds up memory becomes {} as fast, one that only \
-             computes in registers {}: more than these the machine does not give.",
+             computes in registers {}: that is what the machine gives.",
             own.join(", "),
             ratio(speedup(Bare::Memory)),
             ratio(speedup(Bare::Wide))
