@@ -207,7 +207,11 @@ impl Runner {
 
     /// Runs one statement and writes its result. Ctrl-C ends only the statement.
     pub fn one(&mut self, statement: &Statement) -> Result<(), Failure> {
-        self.perform(|session| session.sql(&statement.in_place()))
+        self.perform(|session| {
+            session
+                .sql(&statement.text)
+                .map_err(|error| statement.place(error))
+        })
     }
 
     /// Runs `work` and writes its results. Ctrl-C ends only that.

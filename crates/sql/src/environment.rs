@@ -95,6 +95,8 @@ fn config(width: usize, memory_limit: u64) -> SessionConfig {
     if let Ok(limit) = ConfigNonZeroUsize::try_new(guard::PARSER_RECURSION) {
         options.sql_parser.recursion_limit = limit;
     }
+    // The rules reach their end in two passes; a third would only see that nothing changes any more.
+    options.optimizer.max_passes = 2;
     options.execution.planning_concurrency = width.max(1);
     // A build side of up to this size is made into one table that all partitions probe: hashing
     // and moving every probing row to its partition costs more than one thread's building.

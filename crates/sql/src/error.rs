@@ -138,6 +138,23 @@ impl Error {
         }
     }
 
+    /// The same error with its position in a longer text, in which the statement starts on the line `lines` + 1 after
+    /// `columns` characters.
+    pub fn within(mut self, lines: u64, columns: u64) -> Error {
+        if let Error::Syntax { position, .. }
+        | Error::UnknownTable { position, .. }
+        | Error::UnknownColumn { position, .. }
+        | Error::Invalid { position, .. } = &mut self
+            && let Some(position) = position
+        {
+            if position.line == 1 {
+                position.column += columns;
+            }
+            position.line += lines;
+        }
+        self
+    }
+
     /// The same error at `place`, unless it has a position already or can have none.
     pub(crate) fn at(mut self, place: Option<Position>) -> Error {
         if let Error::Syntax { position, .. }
@@ -308,5 +325,22 @@ impl fmt::Display for Or<'_> {
             f.write_str(name)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_may_be_part_of_a_text() {
+        let at = |line, column| {
+            let error = Error::invalid("x").at(Some(Position { line, column }));
+            let place = error.within(3, 5).position().unwrap();
+            (place.line, place.column)
+        };
+        assert_eq!(at(1, 2), (4, 7));
+        assert_eq!(at(2, 2), (5, 2));
+        assert_eq!(Error::Cancelled.within(3, 5).position(), None);
     }
 }

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use datafusion::config::ConfigNonZeroUsize;
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, SessionState};
 use datafusion::logical_expr::LogicalPlan;
@@ -21,6 +22,9 @@ use crate::engine::Engine;
 use crate::fused::{self, Outcome, Program};
 use crate::scope::Scope;
 use crate::{Answer, Result};
+
+/// Rows of a batch where memory is short: a sort that merges holds one of each run.
+const FRUGAL_BATCH: usize = 1024;
 
 /// Runs `query` and gathers its rows.
 pub(crate) async fn run(engine: &Arc<Engine>, query: Sql, started: Instant) -> Result<Answer> {
@@ -87,7 +91,10 @@ async fn theirs(scope: &mut Scope, plan: &LogicalPlan) -> Result<SendableRecordB
     let first = begin(scope, &scope.state, plan).await;
     scope.clock.planned();
     let rows = match first {
-        Err(e) if is_short(&e) => begin(scope, &frugal(&scope.state), plan).await?,
+        Err(e) if is_short(&e) => {
+            let state = frugal(&scope.state, scope.engine.budget.limit());
+            begin(scope, &state, plan).await?
+        }
         rows => rows?,
     };
     Ok(held(rows, inside))
@@ -111,11 +118,18 @@ fn is_short(e: &DataFusionError) -> bool {
     matches!(e.find_root(), DataFusionError::ResourcesExhausted(_))
 }
 
-/// The state with joins that sort both sides, which takes longer and spills.
-fn frugal(state: &SessionState) -> SessionState {
+/// The state with joins that sort both sides, which takes longer and spills. Each of the sorts that are under way at the
+/// same time needs some memory to merge what it spilled: so few partitions, of small batches. With a single one DataFusion
+/// makes no joins that sort.
+fn frugal(state: &SessionState, memory_limit: u64) -> SessionState {
     let mut state = state.clone();
     let options = state.config_mut().options_mut();
     options.optimizer.prefer_hash_join = false;
+    options.execution.target_partitions = 2;
+    if let Ok(rows) = ConfigNonZeroUsize::try_new(FRUGAL_BATCH) {
+        options.execution.batch_size = rows;
+    }
+    options.execution.sort_spill_reservation_bytes = memory_limit as usize / 64;
     state
 }
 
