@@ -9,7 +9,7 @@ use memory::Budget;
 use store::{PoolOptions, Store};
 use topology::Machine;
 
-use crate::{Access, Options, Result, Session, TableSummary};
+use crate::{Access, Options, Result, Session, TableSummary, setting};
 
 /// An open database: one data file, its log, its workers and its memory.
 ///
@@ -131,6 +131,10 @@ impl Database {
         let mut statements = sql::Options::spilling_to(spill_directory(path));
         statements.executor = options.executor;
         statements.execution = options.execution.clone();
+        statements.execution.plan = match options.plan {
+            Some(plan) => plan,
+            None => setting::kept(&store)?.unwrap_or(options.execution.plan),
+        };
         let engine = sql::Engine::new(store, workers, budget, statements)?;
         Ok(Database {
             engine,

@@ -36,6 +36,7 @@ mod options;
 mod progress;
 mod residency;
 mod session;
+mod setting;
 mod summary;
 pub mod tpch;
 

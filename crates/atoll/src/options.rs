@@ -37,6 +37,9 @@ pub struct Options {
     pub affinity: bool,
     /// Which executor runs queries.
     pub executor: Executor,
+    /// Which pieces of a table a worker takes (row M2); by default as the store says
+    /// ([`Database::set_plan`](crate::Database::set_plan)), or else `execution`.
+    pub plan: Option<Plan>,
     /// How the executors of our own engine do it: rows of a block, blocks of a ring, ... The executor that it
     /// names is not looked at.
     pub execution: Execution,
@@ -53,6 +56,7 @@ impl Default for Options {
             access: Access::Write,
             affinity: true,
             executor: Executor::default(),
+            plan: None,
             execution: Execution::default(),
         }
     }

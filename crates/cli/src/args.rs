@@ -30,6 +30,8 @@ pub enum Command {
     Topology(Topology),
     /// Look into a store
     Pages(Pages),
+    /// Show or change what a store keeps for those who open it
+    Set(Set),
     /// Experiments, on an emulated NUMA machine where none is at hand
     Lab(Lab),
     /// Show where memory lies: of a process by mapping and thread, of a store by table and column
@@ -70,9 +72,10 @@ pub struct Resources {
     /// What runs queries; all give the same answers
     #[arg(long, value_enum, default_value_t = Executor::Fused)]
     pub executor: Executor,
-    /// Which pieces of a table a thread of Atoll's executors takes
-    #[arg(long, value_enum, default_value_t = Plan::Shard)]
-    pub plan: Plan,
+    /// Which pieces of a table a thread of Atoll's executors takes [default: what `atoll set` made the store keep, or
+    /// shard]
+    #[arg(long, value_enum)]
+    pub plan: Option<Plan>,
     /// Rows that Atoll's executors hand on at once, 2Ki to 2Mi [default: 64Ki]
     #[arg(long, value_name = "ROWS", value_parser = parse_rows)]
     pub block: Option<usize>,
@@ -308,6 +311,19 @@ pub struct Pages {
     pub what: Look,
     #[command(flatten)]
     pub resources: Resources,
+    /// One JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `atoll set`
+#[derive(Args, Debug)]
+pub struct Set {
+    /// The store
+    pub store: PathBuf,
+    /// Settings to change: plan=obliv, plan=shard, plan=distr; plan= for none. Without, they are shown
+    #[arg(value_name = "NAME=VALUE")]
+    pub settings: Vec<String>,
     /// One JSON object instead of text
     #[arg(long)]
     pub json: bool,

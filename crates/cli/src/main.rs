@@ -19,6 +19,7 @@ mod progress;
 mod quickstart;
 mod raw;
 mod residency;
+mod set;
 mod shell;
 mod sql;
 mod statement;
@@ -100,6 +101,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Sql(args) => sql::run(args),
         Command::Topology(args) => topology::run(args),
         Command::Pages(args) => pages::run(args),
+        Command::Set(args) => set::run(args),
         Command::Lab(args) => lab::run(args),
         Command::Where(args) => residency::run(args),
         Command::Watch(args) => watch::run(args),

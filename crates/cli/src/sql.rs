@@ -25,12 +25,12 @@ pub fn options(resources: &Resources, read_only: bool) -> Options {
         Executor::Stream => atoll::Executor::Stream,
         Executor::Staged => atoll::Executor::Staged,
     };
-    let execution = &mut options.execution;
-    execution.plan = match resources.plan {
+    options.plan = resources.plan.map(|plan| match plan {
         Plan::Obliv => atoll::Plan::Obliv,
         Plan::Shard => atoll::Plan::Shard,
         Plan::Distr => atoll::Plan::Distr,
-    };
+    });
+    let execution = &mut options.execution;
     execution.block_rows = resources.block;
     execution.ring = resources.ring.map(usize::from);
     execution.tasks = resources.tasks.iter().copied().map(usize::from).collect();

@@ -436,3 +436,40 @@ fn a_closed_pipe_is_quiet() {
         (Some(0), "")
     );
 }
+
+#[test]
+fn a_store_keeps_a_plan() {
+    let folder = Folder::new();
+    folder
+        .run(&[
+            "sql",
+            "s.atoll",
+            "create table t (a int); insert into t values (1), (2)",
+        ])
+        .succeeded();
+    let plan = |options: &[&str]| {
+        let query = ["sql", "s.atoll", "explain analyze select sum(a) from t"];
+        let shown = folder.run(&[&query, options].concat()).succeeded();
+        let plans = ["obliv", "shard", "distr"];
+        plans.map(|plan| shown.contains(&format!("executor, plan {plan}")))
+    };
+    assert_eq!(plan(&[]), [false, true, false]);
+    folder.run(&["set", "s.atoll", "plan=distr"]).succeeded();
+    assert_eq!(plan(&[]), [false, false, true]);
+    assert_eq!(plan(&["--plan", "obliv"]), [true, false, false]);
+    let shown = folder.run(&["set", "s.atoll", "--json"]).succeeded();
+    assert_eq!(json(&shown)["plan"], "distr");
+    let wrong = folder.run(&["set", "s.atoll", "plan=fast"]);
+    wrong.failed(1, &["fast", "obliv, shard and distr"]);
+    let wrong = folder.run(&["set", "s.atoll", "colour=red"]);
+    wrong.failed(1, &["colour", "plan"]);
+    folder
+        .run(&["set", "none.atoll", "plan=shard"])
+        .failed(1, &["none.atoll"]);
+    folder.run(&["set", "s.atoll", "plan="]).succeeded();
+    assert_eq!(plan(&[]), [false, true, false]);
+    assert_eq!(
+        json(&folder.run(&["set", "s.atoll", "--json"]).succeeded())["plan"],
+        json("null")
+    );
+}

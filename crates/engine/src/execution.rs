@@ -18,6 +18,17 @@ pub enum Executor {
     Staged,
 }
 
+impl Executor {
+    /// Its name, as users write it: `fused`, `stream`, `staged`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Executor::Fused => "fused",
+            Executor::Stream => "stream",
+            Executor::Staged => "staged",
+        }
+    }
+}
+
 /// Which pieces of a table a worker takes (row M2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -30,6 +41,25 @@ pub enum Plan {
     /// Those of its own node, by an instance of the engine for each node, with workers and look-up tables of its own.
     /// What lies on a node without workers goes to the nearest that has some.
     Distr,
+}
+
+impl Plan {
+    /// All of them.
+    pub const ALL: [Plan; 3] = [Plan::Obliv, Plan::Shard, Plan::Distr];
+
+    /// Its name, as users write it: `obliv`, `shard`, `distr`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Plan::Obliv => "obliv",
+            Plan::Shard => "shard",
+            Plan::Distr => "distr",
+        }
+    }
+
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<Plan> {
+        Plan::ALL.into_iter().find(|plan| plan.name() == name)
+    }
 }
 
 /// Least and most rows of an execution block.

@@ -101,7 +101,11 @@ pub(crate) async fn run(
     let mut run = Run {
         runtime: runtime.clone(),
         execution: execution.clone(),
-        report: vec![],
+        report: vec![format!(
+            "run by the {} executor, plan {}",
+            execution.executor.name(),
+            execution.plan.name()
+        )],
         sends: false,
         out: Arc::new(Out::new(sender, output, &types)),
         types,

@@ -6,6 +6,8 @@ use crate::error::{Error, Result};
 pub(crate) const DIRECTORY: u32 = 0;
 /// Prefix of directory entries: `t` and the name; the value is the space, little-endian.
 pub(crate) const TABLE: &[u8] = b"t";
+/// Prefix of settings of the store: `s` and the name; the value is text.
+pub(crate) const SETTING: &[u8] = b"s";
 /// The table's definition.
 pub(crate) const DEFINITION: &[u8] = b"def";
 /// A counter that every change of the table raises.
@@ -27,6 +29,10 @@ pub(crate) const INDEX: &[u8] = b"i";
 
 pub(crate) fn table(name: &str) -> Vec<u8> {
     [TABLE, name.as_bytes()].concat()
+}
+
+pub(crate) fn setting(name: &str) -> Vec<u8> {
+    [SETTING, name.as_bytes()].concat()
 }
 
 pub(crate) fn numbered(prefix: &[u8], number: u32) -> Vec<u8> {
