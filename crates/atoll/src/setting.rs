@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use engine::Plan;
 use store::Store;
 
-use crate::{Database, Error, Result};
+use crate::{Database, Error, Plan, Result};
 
 /// The name of the setting.
 const PLAN: &str = "plan";
