@@ -44,12 +44,14 @@ pub fn length(page: PageId) -> usize {
     PAGE - (page as usize % 16) * 8
 }
 
+/// What stands in a version of a page, 8 bytes at a time: number `index` of them.
 pub fn word(page: PageId, version: u64, index: usize) -> u64 {
     let mut z = u64::from(page) << 32 | (index as u64) ^ version << 16;
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z ^ (z >> 27)
 }
 
+/// Writes a version of a page into `frame`; gives its length in bytes.
 pub fn fill(page: PageId, version: u64, frame: &mut [u8]) -> usize {
     let len = length(page);
     for (index, chunk) in frame[..len].chunks_exact_mut(8).enumerate() {
@@ -85,14 +87,17 @@ impl Patterns {
         self.hold_all.load(Ordering::SeqCst) || self.held.lock().unwrap().contains(&page)
     }
 
+    /// Makes loads of a page wait, until it is released.
     pub fn hold(&self, page: PageId) {
         self.held.lock().unwrap().insert(page);
     }
 
+    /// Lets loads of a page end again.
     pub fn release(&self, page: PageId) {
         self.held.lock().unwrap().remove(&page);
     }
 
+    /// The version of a page that loads give; 0 unless it was changed.
     pub fn version(&self, page: PageId) -> u64 {
         *self.versions.lock().unwrap().get(&page).unwrap_or(&0)
     }
@@ -158,6 +163,7 @@ pub fn pool(nodes: usize, frames: usize, partitions: usize) -> (Arc<Pool>, Arc<P
     (pool, source)
 }
 
+/// Waits for a future on this thread.
 pub fn now<F: Future>(future: F) -> F::Output {
     futures::executor::block_on(future)
 }

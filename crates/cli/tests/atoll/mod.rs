@@ -18,14 +18,17 @@ pub struct Run {
 }
 
 impl Folder {
+    /// An empty folder, which goes when this does.
     pub fn new() -> Folder {
         Folder(tempfile::tempdir().unwrap())
     }
 
+    /// Where a file of that name is, or would be.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
+    /// Writes a file.
     pub fn write(&self, name: &str, contents: impl AsRef<[u8]>) {
         std::fs::write(self.path(name), contents).unwrap();
     }
@@ -44,6 +47,7 @@ impl Folder {
         command
     }
 
+    /// Runs the command to its end.
     pub fn run(&self, arguments: &[&str]) -> Run {
         let output = self.command(arguments).output().unwrap();
         Run {
