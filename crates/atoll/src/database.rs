@@ -9,7 +9,7 @@ use memory::Budget;
 use store::{PoolOptions, Store};
 use topology::Machine;
 
-use crate::{Access, Options, Result, Session, TableSummary, setting};
+use crate::{Access, Options, Result, Session, TableSummary, governed, setting};
 
 /// An open database: one data file, its log, its workers and its memory.
 ///
@@ -37,6 +37,8 @@ pub struct Database {
     engine: Arc<sql::Engine>,
     machine: Arc<Machine>,
     catalog: Arc<table::Catalog>,
+    /// Who governs the workers.
+    governing: Option<Arc<governor::runtime::Runtime>>,
 }
 
 /// What a database holds and does.
@@ -136,10 +138,12 @@ impl Database {
             None => setting::kept(&store)?.unwrap_or(options.execution.plan),
         };
         let engine = sql::Engine::new(store, workers, budget, statements)?;
+        let governing = governed::start(&engine, &machine, &live, options)?;
         Ok(Database {
             engine,
             machine: Arc::new(machine),
             catalog: Arc::new(table::Catalog::new()),
+            governing,
         })
     }
 
@@ -155,7 +159,11 @@ impl Database {
 
     /// A new session, in which statements run.
     pub fn session(&self) -> Session {
-        Session::new(self.engine.session(), self.workers().handle().clone())
+        Session::new(
+            self.engine.session(),
+            self.workers().handle().clone(),
+            self.governing.clone(),
+        )
     }
 
     /// Runs a program in LAQ; see [`Session::laq`].
@@ -293,7 +301,7 @@ impl Database {
         });
         let mut reports = Vec::new();
         for name in concerned {
-            let threads = self.workers().width();
+            let threads = self.workers().threads();
             let made = table::index_foreign_keys(self.store(), &self.catalog, name, threads);
             reports.extend(futures::executor::block_on(made)?);
         }

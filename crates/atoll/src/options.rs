@@ -40,9 +40,25 @@ pub struct Options {
     /// Which pieces of a table a worker takes (row M2); by default as the store says
     /// ([`Database::set_plan`](crate::Database::set_plan)), or else `execution`.
     pub plan: Option<Plan>,
+    /// Whether workers that running statements do not use are taken out of service, and which.
+    pub govern: Govern,
     /// How the executors of our own engine do it: rows of a block, blocks of a ring, ... The executor that it
     /// names is not looked at.
     pub execution: Execution,
+}
+
+/// Whether the workers are governed (row E, `docs/govern.md`): a statement begins with all of them, those that it does not
+/// use are taken out of service, and back as soon as it does. Which ones follows from where the pages are that are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Govern {
+    /// On a machine with more than one node.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+    /// Never: all workers may run at all times.
+    Off,
 }
 
 impl Default for Options {
@@ -57,6 +73,7 @@ impl Default for Options {
             affinity: true,
             executor: Executor::default(),
             plan: None,
+            govern: Govern::default(),
             execution: Execution::default(),
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use futures::stream;
+use governor::runtime::Runtime;
 use sql::{Answer, AnswerStream, Statistics};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
@@ -39,6 +40,7 @@ pub struct Session {
     session: sql::Session,
     handle: Handle,
     stop: Arc<Notify>,
+    governing: Option<Arc<Runtime>>,
 }
 
 /// Interrupts the statement that a [`Session`] runs, from any thread or a signal handler's.
@@ -62,11 +64,16 @@ enum Way {
 }
 
 impl Session {
-    pub(crate) fn new(session: sql::Session, handle: Handle) -> Session {
+    pub(crate) fn new(
+        session: sql::Session,
+        handle: Handle,
+        governing: Option<Arc<Runtime>>,
+    ) -> Session {
         Session {
             session,
             handle,
             stop: Arc::new(Notify::new()),
+            governing,
         }
     }
 
@@ -206,6 +213,7 @@ impl Session {
         work: impl Future<Output = std::result::Result<T, E>>,
     ) -> Result<T> {
         not_in_a_task()?;
+        let _running = self.governing.as_ref().map(|governing| governing.begin());
         self.handle.block_on(async {
             let stopped = self.stop.notified();
             tokio::select! {

@@ -69,6 +69,10 @@ pub struct Resources {
     /// Pin the workers and bind the pool's memory to its nodes, or leave both to the system
     #[arg(long, value_enum, default_value_t = Affinity::On)]
     pub affinity: Affinity,
+    /// Take workers that a statement does not use out of service, away from its pages first; auto: where there is
+    /// more than one node; `explain analyze` tells
+    #[arg(long, value_enum, default_value_t = Govern::Auto)]
+    pub govern: Govern,
     /// What runs queries; all give the same answers
     #[arg(long, value_enum, default_value_t = Executor::Fused)]
     pub executor: Executor,
@@ -151,6 +155,18 @@ pub enum Affinity {
     #[default]
     On,
     /// The operating system
+    Off,
+}
+
+/// Whether workers are governed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Govern {
+    /// On machines with more than one node
+    #[default]
+    Auto,
+    /// Always
+    On,
+    /// Never
     Off,
 }
 

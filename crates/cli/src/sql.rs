@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use atoll::{Access, Answer, Database, Options, Session};
 
-use crate::args::{Affinity, Cache, Channel, Executor, Plan, Resources, Results, Reuse, Sql};
+use crate::args::{
+    Affinity, Cache, Channel, Executor, Govern, Plan, Resources, Results, Reuse, Sql,
+};
 use crate::output::Sink;
 use crate::statement::{Splitter, Statement, only_reads, split};
 use crate::{Failure, interrupt, one_line, shell, units};
@@ -19,6 +21,11 @@ pub fn options(resources: &Resources, read_only: bool) -> Options {
     options.memory_limit = resources.memory_limit;
     options.machine = resources.machine.clone();
     options.affinity = resources.affinity == Affinity::On;
+    options.govern = match resources.govern {
+        Govern::Auto => atoll::Govern::Auto,
+        Govern::On => atoll::Govern::On,
+        Govern::Off => atoll::Govern::Off,
+    };
     options.executor = match resources.executor {
         Executor::Datafusion => atoll::Executor::DataFusion,
         Executor::Fused => atoll::Executor::Fused,

@@ -91,7 +91,7 @@ impl Opened {
     /// long it took.
     pub async fn load(&mut self, workers: &Workers) -> Result<String> {
         let begun = Instant::now();
-        let tasks = (0..workers.width().max(1).min(self.count)).map(|_| {
+        let tasks = (0..workers.threads().min(self.count)).map(|_| {
             let parts = self.parts.clone();
             let task = workers.spawn(async move {
                 let mut own: Vec<(u64, Vec<RecordBatch>)> = Vec::new();

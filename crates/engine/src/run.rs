@@ -116,7 +116,7 @@ pub(crate) async fn run(
             .collect(),
         taken: vec![],
         stop: stop.0.clone(),
-        width: runtime.workers.width().max(1),
+        width: runtime.workers.threads(),
         share: None,
         instances: match execution.plan {
             Plan::Distr => distr::Instances::new(runtime, program.stages.len())?,
@@ -364,7 +364,8 @@ impl Run {
         if pieces == 0 {
             return Ok(vec![]);
         }
-        let workers = self.runtime.workers.width().max(1).min(pieces);
+        // As many as can be: the width may rise while they run.
+        let workers = self.runtime.workers.threads().min(pieces);
         let job = Arc::new(job);
         // Whoever awaits this is not on the node of an instance.
         if workers == 1 && self.share.is_none() {

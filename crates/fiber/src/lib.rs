@@ -47,6 +47,7 @@ mod error;
 mod layout;
 mod morsels;
 mod pin;
+mod seats;
 mod task;
 mod width;
 mod workers;

@@ -28,12 +28,20 @@
 //!
 //! Last, the parker spawns an empty task from where it blocks. That wakes an idle worker, which
 //! finds what the parked one left behind and, going idle again, takes over the timer.
+//!
+//! # Where the others run
+//!
+//! Which worker is parked follows from who is free, so places are given to the workers that are
+//! left: the control thread seats them ([`Seats`]) whenever one was parked or released.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use tokio::runtime::Handle;
+
+use crate::seats::Seats;
+use crate::{Layout, Place, here};
 
 /// How long the control thread first waits for its parkers, and at most.
 const PATIENCE: Duration = Duration::from_millis(1);
@@ -43,9 +51,15 @@ const MOST_PATIENCE: Duration = Duration::from_millis(100);
 struct State {
     /// The width asked for, 1 to `threads`.
     width: usize,
+    /// Where they are to run, as many as `width`; `None`: each at its own place.
+    places: Option<Vec<Place>>,
     /// Workers blocked in a parker. Invariants: only a parker of the present round raises it,
     /// and never above `threads - width`; only the parker that raised it lowers it.
     parked: usize,
+    /// Which workers these are, by worker.
+    out: Vec<bool>,
+    /// Workers were parked or released, or places set, since they were seated.
+    unseated: bool,
     /// Parkers of the present round that have not been polled.
     pending: usize,
     /// Parkers of earlier rounds do nothing.
@@ -65,17 +79,21 @@ pub(crate) struct Gate {
     released: Condvar,
     /// Of a runtime that has been shut down.
     sink: Handle,
+    seats: Arc<Seats>,
 }
 
 impl Gate {
     /// All of `threads` (at least 1) in service.
-    pub(crate) fn new(threads: usize) -> std::io::Result<Arc<Gate>> {
+    pub(crate) fn new(threads: usize, seats: Arc<Seats>) -> std::io::Result<Arc<Gate>> {
         let dead = tokio::runtime::Builder::new_current_thread().build()?;
         let sink = dead.handle().clone();
         drop(dead);
         let state = State {
             width: threads,
+            places: None,
             parked: 0,
+            out: vec![false; threads],
+            unseated: false,
             pending: 0,
             round: 0,
             closed: false,
@@ -86,6 +104,7 @@ impl Gate {
             changed: Condvar::new(),
             released: Condvar::new(),
             sink,
+            seats,
         }))
     }
 
@@ -99,10 +118,27 @@ impl Gate {
         self.threads - self.state.lock().parked
     }
 
-    /// Asks for a width of 1 to `threads`.
-    pub(crate) fn set(&self, width: usize) {
+    /// Where the workers that may run are to be.
+    pub(crate) fn places(&self, layout: &Layout) -> Vec<Place> {
+        let state = self.state.lock();
+        match &state.places {
+            Some(places) => places.clone(),
+            None => layout.places()[..state.width].to_vec(),
+        }
+    }
+
+    /// Asks for a width of 1 to `threads`, and for as many places.
+    pub(crate) fn set(&self, width: usize, places: Option<Vec<Place>>) {
         debug_assert!((1..=self.threads).contains(&width));
-        self.state.lock().width = width;
+        let mut state = self.state.lock();
+        state.width = width;
+        state.places = places;
+        state.unseated = true;
+        if self.threads == 1 {
+            // There is no control thread.
+            self.seat(&mut state);
+        }
+        drop(state);
         self.changed.notify_one();
         self.released.notify_all();
     }
@@ -119,6 +155,9 @@ impl Gate {
         let mut patience = PATIENCE;
         let mut state = self.state.lock();
         while !state.closed {
+            if state.unseated {
+                self.seat(&mut state);
+            }
             let surplus = self.threads - state.width;
             let missing = surplus.saturating_sub(state.parked + state.pending);
             if missing > 0 {
@@ -140,10 +179,17 @@ impl Gate {
         }
     }
 
+    /// Gives the workers in service their places.
+    fn seat(&self, state: &mut State) {
+        state.unseated = false;
+        self.seats.seat(&state.out, state.places.as_deref());
+    }
+
     /// Step 3: blocks the calling worker if there are too many. The state's lock is not held
     /// while anything of the runtime runs.
     fn park_here(&self, round: u64, workers: &Handle) {
-        if !self.claim(round) {
+        let worker = here().map_or(0, |here| here.worker);
+        if !self.claim(round, worker) {
             return;
         }
         let _sink = self.sink.enter();
@@ -154,11 +200,14 @@ impl Gate {
                 self.released.wait(&mut state);
             }
             state.parked -= 1;
+            state.out[worker] = false;
+            state.unseated = true;
+            self.changed.notify_one();
         });
     }
 
-    /// Whether the caller, a parker of this round, is to park; counted as parked if so.
-    fn claim(&self, round: u64) -> bool {
+    /// Whether the caller, a parker of this round on this worker, is to park; counted as parked if so.
+    fn claim(&self, round: u64, worker: usize) -> bool {
         let mut state = self.state.lock();
         if state.closed || state.round != round {
             return false;
@@ -166,6 +215,8 @@ impl Gate {
         state.pending -= 1;
         let too_many = state.parked < self.threads - state.width;
         state.parked += usize::from(too_many);
+        state.out[worker] |= too_many;
+        state.unseated |= too_many;
         drop(state);
         self.changed.notify_one();
         too_many

@@ -1,6 +1,6 @@
 //! The worker threads.
 
-use std::cell::Cell;
+use std::cell::OnceCell;
 use std::future::Future;
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use tokio::runtime::{Builder, Handle, Runtime};
 
+use crate::seats::Seats;
 use crate::width::Gate;
-use crate::{Error, JoinHandle, Layout, MAX_THREADS, Result, pin};
+use crate::{Error, JoinHandle, Layout, MAX_THREADS, Place, Result, pin};
 
 /// Address space for a worker's stack; memory is taken as it is touched. Plans of deep queries
 /// are walked recursively.
@@ -32,13 +33,21 @@ pub struct Here {
 }
 
 thread_local! {
-    static HERE: Cell<Option<Here>> = const { Cell::new(None) };
+    static HERE: OnceCell<(usize, Arc<Seats>)> = const { OnceCell::new() };
 }
 
 /// The worker and node the calling code is on; `None` on threads that are not workers. Cheap.
-/// A task may be elsewhere after each `await`.
+/// A task may be elsewhere after each `await`, and a worker on another node after
+/// [`Workers::place`].
 pub fn here() -> Option<Here> {
-    HERE.get()
+    let here = HERE.try_with(|here| {
+        let (worker, seats) = here.get()?;
+        Some(Here {
+            worker: *worker,
+            node: seats.node(*worker),
+        })
+    });
+    here.ok().flatten()
 }
 
 /// The threads as they start. The runtime starts its workers first, and starts nothing else
@@ -49,10 +58,11 @@ struct Roll {
     refused: Option<String>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Start {
     roll: Mutex<Roll>,
     all: Condvar,
+    seats: Arc<Seats>,
 }
 
 impl Start {
@@ -69,10 +79,9 @@ impl Start {
             _ => Ok(()),
         };
         if let Some(place) = place {
-            HERE.set(Some(Here {
-                worker,
-                node: place.node,
-            }));
+            self.seats.arrived(worker);
+            // Nobody else sets it on this thread, which has just started.
+            let _ = HERE.with(|here| here.set((worker, self.seats.clone())));
             if let Err(error) = bound {
                 roll.refused.get_or_insert_with(|| {
                     format!("worker {worker} is not bound to cpu {}: {error}", place.cpu)
@@ -136,8 +145,13 @@ impl Workers {
             return Err(Error::Threads { threads });
         }
         let failed = |source| Error::Start { source };
-        let gate = Gate::new(threads).map_err(failed)?;
-        let start = Arc::new(Start::default());
+        let seats = Arc::new(Seats::new(&layout));
+        let gate = Gate::new(threads, seats.clone()).map_err(failed)?;
+        let start = Arc::new(Start {
+            roll: Mutex::default(),
+            all: Condvar::new(),
+            seats,
+        });
         let runtime = runtime(&layout, &start).map_err(failed)?;
         if let Err(error) = start.wait(threads) {
             runtime.shutdown_background();
@@ -222,14 +236,50 @@ impl Workers {
         if width == 0 || width > threads {
             return Err(Error::Width { width, threads });
         }
-        self.gate.set(width);
+        self.gate.set(width, None);
         Ok(())
+    }
+
+    /// Changes how many workers may run, as [`set_width`](Workers::set_width) does, and where: one
+    /// at each of these places. Workers that are at one of them already stay there; the others
+    /// move, with the task they run, as soon as as many as are too many have been taken out of
+    /// service. `set_width` gives each worker its own place of the layout back.
+    ///
+    /// Where workers are not pinned, or the system refuses, only nodes change as
+    /// [`here`] tells them. Threads of [`instances`](Workers::instances) do not move.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Width`] for no place, or more than there are threads; nothing changes then.
+    pub fn place(&self, places: &[Place]) -> Result<()> {
+        let (width, threads) = (places.len(), self.layout.threads());
+        if width == 0 || width > threads {
+            return Err(Error::Width { width, threads });
+        }
+        self.gate.set(width, Some(places.to_vec()));
+        Ok(())
+    }
+
+    /// The places of the workers that may run, as set last.
+    pub fn places(&self) -> Vec<Place> {
+        self.gate.places(&self.layout)
+    }
+
+    /// The operating system's numbers of the workers' threads, those of
+    /// [`instances`](Workers::instances) that have started included.
+    pub fn thread_ids(&self) -> Vec<u32> {
+        let mut all = self.start.seats.thread_ids();
+        let instances = self.instances.lock().clone();
+        for instance in instances.iter().flat_map(|all| all.iter()) {
+            all.extend(instance.start.seats.thread_ids());
+        }
+        all
     }
 
     /// Workers for each node by itself, lowest node first; nodes without any are left out. They are threads of their
     /// own on the same cpus, so that a task stays on its node, and asleep while they have no task. They start when this
     /// is first called and end with these workers. Each call gives them their nodes' shares of the present
-    /// [`width`](Workers::width), one at least.
+    /// [`places`](Workers::places), one at least.
     ///
     /// # Errors
     ///
@@ -244,12 +294,13 @@ impl Workers {
                 instances.insert(start_all(able.collect())?).clone()
             }
         };
-        let places = &self.layout.places()[..self.width()];
+        let places = self.places();
         for instance in &*all {
             let node = instance.layout.places()[0].node;
             let share = places.iter().filter(|place| place.node == node).count();
-            if instance.width() != share.max(1) {
-                instance.gate.set(share.max(1));
+            let share = share.clamp(1, instance.threads());
+            if instance.width() != share {
+                instance.gate.set(share, None);
             }
         }
         Ok(all)

@@ -260,3 +260,52 @@ fn the_last_reference_may_be_dropped_by_a_task() {
     receive.recv_timeout(HANG).expect("the task ran to its end");
     drop(task);
 }
+
+/// The nodes on which tasks are seen, until each of `many` polls in a row was on one of `allowed`.
+fn seen_only_on(workers: &Workers, allowed: &[usize], many: usize) {
+    let start = Instant::now();
+    let mut calm = 0;
+    while calm < many {
+        let at = workers.block_on(async { fiber::here().unwrap().node });
+        calm = if allowed.contains(&at) { calm + 1 } else { 0 };
+        assert!(
+            start.elapsed() < HANG,
+            "a task on node {at}, not {allowed:?}"
+        );
+    }
+}
+
+#[test]
+fn workers_run_where_they_are_placed_and_go_back() {
+    let workers = workers(8);
+    let meter = Arc::new(Meter::default());
+    let tasks = load(&workers, 24, &meter);
+    let all = workers.layout().places().to_vec();
+    for node in [2, 0, 3] {
+        let there: Vec<_> = all
+            .iter()
+            .filter(|place| place.node == node)
+            .copied()
+            .collect();
+        workers.place(&there).unwrap();
+        assert_eq!(workers.places(), there);
+        settle(&workers);
+        seen_only_on(&workers, &[node], 200);
+        meter.more(200);
+    }
+    // A place of each of two nodes.
+    let two: Vec<_> = [1, 2]
+        .map(|node| *all.iter().find(|p| p.node == node).unwrap())
+        .to_vec();
+    workers.place(&two).unwrap();
+    settle(&workers);
+    seen_only_on(&workers, &[1, 2], 200);
+    workers.set_width(8).unwrap();
+    settle(&workers);
+    assert_eq!(workers.places(), all);
+    assert_eq!(workers.thread_ids().len(), 8);
+    for none in [&[][..], &[all.clone(), all.clone()].concat()] {
+        assert!(matches!(workers.place(none), Err(Error::Width { .. })));
+    }
+    drop(tasks);
+}

@@ -92,6 +92,11 @@ impl Governor {
         &self.cpus
     }
 
+    /// The database has these cpus already, so that the first decision is made from what they do.
+    pub fn holds(&mut self, cpus: &CpuSet) {
+        self.cpus.clone_from(cpus);
+    }
+
     /// The machine has changed: cpus came or went for good. What the database has is kept as far as
     /// it is still there.
     pub fn on(&mut self, machine: &Machine) {

@@ -5,7 +5,8 @@
 //! a net of crate `petri` ([`elastic_net`]), within bounds that hysteresis, rate limits and the
 //! throughput sensor set; which cores, by a [`Mode`]. [`Together`] governs several databases.
 //!
-//! [`live`] governs what runs: it reads the sensors, and gives processes their cores.
+//! [`live`] governs what runs: it reads the sensors, and gives processes their cores. [`runtime`] governs the
+//! workers of the own process.
 
 mod decision;
 mod energy;
@@ -17,6 +18,7 @@ mod lonc;
 mod policy;
 mod readings;
 mod residency;
+pub mod runtime;
 mod share;
 mod sites;
 mod trace;

@@ -106,6 +106,11 @@ impl Clock {
         &self.traffic
     }
 
+    /// When the statement began.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
     /// The plan is ready: what follows is execution. The last call counts.
     pub(crate) fn planned(&mut self) {
         self.planned = Some(Instant::now());

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use datafusion::execution::SessionState;
 use engine::Execution;
@@ -10,6 +11,7 @@ use memory::Budget;
 use store::Store;
 
 use crate::crowd::Crowd;
+use crate::work::Work;
 use crate::{Result, Session, environment};
 
 /// What an [`Engine`] can be told.
@@ -68,6 +70,8 @@ pub struct Engine {
     pub(crate) catalog: table::Catalog,
     /// Queries that run.
     pub(crate) crowd: Arc<Crowd>,
+    /// What statements have done.
+    pub(crate) work: Work,
     /// Statements that write queue here, without holding a worker.
     pub(crate) writing: tokio::sync::Mutex<()>,
     pub(crate) executor: Executor,
@@ -98,12 +102,13 @@ impl Engine {
         };
         execution.check()?;
         let directory = options.spill_directory.unwrap_or_else(std::env::temp_dir);
-        let template = environment::template(&budget, directory, workers.width())?;
+        let template = environment::template(&budget, directory, workers.threads())?;
         Ok(Arc::new(Engine {
             store,
             budget,
             catalog: table::Catalog::new(),
             crowd: Arc::default(),
+            work: Work::new(workers.nodes()),
             writing: tokio::sync::Mutex::new(()),
             executor: options.executor,
             execution,
@@ -135,6 +140,18 @@ impl Engine {
     /// The memory that statements share with the buffer pool.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.budget
+    }
+
+    /// Bytes that all statements have read so far, those that run included, by node of the reader (row) and node
+    /// of the page (column). Never falls.
+    pub fn bytes(&self) -> Vec<Vec<u64>> {
+        self.work.bytes()
+    }
+
+    /// From now on `explain analyze` ends with what `tell` says of the time since the statement began, in lines for
+    /// people. Only the first call counts.
+    pub fn tell_by(&self, tell: impl Fn(Instant) -> Vec<String> + Send + Sync + 'static) {
+        self.work.tell_by(Box::new(tell));
     }
 
     /// The workers that run the statements.

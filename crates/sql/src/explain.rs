@@ -10,7 +10,6 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
 use futures::TryStreamExt;
 
-use crate::answer::Statistics;
 use crate::engine::Engine;
 use crate::fused::Outcome;
 use crate::names::table_name;
@@ -67,7 +66,7 @@ pub(crate) async fn explain(
                 let shown = DisplayableExecutionPlan::with_metrics(rest.as_ref()).indent(verbose);
                 lines.extend(shown.to_string().lines().map(|line| format!("  {line}")));
             }
-            lines.extend(summary(rows, &scope.clock.statistics()));
+            lines.extend(summary(rows, &scope));
             return shown(&scope, lines);
         }
         lines.push("too little memory for this program; DataFusion runs it instead:".into());
@@ -85,7 +84,7 @@ pub(crate) async fn explain(
             .indent(verbose)
             .to_string();
         lines.extend(shown.lines().map(str::to_string));
-        lines.extend(summary(rows, &scope.clock.statistics()));
+        lines.extend(summary(rows, &scope));
     } else {
         let shown = DisplayableExecutionPlan::new(physical.as_ref())
             .indent(verbose)
@@ -104,7 +103,7 @@ pub(crate) async fn program(
     let (batches, told) = fused::batches(scope, prepared).await?;
     lines.extend(told);
     let rows = batches.iter().map(|batch| batch.num_rows()).sum();
-    lines.extend(summary(rows, &scope.clock.statistics()));
+    lines.extend(summary(rows, scope));
     shown(scope, lines)
 }
 
@@ -162,7 +161,8 @@ async fn plan(scope: &Scope, statement: Statement) -> Result<(Option<String>, Lo
 }
 
 /// What the whole statement did: rows, seconds, and bytes by node of the reader and of the page.
-fn summary(rows: usize, statistics: &Statistics) -> Vec<String> {
+fn summary(rows: usize, scope: &Scope) -> Vec<String> {
+    let statistics = &scope.clock.statistics();
     let mut lines = vec![
         String::new(),
         format!("rows: {rows}"),
@@ -184,5 +184,6 @@ fn summary(rows: usize, statistics: &Statistics) -> Vec<String> {
             .collect();
         lines.push(format!("  node {reader} read {}", cells.join(", ")));
     }
+    lines.extend(scope.engine.work.told(scope.clock.started()));
     lines
 }

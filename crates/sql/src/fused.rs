@@ -112,7 +112,7 @@ pub(crate) async fn run(scope: &Scope, program: &Program) -> Result<Outcome> {
         let filled = match batches(scope, &part.prepared).await {
             Ok((rows, lines)) => {
                 told.extend(lines);
-                let width = scope.engine.workers().width();
+                let width = scope.engine.workers().threads();
                 part.fill(rows, width, &scope.engine.budget)
             }
             Err(e) => Err(e),

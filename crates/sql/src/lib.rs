@@ -74,6 +74,7 @@ mod spill;
 mod stop;
 mod translate;
 mod types;
+mod work;
 mod write;
 
 pub use ::engine::{BLOCK_ROWS, Execution, Plan};

@@ -61,8 +61,10 @@ impl Scope {
         let tables = engine.catalog.tables(snapshot)?;
         let workers = engine.workers();
         let traffic = Arc::new(Traffic::new(workers.nodes()));
+        engine.work.begin(&traffic);
         let mut state = engine.template.clone();
-        let width = workers.width().max(1);
+        // The width may rise while it runs.
+        let width = workers.threads();
         let config = state.config_mut();
         if config.target_partitions() != width {
             config.options_mut().execution.target_partitions = width;

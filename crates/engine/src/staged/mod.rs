@@ -340,7 +340,7 @@ pub(crate) async fn stage(
     by_row: Option<usize>,
     ends: &mut Vec<End>,
 ) -> Result<()> {
-    let width = run.runtime.workers.width().max(1);
+    let width = run.runtime.workers.threads();
     let places = run.execution.ring.unwrap_or(2 * width + 1);
     for pipe in &stage.pipes {
         let begun = Instant::now();

@@ -179,7 +179,7 @@ pub(crate) async fn stage(
 ) -> Result<()> {
     let begun = Instant::now();
     let execution = run.execution.clone();
-    let width = run.runtime.workers.width().max(1);
+    let width = run.runtime.workers.threads();
     let mut jobs = Vec::with_capacity(stage.pipes.len());
     for pipe in &stage.pipes {
         jobs.push(Arc::new(run.job(pipe, &stage.sink, by_row)?));

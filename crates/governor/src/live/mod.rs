@@ -5,7 +5,7 @@ mod affinity;
 mod cgroup;
 mod memory;
 mod metrics;
-mod proc;
+pub(crate) mod proc;
 mod record;
 mod run;
 mod signals;

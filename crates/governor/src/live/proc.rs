@@ -142,12 +142,23 @@ pub(crate) fn children(pid: u32, thread: u32) -> Vec<u32> {
 /// Processor time of a process, threads that have ended included; `None` where there is none. One
 /// system call, where a file would take ten times as long.
 pub(crate) fn time(pid: u32) -> Option<Duration> {
+    // As <linux/posix-timers.h> has it: the scheduler's count.
+    clock(pid, 2)
+}
+
+/// Processor time of a thread of this process.
+pub(crate) fn thread_time(thread: u32) -> Option<Duration> {
+    // The same, of a thread.
+    clock(thread, 2 | 4)
+}
+
+/// The clock of a process or thread: the number's complement, and which of its clocks.
+fn clock(number: u32, which: i32) -> Option<Duration> {
     // Greater numbers than the kernel gives out would be cut off.
-    if pid == 0 || pid > 1 << 22 {
+    if number == 0 || number > 1 << 22 {
         return None;
     }
-    // As <linux/posix-timers.h> has it: the number's complement, and 2 for the scheduler's count.
-    let clock = (!pid.cast_signed() << 3) | 2;
+    let clock = (!number.cast_signed() << 3) | which;
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

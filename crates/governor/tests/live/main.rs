@@ -6,6 +6,7 @@ mod groups;
 mod hostile;
 mod load;
 mod safety;
+mod within;
 
 use std::time::Instant;
 

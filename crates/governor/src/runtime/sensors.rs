@@ -1,0 +1,91 @@
+//! What the workers' threads did since they were last looked at.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+use counters::Schedstat;
+
+use crate::live::proc;
+
+/// The threads of the workers, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Threads {
+    known: HashMap<u32, Thread>,
+}
+
+#[derive(Debug)]
+struct Thread {
+    /// Where the kernel counts waiting; `None`: it does not.
+    file: Option<File>,
+    last: Duration,
+    seen: bool,
+}
+
+/// Time of all of them together.
+#[derive(Debug)]
+pub(crate) struct Busy {
+    pub(crate) time: Duration,
+    pub(crate) source: String,
+}
+
+impl Threads {
+    /// Time in which these ran, or could have, since the last look; of new ones, nothing. `None` where none
+    /// of them can be read.
+    pub(crate) fn read(&mut self, numbers: &[u32]) -> Option<Busy> {
+        self.known
+            .values_mut()
+            .for_each(|thread| thread.seen = false);
+        let (mut time, mut waits, mut read) = (Duration::ZERO, 0, 0);
+        for number in numbers {
+            let new = !self.known.contains_key(number);
+            let thread = self.known.entry(*number).or_insert_with(|| open(*number));
+            thread.seen = true;
+            let Some(now) = thread.time(*number) else {
+                continue;
+            };
+            if !new {
+                time += now.saturating_sub(thread.last);
+            }
+            thread.last = now;
+            read += 1;
+            waits += usize::from(thread.file.is_some());
+        }
+        self.known.retain(|_, thread| thread.seen);
+        let source = match waits == read {
+            true => format!("cpu clocks and schedstat waits of {read} workers"),
+            false => format!("cpu clocks of {read} workers"),
+        };
+        (read > 0).then_some(Busy { time, source })
+    }
+}
+
+fn open(number: u32) -> Thread {
+    let own = std::process::id();
+    let file = proc::open(format_args!("/proc/{own}/task/{number}/schedstat"));
+    // A kernel that does not count writes zeros.
+    let counts = |file: &File| stat(file).is_some_and(|stat| stat.counted());
+    Thread {
+        file: file.filter(counts),
+        last: Duration::ZERO,
+        seen: true,
+    }
+}
+
+fn stat(file: &File) -> Option<Schedstat> {
+    let mut buffer = [0; 128];
+    let bytes = file.read_at(&mut buffer, 0).ok()?;
+    Schedstat::parse(&buffer[..bytes], "schedstat").ok()
+}
+
+impl Thread {
+    fn time(&self, number: u32) -> Option<Duration> {
+        let waited = match &self.file {
+            Some(file) => Duration::from_nanos(stat(file)?.wait),
+            None => Duration::ZERO,
+        };
+        // What a file says of a thread that runs is as old as the last tick.
+        Some(proc::thread_time(number)? + waited)
+    }
+}
