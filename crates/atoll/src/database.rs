@@ -37,8 +37,8 @@ pub struct Database {
     engine: Arc<sql::Engine>,
     machine: Arc<Machine>,
     catalog: Arc<table::Catalog>,
-    /// Who governs the workers.
-    governing: Option<Arc<governor::runtime::Runtime>>,
+    /// Who publishes what statements do, and perhaps governs the workers.
+    governing: Arc<governor::runtime::Runtime>,
 }
 
 /// What a database holds and does.

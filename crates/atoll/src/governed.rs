@@ -10,37 +10,39 @@ use topology::Machine;
 use crate::options::Govern;
 use crate::{Error, Options, Result};
 
-/// Starts governing, where the options say so.
+/// Starts what publishes what statements do and, where the options say so, governs the workers.
 pub(crate) fn start(
     engine: &Arc<sql::Engine>,
     machine: &Machine,
     live: &Machine,
     options: &Options,
-) -> Result<Option<Arc<Runtime>>> {
+) -> Result<Arc<Runtime>> {
     let workers = engine.workers();
     let on = match options.govern {
         Govern::Auto => live.nodes().len() > 1,
         Govern::On => true,
         Govern::Off => false,
     };
+    let team = Team::new(engine, machine, live);
+    let refused = |e: governor::Error| Error::Options(e.to_string());
     // One worker is always needed.
     if !on || workers.threads() < 2 {
-        return Ok(None);
+        let counting = Runtime::start(Arc::new(team), None);
+        return Ok(Arc::new(counting.map_err(refused)?));
     }
-    let team = Team::new(engine, machine, live);
     let cpus = cpus_of(&team.sites, workers.layout().places());
     let mut governing = Governing::new(machine.clone(), cpus);
     governing.policy.max_cores = Some(governing.cpus.len());
     // All cpus of the machine may be chosen from, where there are fewer workers than these.
     governing.available = team.sites.iter().map(|(cpu, _)| *cpu).collect();
-    let runtime = Runtime::start(Arc::new(team), governing);
-    let runtime = Arc::new(runtime.map_err(|e| Error::Options(e.to_string()))?);
+    let runtime = Runtime::start(Arc::new(team), Some(governing));
+    let runtime = Arc::new(runtime.map_err(refused)?);
     let telling = Arc::downgrade(&runtime);
     engine.tell_by(move |began| {
         let runtime = telling.upgrade();
         runtime.map_or_else(Vec::new, |runtime| runtime.since(began))
     });
-    Ok(Some(runtime))
+    Ok(runtime)
 }
 
 /// The workers, and where each cpu of the machine that they are laid out for is on the one they run on.

@@ -40,7 +40,7 @@ pub struct Session {
     session: sql::Session,
     handle: Handle,
     stop: Arc<Notify>,
-    governing: Option<Arc<Runtime>>,
+    governing: Arc<Runtime>,
 }
 
 /// Interrupts the statement that a [`Session`] runs, from any thread or a signal handler's.
@@ -64,11 +64,7 @@ enum Way {
 }
 
 impl Session {
-    pub(crate) fn new(
-        session: sql::Session,
-        handle: Handle,
-        governing: Option<Arc<Runtime>>,
-    ) -> Session {
+    pub(crate) fn new(session: sql::Session, handle: Handle, governing: Arc<Runtime>) -> Session {
         Session {
             session,
             handle,
@@ -213,7 +209,7 @@ impl Session {
         work: impl Future<Output = std::result::Result<T, E>>,
     ) -> Result<T> {
         not_in_a_task()?;
-        let _running = self.governing.as_ref().map(|governing| governing.begin());
+        let _running = self.governing.begin();
         self.handle.block_on(async {
             let stopped = self.stop.notified();
             tokio::select! {

@@ -2,6 +2,7 @@
 
 mod atoll;
 
+use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -149,6 +150,54 @@ fn a_process_is_seen_by_top_and_put_back_by_undo() {
         .run(&["govern", "undo", "--state", "state"])
         .succeeded();
     assert!(nothing.contains("nothing is governed"), "{nothing}");
+}
+
+/// What a database counts of itself is read by who governs it from outside.
+#[test]
+fn a_database_says_what_it_does() {
+    let folder = Folder::new();
+    let made = folder.run(&["sql", "s.atoll", "create table t (n bigint)"]);
+    made.succeeded();
+    let mut command = folder.command(&["sql", "s.atoll", "--json"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut database = Idle(command.spawn().unwrap());
+    let pid = database.0.id().to_string();
+    let mut to = database.0.stdin.take().unwrap();
+    // It ends when the database does.
+    std::thread::spawn(move || {
+        while writeln!(to, "select count(*) from t;").is_ok() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let begun = Instant::now();
+    loop {
+        let run = folder.run(&[
+            "govern",
+            "--pid",
+            &pid,
+            "--state",
+            "state",
+            "--dry-run",
+            "--throughput",
+            "atoll-statements",
+            "--for",
+            "1s",
+            "--period",
+            "50ms",
+            "--all",
+            "--json",
+        ]);
+        let decisions = lines(&run.succeeded());
+        let rates = decisions.iter().map(|one| &one["readings"]["throughput"]);
+        let mut rates = rates.filter(|rate| rate["value"].as_f64().is_some_and(|rate| rate > 0.0));
+        if let Some(rate) = rates.next() {
+            assert_eq!(rate["source"], "Atoll's own counter");
+            assert_eq!(rate["unit"], "statements per second");
+            break;
+        }
+        // It may take long to start.
+        assert!(begun.elapsed() < Duration::from_secs(60), "{decisions:?}");
+    }
 }
 
 #[test]

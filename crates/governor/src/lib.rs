@@ -16,6 +16,7 @@ mod governor;
 pub mod live;
 mod lonc;
 mod policy;
+mod published;
 mod readings;
 mod residency;
 pub mod runtime;

@@ -5,6 +5,7 @@ mod affinity;
 mod cgroup;
 mod memory;
 mod metrics;
+mod own;
 pub(crate) mod proc;
 mod record;
 mod run;

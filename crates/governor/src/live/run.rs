@@ -552,7 +552,7 @@ impl Unit {
         readings.set(BUSY, busy);
         readings.set(WAITING, self.waiting.read(&self.group));
         if let Some(throughput) = &mut self.throughput {
-            readings.set(THROUGHPUT, throughput.read());
+            readings.set(THROUGHPUT, throughput.read(&self.group));
         }
         if let Some(traffic) = &mut self.traffic {
             readings.set(TRAFFIC, traffic.read());

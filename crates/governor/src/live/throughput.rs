@@ -7,6 +7,8 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::own::Own;
+use super::target::Group;
 use crate::{Error, Measure, Result};
 
 /// Who counts.
@@ -26,6 +28,12 @@ pub enum Counter {
         /// Rows that were read, instead of statements.
         rows: bool,
     },
+    /// Atoll processes, which publish what they count: bytes that statements read, or statements that
+    /// ended.
+    Atoll {
+        /// Statements instead of bytes.
+        statements: bool,
+    },
     /// A file that holds a number which grows, written by the program.
     File(PathBuf),
     /// A command of the shell that prints a line with a number which grows, each time it is due.
@@ -36,7 +44,7 @@ impl FromStr for Counter {
     type Err = Error;
 
     /// `postgres:CONNECTION`, `postgres-rows:...`, `mariadb:ARGUMENTS`, `mariadb-rows:...`,
-    /// `file:PATH`, `command:SHELL`.
+    /// `atoll`, `atoll-statements`, `file:PATH`, `command:SHELL`.
     fn from_str(text: &str) -> Result<Counter> {
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
         let rows = kind.ends_with("-rows");
@@ -50,12 +58,15 @@ impl FromStr for Counter {
                 arguments: given,
                 rows,
             }),
+            "atoll" | "atoll-statements" if rest.is_empty() => Ok(Counter::Atoll {
+                statements: kind != "atoll",
+            }),
             "file" if !rest.is_empty() => Ok(Counter::File(PathBuf::from(rest))),
             "command" if !rest.is_empty() => Ok(Counter::Command(given)),
             _ => Err(Error::Name {
                 what: "counter of throughput",
                 name: text.to_owned(),
-                known: "postgres:CONNECTION, postgres-rows:CONNECTION, mariadb:ARGUMENTS, mariadb-rows:ARGUMENTS, file:PATH, command:SHELL",
+                known: "postgres:CONNECTION, postgres-rows:CONNECTION, mariadb:ARGUMENTS, mariadb-rows:ARGUMENTS, atoll, atoll-statements, file:PATH, command:SHELL",
             }),
         }
     }
@@ -74,6 +85,7 @@ impl Counter {
                 arguments: String::new(),
                 rows,
             }),
+            "atoll" => Some(Counter::Atoll { statements: false }),
             _ => None,
         }
     }
@@ -83,6 +95,7 @@ impl Counter {
         match self {
             Counter::Postgres { .. } => "PostgreSQL statistics",
             Counter::Mariadb { .. } => "MariaDB status",
+            Counter::Atoll { .. } => "Atoll's own counter",
             Counter::File(_) => "file",
             Counter::Command(_) => "command",
         }
@@ -95,7 +108,8 @@ impl Counter {
                 "rows per second"
             }
             Counter::Postgres { .. } => "transactions per second",
-            Counter::Mariadb { .. } => "statements per second",
+            Counter::Atoll { statements: false } => "bytes per second",
+            Counter::Mariadb { .. } | Counter::Atoll { .. } => "statements per second",
             Counter::File(_) | Counter::Command(_) => "per second",
         }
     }
@@ -106,7 +120,9 @@ impl Counter {
         match self {
             Counter::Postgres { .. } => Duration::from_secs(2),
             Counter::Mariadb { .. } => Duration::from_millis(500),
-            Counter::File(_) | Counter::Command(_) => Duration::from_millis(200),
+            Counter::File(_) | Counter::Command(_) | Counter::Atoll { .. } => {
+                Duration::from_millis(200)
+            }
         }
     }
 }
@@ -127,6 +143,8 @@ pub(crate) struct Throughput {
     used: Option<(Instant, f64)>,
     last: Option<(Instant, f64)>,
     stop: Arc<Mutex<bool>>,
+    /// Atoll's is read, not asked.
+    own: Own,
 }
 
 impl Throughput {
@@ -136,20 +154,32 @@ impl Throughput {
         let every = (period / 2).max(Duration::from_millis(20));
         let (told, ended, of) = (state.clone(), stop.clone(), counter.clone());
         // It ends by itself once nobody holds the other end of `stop`.
-        std::thread::spawn(move || ask(&of, every, &told, &ended));
+        if !matches!(counter, Counter::Atoll { .. }) {
+            std::thread::spawn(move || ask(&of, every, &told, &ended));
+        }
         Throughput {
             counter,
             state,
             used: None,
             last: None,
             stop,
+            own: Own::default(),
         }
     }
 
     /// The rate since the last call that had something new.
-    pub(crate) fn read(&mut self) -> Measure {
+    pub(crate) fn read(&mut self, group: &Group) -> Measure {
         let (unit, source) = (self.counter.unit(), self.counter.name());
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Counter::Atoll { statements } = self.counter {
+            let counted = self.own.read(group);
+            let number = counted.map(|counted| match statements {
+                true => counted.statements as f64,
+                false => counted.bytes as f64,
+            });
+            state.why = number.clone().err();
+            state.now = number.ok().map(|number| (Instant::now(), number));
+        }
         if let Some(why) = &state.why {
             return Measure::unavailable(unit, source, why);
         }
@@ -273,6 +303,8 @@ impl Client {
 
 fn total(counter: &Counter, client: &mut Option<Client>) -> std::result::Result<f64, String> {
     match counter {
+        // Read where the processes are known.
+        Counter::Atoll { .. } => Err("it is not asked".to_owned()),
         Counter::File(path) => {
             let text = std::fs::read_to_string(path);
             let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
@@ -344,6 +376,7 @@ fn answered(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::live::Target;
 
     #[test]
     fn counters_by_name() {
@@ -362,19 +395,22 @@ mod tests {
                     rows: true,
                 },
             ),
+            ("atoll", Counter::Atoll { statements: false }),
+            ("atoll-statements", Counter::Atoll { statements: true }),
             ("file:/a:b", Counter::File(PathBuf::from("/a:b"))),
         ] {
             assert_eq!(text.parse::<Counter>().unwrap(), counter);
         }
-        for wrong in ["", "file:", "oracle:x", "command"] {
+        for wrong in ["", "file:", "atoll:x", "oracle:x", "command"] {
             let error = wrong.parse::<Counter>().unwrap_err().to_string();
             assert!(error.contains("postgres:CONNECTION"), "{error}");
         }
     }
 
     fn until(throughput: &mut Throughput, done: impl Fn(&Measure) -> bool) -> Measure {
+        let group = Group::find(Target::Pid(std::process::id())).unwrap();
         loop {
-            let measure = throughput.read();
+            let measure = throughput.read(&group);
             if done(&measure) {
                 return measure;
             }

@@ -12,6 +12,10 @@ struct State {
     active: Duration,
     /// When the last one ended.
     ended: Option<Instant>,
+    /// How many have.
+    count: u64,
+    /// Some ran since somebody last looked.
+    news: bool,
     stop: bool,
 }
 
@@ -27,6 +31,8 @@ pub(crate) struct Activity {
 pub(crate) enum Next {
     /// Statements ran for so long since the last time.
     Decide(Duration),
+    /// Statements run, or have ended, since the last look; it is not time to decide.
+    Look,
     /// None has run for long.
     Rest,
     /// Nobody needs it any more.
@@ -42,6 +48,8 @@ impl Drop for Running {
     fn drop(&mut self) {
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.running = state.running.saturating_sub(1);
+        state.count += 1;
+        state.news = true;
         if state.running == 0 {
             let now = Instant::now();
             if let Some(since) = state.since.take() {
@@ -74,17 +82,27 @@ impl Activity {
     /// Waits until a statement runs; `false` where there is nothing to wait for any more.
     pub(crate) fn wait_for_work(&self) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        while state.running == 0 && !state.stop {
+        // One that began and ended before this thread saw it has left news.
+        while state.running == 0 && !state.news && !state.stop {
             let woken = self.changed.wait(state);
             state = woken.unwrap_or_else(PoisonError::into_inner);
         }
         state.active = Duration::ZERO;
+        state.news = true;
         !state.stop
     }
 
-    /// Waits until statements have run for `period` since the last time it said so, or none has for `rest`.
+    /// Statements that have ended.
+    pub(crate) fn ended(&self) -> u64 {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.count
+    }
+
+    /// Waits until statements have run for `period` since the last time it said so, or none has for `rest`; tells
+    /// in between that there is something to be looked at, once in a period.
     pub(crate) fn wait(&self, period: Duration, rest: Duration) -> Next {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = Instant::now();
         loop {
             let now = Instant::now();
             if state.stop {
@@ -97,13 +115,21 @@ impl Activity {
                 state.since = None;
             }
             if state.active >= period {
+                state.news = false;
                 return Next::Decide(std::mem::take(&mut state.active));
+            }
+            if now - begun >= period && (state.news || state.running > 0) {
+                state.news = false;
+                return Next::Look;
             }
             let idle = state.ended.map_or(Duration::ZERO, |ended| now - ended);
             let left = if state.running > 0 {
                 period - state.active
             } else if idle >= rest {
                 return Next::Rest;
+            } else if state.news {
+                // Not at once, as it may be one of many.
+                period.saturating_sub(now - begun).min(rest - idle)
             } else {
                 rest - idle
             };
@@ -132,8 +158,9 @@ mod tests {
         drop(statement);
         // The little that the statement ran since is less than a period, or it is told first.
         let next = activity.wait(period, rest);
+        assert_eq!(activity.ended(), 2);
         let next = match next {
-            Next::Decide(_) => activity.wait(period, rest),
+            Next::Decide(_) | Next::Look => activity.wait(period, rest),
             next => next,
         };
         assert_eq!(next, Next::Rest);

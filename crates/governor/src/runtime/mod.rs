@@ -6,6 +6,8 @@
 //! 3. Load is busy time over the time in which statements ran, so that pauses between short statements
 //!    are no reason to take cores away: statements that do not use what they have are.
 //! 4. Where none has run for a second, the workers get everything back.
+//! 5. Whether it governs or not, it publishes what was counted, for governors of other processes
+//!    ([`Counter::Atoll`](crate::live::Counter)).
 //!
 //! A worker is one thread of a cpu: time in which it could have run and did not is time that
 //! others took, and counts as busy. How much more work waits behind workers that are all busy is not
@@ -23,6 +25,7 @@ use std::time::{Duration, Instant};
 use placement::CpuSet;
 use topology::Machine;
 
+use crate::published::{Counted, Published};
 use crate::readings::{BUSY, RESIDENCY, THROUGHPUT};
 use crate::{Decision, Error, Governor, Measure, Policy, Readings, Result};
 
@@ -33,6 +36,9 @@ use sensors::Threads;
 
 /// So long after the last statement the workers get all of their cpus back.
 const REST: Duration = Duration::from_secs(1);
+
+/// How often what was counted is published where nothing is governed.
+const PUBLISH: Duration = Duration::from_millis(50);
 
 /// The workers of a database in this process.
 pub trait Crew: Send + Sync {
@@ -93,18 +99,31 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Starts governing these workers, which have all of `cpus` at this moment.
+    /// Starts governing these workers, which have all of the options' `cpus` at this moment; without options, only
+    /// publishes what they do.
     ///
     /// # Errors
     ///
     /// [`Error::Policy`]; [`Error::Refused`] where the system gives no thread.
-    pub fn start(crew: Arc<dyn Crew>, options: Options) -> Result<Runtime> {
+    pub fn start(crew: Arc<dyn Crew>, options: Option<Options>) -> Result<Runtime> {
         let activity = Arc::new(Activity::default());
-        let history = Arc::new(Mutex::new(History::new(options.cpus.len())));
-        let mut watch = Watch::new(crew, options, history.clone())?;
+        let cores = options.as_ref().map_or(0, |options| options.cpus.len());
+        let history = Arc::new(Mutex::new(History::new(cores)));
+        let mut publish = Publish {
+            crew: crew.clone(),
+            // Where there is no memory for it nobody can read it.
+            to: Published::new().ok(),
+        };
+        let watch = match options {
+            Some(options) => Some(Watch::new(crew, options, history.clone())?),
+            None => None,
+        };
         let told = activity.clone();
         let thread = thread::Builder::new().name("atoll-govern".into());
-        let thread = thread.spawn(move || watch.run(&told));
+        let thread = thread.spawn(move || match watch {
+            Some(watch) => watch.run(&told, &mut publish),
+            None => publish.run(&told),
+        });
         let thread = thread.map_err(|source| Error::Refused {
             what: "starting the thread that governs the workers".to_owned(),
             source,
@@ -142,6 +161,38 @@ impl Drop for Runtime {
         {
             // Its panic, if any, has been reported by itself.
             let _ = thread.join();
+        }
+    }
+}
+
+/// What others are told.
+struct Publish {
+    crew: Arc<dyn Crew>,
+    to: Option<Published>,
+}
+
+impl Publish {
+    fn write(&mut self, activity: &Activity) {
+        if let Some(to) = &mut self.to {
+            let bytes = self.crew.bytes().iter().map(|(_, bytes)| bytes).sum();
+            let statements = activity.ended();
+            // It is tried again soon.
+            let _ = to.write(Counted { statements, bytes });
+        }
+    }
+
+    /// Nothing else is to be done.
+    fn run(&mut self, activity: &Activity) {
+        while activity.wait_for_work() {
+            loop {
+                let next = activity.wait(PUBLISH, REST);
+                self.write(activity);
+                match next {
+                    Next::Decide(_) | Next::Look => {}
+                    Next::Rest => break,
+                    Next::Stop => return,
+                }
+            }
         }
     }
 }
@@ -191,7 +242,7 @@ impl Watch {
         Ok(governor)
     }
 
-    fn run(&mut self, activity: &Activity) {
+    fn run(&self, activity: &Activity, publish: &mut Publish) {
         while activity.wait_for_work() {
             // As it was possible before.
             let Ok(governor) = self.governor() else {
@@ -199,8 +250,11 @@ impl Watch {
             };
             let mut stretch = self.stretch(governor);
             loop {
-                match activity.wait(self.options.period, REST) {
+                let next = activity.wait(self.options.period, REST);
+                publish.write(activity);
+                match next {
                     Next::Decide(active) => self.decide(&mut stretch, active),
+                    Next::Look => {}
                     Next::Rest => break,
                     Next::Stop => {
                         self.give_back(&stretch);

@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use governor::live::{self, Live, Means, Target, Wanted};
 use governor::runtime::{Crew, Options, Runtime};
-use governor::{Action, BUSY, Governor, RESIDENCY, Readings, THROUGHPUT};
+use governor::{Action, BUSY, Governor, Policy, RESIDENCY, Readings, Sensor, THROUGHPUT};
 use placement::CpuSet;
 use topology::Machine;
 
@@ -90,7 +91,7 @@ fn workers_lose_what_a_statement_does_not_use_and_get_it_back() {
     let machine = Machine::parse("4x1").unwrap();
     let mut options = Options::new(machine.clone(), cpus("0-3"));
     options.period = Duration::from_millis(10);
-    let runtime = Runtime::start(team.clone(), options.clone()).unwrap();
+    let runtime = Runtime::start(team.clone(), Some(options.clone())).unwrap();
     let began = Instant::now();
     let statement = runtime.begin();
     // Nothing is computed: one core is left, where what is read is.
@@ -141,7 +142,8 @@ fn replayed(runtime: &Runtime, options: &Options) {
 fn without_statements_nothing_is_done() {
     let team = Team::start(2);
     let machine = Machine::parse("2x1").unwrap();
-    let runtime = Runtime::start(team.clone(), Options::new(machine, cpus("0-1"))).unwrap();
+    let options = Options::new(machine, cpus("0-1"));
+    let runtime = Runtime::start(team.clone(), Some(options)).unwrap();
     team.busy.store(true, Ordering::Relaxed);
     std::thread::sleep(Duration::from_millis(200));
     assert!(runtime.decisions().is_empty());
@@ -151,5 +153,51 @@ fn without_statements_nothing_is_done() {
     assert!(team.placed.lock().unwrap().is_empty());
     let mut wrong = Options::new(Machine::parse("2x1").unwrap(), cpus("0-1"));
     wrong.policy.min_cores = 0;
-    assert!(Runtime::start(team, wrong).is_err());
+    assert!(Runtime::start(team, Some(wrong)).is_err());
+}
+
+/// What a process publishes is read by a governor of that process, this one.
+#[test]
+fn what_is_counted_is_read_from_outside() {
+    let team = Team::start(1);
+    let counting = Runtime::start(team.clone(), None).unwrap();
+    let wanted = Wanted {
+        target: Target::Pid(std::process::id()),
+        weight: 1.0,
+        counter: Some("atoll-statements".parse().unwrap()),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let options = live::Options {
+        policy: Policy::default().thresholds_of(Sensor::Throughput),
+        net: governor::elastic_net().unwrap(),
+        period: Duration::from_millis(10),
+        dry_run: true,
+        means: Means::Affinity,
+        state: folder.path().to_owned(),
+        status: Arc::default(),
+        sys: "/sys".into(),
+        guard: Vec::new(),
+    };
+    let mut live = Live::begin(vec![wanted], options).unwrap();
+    let begun = Instant::now();
+    loop {
+        // Short ones, which nobody sees run.
+        (0..10).for_each(|_| drop(counting.begin()));
+        std::thread::sleep(Duration::from_millis(20));
+        let decision = live.check().unwrap().remove(0);
+        let rate = &decision.readings[THROUGHPUT];
+        assert_eq!(
+            (&*rate.source, &*rate.unit),
+            ("Atoll's own counter", "statements per second")
+        );
+        if rate.value.is_some_and(|rate| rate > 0.0) {
+            break;
+        }
+        assert!(begun.elapsed() < HANG, "{rate:?}");
+    }
+    live.end().unwrap();
+    assert!(
+        team.placed.lock().unwrap().is_empty(),
+        "nothing is governed"
+    );
 }
