@@ -133,6 +133,7 @@ impl Load {
             period: Duration::from_millis(100),
             dry_run: false,
             means: Means::Auto,
+            migrate: false,
             state: self.folder.path().join("state"),
             status: Arc::default(),
             sys: "/sys".into(),

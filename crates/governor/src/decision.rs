@@ -30,6 +30,21 @@ pub struct Moved {
     pub node: u32,
 }
 
+/// Pages that were moved after a decision, because their nodes have no core of the database any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Migrated {
+    /// How many.
+    pub pages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// How many of those looked at could not be moved: shared with other processes, or busy.
+    pub stayed: u64,
+    /// The operating system's numbers of the nodes they were on.
+    pub from: Vec<u32>,
+    /// And of those they are on now.
+    pub to: Vec<u32>,
+}
+
 /// A decision, with all it was made from: as text one line, as JSON one object.
 ///
 /// A file of these objects, one a line, is a trace that can be [replayed](crate::replay).
@@ -64,6 +79,9 @@ pub struct Decision {
     /// What the throughput sensor knows, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lonc: Option<Lonc>,
+    /// Pages that were moved, where they follow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migrated: Option<Migrated>,
     /// Which database, where there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
@@ -73,6 +91,11 @@ impl Decision {
     /// The cpus from now on.
     pub fn cpus(&self) -> CpuSet {
         self.cpus.iter().copied().collect()
+    }
+
+    /// Whether it changed anything: cores, or where pages are.
+    pub fn changed(&self) -> bool {
+        !self.allocated.is_empty() || !self.released.is_empty() || self.migrated.is_some()
     }
 
     /// The way of the tokens, such as `t1-Overload-t5`, or `t1-t5` several times over.
@@ -118,6 +141,19 @@ impl fmt::Display for Decision {
         } else {
             write!(f, "{before} -> {now} cores")?;
         }
-        write!(f, ", {}: {}", self.cpus(), self.why)
+        write!(f, ", {}: {}", self.cpus(), self.why)?;
+        if let Some(moved) = &self.migrated {
+            let nodes = |of: &[u32]| {
+                let numbers: Vec<String> = of.iter().map(u32::to_string).collect();
+                numbers.join(",")
+            };
+            let (pages, mib) = (moved.pages, moved.bytes as f64 / f64::from(1 << 20));
+            let (from, to) = (nodes(&moved.from), nodes(&moved.to));
+            write!(
+                f,
+                "; {pages} pages ({mib:.1} MiB) moved from node {from}, where it has no core, to {to}"
+            )?;
+        }
+        Ok(())
     }
 }

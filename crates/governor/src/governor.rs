@@ -410,6 +410,7 @@ impl Governor {
             allocated: list(&now, &before),
             released: list(&before, &now),
             lonc: (self.policy.sensor == Sensor::Throughput).then(|| self.search.lonc(now.len())),
+            migrated: None,
             target: None,
         };
         self.cpus = now;

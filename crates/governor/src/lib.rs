@@ -24,7 +24,7 @@ mod share;
 mod sites;
 mod trace;
 
-pub use decision::{Action, Decision, Moved};
+pub use decision::{Action, Decision, Migrated, Moved};
 pub use energy::{Energy, OPTERON_8387_WATTS, Power, core_seconds};
 pub use error::{Error, Result};
 pub use governor::{Governor, Plan};

@@ -264,6 +264,7 @@ fn begin(
                 .unwrap_or(Duration::from_millis(100)),
             dry_run: args.dry_run,
             means: args.actuator,
+            migrate: args.migrate,
             state: args.state.clone().unwrap_or_else(live::state_folder),
             sys: "/sys".into(),
             guard: guard.unwrap_or_default(),
@@ -378,10 +379,9 @@ impl Teller {
             let written = writeln!(file, "{line}").and_then(|()| file.flush());
             written.with_context(|| format!("cannot write {name}"))?;
         }
-        let changed = !decision.allocated.is_empty() || !decision.released.is_empty();
         if self.json {
             writeln!(self.out, "{line}")?;
-        } else if self.all || self.first || changed {
+        } else if self.all || self.first || decision.changed() {
             writeln!(self.out, "{decision}")?;
         } else {
             return Ok(());

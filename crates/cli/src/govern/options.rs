@@ -46,6 +46,9 @@ pub struct Govern {
     /// How cpus are given: auto, cgroup, systemd, affinity
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub actuator: Means,
+    /// Move pages too: from nodes where it has no core any more to those where it has, some megabytes at a time
+    #[arg(long)]
+    pub migrate: bool,
     /// Decide and explain, change nothing
     #[arg(long)]
     pub dry_run: bool,

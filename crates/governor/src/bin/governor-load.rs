@@ -193,6 +193,7 @@ fn govern(pid: u32, state: PathBuf, max_cores: Option<usize>, loses: bool) {
             period: Duration::from_millis(20),
             dry_run: false,
             means: Means::Affinity,
+            migrate: false,
             state,
             status: Arc::default(),
             sys: "/sys".into(),

@@ -5,6 +5,7 @@ mod affinity;
 mod cgroup;
 mod memory;
 mod metrics;
+mod migrate;
 mod own;
 pub(crate) mod proc;
 mod record;
@@ -13,6 +14,7 @@ mod signals;
 mod target;
 mod throughput;
 mod traffic;
+mod unit;
 mod waiting;
 
 pub use actuate::Means;

@@ -2,33 +2,24 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Child;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use petri::Net;
-use placement::CpuSet;
 use topology::Machine;
 
-use super::actuate::{Actuator, Means};
-use super::memory::Memory;
-use super::proc::{self, Identity};
-use super::record::{self, Entry, Kept, Record, Standing, Status, Undone};
-use super::target::{Group, Target};
-use super::throughput::{Counter, Throughput};
-use super::traffic::Traffic;
-use super::waiting::Waiting;
-use crate::readings::{BUSY, THROUGHPUT, TRAFFIC, WAITING};
-use crate::{
-    Action, Decision, Error, Governor, Measure, Member, Policy, Readings, Result, Together,
-};
+use super::actuate::Means;
+use super::proc::Identity;
+use super::record::{self, Entry, Kept, Record, Status, Undone};
+use super::target::Target;
+use super::throughput::Counter;
+use super::unit::{Unit, online, own_time};
+use crate::{Action, Decision, Error, Governor, Member, Policy, Readings, Result, Together};
 
 /// How often it is looked up which cpus there are, and whether threads are where they should be.
-const UPKEEP: Duration = Duration::from_secs(1);
-
-/// Looking after threads again takes at most one part in so many of the time.
-const REST: u32 = 400;
+pub(super) const UPKEEP: Duration = Duration::from_secs(1);
 
 /// The period stretches where a check takes more than one part in so many of it.
 const SHARE: u32 = 100;
@@ -66,6 +57,8 @@ pub struct Options {
     pub dry_run: bool,
     /// How cpus are given.
     pub means: Means,
+    /// Pages on nodes where a target has no core are moved to where it has.
+    pub migrate: bool,
     /// Where running governors are recorded.
     pub state: PathBuf,
     /// Where the latest state is kept for those who look on: of whichever governor has it, none
@@ -76,28 +69,6 @@ pub struct Options {
     /// What to start as guard: a command that calls [`guard`](super::guard) with the record's path,
     /// which is added, and its standard input. Empty: no guard.
     pub guard: Vec<OsString>,
-}
-
-/// A target that is governed.
-#[derive(Debug)]
-struct Unit {
-    name: String,
-    group: Group,
-    actuator: Actuator,
-    waiting: Waiting,
-    memory: Memory,
-    throughput: Option<Throughput>,
-    traffic: Option<Traffic>,
-    available: CpuSet,
-    set: CpuSet,
-    /// When processor time was read last.
-    read: Instant,
-    upkept: Option<Instant>,
-    applied: Option<Instant>,
-    /// What looking after the threads took last.
-    cost: Duration,
-    failures: u32,
-    roots: Vec<Identity>,
 }
 
 #[derive(Debug)]
@@ -215,6 +186,7 @@ impl Live {
             Brain::Many(together) => together.step(&readings)?,
         };
         self.set(&mut decisions, begun)?;
+        self.migrate(&mut decisions);
         self.keep_status(&decisions);
         for unit in &mut self.units {
             unit.memory.look(&unit.group, time);
@@ -359,6 +331,18 @@ impl Live {
         Ok(())
     }
 
+    /// Pages follow the cores, a bounded number at a time.
+    fn migrate(&mut self, decisions: &mut [Decision]) {
+        let mut notes = Vec::new();
+        for (unit, decision) in self.units.iter_mut().zip(decisions) {
+            if let Some(migration) = &mut unit.migration {
+                decision.migrated = migration.step(&unit.set, &unit.group);
+                notes.extend(migration.note());
+            }
+        }
+        notes.into_iter().for_each(|text| self.note(text));
+    }
+
     fn keep_status(&mut self, decisions: &[Decision]) {
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         let old = std::mem::take(&mut status.targets);
@@ -368,7 +352,7 @@ impl Live {
             let mut standing = before.cloned().unwrap_or_else(|| unit.standing());
             standing.processes = unit.group.members.len();
             standing.decisions += 1;
-            if !decision.allocated.is_empty() || !decision.released.is_empty() {
+            if decision.changed() {
                 changed = true;
                 standing.changes.push(decision.to_string());
                 let many = standing.changes.len().saturating_sub(CHANGES);
@@ -448,22 +432,6 @@ fn machine() -> Result<Machine> {
     })
 }
 
-fn online(sys: &Path) -> String {
-    let list = std::fs::read_to_string(sys.join("devices/system/cpu/online"));
-    list.unwrap_or_default().trim().to_owned()
-}
-
-/// Processor time of this thread.
-fn own_time() -> Duration {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the kernel writes one timespec into `time`, which is ours.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
 fn brain(wanted: &[Wanted], options: &Options, machine: &Machine) -> Result<Brain> {
     let governor = || Governor::new(options.policy.clone(), machine, &options.net);
     if wanted.len() == 1 {
@@ -478,120 +446,4 @@ fn brain(wanted: &[Wanted], options: &Options, machine: &Machine) -> Result<Brai
         })?;
     }
     Ok(Brain::Many(together))
-}
-
-impl Unit {
-    fn new(wanted: &Wanted, options: &Options, machine: &Machine) -> Result<Unit> {
-        let group = Group::find(wanted.target.clone())?;
-        let actuator = match options.dry_run {
-            true => Actuator::Dry,
-            false => Actuator::new(options.means, &group)?,
-        };
-        let throughput = wanted.counter.clone();
-        let sensed = options.policy.sensor == crate::Sensor::Throughput;
-        Ok(Unit {
-            name: wanted.target.to_string(),
-            roots: group.roots().map(|root| root.identity).collect(),
-            group,
-            actuator,
-            waiting: Waiting::default(),
-            memory: Memory::new(machine, options.policy.half_life),
-            throughput: throughput
-                .filter(|_| sensed)
-                .map(|counter| Throughput::new(counter, options.period)),
-            traffic: (options.policy.sensor == crate::Sensor::Traffic)
-                .then(|| Traffic::new(machine)),
-            available: CpuSet::default(),
-            set: CpuSet::default(),
-            read: Instant::now(),
-            upkept: None,
-            applied: None,
-            cost: Duration::ZERO,
-            failures: 0,
-        })
-    }
-
-    fn standing(&self) -> Standing {
-        Standing {
-            target: self.name.clone(),
-            actuator: self.actuator.name().to_owned(),
-            processes: self.group.members.len(),
-            decisions: 0,
-            last: None,
-            changes: Vec::new(),
-        }
-    }
-
-    fn readings(&mut self, time: f64, now: Instant, sys: &Path) -> Readings {
-        let present = self.actuator.present(&self.group);
-        let changed = !self.set.is_empty() && present.is_some_and(|present| present != self.set);
-        if changed || self.upkept.is_none_or(|at| now - at >= UPKEEP) {
-            self.upkept = Some(now);
-            let online: Option<CpuSet> = online(sys).parse().ok();
-            let allowed = self.actuator.allowed(&self.group);
-            self.available = match (allowed, online) {
-                (Some(allowed), Some(online)) => {
-                    allowed.iter().filter(|cpu| online.contains(*cpu)).collect()
-                }
-                (allowed, online) => allowed.or(online).unwrap_or_default(),
-            };
-            if changed {
-                // Somebody else has set them: they are set again.
-                self.applied = None;
-            }
-        }
-        let mut readings = Readings::new(time, self.available.clone());
-        let elapsed = self.read.elapsed().as_secs_f64();
-        self.read = Instant::now();
-        let busy = match self.group.used() {
-            Some(used) if elapsed > 0.0 => {
-                Measure::new(used.time.as_secs_f64() / elapsed, "cpus", used.source)
-            }
-            _ => Measure::unavailable("cpus", "cpu clocks", "it takes a second look"),
-        };
-        readings.set(BUSY, busy);
-        readings.set(WAITING, self.waiting.read(&self.group));
-        if let Some(throughput) = &mut self.throughput {
-            readings.set(THROUGHPUT, throughput.read(&self.group));
-        }
-        if let Some(traffic) = &mut self.traffic {
-            readings.set(TRAFFIC, traffic.read());
-        }
-        self.memory.tell(&mut readings);
-        readings
-    }
-
-    /// Sets the cpus where they are not set, or it is time to look after threads that came.
-    fn apply(&mut self, cpus: &CpuSet, now: Instant) -> Result<bool> {
-        if cpus.is_empty() {
-            return Ok(false);
-        }
-        let rest = UPKEEP.max(self.cost * REST);
-        let due = self.applied.is_none_or(|at| now - at >= rest);
-        if *cpus == self.set && !due && self.failures == 0 {
-            return Ok(false);
-        }
-        let before = own_time();
-        let known = self.actuator.set(cpus, &self.group)?;
-        self.cost = own_time().saturating_sub(before);
-        self.set = cpus.clone();
-        self.applied = Some(now);
-        Ok(known)
-    }
-
-    /// Puts it back as it was.
-    fn restore(&self) -> Result<usize> {
-        let mut processes: Vec<Identity> =
-            self.group.members.values().map(|m| m.identity).collect();
-        // Those that came since.
-        for pid in self.group.members.keys() {
-            for thread in proc::threads(*pid) {
-                let children = proc::children(*pid, thread).into_iter();
-                processes.extend(children.filter_map(Identity::of));
-            }
-        }
-        processes.sort_unstable();
-        processes.dedup();
-        self.actuator.undo().run(processes.into_iter())
-    }
 }

@@ -153,6 +153,7 @@ pub fn options(load: &Load) -> Options {
         period: Duration::from_millis(10),
         dry_run: false,
         means: Means::Affinity,
+        migrate: false,
         state: load.state(),
         status: Arc::default(),
         sys: "/sys".into(),

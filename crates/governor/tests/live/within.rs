@@ -173,6 +173,7 @@ fn what_is_counted_is_read_from_outside() {
         period: Duration::from_millis(10),
         dry_run: true,
         means: Means::Affinity,
+        migrate: false,
         state: folder.path().to_owned(),
         status: Arc::default(),
         sys: "/sys".into(),

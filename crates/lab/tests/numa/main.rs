@@ -1,5 +1,5 @@
 //! What a NUMA machine must do for us, checked from inside one: binding, first touch, residency,
-//! arenas, workers, placement strategies, processes that are watched, offline cores, cpusets, nodes without cores, a single node.
+//! arenas, workers, placement strategies, processes that are watched, pages that follow cores, offline cores, cpusets, nodes without cores, a single node.
 //!
 //! The same tests run natively (`cargo test -p lab --test numa`) and on emulated machines
 //! (`./test-lab`). A test that this machine cannot run says so, `NOT RUN: ...`; with
@@ -9,6 +9,7 @@ mod arena;
 mod binding;
 mod cpuset;
 mod memory_only;
+mod migrating;
 mod offline;
 mod place;
 mod single;

@@ -357,6 +357,7 @@ fn begin(setting: &Setting<'_>, variant: Variant, target: u32, load: &Load) -> R
         // It reads the same, so that it costs the same.
         dry_run: variant == Variant::Ungoverned,
         means: Means::Affinity,
+        migrate: false,
         state: load._folder.0.join("state"),
         status: Arc::<Mutex<_>>::default(),
         sys: "/sys".into(),

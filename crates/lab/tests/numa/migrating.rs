@@ -1,0 +1,158 @@
+//! Pages that follow the cores.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use counters::{Nodes, System, Watch};
+use governor::live::{Live, Means, Options, Target, Wanted};
+use governor::{Decision, Error, Policy};
+
+use crate::place::{alone, machine, several_nodes, with_cores};
+
+const MIB: u64 = 8;
+
+/// After so long it counts as stuck: emulated machines are slow.
+const LIMIT: Duration = Duration::from_secs(240);
+
+fn begin(pid: u32, state: &std::path::Path) -> governor::Result<Live> {
+    let wanted = Wanted {
+        target: Target::Pid(pid),
+        weight: 1.0,
+        counter: None,
+    };
+    let options = Options {
+        policy: Policy::default(),
+        net: governor::elastic_net()?,
+        period: Duration::from_millis(50),
+        dry_run: false,
+        means: Means::Affinity,
+        migrate: true,
+        state: state.to_owned(),
+        status: Arc::default(),
+        sys: "/sys".into(),
+        guard: Vec::new(),
+    };
+    Live::begin(vec![wanted], options)
+}
+
+/// Bytes of the process and its children on each node, by the operating system's numbers.
+fn memory(watch: &mut Watch) -> Vec<(u32, u64)> {
+    let sample = watch.look().unwrap();
+    let memory = sample.memory();
+    let machine = machine();
+    let nodes = with_cores(&machine);
+    nodes
+        .into_iter()
+        .map(|node| {
+            (
+                node.os_index,
+                memory.get(&node.os_index).copied().unwrap_or(0),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn pages_follow_the_cores_of_a_governed_process() {
+    let _alone = alone();
+    let machine = machine();
+    let folder = tempfile::tempdir().unwrap();
+    if with_cores(&machine).len() == 1 {
+        // The other half of what is promised.
+        let refused = begin(std::process::id(), folder.path());
+        assert!(matches!(refused, Err(Error::Command { .. })), "{refused:?}");
+    }
+    if !several_nodes(&machine) {
+        return;
+    }
+    let nodes: Vec<String> = machine
+        .nodes()
+        .iter()
+        .map(|node| node.os_index.to_string())
+        .collect();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lab-probe"))
+        .args(["hold", &nodes.join(","), &MIB.to_string(), "600"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut text = [0; 6];
+    child
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut text)
+        .unwrap();
+    let pid = child.id();
+    let mut watch = Watch::new(&System::real(), &Nodes::new(&machine), pid, true).unwrap();
+    let before = memory(&mut watch);
+    assert!(
+        before.iter().all(|(_, bytes)| *bytes >= MIB << 20),
+        "{before:?}"
+    );
+
+    let mut live = begin(pid, folder.path()).unwrap();
+    let begun = Instant::now();
+    let mut moved: Vec<Decision> = Vec::new();
+    // It is idle, so that it has one core.
+    let kept = loop {
+        let check = Instant::now();
+        let decision = live.check().unwrap().remove(0);
+        let kept = machine.node_of_cpu(decision.cpus[0]).unwrap();
+        let kept = machine.nodes()[kept].os_index;
+        assert_eq!(decision.cpus.len(), 1, "{decision}");
+        if decision.migrated.is_some() {
+            moved.push(decision);
+            let away = memory(&mut watch)
+                .iter()
+                .filter(|(node, _)| *node != kept)
+                .map(|(_, b)| b)
+                .sum::<u64>();
+            // Code and what is shared stay where they are.
+            if away < MIB << 20 {
+                break kept;
+            }
+        }
+        assert!(
+            begun.elapsed() < LIMIT,
+            "{:?}, {moved:?}",
+            memory(&mut watch)
+        );
+        std::thread::sleep(live.pause(check));
+    };
+    let told: BTreeSet<u32> = moved
+        .iter()
+        .flat_map(|one| one.migrated.clone().unwrap().from)
+        .collect();
+    let others = machine
+        .nodes()
+        .iter()
+        .map(|node| node.os_index)
+        .filter(|node| *node != kept);
+    assert_eq!(told, others.collect());
+    for decision in &moved {
+        let migrated = decision.migrated.clone().unwrap();
+        assert_eq!(migrated.to, [kept]);
+        // A part at a time.
+        assert!(
+            migrated.pages <= 2048 && migrated.bytes == migrated.pages * 4096,
+            "{migrated:?}"
+        );
+        assert!(
+            decision.to_string().contains("moved from node"),
+            "{decision}"
+        );
+    }
+    live.end().unwrap();
+    let after = memory(&mut watch);
+    let on_kept = after
+        .iter()
+        .find(|(node, _)| *node == kept)
+        .map_or(0, |(_, bytes)| *bytes);
+    let all: u64 = before.iter().map(|(_, bytes)| bytes).sum();
+    assert!(on_kept > all / 10 * 8, "{before:?}, {after:?}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
