@@ -1,7 +1,7 @@
 //! What a decision takes, from reading to the cpus' being set, and what governing costs.
 //!
 //!     cargo build --release -p governor --bins
-//!     cargo run --release -p governor --example decide -- [CHANGES] [SECONDS]
+//!     cargo run --release -p governor --example decide -- [CHANGES] [SECONDS] [affinity|cgroup] [idle|busy]
 //!
 //! First CHANGES decisions that each change the cpus of a program with 64 threads, all of which are
 //! busy at every second one, in adaptive mode; then SECONDS each of a decision every 100 ms for a
@@ -92,7 +92,12 @@ impl Load {
         let own = std::env::current_exe()?;
         let folder = own.parent().and_then(|examples| examples.parent());
         let program = folder.unwrap_or(&own).join("governor-load");
-        let folder = tempfile::tempdir()?;
+        // In memory, as /run is, where governors are recorded.
+        let memory = Path::new("/dev/shm");
+        let folder = match memory.is_dir() {
+            true => tempfile::tempdir_in(memory)?,
+            false => tempfile::tempdir()?,
+        };
         let mut command = Command::new(&program);
         command.args(words).current_dir(&folder);
         let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| {
@@ -256,7 +261,15 @@ fn main() -> Outcome<()> {
         ("idle", &["backends", "256"][..]),
         ("each 10/s", &["backends", "256", "100"]),
     ] {
+        let wanted = |at: usize, name: &str| {
+            arguments
+                .get(at)
+                .is_none_or(|word| name.starts_with(&**word))
+        };
         for (how, grouped) in [("affinity", false), ("cgroup", true)] {
+            if !wanted(2, how) || !wanted(3, if words.len() > 2 { "busy" } else { "idle" }) {
+                continue;
+            }
             match cost(words, grouped, seconds) {
                 Ok((shares, whole)) => {
                     let (median, p99, _) = spread(shares);

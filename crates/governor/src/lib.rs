@@ -30,7 +30,9 @@ pub use error::{Error, Result};
 pub use governor::{Governor, Plan};
 pub use lonc::Lonc;
 pub use policy::{Policy, Sensor, Stride};
-pub use readings::{BUSY, LOAD, Measure, RESIDENCY, Readings, THROUGHPUT, TRAFFIC, WAITING};
+pub use readings::{
+    BUSY, LOAD, Measure, PRESSURE, RESIDENCY, Readings, THROUGHPUT, TRAFFIC, WAITING,
+};
 pub use residency::{MAX_PROCESSES, Residency};
 pub use share::{Claim, Member, Together, share};
 pub use sites::{Mode, Priorities, Siblings, Site, Sites};

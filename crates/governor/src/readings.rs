@@ -66,6 +66,9 @@ pub const LOAD: &str = "load";
 /// Threads, on average, that could have run and had no cpu.
 pub const WAITING: &str = "waiting";
 
+/// The share of the time in which somebody waited for a cpu: in its control group, or on the machine.
+pub const PRESSURE: &str = "pressure";
+
 /// Interconnect traffic over memory-controller traffic.
 pub const TRAFFIC: &str = "traffic";
 

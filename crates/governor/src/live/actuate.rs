@@ -200,7 +200,7 @@ impl Actuator {
     }
 
     /// What the group has at this moment, where that is cheap to say.
-    pub(crate) fn present(&self, group: &Group) -> Option<CpuSet> {
+    pub(crate) fn present(&mut self, group: &Group) -> Option<CpuSet> {
         match self {
             Actuator::Dry => None,
             Actuator::Affinity(affinity) => {
@@ -212,7 +212,7 @@ impl Actuator {
             }
             Actuator::Cpuset { tree, .. }
             | Actuator::Own { tree, .. }
-            | Actuator::Unit { tree, .. } => cgroup::effective(&tree.folder),
+            | Actuator::Unit { tree, .. } => tree.present(),
         }
     }
 

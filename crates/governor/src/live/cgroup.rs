@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use placement::CpuSet;
 
+use super::opened::Opened;
 use super::proc;
 use crate::{Error, Result};
 
@@ -65,7 +66,9 @@ pub(crate) struct Tree {
     pub(crate) folder: PathBuf,
     kind: Kind,
     /// Where processor time is counted.
-    account: Option<PathBuf>,
+    account: Option<Opened>,
+    /// Where the kernel says which cpus it has.
+    present: Opened,
     last: Option<Duration>,
 }
 
@@ -162,14 +165,26 @@ impl Tree {
                     .map(|(mount, below)| mount.join(below))
             }
         };
+        let (counted, present) = match kind {
+            Kind::Two => ("cpu.stat", "cpuset.cpus.effective"),
+            Kind::One => ("cpuacct.usage", "cpuset.effective_cpus"),
+        };
         let mut tree = Tree {
+            account: account.map(|account| Opened::new(account.join(counted))),
+            present: Opened::new(folder.join(present)),
             folder,
             kind,
-            account,
             last: None,
         };
         tree.used();
         tree
+    }
+
+    /// The cpus it has at this moment.
+    pub(crate) fn present(&mut self) -> Option<CpuSet> {
+        let cpus = |text: &str| text.trim().parse::<CpuSet>().ok();
+        let present = self.present.read(cpus).filter(|cpus| !cpus.is_empty());
+        present.or_else(|| effective(&self.folder))
     }
 
     pub(crate) fn kind(&self) -> Kind {
@@ -193,20 +208,15 @@ impl Tree {
 
     /// Processor time since the last call; `None` where it is not counted, or at the first call.
     pub(crate) fn used(&mut self) -> Option<Duration> {
-        let account = self.account.as_ref()?;
-        let now = match self.kind {
+        let kind = self.kind;
+        let now = self.account.as_mut()?.read(|text| match kind {
             Kind::Two => {
-                let text = fs::read_to_string(account.join("cpu.stat")).ok()?;
-                let line = text
-                    .lines()
-                    .find_map(|line| line.strip_prefix("usage_usec "))?;
-                Duration::from_micros(line.trim().parse().ok()?)
+                let mut lines = text.lines();
+                let line = lines.find_map(|line| line.strip_prefix("usage_usec "))?;
+                Some(Duration::from_micros(line.trim().parse().ok()?))
             }
-            Kind::One => {
-                let text = fs::read_to_string(account.join("cpuacct.usage")).ok()?;
-                Duration::from_nanos(text.trim().parse().ok()?)
-            }
-        };
+            Kind::One => Some(Duration::from_nanos(text.trim().parse().ok()?)),
+        })?;
         let before = self.last.replace(now)?;
         Some(now.saturating_sub(before))
     }

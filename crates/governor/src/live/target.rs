@@ -78,6 +78,8 @@ pub(crate) struct Group {
     /// Processes that do not have the name, and since when they are known.
     strangers: HashMap<u32, Instant>,
     first: bool,
+    /// Its control group is not there any more.
+    gone: bool,
     /// Processes that came since somebody asked.
     pub(crate) came: bool,
 }
@@ -109,6 +111,7 @@ impl Group {
             visited: 0,
             strangers: HashMap::new(),
             first: true,
+            gone: false,
             came: false,
         };
         if let Target::Pid(pid) = group.target {
@@ -136,7 +139,8 @@ impl Group {
     /// Whether there is nothing left of it. A control group may be empty for a while.
     pub(crate) fn ended(&self) -> bool {
         match (&self.target, &self.tree) {
-            (_, Some(tree)) => !tree.exists(),
+            // As of the last look.
+            (_, Some(_)) => self.gone,
             (Target::Pid(pid), _) => !self.members.contains_key(pid),
             _ => self.members.is_empty(),
         }
@@ -157,6 +161,7 @@ impl Group {
         }
         if let Some(tree) = &self.tree {
             if due {
+                self.gone = !tree.exists();
                 let listed: BTreeSet<u32> = tree.processes().into_iter().collect();
                 self.members.retain(|pid, _| listed.contains(pid));
                 for pid in listed {

@@ -9,6 +9,7 @@ use topology::Machine;
 use super::actuate::Actuator;
 use super::memory::Memory;
 use super::migrate::Migration;
+use super::pressure::Pressure;
 use super::proc::{self, Identity};
 use super::record::Standing;
 use super::run::{Options, UPKEEP, Wanted};
@@ -16,7 +17,7 @@ use super::target::Group;
 use super::throughput::Throughput;
 use super::traffic::Traffic;
 use super::waiting::Waiting;
-use crate::readings::{BUSY, THROUGHPUT, TRAFFIC, WAITING};
+use crate::readings::{BUSY, PRESSURE, THROUGHPUT, TRAFFIC, WAITING};
 use crate::{Measure, Readings, Result};
 
 /// Looking after threads again takes at most one part in so many of the time.
@@ -29,6 +30,7 @@ pub(super) struct Unit {
     pub(super) group: Group,
     pub(super) actuator: Actuator,
     pub(super) waiting: Waiting,
+    pub(super) pressure: Pressure,
     pub(super) memory: Memory,
     pub(super) migration: Option<Migration>,
     pub(super) throughput: Option<Throughput>,
@@ -73,6 +75,7 @@ impl Unit {
         Ok(Unit {
             name: wanted.target.to_string(),
             roots: group.roots().map(|root| root.identity).collect(),
+            pressure: Pressure::new(group.tree.as_ref()),
             group,
             actuator,
             waiting: Waiting::default(),
@@ -135,7 +138,9 @@ impl Unit {
             _ => Measure::unavailable("cpus", "cpu clocks", "it takes a second look"),
         };
         readings.set(BUSY, busy);
-        readings.set(WAITING, self.waiting.read(&self.group));
+        let pressure = self.pressure.read();
+        readings.set(WAITING, self.waiting.read(&self.group, pressure.value));
+        readings.set(PRESSURE, pressure);
         if let Some(throughput) = &mut self.throughput {
             readings.set(THROUGHPUT, throughput.read(&self.group));
         }

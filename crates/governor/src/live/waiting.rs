@@ -12,11 +12,14 @@ use super::target::Group;
 use crate::Measure;
 
 /// The most threads that are read at one check. Where more ran lately, these stand for the others.
-const PANEL: usize = 64;
+const PANEL: usize = 32;
 
 /// How many of those that did not run lately are read as well: one that gets no cpu at all is idle
 /// to its clock.
-const IDLE: usize = 8;
+const IDLE: usize = 4;
+
+/// Where somebody waited for less of the time than this, nobody is asked who: nobody is starved.
+const CALM: f64 = 0.05;
 
 /// How often it is looked up which threads there are.
 const LIST: Duration = Duration::from_millis(500);
@@ -30,6 +33,8 @@ pub(crate) struct Waiting {
     files: HashMap<u32, Thread>,
     listed: Option<Instant>,
     read: Option<Instant>,
+    /// They were not read at the last check.
+    stale: bool,
     /// More threads ran lately than are read.
     part: bool,
     /// Threads whose file could be read, and those of them that the kernel had counted something of.
@@ -50,10 +55,19 @@ struct Thread {
 type Wanted = (u32, u32, f64);
 
 impl Waiting {
-    /// Threads that waited, on average since the last call.
-    pub(crate) fn read(&mut self, group: &Group) -> Measure {
+    /// Threads that waited, on average since the last call. `pressure` is the share of the time in which somebody
+    /// did, where it is known: as long as it is small it is the answer, and one file tells it.
+    pub(crate) fn read(&mut self, group: &Group, pressure: Option<f64>) -> Measure {
         let (unit, source) = ("threads", "schedstat");
+        if let Some(share) = pressure.filter(|share| *share < CALM) {
+            // What was waited before is old when threads are asked again.
+            self.stale = true;
+            return Measure::new(share, unit, "pressure: nobody waited long");
+        }
         let now = Instant::now();
+        if std::mem::take(&mut self.stale) {
+            self.read = None;
+        }
         let elapsed = self.read.replace(now).map(|last| now - last);
         let mut waited = 0.0;
         let mut buffer = [0; 128];
@@ -76,7 +90,11 @@ impl Waiting {
         }
         let not = |why| Measure::unavailable(unit, source, why);
         match elapsed {
-            None => not("it takes a second look"),
+            // At least one, for that share of the time.
+            None => match pressure {
+                Some(share) => Measure::new(share, unit, "pressure"),
+                None => not("it takes a second look"),
+            },
             Some(elapsed) if elapsed.is_zero() => not("it takes a second look"),
             Some(elapsed) if known > 0 => {
                 let waiting = waited * 1e-9 / elapsed.as_secs_f64();
