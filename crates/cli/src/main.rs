@@ -6,6 +6,7 @@
 
 mod args;
 mod govern;
+mod heap;
 mod import;
 mod interrupt;
 mod lab;
@@ -35,36 +36,8 @@ use clap::Parser;
 
 use args::{Cli, Command};
 
-/// Keeps what queries free for the next one, by thread: with the C library's allocator, clearing pages that the
-/// kernel had just taken back was up to a quarter of a query (Q9, Q12, Q18 of TPC-H). Memory stays with the thread that
-/// freed it, so what a worker touched on its node is used there again.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// How long freed memory is kept, in milliseconds: as long as somebody takes to ask the next question. Four queries of
-/// TPC-H became 5 to 30 % faster than with 100 ms, which is the allocator's own choice.
-const KEEP_MS: std::ffi::c_long = 10_000;
-
-/// `mi_option_purge_delay` of mimalloc.h, which the crate has no name for.
-const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
-
-/// Below so much memory none is kept, and none is taken in pages of 2 MiB: an answer of one row took 82 MB with both,
-/// and 57 without.
-const BOARD: u64 = 2 << 30;
-
-/// Sets the allocator up for the machine's memory. The user's own `MIMALLOC_PURGE_DELAY` goes first.
-fn keep_freed_memory() {
-    if memory::total().is_ok_and(|bytes| bytes < BOARD) {
-        // SAFETY: changes how this process is given memory from now on, nothing else.
-        unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
-    } else if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
-        // SAFETY: sets a number; no other thread exists yet.
-        unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, KEEP_MS) };
-    }
-}
-
 fn main() -> ExitCode {
-    keep_freed_memory();
+    heap::set_up();
     quiet_panics();
     let cli = Cli::parse();
     interrupt::listen();

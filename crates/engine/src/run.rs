@@ -374,24 +374,31 @@ impl Run {
             ends.push(end);
             return Ok(job.kernels());
         }
+        let plan = match job.source {
+            Opened::Scan { .. } => self.execution.plan,
+            _ => Plan::Obliv,
+        };
         let mut tasks = Vec::with_capacity(workers);
-        for _ in 0..workers {
-            let (job, mut end, enough) = (job.clone(), job.shape.end()?, enough.clone());
-            tasks.push(self.runtime.workers.spawn(async move {
-                let done = job.work(&mut end, &enough).await;
+        for seat in distr::seats(&self.runtime.workers, plan, workers)? {
+            let (job, enough) = (job.clone(), enough.clone());
+            tasks.push(seat.spawn(async move {
+                // Made by whoever fills it: memory is taken on the node that first writes to it.
+                let done = match job.shape.end() {
+                    Ok(mut end) => job.work(&mut end, &enough).await.map(|()| end),
+                    Err(e) => Err(e),
+                };
                 if done.is_err() {
                     job.stop.stop();
                 }
-                (done, end)
+                done
             }));
         }
         // Should this be dropped, tasks that wait for a device end at once.
         let tasks: Vec<_> = tasks.into_iter().map(|task| task.abort_on_drop()).collect();
         let mut failed = None;
         for task in tasks {
-            let (done, end) = task.await.map_err(|e| Error::Call(Box::new(e)))?;
-            match done {
-                Ok(()) => ends.push(end),
+            match task.await.map_err(|e| Error::Call(Box::new(e)))? {
+                Ok(end) => ends.push(end),
                 Err(Error::Cancelled) => failed = failed.or(Some(Error::Cancelled)),
                 Err(e) => failed = Some(e),
             }
@@ -463,6 +470,7 @@ impl Job {
         let mut scratch: Vec<Scratch> = std::iter::repeat_with(Scratch::default)
             .take(self.pipe.steps.len())
             .collect();
+        let mut claimant = self.source.claimant();
         while !enough.reached() {
             self.stop.check()?;
             match &self.source {
@@ -471,9 +479,10 @@ impl Job {
                     filters,
                     vars,
                     pieces,
-                    morsels,
+                    ..
                 } => {
-                    let Some(piece) = morsels.claim(node()) else {
+                    let claimed = claimant.as_mut().and_then(|own| own.claim(node()));
+                    let Some(piece) = claimed else {
                         return Ok(());
                     };
                     end.start(piece.into());

@@ -54,6 +54,6 @@ mod workers;
 
 pub use error::{Error, Result};
 pub use layout::{Layout, MAX_THREADS, Place};
-pub use morsels::{Morsels, Nearness};
+pub use morsels::{Claimant, Morsels, Nearness};
 pub use task::JoinHandle;
 pub use workers::{Here, Workers, here};

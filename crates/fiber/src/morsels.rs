@@ -56,6 +56,9 @@ impl Counter for AtomicUsize {
     }
 }
 
+/// Pieces that a worker takes before it leaves the last ones of other nodes to those who work there.
+const PATIENCE: usize = 4;
+
 /// The pieces of one node. Invariant: items below the cursor are claimed, each by exactly one
 /// caller. Own cache lines, as workers of other nodes write to theirs.
 #[derive(Debug)]
@@ -63,6 +66,8 @@ impl Counter for AtomicUsize {
 struct List<C> {
     cursor: C,
     items: Box<[u32]>,
+    /// Claimants whose last claim was made on this node.
+    working: AtomicUsize,
 }
 
 impl<C: Counter> List<C> {
@@ -119,9 +124,74 @@ impl Morsels {
         claim(&self.nearness, &self.lists, node)
     }
 
+    /// Somebody who goes on claiming until there is nothing for him.
+    pub fn claimant(&self) -> Claimant<'_> {
+        Claimant {
+            morsels: self,
+            at: None,
+            claimed: 0,
+        }
+    }
+
     /// How many pieces are not claimed yet; a moment later it may be fewer.
     pub fn left(&self) -> usize {
         self.lists.iter().map(List::left).sum()
+    }
+}
+
+/// One of those who claim the pieces of a list one after the other.
+///
+/// As with [`Morsels::claim`], own pieces come first, then those of the nearest node. But after a while the last ones of
+/// another node are left to those who work there, one to each: they will take them next, and read them from their own
+/// memory. Every piece is claimed by somebody as long as nobody gives up before [`claim`](Claimant::claim) has given
+/// `None`.
+#[derive(Debug)]
+pub struct Claimant<'a> {
+    morsels: &'a Morsels,
+    /// Where it is counted as working.
+    at: Option<usize>,
+    claimed: usize,
+}
+
+impl Claimant<'_> {
+    /// A piece of work for a worker that is now on `node`; `None` once all others are claimed or left to others.
+    pub fn claim(&mut self, node: usize) -> Option<u32> {
+        let lists = &self.morsels.lists;
+        let node = node % lists.len();
+        // Told before it looks: of those who leave a node, the last sees that nobody is there.
+        if self.at != Some(node) {
+            self.leave();
+            lists[node].working.fetch_add(1, Ordering::SeqCst);
+            self.at = Some(node);
+        }
+        let patient = self.claimed >= PATIENCE;
+        let piece = self.morsels.nearness.from(node).iter().find_map(|&home| {
+            let list = &lists[home];
+            let theirs = match patient && home != node {
+                true => list.working.load(Ordering::SeqCst),
+                false => 0,
+            };
+            (list.left() > theirs).then(|| list.claim())?
+        });
+        match piece {
+            Some(_) => self.claimed += 1,
+            None => self.leave(),
+        }
+        piece
+    }
+
+    fn leave(&mut self) {
+        if let Some(at) = self.at.take() {
+            self.morsels.lists[at]
+                .working
+                .fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+impl Drop for Claimant<'_> {
+    fn drop(&mut self) {
+        self.leave();
     }
 }
 
@@ -136,6 +206,7 @@ fn lists<C: Counter>(
     let list = |items: Vec<u32>| List {
         cursor: C::default(),
         items: items.into_boxed_slice(),
+        working: AtomicUsize::new(0),
     };
     homes.into_iter().map(list).collect()
 }
@@ -174,6 +245,31 @@ mod tests {
     }
 
     #[test]
+    fn the_last_pieces_are_left_to_who_works_there() {
+        // Six pieces on each of two nodes.
+        let morsels = Morsels::new(2, |_, _| 20, (0..12).map(|n| (n as usize % 2, n)));
+        let (mut here, mut there) = (morsels.claimant(), morsels.claimant());
+        assert_eq!(there.claim(1), Some(1));
+        let own: Vec<u32> = (0..6).filter_map(|_| here.claim(0)).collect();
+        assert_eq!(own, [0, 2, 4, 6, 8, 10]);
+        // Four of the other node's five left are more than one worker there takes next.
+        let others: Vec<u32> = std::iter::from_fn(|| here.claim(0)).collect();
+        assert_eq!(others, [3, 5, 7, 9]);
+        assert_eq!((there.claim(1), there.claim(1)), (Some(11), None));
+    }
+
+    #[test]
+    fn nothing_is_left_where_nobody_works() {
+        let morsels = Morsels::new(4, square, (0..40).map(|n| (n as usize % 4, n)));
+        let mut one = morsels.claimant();
+        assert_eq!(std::iter::from_fn(|| one.claim(2)).count(), 40);
+        // Who has just come is not patient.
+        let few = Morsels::new(2, |_, _| 20, [(1, 7), (1, 8)]);
+        let (mut here, mut there) = (few.claimant(), few.claimant());
+        assert_eq!((there.claim(1), here.claim(0)), (Some(7), Some(8)));
+    }
+
+    #[test]
     fn given_order_is_kept_within_a_node() {
         let morsels = Morsels::new(2, square, [(1, 9), (0, 5), (1, 3), (1, 7)]);
         let order: Vec<u32> = std::iter::from_fn(|| morsels.claim(1)).collect();
@@ -204,6 +300,31 @@ mod tests {
         let mut all: Vec<u32> = claimed.into_iter().flatten().collect();
         all.sort_unstable();
         assert!(all.iter().copied().eq(0..50_000));
+    }
+
+    /// Claimants that change nodes claim everything between them.
+    #[test]
+    fn claimants_that_move_leave_nothing() {
+        for round in 0..200usize {
+            let morsels = Morsels::new(4, square, (0..97).map(|n| (n as usize % 4, n)));
+            let claimed: Vec<Vec<u32>> = std::thread::scope(|scope| {
+                let run = |n: usize| {
+                    let mut claimant = morsels.claimant();
+                    let mut at = n + round;
+                    std::iter::from_fn(|| {
+                        at = (at * 5 + 3) % 8192;
+                        claimant.claim(at / 7 % 4)
+                    })
+                    .collect()
+                };
+                let threads: Vec<_> = (0..8).map(|n| scope.spawn(move || run(n))).collect();
+                let threads = threads.into_iter();
+                threads.map(|thread| thread.join().unwrap()).collect()
+            });
+            let mut all: Vec<u32> = claimed.into_iter().flatten().collect();
+            all.sort_unstable();
+            assert!(all.iter().copied().eq(0..97), "round {round}: {all:?}");
+        }
     }
 
     proptest! {

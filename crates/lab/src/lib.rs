@@ -1,8 +1,8 @@
 //! The laboratory: an emulated NUMA machine, counts of where its memory accesses go, experiments on
 //! where the accesses of a database go, and their reports.
 //!
-//! The database under test is another program: nothing here depends on Atoll's engine, but for the experiment
-//! `laq` (feature `laq`), which measures it in this process.
+//! The database under test is another program: nothing here depends on Atoll's engine, but for the experiments
+//! `laq` and `plans` (feature `laq`), which measure it in their own process.
 //!
 //! Few machines at hand have more than one memory node. [`machine`] boots one in an emulator, with
 //! an unmodified kernel and the files of this system, and runs a command there; [`count`] tells
@@ -44,6 +44,7 @@
 //! atoll lab exhaustive --from bench/placements      # or run all 462 placements again, with --record
 //! atoll lab q1-nodes
 //! atoll lab pages
+//! atoll lab plans --machine 4x4 --query 6,1,3 --runs 10
 //! atoll lab laq STORE --query 6 --blocks 32Ki..2Mi --threads 1..N   # on the machine at hand
 //! ```
 //!

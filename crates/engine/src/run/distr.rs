@@ -13,6 +13,7 @@ use futures::future::join_all;
 
 use super::{End, Run, Runtime, missing};
 use crate::error::{Error, Result};
+use crate::execution::Plan;
 use crate::expr::Var;
 use crate::lookup::Lookup;
 use crate::plan::{How, Stage, Step};
@@ -79,6 +80,24 @@ impl Instances {
             workers,
         }))
     }
+}
+
+/// The workers of so many tasks of a scan. With plan shard each node has its own, of whom one cannot take another's
+/// task: those of one runtime go wherever somebody is awake, and who wakes late finds that others took his node's pieces.
+pub(super) fn seats(workers: &Arc<Workers>, plan: Plan, tasks: usize) -> Result<Vec<Arc<Workers>>> {
+    let usual = || vec![workers.clone(); tasks];
+    if plan != Plan::Shard || workers.nodes() < 2 || tasks < 2 {
+        return Ok(usual());
+    }
+    let all = workers.instances();
+    let all = all.map_err(|e| Error::Call(Box::new(e)))?;
+    if all.len() < 2 {
+        return Ok(usual());
+    }
+    let most = all.iter().map(|own| own.width()).max().unwrap_or(1);
+    let rounds = (0..most).flat_map(|round| all.iter().filter(move |own| own.width() > round));
+    let seats: Vec<Arc<Workers>> = rounds.cloned().collect();
+    Ok(seats.iter().cycle().take(tasks).cloned().collect())
 }
 
 impl Run {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use fiber::Morsels;
+use fiber::{Claimant, Morsels, Nearness};
 use table::{Morsel, Scan};
 
 use super::distr::Share;
@@ -58,6 +58,14 @@ impl Opened {
 }
 
 impl Opened {
+    /// One of those who claim the pieces of a scan.
+    pub fn claimant(&self) -> Option<Claimant<'_>> {
+        match self {
+            Opened::Scan { morsels, .. } => Some(morsels.claimant()),
+            _ => None,
+        }
+    }
+
     /// How many tasks read it at once, with `width` workers: twice as many where they wait for a device, so that half
     /// of them decode meanwhile.
     pub fn readers(&self, width: usize) -> usize {
@@ -107,8 +115,12 @@ impl Run {
                 let list = |home| list(self.execution.plan, self.share.as_ref(), home);
                 let homes = pieces.iter().enumerate();
                 let homes = homes.filter_map(|(i, (home, _))| Some((list(*home)?, i as u32)));
+                let nearness = match (self.execution.plan, &self.share) {
+                    (Plan::Obliv, None) => &Nearness::new(1, |_, _| 0),
+                    _ => &self.runtime.nearness,
+                };
                 Opened::Scan {
-                    morsels: Morsels::near(&self.runtime.nearness, homes),
+                    morsels: Morsels::near(nearness, homes),
                     scan: inner,
                     filters: scan.filters.clone(),
                     vars,

@@ -240,8 +240,8 @@ impl Databases {
         })
     }
 
-    /// The store of TPC-H tables, made if it is not there.
-    fn store(&self, desk: &mut Desk<'_>) -> Result<PathBuf> {
+    /// The store of TPC-H tables, absolute, made if it is not there.
+    pub(super) fn store(&self, desk: &mut Desk<'_>) -> Result<PathBuf> {
         let store = self.folder()?.join("store.atoll");
         if store.exists() {
             return Ok(store);

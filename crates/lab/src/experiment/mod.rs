@@ -3,7 +3,7 @@
 //! All of them but `laq` and `elastic` run on an emulated [machine](crate::machine) and count; none of
 //! those tells a time. The database under test is another program, unchanged, that reads statements
 //! from its standard input: [`drive`]. `laq` (feature `laq`) measures Atoll's engine on the machine at
-//! hand, in its own process, so that runs of milliseconds take turns; `elastic` governs a program there.
+//! hand, in its own process, so that runs of milliseconds take turns, and so does `plans` (feature `laq`) inside its emulated machine; `elastic` governs a program there.
 //!
 //! | experiment | rows | question |
 //! |---|---|---|
@@ -11,6 +11,7 @@
 //! | `exhaustive` | T6, T10, T11 | how good is every placement that differs, and how soon is a good one found? |
 //! | `q1-nodes` | M5 | TPC-H Q1 with all of its memory on each node in turn |
 //! | `affinity` | M3, M6 | where do Q1's and Q6's accesses go with affinity on and off, and does the engine count the same? |
+//! | `plans` | M2, M5, M6 | where do Q6's, Q1's and Q3's accesses go under each plan, affinity on and off, and does the engine count the same? |
 //! | `elastic` | E10, E11 | what do workloads do, and what do they cost, with cores that follow the load? |
 //! | `elastic-nodes` | E6, E12 | which nodes' memory is read, and where do threads go, with cores that follow the load? |
 //! | `pages` | M4 | over which nodes do pages spread, and which threads move, with affinity on and off? |
@@ -29,6 +30,8 @@ mod laq;
 mod options;
 mod pages;
 mod placement;
+#[cfg(feature = "laq")]
+mod plans;
 mod q1_nodes;
 mod table;
 
@@ -52,6 +55,8 @@ pub use exhaustive::Exhaustive;
 pub use options::Options;
 pub use pages::Pages;
 pub use placement::{Placements, Workload};
+#[cfg(feature = "laq")]
+pub use plans::{Plans, PlansInside};
 pub use q1_nodes::Q1Nodes;
 pub use table::{Costs, Measured, Named};
 
@@ -71,6 +76,9 @@ pub enum Experiment {
     /// Queries in LAQ by block size, threads and executor, each operator under the machine's roofs
     #[cfg(feature = "laq")]
     Laq(Laq),
+    /// Where the accesses of TPC-H Q6, Q1 and Q3 go under each plan, with affinity on and off
+    #[cfg(feature = "laq")]
+    Plans(Plans),
     /// Cores that follow the load: workloads with a governor and without, in turn, on this machine
     Elastic(Elastic),
     /// Where the accesses of few clients go with cores that follow the load, and how often threads change nodes
@@ -78,6 +86,10 @@ pub enum Experiment {
     /// Run elastic's trials (used inside emulated machines)
     #[command(hide = true)]
     ElasticInside(Inside),
+    /// Run a query under plans, and mark the runs (used inside emulated machines)
+    #[cfg(feature = "laq")]
+    #[command(hide = true)]
+    PlansInside(PlansInside),
     /// Ask queries as told on the standard input (started by elastic)
     #[command(hide = true)]
     Load(Load),
@@ -136,6 +148,10 @@ impl Experiment {
             Experiment::Exhaustive(arguments) => arguments.run(desk),
             #[cfg(feature = "laq")]
             Experiment::Laq(arguments) => arguments.run(desk),
+            #[cfg(feature = "laq")]
+            Experiment::Plans(arguments) => arguments.run(desk),
+            #[cfg(feature = "laq")]
+            Experiment::PlansInside(arguments) => arguments.run(desk),
             Experiment::Kernel(arguments) => arguments.run(desk),
             Experiment::Drive(arguments) => arguments.run(desk),
             Experiment::Elastic(arguments) => arguments.run(desk),

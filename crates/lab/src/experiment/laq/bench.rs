@@ -81,7 +81,8 @@ fn failed(what: &str, error: &dyn std::fmt::Display) -> Error {
 }
 
 impl Bench {
-    /// Opens `path` for reading, with workers for each of these numbers of threads.
+    /// Opens `path` for reading, with workers for each of these numbers of threads. With `affinity` they are bound to
+    /// their cpus and pages to their home nodes; without, the system places both.
     ///
     /// # Errors
     ///
@@ -90,6 +91,7 @@ impl Bench {
         path: &Path,
         machine: Option<&str>,
         pool: Option<u64>,
+        affinity: bool,
         threads: impl FnOnce(usize) -> Result<Vec<usize>>,
     ) -> Result<Bench> {
         let unusable = |error: &dyn std::fmt::Display| Error::Store {
@@ -113,6 +115,7 @@ impl Bench {
         }
         let budget = Budget::new(available / 4 * 3);
         let own = matches!(machine.source(), topology::Source::Live) && machine.nodes().len() > 1;
+        let own = own && affinity;
         let homes = machine.nodes().iter();
         let options = store::Options {
             access: store::Access::Read,
@@ -132,7 +135,7 @@ impl Bench {
         let mut crews = BTreeMap::new();
         for count in threads(live.cpus())? {
             let before = host::threads();
-            let workers = Workers::new(Layout::of(&machine, &live, count, true));
+            let workers = Workers::new(Layout::of(&machine, &live, count, affinity));
             let workers = workers.map_err(|error| unusable(&error))?;
             let threads = host::threads();
             let new = threads.difference(&before).copied();

@@ -5,9 +5,9 @@
 //! Only peak memory is measured in processes of their own.
 
 mod bare;
-mod bench;
+pub(super) mod bench;
 mod figures;
-mod given;
+pub(super) mod given;
 mod host;
 mod measure;
 mod page;
@@ -99,6 +99,7 @@ impl Laq {
             &self.store,
             machine,
             self.pool.map(|mib| mib << 20),
+            true,
             |cpus| {
                 threads = self.threads.on(cpus)?;
                 // Operators are measured on one thread, whatever else is asked for.

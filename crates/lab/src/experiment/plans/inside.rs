@@ -1,0 +1,134 @@
+//! What runs inside the emulated machine: a query under each plan, each run marked.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use clap::Args;
+use engine::{Executor, Plan};
+use serde::{Deserialize, Serialize};
+
+use super::super::Desk;
+use super::super::laq::bench::{Bench, Way};
+use crate::count::Matrix;
+use crate::{Error, Result, roi};
+
+/// `plans-inside`
+#[derive(Args, Clone, Debug)]
+pub struct PlansInside {
+    /// The task, as JSON
+    pub task: String,
+}
+
+/// What is run in one boot: in each run every variant once, each in a process of its own, so that no memory is where
+/// the run before has left it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Task {
+    /// The store.
+    pub(super) store: PathBuf,
+    /// What the query is called.
+    pub(super) name: String,
+    /// The query in LAQ.
+    pub(super) text: String,
+    /// Plan and affinity, in turn.
+    pub(super) variants: Vec<Variant>,
+    /// Runs that are counted of each.
+    pub(super) runs: usize,
+    /// Runs before each that is.
+    pub(super) warm: usize,
+    /// Workers.
+    pub(super) threads: usize,
+    /// Bytes of the buffer pool.
+    pub(super) pool: u64,
+}
+
+/// A plan, with affinity or without.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Variant {
+    /// The plan's name.
+    pub(super) plan: String,
+    /// Whether workers and pages are bound.
+    pub(super) affinity: bool,
+}
+
+/// What a counted run told, a line each.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Told {
+    /// What was run.
+    pub(super) variant: Variant,
+    /// Bytes by node of the reader, then of the page, as the engine counts.
+    pub(super) engine: Matrix,
+    /// The rows, sorted.
+    pub(super) rows: Vec<String>,
+}
+
+impl PlansInside {
+    pub(in crate::experiment) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
+        let task: Task = super::super::parse(&self.task, "the task")?;
+        if let ([variant], 1) = (&task.variants[..], task.runs) {
+            let told = once(&task, variant)?;
+            return desk.line(&told);
+        }
+        for _ in 0..task.runs {
+            for variant in &task.variants {
+                let own = Task {
+                    variants: vec![variant.clone()],
+                    runs: 1,
+                    ..task.clone()
+                };
+                let told = elsewhere(&own, desk)?;
+                desk.say(&told)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What this program prints of the task in another process.
+fn elsewhere(task: &Task, desk: &Desk<'_>) -> Result<String> {
+    let failed = |why: String| Error::Job { why };
+    let words = serde_json::to_string(task).map_err(|error| failed(error.to_string()))?;
+    let mut command = Command::new(&desk.lab[0]);
+    command
+        .args(&desk.lab[1..])
+        .args(["plans-inside", &words])
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit());
+    let ran = command
+        .output()
+        .map_err(|error| failed(format!("cannot start this program again: {error}")))?;
+    if !ran.status.success() {
+        return Err(failed(format!("a run failed: {}", ran.status)));
+    }
+    Ok(String::from_utf8_lossy(&ran.stdout).into_owned())
+}
+
+/// One run that is counted, after some that are not.
+fn once(task: &Task, variant: &Variant) -> Result<Told> {
+    let plan = Plan::named(&variant.plan).ok_or_else(|| Error::Job {
+        why: format!("there is no plan {}", variant.plan),
+    })?;
+    let threads = |_| Ok(vec![task.threads]);
+    let store: &Path = &task.store;
+    let bench = Bench::open(store, None, Some(task.pool), variant.affinity, threads)?;
+    let subject = bench.plan(task.name.clone(), &task.text)?;
+    let way = Way {
+        executor: Executor::Fused,
+        block: None,
+        threads: task.threads,
+        reuse: true,
+        plan,
+    };
+    for _ in 0..task.warm {
+        bench.run(&subject, &way, None)?;
+    }
+    roi::flush();
+    roi::start();
+    let ran = bench.run(&subject, &way, None);
+    roi::stop();
+    let ran = ran?;
+    Ok(Told {
+        variant: variant.clone(),
+        engine: ran.bytes,
+        rows: ran.rows,
+    })
+}
