@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use fiber::Workers;
+use fiber::{Place, Workers};
 use futures::future::join_all;
 
 use super::{End, Run, Runtime, missing};
@@ -94,10 +94,13 @@ pub(super) fn seats(workers: &Arc<Workers>, plan: Plan, tasks: usize) -> Result<
     if all.len() < 2 {
         return Ok(usual());
     }
-    let most = all.iter().map(|own| own.width()).max().unwrap_or(1);
-    let rounds = (0..most).flat_map(|round| all.iter().filter(move |own| own.width() > round));
-    let seats: Vec<Arc<Workers>> = rounds.cloned().collect();
-    Ok(seats.iter().cycle().take(tasks).cloned().collect())
+    let places = workers.places();
+    let seat = |place: &Place| {
+        let mut all = all.iter();
+        let own = all.find(|own| own.layout().places()[0].node == place.node);
+        own.unwrap_or(workers).clone()
+    };
+    Ok(places.iter().cycle().take(tasks).map(seat).collect())
 }
 
 impl Run {
