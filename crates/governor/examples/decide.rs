@@ -139,6 +139,7 @@ impl Load {
             dry_run: false,
             means: Means::Auto,
             migrate: false,
+            exclusive: false,
             state: self.folder.path().join("state"),
             status: Arc::default(),
             sys: "/sys".into(),

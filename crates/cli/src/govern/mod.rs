@@ -265,6 +265,7 @@ fn begin(
             dry_run: args.dry_run,
             means: args.actuator,
             migrate: args.migrate,
+            exclusive: args.exclusive,
             state: args.state.clone().unwrap_or_else(live::state_folder),
             sys: "/sys".into(),
             guard: guard.unwrap_or_default(),

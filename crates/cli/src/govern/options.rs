@@ -46,6 +46,10 @@ pub struct Govern {
     /// How cpus are given: auto, cgroup, systemd, affinity
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub actuator: Means,
+    /// Let nobody else use the cpus that a control group of generation two has (a partition); where that is refused,
+    /// they are shared as always
+    #[arg(long)]
+    pub exclusive: bool,
     /// Move pages too: from nodes where it has no core any more to those where it has, some megabytes at a time
     #[arg(long)]
     pub migrate: bool,

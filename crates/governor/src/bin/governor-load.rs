@@ -194,6 +194,7 @@ fn govern(pid: u32, state: PathBuf, max_cores: Option<usize>, loses: bool) {
             dry_run: false,
             means: Means::Affinity,
             migrate: false,
+            exclusive: false,
             state,
             status: Arc::default(),
             sys: "/sys".into(),

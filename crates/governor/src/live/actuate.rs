@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::affinity::{Affinity, Before};
 use super::cgroup::{self, Kind, Mounts, Own, Tree};
+use super::partition::{self, Partition};
 use super::proc::Identity;
 use super::target::{Group, Target, systemctl};
 use crate::{Error, Result};
@@ -56,6 +57,9 @@ pub(crate) enum Undo {
         folder: PathBuf,
         cpus: String,
         below: Vec<(PathBuf, CpuSet)>,
+        /// What kind of partition it was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        partition: Option<String>,
     },
     Own(Own),
     Unit {
@@ -73,6 +77,7 @@ pub(crate) enum Actuator {
         tree: Tree,
         undo: Undo,
         below: Vec<(PathBuf, CpuSet)>,
+        partition: Option<Partition>,
     },
     Own {
         tree: Tree,
@@ -88,7 +93,7 @@ pub(crate) enum Actuator {
 
 impl Actuator {
     /// Chooses the way; nothing is changed yet.
-    pub(crate) fn new(means: Means, group: &Group) -> Result<Actuator> {
+    pub(crate) fn new(means: Means, exclusive: bool, group: &Group) -> Result<Actuator> {
         let wrong = |why: &str| {
             Err(Error::Command {
                 what: "--actuator".to_owned(),
@@ -123,14 +128,24 @@ impl Actuator {
                     Kind::One => tree.below(),
                     Kind::Two => Vec::new(),
                 };
+                let partition = match exclusive {
+                    true => Partition::of(&tree.folder),
+                    false => None,
+                };
                 let undo = Undo::Cpuset {
+                    partition: partition.as_ref().map(|partition| partition.before.clone()),
                     kind: tree.kind(),
                     folder: tree.folder.clone(),
                     cpus: cpus.trim().to_owned(),
                     below: below.clone(),
                 };
                 let tree = tree.clone();
-                Ok(Actuator::Cpuset { tree, undo, below })
+                Ok(Actuator::Cpuset {
+                    tree,
+                    undo,
+                    below,
+                    partition,
+                })
             }
             (Means::Cgroup, _, None) => {
                 let root = group.roots().next().map_or(0, |root| root.identity.pid);
@@ -184,8 +199,18 @@ impl Actuator {
                     None => Some(base.clone()),
                 }
             }
-            Actuator::Cpuset { tree, undo, .. } => {
-                let above = tree.folder.parent().and_then(cgroup::effective)?;
+            Actuator::Cpuset {
+                tree,
+                undo,
+                partition,
+                ..
+            } => {
+                let mut above = tree.folder.parent().and_then(cgroup::effective)?;
+                if partition.is_some() {
+                    // What is a group's own is not its parent's any more.
+                    let own = tree.present().unwrap_or_default();
+                    above = above.iter().chain(own.iter()).collect();
+                }
                 match undo {
                     Undo::Cpuset { cpus, .. } => match cpus.parse::<CpuSet>() {
                         Ok(cpus) => Some(both(&above, &cpus)),
@@ -229,8 +254,23 @@ impl Actuator {
                 })?;
                 Ok(bound.wishes > 0)
             }
-            Actuator::Cpuset { tree, below, .. } => {
-                tree.set(cpus, below)?;
+            Actuator::Cpuset {
+                tree,
+                below,
+                partition,
+                ..
+            } => {
+                let Some(partition) = partition else {
+                    tree.set(cpus, below)?;
+                    return Ok(false);
+                };
+                let list = cpus.to_string();
+                let there = tree.present().is_some_and(|present| present == *cpus);
+                if !(there && partition.is_for(&list)) {
+                    partition.open();
+                    tree.set(cpus, below)?;
+                    partition.close(&list);
+                }
                 Ok(false)
             }
             Actuator::Own { tree, own, made } => {
@@ -250,6 +290,26 @@ impl Actuator {
                 systemctl(&["set-property", "--runtime", "--", unit.as_str(), &cpus])?;
                 Ok(false)
             }
+        }
+    }
+
+    /// Whether it keeps cpus from others, where that is asked for.
+    pub(crate) fn can_exclude(&self) -> bool {
+        matches!(
+            self,
+            Actuator::Dry
+                | Actuator::Cpuset {
+                    partition: Some(_),
+                    ..
+                }
+        )
+    }
+
+    /// What people should know of the last change, once.
+    pub(crate) fn note(&mut self) -> Option<String> {
+        match self {
+            Actuator::Cpuset { partition, .. } => partition.as_mut()?.note(),
+            _ => None,
         }
     }
 
@@ -283,7 +343,11 @@ impl Undo {
                 folder,
                 cpus,
                 below,
+                partition,
             } => {
+                if let Some(before) = partition {
+                    partition::restore(folder, before);
+                }
                 if !folder.exists() {
                     return Ok(0);
                 }
@@ -292,7 +356,7 @@ impl Undo {
                         Tree::at(*kind, folder.clone(), &Mounts::find()).set(&cpus, below)?;
                     }
                     // Empty: as the group above.
-                    Err(_) => cgroup::write(&folder.join("cpuset.cpus"), "\n")?,
+                    Err(_) => cgroup::empty(folder)?,
                 }
                 Ok(1)
             }

@@ -120,6 +120,16 @@ pub(crate) fn write(file: &Path, value: &str) -> Result<()> {
     })
 }
 
+/// Gives a group what the one above it has. A group with processes in it may not be left without a list of its own
+/// once it had one: then it gets that of the group above.
+pub(crate) fn empty(folder: &Path) -> Result<()> {
+    let file = folder.join("cpuset.cpus");
+    write(&file, "\n").or_else(|refused| {
+        let above = folder.parent().and_then(effective);
+        above.map_or(Err(refused), |above| write(&file, &above.to_string()))
+    })
+}
+
 impl Tree {
     /// The group of this path: absolute, or from the root of a hierarchy.
     pub(crate) fn find(path: &Path) -> Result<Tree> {

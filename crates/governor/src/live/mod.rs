@@ -8,6 +8,7 @@ mod metrics;
 mod migrate;
 mod opened;
 mod own;
+mod partition;
 mod pressure;
 pub(crate) mod proc;
 mod record;

@@ -57,6 +57,9 @@ pub struct Options {
     pub dry_run: bool,
     /// How cpus are given.
     pub means: Means,
+    /// Nobody else may use the cpus of a target that is a control group of generation two, where the kernel
+    /// makes a partition of it.
+    pub exclusive: bool,
     /// Pages on nodes where a target has no core are moved to where it has.
     pub migrate: bool,
     /// Where running governors are recorded.
@@ -148,6 +151,9 @@ impl Live {
             }
         }
         live.kept = Some(kept);
+        if live.options.exclusive && !live.units.iter().all(|unit| unit.actuator.can_exclude()) {
+            live.note("cpus are shared with others: only control groups of generation two, given with --cgroup, can have them for themselves".to_owned());
+        }
         *live.status.lock().unwrap_or_else(PoisonError::into_inner) = status;
         Ok(live)
     }
@@ -313,6 +319,7 @@ impl Live {
                     }
                 }
             }
+            notes.extend(unit.actuator.note());
             let refused = unit.actuator.refused();
             if refused > 0 {
                 notes.push(format!(

@@ -68,7 +68,7 @@ impl Unit {
         let group = Group::find(wanted.target.clone())?;
         let actuator = match options.dry_run {
             true => Actuator::Dry,
-            false => Actuator::new(options.means, &group)?,
+            false => Actuator::new(options.means, options.exclusive, &group)?,
         };
         let throughput = wanted.counter.clone();
         let sensed = options.policy.sensor == crate::Sensor::Throughput;

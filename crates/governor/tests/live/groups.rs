@@ -76,8 +76,16 @@ fn a_group_is_governed_and_put_back() {
     let before = group.cpus();
     let mut options = options(&load);
     options.means = Means::Auto;
+    options.exclusive = true;
     let wanted = load::wanted(Target::Cgroup(group.0.clone()));
     let mut live = Live::begin(vec![wanted], options).unwrap();
+    if !group.0.join("cpuset.cpus.partition").exists() {
+        let notes = live.notes();
+        assert!(
+            notes.iter().any(|note| note.contains("generation two")),
+            "{notes:?}"
+        );
+    }
     let first = live.check().unwrap().remove(0);
     assert_eq!(group.cpus(), first.cpus().to_string());
     load.busy(true);

@@ -154,6 +154,7 @@ pub fn options(load: &Load) -> Options {
         dry_run: false,
         means: Means::Affinity,
         migrate: false,
+        exclusive: false,
         state: load.state(),
         status: Arc::default(),
         sys: "/sys".into(),

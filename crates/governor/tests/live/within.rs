@@ -174,6 +174,7 @@ fn what_is_counted_is_read_from_outside() {
         dry_run: true,
         means: Means::Affinity,
         migrate: false,
+        exclusive: false,
         state: folder.path().to_owned(),
         status: Arc::default(),
         sys: "/sys".into(),

@@ -11,6 +11,7 @@ mod cpuset;
 mod memory_only;
 mod migrating;
 mod offline;
+mod partition;
 mod place;
 mod single;
 mod strategies;

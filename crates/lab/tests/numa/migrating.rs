@@ -30,6 +30,7 @@ fn begin(pid: u32, state: &std::path::Path) -> governor::Result<Live> {
         dry_run: false,
         means: Means::Affinity,
         migrate: true,
+        exclusive: false,
         state: state.to_owned(),
         status: Arc::default(),
         sys: "/sys".into(),

@@ -358,6 +358,7 @@ fn begin(setting: &Setting<'_>, variant: Variant, target: u32, load: &Load) -> R
         dry_run: variant == Variant::Ungoverned,
         means: Means::Affinity,
         migrate: false,
+        exclusive: false,
         state: load._folder.0.join("state"),
         status: Arc::<Mutex<_>>::default(),
         sys: "/sys".into(),

@@ -1,0 +1,138 @@
+//! Cpus that a governed control group has for itself.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::time::Duration;
+
+use governor::Policy;
+use governor::live::{Live, Means, Options, Target, Wanted};
+use placement::CpuSet;
+
+use crate::place::{alone, fit};
+
+/// A control group with a process in it; both go with it.
+struct Group(PathBuf, Child);
+
+impl Group {
+    fn new(folder: PathBuf) -> Group {
+        let top = folder.parent().unwrap();
+        fs::write(top.join("cgroup.subtree_control"), "+cpuset +cpu").unwrap();
+        fs::create_dir(&folder).unwrap();
+        let child = Command::new("sleep").arg("600").spawn().unwrap();
+        fs::write(folder.join("cgroup.procs"), child.id().to_string()).unwrap();
+        Group(folder, child)
+    }
+
+    fn says(&self, file: &str) -> String {
+        fs::read_to_string(self.0.join(file))
+            .unwrap()
+            .trim()
+            .to_owned()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = self.1.kill();
+        let _ = self.1.wait();
+        remove(&self.0);
+    }
+}
+
+/// The kernel takes a moment to notice that the last process has ended.
+fn remove(folder: &Path) {
+    for _ in 0..100 {
+        if fs::remove_dir(folder).is_ok() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn begin(group: &Group, state: &Path) -> Live {
+    let wanted = Wanted {
+        target: Target::Cgroup(group.0.clone()),
+        weight: 1.0,
+        counter: None,
+    };
+    let options = Options {
+        policy: Policy::default(),
+        net: governor::elastic_net().unwrap(),
+        period: Duration::from_millis(50),
+        dry_run: false,
+        means: Means::Auto,
+        exclusive: true,
+        migrate: false,
+        state: state.to_owned(),
+        status: Arc::default(),
+        sys: "/sys".into(),
+        guard: Vec::new(),
+    };
+    Live::begin(vec![wanted], options).unwrap()
+}
+
+#[test]
+fn a_governed_group_has_its_cpus_for_itself_and_gives_them_back() {
+    let _alone = alone();
+    let top = Path::new("/sys/fs/cgroup");
+    let can = top.join("cgroup.subtree_control").exists()
+        && fs::write(top.join("cgroup.subtree_control"), "+cpuset +cpu").is_ok();
+    if !fit("control groups of generation two that may be made", can) {
+        return;
+    }
+    let state = tempfile::tempdir().unwrap();
+    let group = Group::new(top.join("atoll-own"));
+    let before: CpuSet = fs::read_to_string(top.join("cpuset.cpus.effective"))
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    let mut live = begin(&group, state.path());
+    let decision = live.check().unwrap().remove(0);
+    assert_eq!(group.says("cpuset.cpus.partition"), "root", "{decision}");
+    assert_eq!(
+        group.says("cpuset.cpus.effective"),
+        decision.cpus().to_string()
+    );
+    let others: CpuSet = fs::read_to_string(top.join("cpuset.cpus.effective"))
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    let rest: CpuSet = before
+        .iter()
+        .filter(|cpu| !decision.cpus().contains(*cpu))
+        .collect();
+    assert_eq!(others, rest, "nobody else has them");
+    // Its own cpus are still among those to choose from.
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(700));
+        let later = live.check().unwrap().remove(0);
+        assert_eq!(later.available, before.to_string(), "{later}");
+    }
+    live.end().unwrap();
+    assert_eq!(group.says("cpuset.cpus.partition"), "member");
+    assert_eq!(group.says("cpuset.cpus.effective"), before.to_string());
+
+    // Below a group that is no partition itself the kernel refuses: cpus are shared, and one line says why.
+    let middle = top.join("atoll-middle");
+    fs::create_dir(&middle).unwrap();
+    let inner = Group::new(middle.join("inner"));
+    let mut live = begin(&inner, state.path());
+    let decision = live.check().unwrap().remove(0);
+    assert_eq!(inner.says("cpuset.cpus.partition"), "member");
+    assert_eq!(
+        inner.says("cpuset.cpus.effective"),
+        decision.cpus().to_string()
+    );
+    let notes = live.notes();
+    assert!(
+        notes.iter().any(|note| note.contains("stay shared")),
+        "{notes:?}"
+    );
+    live.end().unwrap();
+    drop(inner);
+    remove(&middle);
+}
