@@ -183,7 +183,12 @@ fn changes(count: usize) -> Outcome<[Vec<f64>; 2]> {
                 Action::Allocate => times[0].push(decision.decision_seconds),
                 Action::Release => times[1].push(decision.decision_seconds),
             }
-            if decision.action != Action::None {
+            // Others who use the cpus may make it change the other way meanwhile.
+            let wanted = match busy {
+                true => decision.action == Action::Allocate,
+                false => decision.action == Action::Release || decision.cpus.len() == 1,
+            };
+            if wanted {
                 break;
             }
             if Instant::now() > limit {
