@@ -84,6 +84,12 @@ impl Distinct {
         Ok((groups, value.ok_or_else(|| Error::internal("no values"))?))
     }
 
+    /// Forgets all pairs.
+    pub fn forget(&mut self) {
+        self.pairs = Groups::new(self.layout.words());
+        self.interners.clear();
+    }
+
     /// Bytes it takes.
     pub fn memory(&self) -> usize {
         let texts: usize = self.interners.iter().map(Interner::memory).sum();

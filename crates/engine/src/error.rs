@@ -1,6 +1,7 @@
 //! What can go wrong in a query, in words for people.
 
 use std::fmt;
+use std::path::PathBuf;
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -38,6 +39,13 @@ pub enum Error {
         what: &'static str,
         /// Bytes it wanted.
         wanted: u64,
+    },
+    /// What did not fit in memory could not be written to a file, or read again.
+    Spill {
+        /// Where the file is.
+        directory: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
     },
     /// The query was given up.
     Cancelled,
@@ -77,6 +85,13 @@ impl fmt::Display for Error {
                     "{what} wanted {wanted} bytes, which the memory limit does not leave"
                 )
             }
+            Error::Spill { directory, source } => {
+                write!(
+                    f,
+                    "what does not fit in memory cannot be kept in a file in {}: {source}; make room there or raise the memory limit",
+                    directory.display()
+                )
+            }
             Error::Cancelled => write!(f, "the query was cancelled"),
             Error::Unsupported(what) => write!(f, "the engine does not support {what}"),
             Error::Internal(what) => write!(f, "a bug of the engine: {what}"),
@@ -90,6 +105,7 @@ impl std::error::Error for Error {
             Error::Table(e) => Some(e),
             Error::Arrow(e) => Some(e),
             Error::Call(e) => Some(e.as_ref()),
+            Error::Spill { source, .. } => Some(source),
             _ => None,
         }
     }

@@ -1,5 +1,6 @@
 //! How programs are run.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -90,6 +91,12 @@ pub struct Execution {
     /// Whether the fused executor has all rows that others decode in memory before it processes the first: what
     /// reading and processing at the same time is compared with.
     pub preload: bool,
+    /// Directory for a file of what does not fit in the memory limit, made when it is needed and gone with the query;
+    /// without one, a query that needs it fails with [`Error::Memory`].
+    pub spill: Option<Arc<Path>>,
+    /// Rows, or groups, that a worker keeps before it puts them away where [`Execution::spill`] allows it, however
+    /// much memory is left: to try with few rows what many do.
+    pub room: Option<usize>,
     /// Where what operators did is noted, if somebody asks.
     pub ledger: Option<Arc<Ledger>>,
 }
@@ -106,6 +113,8 @@ impl Default for Execution {
             ring: None,
             reuse: true,
             preload: false,
+            spill: None,
+            room: None,
             ledger: None,
         }
     }

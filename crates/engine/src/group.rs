@@ -127,11 +127,26 @@ impl Grouping {
                 vectors.push(batch.get(*key)?);
             }
         }
+        let row = row.map(|row| batch.get(row)).transpose()?;
+        self.number(&vectors, row, batch.rows)?;
+        let groups = match self.how {
+            How::One => None,
+            _ => Some(&self.numbers[..]),
+        };
+        for (state, fold) in self.states.iter_mut().zip(folds) {
+            let arg = fold.arg.map(|var| batch.get(var)).transpose()?;
+            state.add(groups, batch.rows, arg)?;
+        }
+        Ok(())
+    }
+
+    /// Finds the numbers of rows with these keys, or of this row of the table; groups that are new are added.
+    fn number(&mut self, keys: &[&Vector], row: Option<&Vector>, rows: usize) -> Result<()> {
         match &mut self.how {
             How::One => {}
             How::Row { seen } => {
                 let row = row.ok_or_else(|| Error::internal("groups by row without row"))?;
-                let Values::Int(rows) = &batch.get(row)?.values else {
+                let Values::Int(rows) = &row.values else {
                     return Err(Error::internal("row numbers of another kind"));
                 };
                 self.numbers.clear();
@@ -140,8 +155,8 @@ impl Grouping {
             }
             How::Dense { digits, seen } => {
                 self.index.clear();
-                self.index.resize(batch.rows, 0);
-                for (digit, vector) in digits.iter().zip(vectors) {
+                self.index.resize(rows, 0);
+                for (digit, vector) in digits.iter().zip(keys) {
                     digit.combine(vector, &mut self.index)?;
                 }
                 numbers(&self.index, &mut self.numbers);
@@ -152,24 +167,12 @@ impl Grouping {
                 groups,
                 interners,
             } => {
-                layout.encode(
-                    &vectors,
-                    batch.rows,
-                    &mut Texts::Adding(interners),
-                    &mut self.words,
-                )?;
+                let mut texts = Texts::Adding(interners);
+                layout.encode(keys, rows, &mut texts, &mut self.words)?;
                 groups.insert(&self.words.hashes, &self.words.columns(), &mut self.numbers);
                 let size = groups.len();
                 self.states.iter_mut().for_each(|state| state.resize(size));
             }
-        }
-        let groups = match self.how {
-            How::One => None,
-            _ => Some(&self.numbers[..]),
-        };
-        for (state, fold) in self.states.iter_mut().zip(folds) {
-            let arg = fold.arg.map(|var| batch.get(var)).transpose()?;
-            state.add(groups, batch.rows, arg)?;
         }
         Ok(())
     }
@@ -227,35 +230,103 @@ impl Grouping {
         own + besides
     }
 
-    /// The groups there are: the vectors of their keys (by row: their row numbers) and of their results.
-    pub fn finish(self, folds: &[Fold], types: &dyn Fn(Var) -> Type) -> Result<Finished> {
-        let (groups, keys, rows) = match &self.how {
-            How::One => (vec![0], vec![], None),
-            How::Row { seen } => {
-                let rows = set(seen);
-                (rows.clone(), vec![], Some(rows))
-            }
-            How::Dense { digits, seen } => {
-                let groups = set(seen);
-                let keys = undigit(digits, &groups);
-                (groups, keys, None)
-            }
+    /// Whether its groups are rows of a table.
+    pub fn is_by_row(&self) -> bool {
+        matches!(self.how, How::Row { .. })
+    }
+
+    /// Whether groups take memory one by one, not all at once.
+    pub fn grows(&self) -> bool {
+        let distinct = self.states.iter().any(|state| state.besides() > 0);
+        distinct || matches!(self.how, How::Hash { .. })
+    }
+
+    /// Whether there is but one group.
+    pub fn is_one(&self) -> bool {
+        matches!(self.how, How::One)
+    }
+
+    /// What is found of the groups so far.
+    pub fn states(&self) -> &[State] {
+        &self.states
+    }
+
+    /// How many groups there may be at most.
+    pub fn number_of(&self) -> usize {
+        match &self.how {
+            How::One => 1,
+            How::Row { seen } | How::Dense { seen, .. } => seen.len(),
+            How::Hash { groups, .. } => groups.len(),
+        }
+    }
+
+    /// The numbers of the groups there are.
+    pub fn numbers(&self) -> Vec<u32> {
+        match &self.how {
+            How::One => vec![0],
+            How::Row { seen } | How::Dense { seen, .. } => set(seen),
+            How::Hash { groups, .. } => (0..groups.len() as u32).collect(),
+        }
+    }
+
+    /// The keys of `some` groups; none where they are rows of a table.
+    pub fn keys(&self, some: &[u32]) -> Result<Vec<Vector>> {
+        match &self.how {
+            How::One | How::Row { .. } => Ok(vec![]),
+            How::Dense { digits, .. } => Ok(undigit(digits, some)),
             How::Hash {
                 layout,
                 groups,
                 interners,
             } => {
-                let all: Vec<u32> = (0..groups.len() as u32).collect();
-                let words: Vec<Vec<u64>> = (0..layout.words())
-                    .map(|word| {
-                        let mut out = Vec::new();
-                        groups.column(word, &all, &mut out);
-                        out
-                    })
-                    .collect();
-                (all, layout.decode(&words, interners)?, None)
+                let column = |word| {
+                    let mut out = Vec::new();
+                    groups.column(word, some, &mut out);
+                    out
+                };
+                let words: Vec<Vec<u64>> = (0..layout.words()).map(column).collect();
+                layout.decode(&words, interners)
             }
+        }
+    }
+
+    /// Adds groups with these keys, whose states are rows of `parts`, for each function those of [`State::parts`].
+    pub fn absorb(&mut self, keys: &[&Vector], parts: Vec<Vec<Vector>>, rows: usize) -> Result<()> {
+        self.number(keys, None, rows)?;
+        let from: Vec<u32> = (0..rows as u32).collect();
+        let to = match self.how {
+            How::One => vec![0; rows],
+            _ => self.numbers.clone(),
         };
+        for (state, parts) in self.states.iter_mut().zip(parts) {
+            let other = state.of_parts(parts)?;
+            if !other.kinds().is_empty() {
+                state.merge(&other, &from, &to)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds values of groups with these keys to function `which`.
+    pub fn absorb_values(&mut self, which: usize, keys: &[&Vector], values: &Vector) -> Result<()> {
+        self.number(keys, None, values.len())?;
+        let groups = match self.how {
+            How::One => None,
+            _ => Some(&self.numbers[..]),
+        };
+        self.states[which].add(groups, values.len(), Some(values))
+    }
+
+    /// Forgets which different values there were: none of them will come again.
+    pub fn forget_values(&mut self) {
+        self.states.iter_mut().for_each(State::forget_values);
+    }
+
+    /// The groups there are: the vectors of their keys (by row: their row numbers) and of their results.
+    pub fn finish(self, folds: &[Fold], types: &dyn Fn(Var) -> Type) -> Result<Finished> {
+        let groups = self.numbers();
+        let keys = self.keys(&groups)?;
+        let rows = self.is_by_row().then(|| groups.clone());
         let mut results = Vec::with_capacity(folds.len());
         for (state, fold) in self.states.iter().zip(folds) {
             let scale = fold.arg.map_or(0, |arg| types(arg).scale());

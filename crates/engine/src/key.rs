@@ -255,7 +255,7 @@ fn plain_words(values: &Values, out: &mut Vec<u64>, high: Option<&mut Vec<u64>>)
 }
 
 /// Zeros of both signs are one key, and all that is no number is.
-fn word_of(v: f64) -> u64 {
+pub(crate) fn word_of(v: f64) -> u64 {
     match v {
         v if v.is_nan() => f64::NAN.to_bits(),
         v => (v + 0.0).to_bits(),

@@ -11,6 +11,8 @@ use crate::error::{Error, Result};
 use crate::expr::Var;
 use crate::key::{Interner, Layout, Texts, Words};
 use crate::number::Numbers;
+use crate::part::Pass;
+use crate::source::Stored;
 use crate::value::{Type, Vector};
 
 /// Keys are found by position if there are at most this many integers for each row between the first and the last.
@@ -32,6 +34,8 @@ pub(crate) struct Lookup {
     pub unique: bool,
     marks: Vec<AtomicBool>,
     pub memory: usize,
+    /// Which parts of the table these rows are, if they are not all.
+    pub pass: Option<Pass>,
 }
 
 #[derive(Debug)]
@@ -109,7 +113,16 @@ impl Lookup {
                 .take(marks)
                 .collect(),
             memory: memory + marks,
+            pass: None,
         })
+    }
+
+    /// Its rows.
+    pub fn into_rows(self) -> Stored {
+        Stored {
+            columns: self.columns,
+            rows: self.rows,
+        }
     }
 
     pub fn column(&self, var: Var) -> Result<&Vector> {

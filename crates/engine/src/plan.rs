@@ -556,6 +556,18 @@ impl Sink {
 }
 
 impl Pipe {
+    /// Calls `f` with the stage of each table that rows are looked up in, or come from.
+    pub fn tables(&self, f: &mut dyn FnMut(usize)) {
+        if let Source::Marked { stage, .. } = self.source {
+            f(stage);
+        }
+        for step in &self.steps {
+            if let Step::Probe(probe) = step {
+                f(probe.stage);
+            }
+        }
+    }
+
     /// For each step, and the sink at the end, the vectors that are read there or later, ascending.
     pub fn live(&self, mut live: Need) -> Vec<Vec<Var>> {
         let mut all = vec![live.iter().copied().collect()];

@@ -2,15 +2,20 @@
 //! into its own sink, and the sinks are merged.
 
 mod answer;
+mod away;
 mod distr;
 mod enough;
+mod fold;
+mod job;
+mod merge;
 mod open;
+mod passes;
+mod rows;
 mod send;
 mod sink;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use arrow::array::RecordBatch;
@@ -18,25 +23,24 @@ use fiber::{Nearness, Workers};
 use memory::{Budget, Traffic};
 use tokio::sync::mpsc::Sender;
 
-use crate::batch::Batch;
-use crate::column::Collected;
 use crate::error::{Error, Result};
 use crate::execution::{Execution, Executor, Plan};
 use crate::expr::Var;
-use crate::group::Grouping;
 use crate::held::Held;
-use crate::ledger::{At, Kernel, Meter, Record, Watch};
+use crate::ledger::{Kernel, Meter, Record};
 use crate::lookup::Lookup;
 use crate::plan::{Pipe, Program, Sink, Stage};
 use crate::rel::Output;
-use crate::source::{Feed, Origin, Stored};
-use crate::step::{Line, Scratch};
+use crate::source::{Filed, Stored};
+use crate::spill::Spill;
 use crate::stop::Stop;
 use crate::value::{Type, Vector};
 use crate::{staged, stream};
 
 pub(crate) use enough::Enough;
+pub(crate) use job::{Job, node};
 pub(crate) use open::Opened;
+use passes::Parted;
 use send::Out;
 pub(crate) use sink::{End, Shape};
 
@@ -70,7 +74,18 @@ pub(crate) struct Run {
     parameters: Vec<Option<Vector>>,
     lookups: Vec<Option<Arc<Lookup>>>,
     rows: Vec<Option<Arc<Stored>>>,
-    taken: Vec<Held>,
+    /// Rows of stages that did not fit in memory.
+    filed: Vec<Option<Arc<Filed>>>,
+    /// Tables of stages that did not.
+    parted: Vec<Option<Arc<Parted>>>,
+    /// Where those lie.
+    spill: Arc<Spill>,
+    /// For each stage, whether its table may be worked on part by part.
+    may_part: Arc<[bool]>,
+    /// Whether what the stage that runs gathers may be put away.
+    may_spill: bool,
+    /// What the rows and the table of each stage take.
+    held: Vec<Vec<Held>>,
     /// Workers of the whole query when it began.
     width: usize,
     /// If it is one of several instances, which.
@@ -114,7 +129,14 @@ pub(crate) async fn run(
         rows: std::iter::repeat_with(|| None)
             .take(program.stages.len())
             .collect(),
-        taken: vec![],
+        filed: vec![None; program.stages.len()],
+        parted: vec![None; program.stages.len()],
+        spill: Spill::new(execution.spill.clone()),
+        may_spill: false,
+        may_part: passes::may_be_parted(program).into(),
+        held: std::iter::repeat_with(Vec::new)
+            .take(program.stages.len())
+            .collect(),
         stop: stop.0.clone(),
         width: runtime.workers.threads(),
         share: None,
@@ -123,6 +145,7 @@ pub(crate) async fn run(
             _ => None,
         },
     };
+    let last = passes::last_uses(program);
     for (number, stage) in program.stages.iter().enumerate() {
         run.stage(number, stage, number == program.answer).await?;
         for (parameter, (of, var)) in program.parameters.iter().enumerate() {
@@ -130,10 +153,17 @@ pub(crate) async fn run(
                 run.parameters[parameter] = Some(run.single(number, *var)?);
             }
         }
+        let over = last.iter().enumerate().filter(|(_, last)| **last == number);
+        over.for_each(|(stage, _)| run.forget(stage));
     }
     // None if it left while it was computed.
     if let Some(answer) = run.rows[program.answer].take() {
         run.out.send(&answer).await?;
+    }
+    if let Some(filed) = run.filed[program.answer].take() {
+        for extent in &filed.extents {
+            run.out.send(&filed.get(extent)?).await?;
+        }
     }
     Ok(run.report)
 }
@@ -141,9 +171,8 @@ pub(crate) async fn run(
 impl Run {
     /// The value of a subquery: NULL if it has no row.
     fn single(&self, stage: usize, var: Var) -> Result<Vector> {
-        let stored = self.rows[stage]
-            .as_ref()
-            .ok_or_else(|| Error::internal("a subquery without rows"))?;
+        let stored = self.few(stage)?;
+        let stored = stored.ok_or_else(|| Error::internal("a subquery without rows"))?;
         match stored.rows {
             0 => Ok(Vector::nulls(self.types[var].kind, 1)),
             1 => stored
@@ -155,110 +184,61 @@ impl Run {
         }
     }
 
-    fn take(&mut self, bytes: usize, what: &'static str) -> Result<()> {
+    fn take(&mut self, number: usize, bytes: usize, what: &'static str) -> Result<()> {
         let held = Held::take(&self.runtime.budget, bytes as u64, what)?;
-        self.taken.push(held);
+        self.held[number].push(held);
         Ok(())
+    }
+
+    /// Whether so little memory is left that what is to stay should rather be put away: what passes through needs some.
+    fn is_full(&self) -> bool {
+        let budget = &self.runtime.budget;
+        budget.used() > budget.limit() / 4 * 3
+    }
+
+    /// Gives back what the rows or the table of a stage take.
+    fn forget(&mut self, number: usize) {
+        self.lookups[number] = None;
+        if let Some(all) = &mut self.instances {
+            all.forget(number);
+        }
+        (self.rows[number], self.filed[number]) = (None, None);
+        self.held[number].clear();
+    }
+
+    fn note_spilled(&mut self, number: usize, what: &str) {
+        let bytes = self.spill.bytes() >> 10;
+        self.report.push(format!(
+            "stage {number}: {what} did not fit in memory; {bytes} KiB put in a file by now"
+        ));
     }
 
     async fn stage(&mut self, number: usize, stage: &Stage, answer: bool) -> Result<()> {
         let by_row = self.by_row(&stage.sink);
         self.sends = answer && stage.sink.is_plain();
+        self.may_spill = self.spill.is_allowed()
+            && (self.may_part[number] || !matches!(stage.sink, Sink::Table { .. }));
         let mut ends = Vec::new();
-        for wave in open::waves(stage) {
-            match self.instances.take() {
-                None => self.here(number, &wave, by_row, &mut ends).await?,
-                Some(all) => {
-                    let done = self.everywhere(&all, number, &wave, by_row, &mut ends);
-                    done.await?;
-                    self.instances = Some(all);
-                }
-            }
+        for (tables, stage) in passes::groups(stage, &self.parted) {
+            self.passes(number, &stage, &tables, by_row, &mut ends)
+                .await?;
         }
+        let shape = self.shape(&stage.sink, by_row)?;
         if ends.is_empty() {
             // No row came; the columns are there all the same.
-            ends.push(self.shape(&stage.sink, by_row)?.end()?);
+            ends.push(shape.end()?);
         }
         match &stage.sink {
-            Sink::Table { keys, marks, .. } => {
-                let parts = ends
-                    .into_iter()
-                    .map(End::collected)
-                    .collect::<Result<Vec<_>>>()?;
-                let copies = self.instances.as_ref().map_or(1, |all| 1 + all.number());
-                let bytes = parts.iter().map(Collected::memory).sum::<usize>();
-                self.take(bytes * copies, "a join")?;
-                let (columns, rows) = Collected::concat(parts)?;
-                self.replicate(number, keys, columns, rows, *marks).await?;
-            }
+            Sink::Table { .. } => self.table(number, &shape, ends).await,
+            Sink::Fold { .. } => self.folded(number, &shape, by_row, ends),
             Sink::Rows { .. } if self.sends => {
                 for end in ends {
                     end.sent()?.last().await?;
                 }
+                Ok(())
             }
-            Sink::Rows {
-                order, skip, fetch, ..
-            } => {
-                let parts = ends
-                    .into_iter()
-                    .map(End::collected)
-                    .collect::<Result<Vec<_>>>()?;
-                self.take(parts.iter().map(Collected::memory).sum::<usize>(), "a sort")?;
-                let (columns, rows) = Collected::concat(parts)?;
-                let stored = Stored { columns, rows };
-                let stored = self.sorted(stored, order, *skip, *fetch)?;
-                self.rows[number] = Some(Arc::new(stored));
-            }
-            Sink::Fold {
-                keys,
-                folds,
-                by_row: by,
-            } => {
-                let mut all: Option<Grouping> = None;
-                for end in ends {
-                    let End::Groups(groups) = end else {
-                        return Err(Error::internal("an end without groups"));
-                    };
-                    all = Some(match all {
-                        None => *groups,
-                        Some(mut all) => {
-                            // Those of another worker may all be new here.
-                            let (budget, bytes) = (&self.runtime.budget, all.memory());
-                            let grown = bytes + groups.memory();
-                            all.held.cover(budget, grown, "an aggregate")?;
-                            all.merge(*groups)?;
-                            all
-                        }
-                    });
-                }
-                let all = all.ok_or_else(|| Error::internal("an aggregate without groups"))?;
-                self.take(all.memory(), "an aggregate")?;
-                let types = |var: Var| self.types[var].clone();
-                let finished = all.finish(folds, &types)?;
-                let mut columns = BTreeMap::new();
-                match (&finished.rows, by, by_row) {
-                    (Some(rows), Some(by), Some(lookup)) => {
-                        for (key, from) in keys.iter().zip(&by.from) {
-                            columns.insert(
-                                *key,
-                                self.lookups[lookup]
-                                    .as_ref()
-                                    .ok_or_else(missing)?
-                                    .column(*from)?
-                                    .at(rows)?,
-                            );
-                        }
-                    }
-                    _ => columns.extend(keys.iter().copied().zip(finished.keys)),
-                }
-                columns.extend(folds.iter().map(|f| f.var).zip(finished.results));
-                self.rows[number] = Some(Arc::new(Stored {
-                    columns,
-                    rows: finished.groups,
-                }));
-            }
+            Sink::Rows { .. } => self.gathered(number, &shape, ends),
         }
-        Ok(())
     }
 
     /// Runs the pipelines of a stage on the workers of this instance.
@@ -316,24 +296,48 @@ impl Run {
     /// The stage whose table's rows are the groups of `sink`, if they are.
     fn by_row(&self, sink: &Sink) -> Option<usize> {
         let Sink::Fold {
-            by_row: Some(by), ..
+            by_row: Some(by),
+            folds,
+            ..
         } = sink
         else {
             return None;
         };
         let lookup = self.lookups[by.stage].as_ref()?;
-        lookup.unique.then_some(by.stage)
+        // Every worker has a state for each row, which cannot be put away.
+        let bytes = (lookup.rows * self.width * (1 + 24 * folds.len())) as u64;
+        let budget = &self.runtime.budget;
+        let fits = bytes <= budget.limit().saturating_sub(budget.used()) / 3;
+        let fits = fits && lookup.rows <= self.room();
+        (lookup.unique && fits).then_some(by.stage)
+    }
+
+    /// Rows or groups that a worker keeps at most.
+    fn room(&self) -> usize {
+        self.execution.room.unwrap_or(usize::MAX)
     }
 
     /// What the sinks of workers are made from.
     fn shape(&self, sink: &Sink, by_row: Option<usize>) -> Result<Shape> {
         let width = self.width as u64;
         let rows = by_row.map(|stage| self.lookups[stage].as_ref().ok_or_else(missing));
+        let vars: BTreeSet<Var> = match sink {
+            Sink::Table { keys, vars, .. } => keys.iter().chain(vars).copied().collect(),
+            Sink::Rows { vars, .. } => vars.iter().copied().collect(),
+            Sink::Fold { .. } => BTreeSet::new(),
+        };
         Ok(Shape {
             sink: sink.clone(),
             rows: rows.transpose()?.map(|lookup| lookup.rows),
             types: self.types.clone(),
             budget: self.runtime.budget.clone(),
+            spill: self.spill.clone(),
+            may_spill: self.may_spill,
+            room: self.room(),
+            vars: vars
+                .into_iter()
+                .map(|var| (var, self.types[var].kind))
+                .collect(),
             out: self.sends.then(|| self.out.clone()),
             most: (self.runtime.budget.limit() / 16 / width / 32).min(1 << 26),
         })
@@ -425,190 +429,4 @@ impl Run {
 
 fn missing() -> Error {
     Error::internal("a stage that did not run")
-}
-
-/// A pipeline being run by several workers.
-pub(crate) struct Job {
-    pub source: Opened,
-    pub pipe: Pipe,
-    pub live: Vec<Vec<Var>>,
-    pub shape: Shape,
-    pub types: Arc<[Type]>,
-    pub lookups: Vec<Option<Arc<Lookup>>>,
-    pub parameters: Vec<Option<Vector>>,
-    pub traffic: Arc<Traffic>,
-    pub stop: Stop,
-    /// Set if its operators are measured.
-    meter: Option<Arc<Meter>>,
-}
-
-pub(crate) fn node() -> usize {
-    fiber::here().map_or(0, |here| here.node)
-}
-
-impl Job {
-    /// A worker's share of it.
-    async fn work(&self, end: &mut End, enough: &Enough) -> Result<()> {
-        let watch = self.meter.as_ref();
-        let watch = watch.map(|meter| meter.watch(self.traffic.nodes()));
-        self.pieces(end, enough, watch.as_ref()).await?;
-        if let Some(watch) = watch {
-            watch.end(&self.traffic);
-        }
-        Ok(())
-    }
-
-    /// What its operators did.
-    fn kernels(&self) -> Vec<Kernel> {
-        self.meter.as_ref().map_or(vec![], |meter| meter.kernels())
-    }
-
-    async fn pieces(&self, end: &mut End, enough: &Enough, watch: Option<&Watch>) -> Result<()> {
-        let traffic = watch.map_or(&*self.traffic, |watch| &watch.traffic);
-        let mut batch = Batch::new(self.types.len());
-        let mut origin = Origin::default();
-        let mut scratch: Vec<Scratch> = std::iter::repeat_with(Scratch::default)
-            .take(self.pipe.steps.len())
-            .collect();
-        let mut claimant = self.source.claimant();
-        while !enough.reached() {
-            self.stop.check()?;
-            match &self.source {
-                Opened::Scan {
-                    scan,
-                    filters,
-                    vars,
-                    pieces,
-                    ..
-                } => {
-                    let claimed = claimant.as_mut().and_then(|own| own.claim(node()));
-                    let Some(piece) = claimed else {
-                        return Ok(());
-                    };
-                    end.start(piece.into());
-                    let pool = scan.table().snapshot().pool();
-                    for morsel in &pieces[piece as usize] {
-                        watch.inspect(|watch| watch.turn(At::Scan));
-                        let opened = scan.open(pool, *morsel, filters, traffic, node).await?;
-                        if let Some(watch) = watch {
-                            watch.opened(morsel.rows(scan.table()));
-                            watch.turn(At::Elsewhere);
-                        }
-                        let Some(mut cursor) = opened else {
-                            continue;
-                        };
-                        while origin.advance(&mut cursor) {
-                            let feed = Feed::Scan(&cursor, vars);
-                            let rows =
-                                self.push(&mut batch, &mut origin, feed, &mut scratch, end, watch)?;
-                            if enough.count(rows) {
-                                return Ok(());
-                            }
-                            end.flush().await?;
-                        }
-                    }
-                }
-                Opened::Read(opened) => {
-                    let (batch, origin) = (&mut batch, &mut origin);
-                    let more = self.part(opened, batch, origin, &mut scratch, end, enough);
-                    if !more.await? {
-                        return Ok(());
-                    }
-                }
-                Opened::Stored {
-                    stored,
-                    pieces,
-                    next,
-                } => {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(piece) = pieces.get(number) else {
-                        return Ok(());
-                    };
-                    end.start(piece.start as u64);
-                    for start in piece.clone().step_by(algebra::VECTOR_ROWS) {
-                        origin.start(start..(start + algebra::VECTOR_ROWS).min(piece.end));
-                        let feed = Feed::Stored(stored);
-                        let rows =
-                            self.push(&mut batch, &mut origin, feed, &mut scratch, end, watch)?;
-                        if enough.count(rows) {
-                            return Ok(());
-                        }
-                        end.flush().await?;
-                    }
-                }
-                Opened::Marked {
-                    lookup,
-                    rows,
-                    pieces,
-                    next,
-                    row,
-                } => {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(piece) = pieces.get(number) else {
-                        return Ok(());
-                    };
-                    end.start(piece.start as u64);
-                    for some in rows[piece.clone()].chunks(algebra::VECTOR_ROWS) {
-                        origin.list(some);
-                        let feed = Feed::Lookup(lookup, *row);
-                        let rows =
-                            self.push(&mut batch, &mut origin, feed, &mut scratch, end, watch)?;
-                        if enough.count(rows) {
-                            return Ok(());
-                        }
-                        end.flush().await?;
-                    }
-                }
-            }
-            tokio::task::yield_now().await;
-        }
-        Ok(())
-    }
-
-    /// Some of its steps; see [`Line::complete`].
-    pub fn line(&self, steps: std::ops::Range<usize>, complete: bool) -> Line<'_> {
-        Line {
-            types: &self.types,
-            live: &self.live[steps.start..=steps.end],
-            steps: &self.pipe.steps[steps],
-            lookups: &self.lookups,
-            parameters: &self.parameters,
-            complete,
-            stop: &self.stop,
-            watch: None,
-        }
-    }
-
-    /// Bytes of a row where most vectors are there.
-    pub fn row_bytes(&self) -> usize {
-        let bytes = |vars: &Vec<Var>| vars.iter().map(|var| self.types[*var].width()).sum();
-        self.live.iter().map(bytes).max().unwrap_or(0).max(1)
-    }
-
-    /// Takes one vector through all steps; gives how many rows came to the end.
-    pub(crate) fn push(
-        &self,
-        batch: &mut Batch,
-        origin: &mut Origin,
-        feed: Feed<'_, '_>,
-        scratch: &mut [Scratch],
-        end: &mut End,
-        watch: Option<&Watch>,
-    ) -> Result<usize> {
-        batch.restart(origin.rows().len());
-        let line = Line {
-            watch,
-            ..self.line(0..self.pipe.steps.len(), true)
-        };
-        let mut rows = 0;
-        let mut add = |batch: &mut Batch, _: &mut Origin| {
-            // One piece may have very many partners.
-            self.stop.check()?;
-            rows += batch.rows;
-            self.shape.add(end, batch)
-        };
-        line.run(0, batch, origin, feed, scratch, &mut add)?;
-        watch.inspect(|watch| watch.turn(At::Elsewhere));
-        Ok(rows)
-    }
 }

@@ -10,6 +10,7 @@ use crate::batch::Batch;
 use crate::batches::Arrived;
 use crate::error::Result;
 use crate::expr::Var;
+use crate::spill::{Extent, Spill};
 use crate::value::{Kind, Type, Values, Vector};
 
 /// Rows that a stage gave, or that were given.
@@ -17,6 +18,23 @@ use crate::value::{Kind, Type, Values, Vector};
 pub(crate) struct Stored {
     pub columns: std::collections::BTreeMap<Var, Vector>,
     pub rows: usize,
+}
+
+/// Rows that a stage gave and that did not fit in memory.
+#[derive(Debug)]
+pub(crate) struct Filed {
+    pub spill: Arc<Spill>,
+    pub extents: Vec<Extent>,
+    /// Ascending.
+    pub vars: Vec<(Var, Kind)>,
+    pub rows: usize,
+}
+
+impl Filed {
+    /// The rows of one extent.
+    pub fn get(&self, extent: &Extent) -> Result<Stored> {
+        self.spill.get(extent, &self.vars)
+    }
 }
 
 /// Which rows of the source the rows at hand are.

@@ -149,6 +149,115 @@ impl State {
         }
     }
 
+    /// The kinds of the vectors that [`State::parts`] gives.
+    pub fn kinds(&self) -> Vec<Kind> {
+        if self.distinct.is_some() {
+            return vec![];
+        }
+        let cell = match self.values {
+            Cells::None => None,
+            Cells::Int(_) => Some(Kind::Int),
+            Cells::Wide(_) => Some(Kind::Wide),
+            Cells::Float(_) => Some(Kind::Float),
+            Cells::Text(_) => Some(Kind::Text),
+            Cells::Code(..) => Some(Kind::Code),
+        };
+        let counts = self.counts.as_ref().map(|_| Kind::Int);
+        let seen = self.extreme().then_some(Kind::Bool);
+        cell.into_iter().chain(counts).chain(seen).collect()
+    }
+
+    /// What [`State::of_parts`] makes the same state of for `groups`; of different values, nothing: see
+    /// [`State::distinct_values`].
+    pub fn parts(&self, groups: &[u32]) -> Result<Vec<Vector>> {
+        if self.distinct.is_some() {
+            return Ok(vec![]);
+        }
+        let cell = match &self.values {
+            Cells::None => None,
+            Cells::Int(v) => Some(Values::Int(v.clone())),
+            Cells::Wide(v) => Some(Values::Wide(v.clone())),
+            Cells::Float(v) => Some(Values::Float(v.clone())),
+            Cells::Code(v, _) => Some(Values::Code(v.clone())),
+            Cells::Text(texts) => {
+                // They came as texts.
+                let text = |best: &[u8]| std::str::from_utf8(best).unwrap_or_default().to_owned();
+                let texts = texts.best.iter().map(|best| text(best));
+                let texts = StringViewArray::from_iter_values(texts);
+                Some(Values::Text(crate::text::Texts::new(Arc::new(texts))))
+            }
+        };
+        let counts = self.counts.as_ref().map(|v| Values::Int(v.clone()));
+        let seen = self.extreme().then(|| Values::Bool(self.seen.clone()));
+        let all = cell.into_iter().chain(counts).chain(seen);
+        all.map(|values| Ok(Vector::new(values.at(groups)?)))
+            .collect()
+    }
+
+    /// The state of groups numbered as the rows of `parts`, which are as many as [`State::kinds`]. It has no different
+    /// values.
+    pub fn of_parts(&self, parts: Vec<Vector>) -> Result<State> {
+        let mut parts = parts.into_iter().map(|vector| vector.values);
+        let mut next = || parts.next();
+        let other = || Error::internal("a state of other parts");
+        let values = match &self.values {
+            _ if self.distinct.is_some() => Cells::None,
+            Cells::None => Cells::None,
+            own => match (own, next().ok_or_else(other)?) {
+                (Cells::Int(_), Values::Int(v)) => Cells::Int(v),
+                (Cells::Wide(_), Values::Wide(v)) => Cells::Wide(v),
+                (Cells::Float(_), Values::Float(v)) => Cells::Float(v),
+                (Cells::Code(_, labels), Values::Code(v)) => Cells::Code(v, labels.clone()),
+                (Cells::Text(_), Values::Text(texts)) => {
+                    let array = texts.array()?;
+                    let best = array.as_string_view().iter();
+                    let best: Vec<Box<[u8]>> = best
+                        .map(|text| text.unwrap_or_default().as_bytes().into())
+                        .collect();
+                    let bytes = best.iter().map(|text| text.len()).sum();
+                    Cells::Text(Texts { best, bytes })
+                }
+                _ => return Err(other()),
+            },
+        };
+        let mut state = State {
+            distinct: None,
+            function: self.function,
+            values,
+            counts: None,
+            seen: vec![],
+        };
+        if self.distinct.is_some() {
+            return Ok(state);
+        }
+        if self.counts.is_some() {
+            let Some(Values::Int(counts)) = next() else {
+                return Err(other());
+            };
+            state.counts = Some(counts);
+        }
+        if self.extreme() {
+            let Some(Values::Bool(seen)) = next() else {
+                return Err(other());
+            };
+            state.seen = seen;
+        }
+        Ok(state)
+    }
+
+    /// If each value counts once: the pairs of a group and one of its values.
+    pub fn distinct_values(&self) -> Result<Option<(Vec<u32>, Vector)>> {
+        let all = self.distinct.as_ref().map(|distinct| distinct.all());
+        all.transpose()
+    }
+
+    /// Forgets which values there were, but not what was found of them: none of them will come again.
+    pub fn forget_values(&mut self) {
+        if let Some(distinct) = &mut self.distinct {
+            distinct.forget();
+        }
+    }
+
     /// Adds the values of some rows; `groups` absent: all to group 0.
     pub fn add(&mut self, groups: Option<&[u32]>, rows: usize, arg: Option<&Vector>) -> Result<()> {
         if let (Some(distinct), Some(vector)) = (&mut self.distinct, arg) {

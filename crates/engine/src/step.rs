@@ -160,6 +160,7 @@ impl Line<'_> {
         let lookup = self.lookups[probe.stage]
             .as_ref()
             .ok_or_else(|| Error::internal("a table that was not made"))?;
+        self.pass(probe, lookup, &self.live[number], batch, origin)?;
         let live = &self.live[number + 1];
         let mut own = std::mem::take(&mut scratch[number]);
         lookup.find(batch, &probe.keys, self.types, &mut own.finding)?;
@@ -238,6 +239,31 @@ impl Line<'_> {
                 Ok(true)
             }
         }
+    }
+
+    /// Of rows that stay without a partner, keeps those whose partners could be among the parts of the table that are
+    /// there: the others have their turn in another pass.
+    fn pass(
+        &self,
+        probe: &Probe,
+        lookup: &Lookup,
+        live: &[Var],
+        batch: &mut Batch,
+        origin: &mut Origin,
+    ) -> Result<()> {
+        let stay = matches!(probe.how, How::Left | How::LeftMark | How::Anti);
+        let Some(pass) = lookup.pass.filter(|_| stay) else {
+            return Ok(());
+        };
+        let keys = probe.keys.iter();
+        let vectors = keys.clone().map(|key| batch.get(*key));
+        let vectors = vectors.collect::<Result<Vec<_>>>()?;
+        let types: Vec<&Type> = keys.map(|key| &self.types[*key]).collect();
+        let mask = pass.mask(&vectors, &types, batch.rows)?;
+        if let Some(picks) = batch.filter(&mask, live)? {
+            *origin = origin.pick(picks);
+        }
+        Ok(())
     }
 
     /// Where each row finds at most one: keeps the rows and gives them what they found. False if it is an outer

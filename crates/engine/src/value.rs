@@ -1,5 +1,6 @@
 //! Types and vectors: the values of one matrix for the rows at hand (L1).
 
+use std::borrow::Borrow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -294,7 +295,12 @@ impl Vector {
     ///
     /// # Errors
     /// Those of [`Texts::concat`]; parts of different kinds.
-    pub fn runs(kind: Kind, parts: &[Vector], runs: &[(usize, Range<usize>)]) -> Result<Vector> {
+    pub fn runs(
+        kind: Kind,
+        parts: &[impl Borrow<Vector>],
+        runs: &[(usize, Range<usize>)],
+    ) -> Result<Vector> {
+        let parts: Vec<&Vector> = parts.iter().map(Borrow::borrow).collect();
         let rows = runs.iter().map(|(_, run)| run.len()).sum();
         let valid = parts.iter().any(|part| part.valid.is_some()).then(|| {
             let mut valid = Vec::with_capacity(rows);

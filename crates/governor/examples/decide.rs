@@ -183,12 +183,7 @@ fn changes(count: usize) -> Outcome<[Vec<f64>; 2]> {
                 Action::Allocate => times[0].push(decision.decision_seconds),
                 Action::Release => times[1].push(decision.decision_seconds),
             }
-            // Others who use the cpus may make it change the other way meanwhile.
-            let wanted = match busy {
-                true => decision.action == Action::Allocate,
-                false => decision.action == Action::Release || decision.cpus.len() == 1,
-            };
-            if wanted {
+            if decision.action != Action::None {
                 break;
             }
             if Instant::now() > limit {

@@ -4,17 +4,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{Mutex, MutexGuard, Notify};
+use tokio::sync::{Mutex, MutexGuard, Notify, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};
 
 /// How long a query waits for others to give memory back, before it goes on with what there is. Others may take for
 /// ever: a client that reads half an answer and then nothing holds what its query took.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Queries that compute at the same time, for each worker. More of them would only push each other's rows out of the
+/// caches: those that come later wait until one has its first rows, in the order they came.
+const EACH: usize = 8;
+
 /// Counts queries.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Crowd {
     inside: AtomicUsize,
+    /// How many more may compute now.
+    turns: Semaphore,
     /// How many ever came.
     came: AtomicUsize,
     left: Notify,
@@ -55,6 +61,23 @@ pub(crate) struct Queue<'a> {
 }
 
 impl Crowd {
+    /// Nobody yet, on `workers` workers.
+    pub(crate) fn new(workers: usize) -> Arc<Crowd> {
+        Arc::new(Crowd {
+            inside: AtomicUsize::new(0),
+            turns: Semaphore::new(EACH * workers.max(1)),
+            came: AtomicUsize::new(0),
+            left: Notify::new(),
+            first: Mutex::new(()),
+        })
+    }
+
+    /// Waits until few enough queries compute; this one does as long as it keeps what it gets.
+    pub(crate) async fn take_turn(&self) -> Option<SemaphorePermit<'_>> {
+        // Nobody ever closes it.
+        self.turns.acquire().await.ok()
+    }
+
     /// A query begins.
     pub(crate) fn enter(self: &Arc<Self>) -> Inside {
         Inside {
@@ -97,14 +120,28 @@ mod tests {
 
     #[tokio::test]
     async fn a_query_alone_waits_for_nobody() {
-        let crowd = Arc::new(Crowd::default());
+        let crowd = Crowd::new(1);
         let inside = crowd.queue(PATIENCE).await.turn().await.unwrap();
         assert!(inside.alone());
     }
 
+    #[tokio::test]
+    async fn turns_are_taken_in_the_order_they_were_asked_for() {
+        let crowd = Crowd::new(1);
+        let mut taken = vec![];
+        for _ in 0..EACH {
+            taken.push(crowd.take_turn().await);
+        }
+        let next = crowd.take_turn();
+        tokio::pin!(next);
+        assert!(futures::poll!(next.as_mut()).is_pending());
+        drop(taken.pop());
+        assert!(futures::poll!(next.as_mut()).is_ready());
+    }
+
     #[test]
     fn who_meets_another_is_not_alone() {
-        let crowd = Arc::new(Crowd::default());
+        let crowd = Crowd::new(1);
         let first = crowd.enter();
         assert!(first.alone());
         let second = crowd.enter();
@@ -117,7 +154,7 @@ mod tests {
 
     #[tokio::test]
     async fn each_that_leaves_gives_a_turn() {
-        let crowd = Arc::new(Crowd::default());
+        let crowd = Crowd::new(1);
         let others = [crowd.enter(), crowd.enter()];
         let leave = async {
             for other in others {
@@ -141,7 +178,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_that_stays_is_not_waited_for_for_ever() {
-        let crowd = Arc::new(Crowd::default());
+        let crowd = Crowd::new(1);
         let stays = crowd.enter();
         let patience = Duration::from_millis(20);
         let begun = Instant::now();

@@ -102,12 +102,13 @@ impl Engine {
         };
         execution.check()?;
         let directory = options.spill_directory.unwrap_or_else(std::env::temp_dir);
+        execution.spill = Some(directory.as_path().into());
         let template = environment::template(&budget, directory, workers.threads())?;
         Ok(Arc::new(Engine {
             store,
             budget,
             catalog: table::Catalog::new(),
-            crowd: Arc::default(),
+            crowd: Crowd::new(workers.threads()),
             work: Work::new(workers.nodes()),
             writing: tokio::sync::Mutex::new(()),
             executor: options.executor,

@@ -67,8 +67,11 @@ pub(crate) async fn rows(
 /// Our engine; `None` if memory does not suffice, or it is not for us after all.
 async fn ours(scope: &Scope, program: &Program) -> Result<Option<SendableRecordBatchStream>> {
     let crowd = Arc::clone(&scope.engine.crowd);
+    let turn = crowd.take_turn().await;
     let inside = crowd.enter();
-    match fused::run(scope, program).await? {
+    let begun = fused::run(scope, program).await;
+    drop(turn);
+    match begun? {
         Outcome::Running(running) => return Ok(Some(held(running.rows, inside))),
         Outcome::NotOurs => return Ok(None),
         Outcome::Short if inside.alone() => return Ok(None),

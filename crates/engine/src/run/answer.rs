@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::{SortColumn, SortOptions, lexsort_to_indices};
 
-use super::{Run, missing};
+use super::missing;
 use crate::error::Result;
 use crate::rel::{Key, Output};
 use crate::source::Stored;
@@ -14,50 +14,63 @@ use crate::value::Type;
 /// Rows of an answer's batches.
 pub(super) const BATCH_ROWS: usize = 8_192;
 
-impl Run {
-    /// The rows of `stored` in `order`, without the first `skip`, at most `fetch`.
-    pub(super) fn sorted(
-        &self,
-        stored: Stored,
-        order: &[Key],
-        skip: usize,
-        fetch: Option<usize>,
-    ) -> Result<Stored> {
-        let end = fetch.map_or(stored.rows, |n| stored.rows.min(skip.saturating_add(n)));
-        let start = skip.min(end);
-        if order.is_empty() && start == 0 && end == stored.rows {
-            return Ok(stored);
-        }
-        let picks: Vec<u32> = match order.is_empty() {
-            true => (start as u32..end as u32).collect(),
-            false => {
-                let mut keys = Vec::with_capacity(order.len());
-                for key in order {
-                    let vector = stored.columns.get(&key.var).ok_or_else(missing)?;
-                    keys.push(SortColumn {
-                        values: vector.to_arrow(&self.types[key.var])?,
-                        options: Some(SortOptions {
-                            descending: key.descending,
-                            nulls_first: key.nulls_first,
-                        }),
-                    });
-                }
-                let sorted = match stored.rows {
-                    0 => UInt32Array::from(Vec::<u32>::new()),
-                    _ => lexsort_to_indices(&keys, Some(end))?,
-                };
-                sorted.values()[start.min(sorted.len())..].to_vec()
-            }
-        };
-        let mut columns = BTreeMap::new();
-        for (var, vector) in &stored.columns {
-            columns.insert(*var, vector.at(&picks)?);
-        }
-        Ok(Stored {
-            columns,
-            rows: picks.len(),
-        })
+/// The rows of `stored` in the order of `keys`, at most `end`.
+pub(super) fn order(
+    stored: &Stored,
+    types: &[Type],
+    keys: &[Key],
+    end: Option<usize>,
+) -> Result<Vec<u32>> {
+    if stored.rows == 0 {
+        return Ok(vec![]);
     }
+    let mut columns = Vec::with_capacity(keys.len());
+    for key in keys {
+        let vector = stored.columns.get(&key.var).ok_or_else(missing)?;
+        columns.push(SortColumn {
+            values: vector.to_arrow(&types[key.var])?,
+            options: Some(options(key)),
+        });
+    }
+    Ok(lexsort_to_indices(&columns, end)?.values().to_vec())
+}
+
+/// As Arrow says it.
+pub(super) fn options(key: &Key) -> SortOptions {
+    SortOptions {
+        descending: key.descending,
+        nulls_first: key.nulls_first,
+    }
+}
+
+/// The rows of `stored` in the order of `keys`, without the first `skip`, at most `fetch`.
+pub(super) fn sorted(
+    stored: Stored,
+    types: &[Type],
+    keys: &[Key],
+    skip: usize,
+    fetch: Option<usize>,
+) -> Result<Stored> {
+    let end = fetch.map_or(stored.rows, |n| stored.rows.min(skip.saturating_add(n)));
+    let start = skip.min(end);
+    if keys.is_empty() && start == 0 && end == stored.rows {
+        return Ok(stored);
+    }
+    let picks: Vec<u32> = match keys.is_empty() {
+        true => (start as u32..end as u32).collect(),
+        false => {
+            let sorted = order(&stored, types, keys, Some(end))?;
+            sorted[start.min(sorted.len())..].to_vec()
+        }
+    };
+    let mut columns = BTreeMap::new();
+    for (var, vector) in &stored.columns {
+        columns.insert(*var, vector.at(&picks)?);
+    }
+    Ok(Stored {
+        columns,
+        rows: picks.len(),
+    })
 }
 
 /// The rows of an answer as Arrow.

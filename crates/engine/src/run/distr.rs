@@ -4,20 +4,21 @@
 //! its own. Stages end together: what the instances' workers collected is merged, as that of the workers of one
 //! instance is, and the table that it becomes is made once on each node.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use fiber::{Place, Workers};
 use futures::future::join_all;
 
+use super::away::SLACK;
 use super::{End, Run, Runtime, missing};
 use crate::error::{Error, Result};
 use crate::execution::Plan;
 use crate::expr::Var;
 use crate::lookup::Lookup;
 use crate::plan::{How, Stage, Step};
-use crate::value::{Type, Vector};
+use crate::source::Stored;
+use crate::value::Type;
 
 /// The instances of a query.
 pub(super) struct Instances {
@@ -119,7 +120,12 @@ impl Run {
             parameters: self.parameters.clone(),
             lookups: all.lookups[number].clone(),
             rows: self.rows.clone(),
-            taken: vec![],
+            filed: self.filed.clone(),
+            parted: vec![],
+            spill: self.spill.clone(),
+            may_part: self.may_part.clone(),
+            may_spill: self.may_spill,
+            held: vec![],
             width: self.width,
             share: Some(Share {
                 number,
@@ -166,23 +172,33 @@ impl Run {
         all.agree(stage)
     }
 
-    /// A table with these vectors and keys on each node that has an instance. Whoever has none uses the first.
+    /// A table of `stored` with these keys on each node that has an instance. Whoever has none uses the first. Gives
+    /// the rows back if the table takes more memory than there is, and `otherwise` something else can be done with them.
     pub(super) async fn replicate(
         &mut self,
         number: usize,
         keys: &[Var],
-        columns: BTreeMap<Var, Vector>,
-        rows: usize,
+        stored: Stored,
         marks: bool,
-    ) -> Result<()> {
+        otherwise: bool,
+    ) -> Result<Option<Stored>> {
         let types: Vec<Type> = keys.iter().map(|key| self.types[*key].clone()).collect();
+        let rows = stored.rows;
         let Some(mut all) = self.instances.take() else {
-            let lookup = Lookup::new(keys, types, columns, rows, marks)?;
-            self.take(lookup.memory, "a join")?;
-            self.lookups[number] = Some(Arc::new(lookup));
-            return Ok(());
+            let lookup = Lookup::new(keys, types, stored.columns, rows, marks)?;
+            let bytes = lookup.memory;
+            return match self.take(number, bytes, "a join") {
+                Err(Error::Memory { .. }) if otherwise => Ok(Some(lookup.into_rows())),
+                Ok(()) if otherwise && bytes > SLACK && self.is_full() => {
+                    Ok(Some(lookup.into_rows()))
+                }
+                done => done.map(|()| {
+                    self.lookups[number] = Some(Arc::new(lookup));
+                    None
+                }),
+            };
         };
-        let columns = Arc::new(columns);
+        let columns = Arc::new(stored.columns);
         let making = all.workers.iter().map(|workers| {
             let (keys, types, columns) = (keys.to_vec(), types.clone(), columns.clone());
             workers.spawn(async move {
@@ -193,18 +209,31 @@ impl Run {
             })
         });
         let mut bytes = 0;
-        for (own, made) in all.lookups.iter_mut().zip(join_all(making).await) {
-            let lookup = made.map_err(|e| Error::Call(Box::new(e)))??;
+        let mut made = Vec::new();
+        for own in join_all(making).await {
+            let lookup = own.map_err(|e| Error::Call(Box::new(e)))??;
             bytes += lookup.memory;
+            made.push(lookup);
+        }
+        let taken = self.take(number, bytes, "a join");
+        let full = taken.is_ok() && bytes > SLACK && self.is_full();
+        match taken {
+            Ok(()) if !full => {}
+            Ok(()) | Err(Error::Memory { .. }) if otherwise => {
+                self.instances = Some(all);
+                return Ok(made.pop().map(Lookup::into_rows));
+            }
+            taken => taken?,
+        }
+        for (own, lookup) in all.lookups.iter_mut().zip(made) {
             own[number] = Some(Arc::new(lookup));
         }
-        self.take(bytes, "a join")?;
         self.lookups[number] = all.lookups[0][number].clone();
         let nodes = all.workers.len();
         let line = format!("stage {number}: a table of {rows} rows on each of {nodes} nodes");
         self.report.push(line);
         self.instances = Some(all);
-        Ok(())
+        Ok(None)
     }
 }
 
@@ -212,6 +241,18 @@ impl Instances {
     /// How many they are.
     pub fn number(&self) -> usize {
         self.workers.len()
+    }
+
+    /// The tables of stage `number`.
+    pub fn tables(&mut self, number: usize) -> impl Iterator<Item = &mut Arc<Lookup>> {
+        self.lookups
+            .iter_mut()
+            .filter_map(move |own| own[number].as_mut())
+    }
+
+    /// Forgets the tables of stage `number`.
+    pub fn forget(&mut self, number: usize) {
+        self.lookups.iter_mut().for_each(|own| own[number] = None);
     }
 
     /// Rows of tables that one instance marked in `stage` are marked in all.

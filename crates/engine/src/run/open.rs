@@ -16,7 +16,7 @@ use crate::execution::Plan;
 use crate::expr::Var;
 use crate::lookup::Lookup;
 use crate::plan::{How, Pipe, Source, Stage, Step};
-use crate::source::{Stored, pieces};
+use crate::source::{Filed, Stored, pieces};
 use crate::value::Vector;
 
 /// Rows of a stage or of a marked table that a worker takes at a time.
@@ -37,6 +37,12 @@ pub(crate) enum Opened {
         pieces: Arc<[Range<usize>]>,
         next: AtomicUsize,
     },
+    /// Rows that did not fit in memory; which extents are whose.
+    Filed {
+        filed: Arc<Filed>,
+        own: Vec<usize>,
+        next: AtomicUsize,
+    },
     Marked {
         lookup: Arc<Lookup>,
         rows: Vec<u32>,
@@ -52,6 +58,7 @@ impl Opened {
         match self {
             Opened::Scan { morsels, .. } => morsels.left(),
             Opened::Read(opened) => opened.count,
+            Opened::Filed { own, .. } => own.len(),
             Opened::Stored { pieces, .. } | Opened::Marked { pieces, .. } => pieces.len(),
         }
     }
@@ -85,7 +92,10 @@ impl Run {
             // What waits for a device is not small.
             Source::Read(_) => least + 1,
             Source::Values { batch, .. } => batch.num_rows(),
-            Source::Rows(of) => self.rows[*of].as_ref().map_or(0, |rows| rows.rows),
+            Source::Rows(of) => match &self.filed[*of] {
+                Some(filed) => filed.rows,
+                None => self.rows[*of].as_ref().map_or(0, |rows| rows.rows),
+            },
             Source::Marked { stage: of, .. } => {
                 self.lookups[*of].as_ref().map_or(0, |table| table.rows)
             }
@@ -141,6 +151,14 @@ impl Run {
                     pieces: self.dealt(rows, block),
                     next: AtomicUsize::new(0),
                     stored: Arc::new(Stored { columns, rows }),
+                }
+            }
+            Source::Rows(stage) if let Some(filed) = &self.filed[*stage] => {
+                let (number, of) = self.share.as_ref().map_or((0, 1), Share::place);
+                Opened::Filed {
+                    filed: filed.clone(),
+                    own: (number..filed.extents.len()).step_by(of).collect(),
+                    next: AtomicUsize::new(0),
                 }
             }
             Source::Rows(stage) => {

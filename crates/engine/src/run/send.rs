@@ -14,6 +14,7 @@ use crate::expr::Var;
 use crate::held::Held;
 use crate::rel::Output;
 use crate::source::Stored;
+use crate::spill::{Extent, Spill};
 use crate::value::{Kind, Type};
 
 /// Where an answer goes.
@@ -50,6 +51,9 @@ impl Out {
     }
 }
 
+/// Bytes that may wait though the limit leaves nothing for them.
+const SLACK: usize = 1 << 20;
+
 /// One worker's rows of an answer, few at a time. Whoever adds rows flushes between two vectors of the source: what a
 /// vector became is all that waits here.
 #[derive(Debug)]
@@ -59,18 +63,23 @@ pub(crate) struct Sending {
     /// Fewer than make a batch.
     rows: Collected,
     ready: Vec<RecordBatch>,
+    /// Rows that did not fit in memory.
+    away: Vec<Extent>,
+    spill: Arc<Spill>,
     /// Bytes that those take.
     bytes: usize,
     held: Held,
 }
 
 impl Sending {
-    pub fn new(out: Arc<Out>, vars: Vec<(Var, Kind)>) -> Sending {
+    pub fn new(out: Arc<Out>, spill: Arc<Spill>, vars: Vec<(Var, Kind)>) -> Sending {
         Sending {
             out,
             rows: Collected::new(&vars),
             vars,
             ready: vec![],
+            away: vec![],
+            spill,
             bytes: 0,
             held: Held::default(),
         }
@@ -79,15 +88,27 @@ impl Sending {
     /// Adds the rows of `batch`.
     ///
     /// # Errors
-    /// [`Error::Memory`] if `budget` has not what waits.
+    /// [`Error::Memory`] if `budget` has not what waits, unless that is little, or may be put away.
     pub fn add(&mut self, batch: &Batch, budget: &Arc<Budget>) -> Result<()> {
         self.rows.add(batch)?;
         let waiting = self.bytes + self.rows.memory();
-        self.held.cover(budget, waiting, "rows of an answer")?;
-        match self.rows.rows >= BATCH_ROWS {
-            true => self.cut(),
-            false => Ok(()),
+        let short = self.held.cover(budget, waiting, "rows of an answer");
+        match short {
+            Err(_) if waiting > SLACK && self.spill.is_allowed() => self.put_away(),
+            Err(e) if waiting > SLACK => Err(e),
+            Ok(()) if self.rows.rows < BATCH_ROWS => Ok(()),
+            _ => self.cut(),
         }
+    }
+
+    /// Puts the rows that make no batch yet away: one vector of the source may become very many.
+    fn put_away(&mut self) -> Result<()> {
+        let rows = std::mem::replace(&mut self.rows, Collected::new(&self.vars));
+        let (columns, rows) = Collected::concat(vec![rows])?;
+        if rows > 0 {
+            self.away.push(self.spill.put(columns.values(), rows)?);
+        }
+        Ok(())
     }
 
     /// Makes batches of the rows that there are.
@@ -106,8 +127,11 @@ impl Sending {
     /// # Errors
     /// [`Error::Cancelled`] if nobody ever will.
     pub async fn flush(&mut self) -> Result<()> {
-        if self.ready.is_empty() {
+        if self.ready.is_empty() && self.away.is_empty() {
             return Ok(());
+        }
+        for extent in std::mem::take(&mut self.away) {
+            self.out.send(&self.spill.get(&extent, &self.vars)?).await?;
         }
         for batch in self.ready.drain(..) {
             self.out.give(batch).await?;

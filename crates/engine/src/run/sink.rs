@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use memory::Budget;
 
+use super::away::{Folded, Gathered, Groups};
 use super::send::{Out, Sending};
 use crate::batch::Batch;
 use crate::column::Collected;
@@ -11,7 +12,8 @@ use crate::error::{Error, Result};
 use crate::expr::Var;
 use crate::group::{By, Grouping};
 use crate::plan::Sink;
-use crate::value::Type;
+use crate::spill::Spill;
+use crate::value::{Kind, Type};
 
 /// What the sinks of workers are made from.
 pub(crate) struct Shape {
@@ -20,6 +22,14 @@ pub(crate) struct Shape {
     pub(super) rows: Option<usize>,
     pub(super) types: Arc<[Type]>,
     pub(super) budget: Arc<Budget>,
+    /// Where rows and groups go that do not fit.
+    pub(super) spill: Arc<Spill>,
+    /// Whether they may go there.
+    pub(super) may_spill: bool,
+    /// Rows or groups that are kept at most.
+    pub(super) room: usize,
+    /// The vectors that are collected, ascending; of groups, none.
+    pub(super) vars: Vec<(Var, Kind)>,
     /// Entries of the largest dense index of groups.
     pub(super) most: u64,
     /// Where rows go as they come, if they do.
@@ -27,7 +37,8 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    fn groups(&self) -> Result<Grouping> {
+    /// No groups yet.
+    pub(super) fn groups(&self) -> Result<Grouping> {
         let Sink::Fold { keys, folds, .. } = &self.sink else {
             return Err(Error::internal("groups of another stage"));
         };
@@ -39,40 +50,36 @@ impl Shape {
 
     /// A worker's own sink, with nothing in it yet.
     pub fn end(&self) -> Result<End> {
-        let kinds = |vars: &mut dyn Iterator<Item = Var>| -> Vec<_> {
-            let mut vars: Vec<Var> = vars.collect();
-            vars.sort_unstable();
-            vars.dedup();
-            vars.into_iter()
-                .map(|var| (var, self.types[var].kind))
-                .collect()
-        };
-        Ok(match &self.sink {
-            Sink::Table { keys, vars, .. } => End::Rows(Collected::new(&kinds(
-                &mut keys.iter().chain(vars).copied(),
-            ))),
-            Sink::Rows { vars, .. } if let Some(out) = &self.out => {
-                End::Sent(Sending::new(out.clone(), kinds(&mut vars.iter().copied())))
-            }
-            Sink::Rows { vars, .. } => End::Rows(Collected::new(&kinds(&mut vars.iter().copied()))),
-            Sink::Fold { .. } => End::Groups(Box::new(self.groups()?)),
+        Ok(match (&self.sink, &self.out) {
+            (Sink::Fold { .. }, _) => End::Groups(Box::new(Folded {
+                groups: self.groups()?,
+                away: Groups::default(),
+            })),
+            (Sink::Rows { .. }, Some(out)) => End::Sent(Sending::new(
+                out.clone(),
+                self.spill.clone(),
+                self.vars.clone(),
+            )),
+            _ => End::Rows(Box::new(Gathered {
+                rows: Collected::new(&self.vars),
+                away: vec![],
+            })),
         })
     }
 
     /// Adds the rows of `batch` to a sink that was made here.
     ///
     /// # Errors
-    /// [`Error::Memory`] if the budget has not what the sink grows by.
+    /// [`Error::Memory`] if the budget has not what the sink grows by, and it may not be put away.
     pub fn add(&self, end: &mut End, batch: &Batch) -> Result<()> {
         match (end, &self.sink) {
-            (End::Rows(rows), _) => {
-                rows.add(batch)?;
-                rows.held
-                    .cover(&self.budget, rows.memory(), "rows of a join or a sort")
+            (End::Rows(gathered), _) => {
+                gathered.rows.add(batch)?;
+                self.keep_rows(gathered)
             }
             (End::Sent(rows), _) => rows.add(batch, &self.budget),
             (
-                End::Groups(groups),
+                End::Groups(folded),
                 Sink::Fold {
                     keys,
                     folds,
@@ -80,10 +87,9 @@ impl Shape {
                 },
             ) => {
                 let by_row = by_row.as_ref().filter(|_| self.rows.is_some());
-                groups.add(batch, keys, by_row.map(|by| by.row), folds)?;
-                groups
-                    .held
-                    .cover(&self.budget, groups.memory(), "an aggregate")
+                let row = by_row.map(|by| by.row);
+                folded.groups.add(batch, keys, row, folds)?;
+                self.keep_groups(folded, 0)
             }
             _ => Err(Error::internal("groups of another stage")),
         }
@@ -92,17 +98,17 @@ impl Shape {
 
 /// A worker's own sink.
 pub(crate) enum End {
-    Rows(Collected),
+    Rows(Box<Gathered>),
     /// Rows that leave as they come.
     Sent(Sending),
-    Groups(Box<Grouping>),
+    Groups(Box<Folded>),
 }
 
 impl End {
     /// What is added next is of this piece of the source.
     pub fn start(&mut self, piece: u64) {
-        if let End::Rows(rows) = self {
-            rows.start(piece);
+        if let End::Rows(gathered) = self {
+            gathered.rows.start(piece);
         }
     }
 
@@ -117,10 +123,17 @@ impl End {
         }
     }
 
-    pub(super) fn collected(self) -> Result<Collected> {
+    pub(super) fn gathered(self) -> Result<Gathered> {
         match self {
-            End::Rows(rows) => Ok(rows),
+            End::Rows(rows) => Ok(*rows),
             _ => Err(Error::internal("another sink where rows were expected")),
+        }
+    }
+
+    pub(super) fn folded(self) -> Result<Folded> {
+        match self {
+            End::Groups(groups) => Ok(*groups),
+            _ => Err(Error::internal("another sink where groups were expected")),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::batch::Batch;
 use crate::batches::Arrived;
 use crate::error::{Error, Result};
 use crate::run::{Job, Opened};
-use crate::source::{Feed, Origin};
+use crate::source::{Feed, Origin, Stored};
 
 /// What the vectors that nobody has read yet are read from. It holds the pages of its rows.
 pub(crate) enum Hold {
@@ -19,6 +19,8 @@ pub(crate) enum Hold {
     Scan(Chunk),
     /// Rows that were read.
     Arrived(Arrived),
+    /// Rows out of the file of what does not fit in memory.
+    Stored(Stored),
     /// What the job's source holds anyway.
     Whole(Arc<Job>),
 }
@@ -67,6 +69,7 @@ impl Hold {
     pub fn feed(&self) -> Feed<'_, '_> {
         let job = match self {
             Hold::Arrived(arrived) => return Feed::Arrived(arrived),
+            Hold::Stored(stored) => return Feed::Stored(stored),
             Hold::Scan(chunk) => &chunk.job,
             Hold::Whole(job) => job,
         };

@@ -259,6 +259,24 @@ pub(crate) async fn scan(
                     filling.add(&mut origin, &whole, start as u64).await?;
                 }
             }
+            Opened::Filed { filed, own, next } => {
+                let Some(extent) = own.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                    break;
+                };
+                let stored = {
+                    let _working = tally.work();
+                    filed.get(&filed.extents[*extent])?
+                };
+                let rows = stored.rows;
+                let hold = Arc::new(Hold::Stored(stored));
+                let first = (*extent as u64) << 32;
+                for start in (0..rows).step_by(VECTOR_ROWS) {
+                    origin.start(start..(start + VECTOR_ROWS).min(rows));
+                    filling
+                        .add(&mut origin, &hold, first + start as u64)
+                        .await?;
+                }
+            }
             Opened::Marked {
                 rows, pieces, next, ..
             } => {

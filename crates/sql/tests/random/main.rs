@@ -32,21 +32,34 @@ pub(crate) struct Database {
     theirs: Arc<sql::Engine>,
 }
 
-/// A machine, and how our engine runs queries on it.
-type Way = (&'static str, sql::Executor, Plan);
+/// A machine, how our engine runs queries on it, and whether it has room for a few rows only, so that whatever it
+/// gathers is put away.
+type Way = (&'static str, sql::Executor, Plan, Room);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Room {
+    Much,
+    Little,
+}
+
+use Room::{Little, Much};
 
 /// Sets of tables take these in turn.
-const WAYS: [Way; 6] = [
-    ("live", sql::Executor::Fused, Plan::Shard),
-    ("4x1", sql::Executor::Stream, Plan::Shard),
-    ("live", sql::Executor::Staged, Plan::Shard),
-    ("4x1", sql::Executor::Fused, Plan::Distr),
-    ("2x1", sql::Executor::Staged, Plan::Distr),
-    ("4x1", sql::Executor::Stream, Plan::Obliv),
+const WAYS: [Way; 10] = [
+    ("live", sql::Executor::Fused, Plan::Shard, Much),
+    ("4x1", sql::Executor::Stream, Plan::Shard, Much),
+    ("live", sql::Executor::Staged, Plan::Shard, Much),
+    ("4x1", sql::Executor::Fused, Plan::Distr, Much),
+    ("2x1", sql::Executor::Staged, Plan::Distr, Much),
+    ("4x1", sql::Executor::Stream, Plan::Obliv, Much),
+    ("live", sql::Executor::Fused, Plan::Shard, Little),
+    ("4x1", sql::Executor::Stream, Plan::Shard, Little),
+    ("4x1", sql::Executor::Fused, Plan::Distr, Little),
+    ("live", sql::Executor::Staged, Plan::Obliv, Little),
 ];
 
 impl Database {
-    fn new(seed: u64, (machine, executor, plan): Way) -> Database {
+    fn new(seed: u64, (machine, executor, plan, room): Way) -> Database {
         let directory = tempfile::tempdir().unwrap();
         let live = topology::Machine::live().unwrap();
         let machine = topology::Machine::parse(machine).unwrap();
@@ -61,6 +74,7 @@ impl Database {
             let mut options = sql::Options::spilling_to(directory.path());
             options.executor = executor;
             options.execution.plan = plan;
+            options.execution.room = (room == Little).then_some(5);
             // Few rows and places: queries over small tables see many blocks, too.
             options.execution.ring = Some(3);
             options.execution.block_rows = match executor {

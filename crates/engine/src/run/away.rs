@@ -1,0 +1,280 @@
+//! Putting away what does not fit in memory: a worker's own rows, or its groups.
+
+use std::collections::BTreeMap;
+
+use super::answer::order;
+use super::sink::Shape;
+use crate::column::Collected;
+use crate::error::{Error, Result};
+use crate::expr::Var;
+use crate::group::Grouping;
+use crate::part::{PARTS, Parting, rows_of};
+use crate::plan::Sink;
+use crate::source::Stored;
+use crate::spill::Extent;
+use crate::value::{Kind, Type, Vector};
+
+/// Rows of an extent that is merged with others: one of each is in memory at the same time.
+pub(super) const RUN_ROWS: usize = 1_024;
+
+/// Most rows of any other extent.
+pub(super) const EXTENT_ROWS: usize = 32_768;
+
+/// Bytes that a worker may gather though the limit leaves nothing for them: with fewer, it would put rows away one by
+/// one.
+pub(super) const SLACK: usize = 512 << 10;
+
+/// Extents, in lists: of rows in order, a list for each run of them; of rows in no order, one; of what has keys, one
+/// for each part of them.
+pub(crate) type Lists = Vec<Vec<Extent>>;
+
+/// The rows that a worker collected.
+pub(crate) struct Gathered {
+    pub rows: Collected,
+    pub away: Lists,
+}
+
+/// The groups that a worker made.
+pub(crate) struct Folded {
+    pub groups: Grouping,
+    pub away: Groups,
+}
+
+/// Groups that were put away, by part.
+#[derive(Default)]
+pub(crate) struct Groups {
+    /// Their keys and states.
+    pub states: Lists,
+    /// For each function of different values, by its place: keys and values.
+    pub values: BTreeMap<usize, Lists>,
+}
+
+impl Groups {
+    pub fn is_empty(&self) -> bool {
+        self.states.is_empty()
+    }
+
+    /// The same and those of `other`.
+    pub fn join(&mut self, other: Groups) {
+        join(&mut self.states, other.states);
+        for (place, lists) in other.values {
+            join(self.values.entry(place).or_default(), lists);
+        }
+    }
+}
+
+fn join(lists: &mut Lists, more: Lists) {
+    if lists.len() < more.len() {
+        lists.resize_with(more.len(), Vec::new);
+    }
+    lists
+        .iter_mut()
+        .zip(more)
+        .for_each(|(all, own)| all.extend(own));
+}
+
+impl Shape {
+    /// Takes memory for what `gathered` holds, or puts it away.
+    pub(super) fn keep_rows(&self, gathered: &mut Gathered) -> Result<()> {
+        let rows = &mut gathered.rows;
+        // What is put in order is there twice for a while.
+        let ordered = matches!(&self.sink, Sink::Rows { order, .. } if !order.is_empty());
+        let wanted = rows.memory() * if ordered && self.may_spill { 2 } else { 1 };
+        let crowded = rows.rows > self.room;
+        let kept = rows
+            .held
+            .cover(&self.budget, wanted, "rows of a join or a sort");
+        let few = kept.is_ok() || rows.memory() <= SLACK;
+        match kept {
+            Ok(()) | Err(Error::Memory { .. }) if self.may_spill => match few && !crowded {
+                true => Ok(()),
+                false => self.put_rows(gathered),
+            },
+            kept => kept,
+        }
+    }
+
+    /// Puts all rows away.
+    pub(super) fn put_rows(&self, gathered: &mut Gathered) -> Result<()> {
+        let held = std::mem::take(&mut gathered.rows.held);
+        let full = std::mem::replace(&mut gathered.rows, Collected::new(&self.vars));
+        gathered.rows.held = held;
+        let (columns, rows) = Collected::concat(vec![full])?;
+        self.put(&Stored { columns, rows }, &mut gathered.away)
+    }
+
+    /// Puts `stored` away as the sink wants it.
+    pub(super) fn put(&self, stored: &Stored, lists: &mut Lists) -> Result<()> {
+        if stored.rows == 0 {
+            return Ok(());
+        }
+        match &self.sink {
+            Sink::Table { keys, .. } => self.put_parts(stored, keys, lists),
+            Sink::Rows {
+                order: keys,
+                skip,
+                fetch,
+                ..
+            } if !keys.is_empty() => {
+                let end = fetch.map(|n| skip.saturating_add(n));
+                let picks = order(stored, &self.types, keys, end)?;
+                let run = picks.chunks(RUN_ROWS);
+                let run = run.map(|some| self.put_some(stored, some));
+                lists.push(run.collect::<Result<_>>()?);
+                Ok(())
+            }
+            _ => {
+                let all: Vec<u32> = (0..stored.rows as u32).collect();
+                lists.resize_with(1, Vec::new);
+                for some in all.chunks(EXTENT_ROWS) {
+                    lists[0].push(self.put_some(stored, some)?);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The vectors of the rows that the stage gives, ascending.
+    pub(super) fn given(&self) -> Vec<(Var, Kind)> {
+        let Sink::Fold { keys, folds, .. } = &self.sink else {
+            return self.vars.clone();
+        };
+        let all = keys
+            .iter()
+            .copied()
+            .chain(folds.iter().map(|fold| fold.var));
+        let kinds = all.map(|var| (var, self.types[var].kind));
+        kinds.collect::<BTreeMap<_, _>>().into_iter().collect()
+    }
+
+    fn put_some(&self, stored: &Stored, rows: &[u32]) -> Result<Extent> {
+        let columns = stored.columns.values().map(|vector| vector.at(rows));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        self.spill.put(columns.iter(), rows.len())
+    }
+
+    fn put_parts(&self, stored: &Stored, keys: &[Var], lists: &mut Lists) -> Result<()> {
+        lists.resize_with(PARTS, Vec::new);
+        let parts = match keys.is_empty() {
+            // Any part will do.
+            true => (0..stored.rows)
+                .map(|row| (row * PARTS / stored.rows) as u8)
+                .collect(),
+            false => {
+                let vectors: Vec<&Vector> = keys
+                    .iter()
+                    .filter_map(|key| stored.columns.get(key))
+                    .collect();
+                let types: Vec<&Type> = keys.iter().map(|key| &self.types[*key]).collect();
+                Parting::default().of(&vectors, &types, stored.rows, 0)?
+            }
+        };
+        for (list, rows) in lists.iter_mut().zip(rows_of(&parts)) {
+            for some in rows.chunks(EXTENT_ROWS) {
+                list.push(self.put_some(stored, some)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes memory for the groups that `folded` holds, or puts them away.
+    pub(super) fn keep_groups(&self, folded: &mut Folded, level: u32) -> Result<()> {
+        let groups = &mut folded.groups;
+        let crowded = groups.number_of() > self.room;
+        let what = "an aggregate";
+        let kept = groups.held.cover(&self.budget, groups.memory(), what);
+        let may = self.may_spill && !groups.is_by_row();
+        let few = kept.is_ok() || groups.memory() <= SLACK;
+        match kept {
+            Ok(()) | Err(Error::Memory { .. }) if may && few && !crowded => Ok(()),
+            Ok(()) | Err(Error::Memory { .. }) if may => {
+                self.put_groups(folded, level)?;
+                // What is there without any group must fit.
+                let groups = &mut folded.groups;
+                let bytes = groups.memory().saturating_sub(SLACK);
+                groups.held.cover(&self.budget, bytes, what)
+            }
+            kept => kept,
+        }
+    }
+
+    /// Puts all groups away, by the part of their keys at `level`.
+    pub(super) fn put_groups(&self, folded: &mut Folded, level: u32) -> Result<()> {
+        let mut fresh = self.groups()?;
+        fresh.held = std::mem::take(&mut folded.groups.held);
+        let full = std::mem::replace(&mut folded.groups, fresh);
+        let types = self.key_types();
+        let types: Vec<&Type> = types.iter().collect();
+        let away = &mut folded.away;
+        away.states.resize_with(PARTS, Vec::new);
+        for some in full.numbers().chunks(EXTENT_ROWS) {
+            let keys = full.keys(some)?;
+            let states = full.states().iter().map(|state| state.parts(some));
+            let states = states.collect::<Result<Vec<_>>>()?;
+            let columns: Vec<&Vector> = keys.iter().chain(states.iter().flatten()).collect();
+            let own: Vec<&Vector> = keys.iter().collect();
+            let parts = Parting::default().of(&own, &types, some.len(), level)?;
+            self.put_columns(&columns, &parts, &mut away.states)?;
+        }
+        for (place, state) in full.states().iter().enumerate() {
+            let Some((groups, values)) = state.distinct_values()? else {
+                continue;
+            };
+            let lists = away.values.entry(place).or_default();
+            lists.resize_with(PARTS, Vec::new);
+            let all: Vec<u32> = (0..groups.len() as u32).collect();
+            for some in all.chunks(EXTENT_ROWS) {
+                let groups: Vec<u32> = some.iter().map(|row| groups[*row as usize]).collect();
+                let (keys, values) = (full.keys(&groups)?, values.at(some)?);
+                let columns: Vec<&Vector> = keys.iter().chain([&values]).collect();
+                let parts = match full.is_one() {
+                    // By value: the parts of the only group have none in common.
+                    true => {
+                        let ty = self.argument(place)?;
+                        Parting::default().of(&[&values], &[ty], some.len(), level)?
+                    }
+                    false => {
+                        let own: Vec<&Vector> = keys.iter().collect();
+                        Parting::default().of(&own, &types, some.len(), level)?
+                    }
+                };
+                self.put_columns(&columns, &parts, lists)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_columns(&self, columns: &[&Vector], parts: &[u8], lists: &mut Lists) -> Result<()> {
+        for (list, rows) in lists.iter_mut().zip(rows_of(parts)) {
+            if !rows.is_empty() {
+                let own = columns.iter().map(|column| column.at(&rows));
+                let own = own.collect::<Result<Vec<_>>>()?;
+                list.push(self.spill.put(own.iter(), rows.len())?);
+            }
+        }
+        Ok(())
+    }
+
+    /// The types of the keys of groups.
+    pub(super) fn key_types(&self) -> Vec<Type> {
+        match &self.sink {
+            Sink::Fold { keys, .. } => keys.iter().map(|key| self.types[*key].clone()).collect(),
+            _ => vec![],
+        }
+    }
+
+    /// The type of what function number `place` of groups is of.
+    pub(super) fn argument(&self, place: usize) -> Result<&Type> {
+        let argument = match &self.sink {
+            Sink::Fold { folds, .. } => folds[place].arg,
+            _ => None,
+        };
+        let argument = argument.map(|var| &self.types[var]);
+        argument.ok_or_else(|| Error::internal("different values of nothing"))
+    }
+}
+
+/// Numbered from 0, as the columns of extents that are not of numbered vectors.
+pub(super) fn numbered(kinds: impl Iterator<Item = Kind>) -> Vec<(Var, Kind)> {
+    kinds.enumerate().collect()
+}

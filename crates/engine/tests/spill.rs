@@ -1,0 +1,333 @@
+//! What does not fit in memory is put in a file: with little room, or a small limit, the answers are those that much
+//! memory gives, by every executor and plan.
+
+mod runtime;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use engine::{
+    Error, Execution, Executor, Fold, Function, Key, Output, Plan, Prepared, Query, Rel, Runtime,
+    Type, Var,
+};
+
+const EXECUTORS: [Executor; 3] = [Executor::Fused, Executor::Stream, Executor::Staged];
+
+fn int() -> Type {
+    Type::of(&DataType::Int64, true).unwrap()
+}
+
+fn text() -> Type {
+    Type::of(&DataType::Utf8View, true).unwrap()
+}
+
+/// Rows (k, v, t): k has as many values as there are rows, spread widely; some of v and t are NULL.
+struct Rows {
+    rel: Rel,
+    k: Var,
+    v: Var,
+    t: Var,
+}
+
+fn rows(query: &mut Query, rows: i64, step: i64) -> Rows {
+    let all = 0..rows;
+    let k = all.clone().map(|i| (i * 7919 % rows) * step * 1_000_003);
+    let v = all.clone().map(|i| (i % 11 > 0).then_some(i % 1_000));
+    let t = all.map(|i| (i % 13 > 0).then(|| format!("the text number {}", i * 31 % 5_000)));
+    let batch = RecordBatch::try_from_iter_with_nullable([
+        (
+            "k",
+            Arc::new(Int64Array::from_iter_values(k)) as ArrayRef,
+            true,
+        ),
+        ("v", Arc::new(Int64Array::from_iter(v)) as ArrayRef, true),
+        (
+            "t",
+            Arc::new(StringViewArray::from_iter(t)) as ArrayRef,
+            true,
+        ),
+    ])
+    .unwrap();
+    let (k, v, t) = (
+        query.add("k", int()),
+        query.add("v", int()),
+        query.add("t", text()),
+    );
+    let vars = vec![k, v, t];
+    let rel = Rel::Values { vars, batch };
+    Rows { rel, k, v, t }
+}
+
+fn prepared(query: Query, root: Rel, vars: Vec<Var>) -> Arc<Prepared> {
+    let field = |var: &Var| Field::new(format!("c{var}"), query.ty(*var).data.clone(), true);
+    let schema = Arc::new(Schema::new(vars.iter().map(field).collect::<Vec<_>>()));
+    Arc::new(engine::prepare(query, root, Output { vars, schema }).unwrap())
+}
+
+/// The rows of the answer as texts, in the order they come, and what is told of them.
+fn run(
+    prepared: &Arc<Prepared>,
+    runtime: &Runtime,
+    execution: &Execution,
+) -> Result<(Vec<String>, Vec<String>), Error> {
+    let (prepared, own, execution) = (prepared.clone(), runtime.clone(), execution.clone());
+    let run = async move { prepared.run_by(&own, &execution).await };
+    let (batches, told) = runtime.workers.block_on(run)?;
+    let mut all = vec![];
+    for batch in &batches {
+        let options = FormatOptions::default();
+        let columns = batch.columns().iter();
+        let columns = columns.map(|column| ArrayFormatter::try_new(column, &options).unwrap());
+        let columns: Vec<_> = columns.collect();
+        for row in 0..batch.num_rows() {
+            let values = columns.iter().map(|column| column.value(row).to_string());
+            all.push(values.collect::<Vec<_>>().join("|"));
+        }
+    }
+    Ok((all, told))
+}
+
+fn folds(query: &mut Query, v: Var, t: Var) -> Vec<Fold> {
+    let fold = |query: &mut Query, function, arg: Option<Var>| {
+        let ty = match arg {
+            Some(arg) if arg == t && function != Function::CountDistinct => text(),
+            _ => int(),
+        };
+        let var = query.add(format!("{function:?}"), ty);
+        Fold { var, function, arg }
+    };
+    vec![
+        fold(query, Function::Count, None),
+        fold(query, Function::Count, Some(v)),
+        fold(query, Function::Sum, Some(v)),
+        fold(query, Function::Min, Some(v)),
+        fold(query, Function::Max, Some(t)),
+        fold(query, Function::Min, Some(t)),
+        fold(query, Function::CountDistinct, Some(v)),
+        fold(query, Function::SumDistinct, Some(v)),
+        fold(query, Function::CountDistinct, Some(t)),
+    ]
+}
+
+/// Groups by `k`, by the text, and of all rows.
+fn grouped(keys: fn(&Rows) -> Vec<Var>, many: i64) -> Arc<Prepared> {
+    let mut query = Query::default();
+    let rows = rows(&mut query, many, 1);
+    let keys = keys(&rows);
+    let folds = folds(&mut query, rows.v, rows.t);
+    let vars: Vec<Var> = keys
+        .iter()
+        .copied()
+        .chain(folds.iter().map(|f| f.var))
+        .collect();
+    let root = Rel::Fold {
+        input: Box::new(rows.rel),
+        keys,
+        folds,
+    };
+    prepared(query, root, vars)
+}
+
+fn ordered(many: i64, skip: usize, fetch: Option<usize>) -> Arc<Prepared> {
+    let mut query = Query::default();
+    let rows = rows(&mut query, many, 1);
+    let key = |var, descending| Key {
+        var,
+        descending,
+        nulls_first: descending,
+    };
+    let root = Rel::Sort {
+        keys: vec![key(rows.v, true), key(rows.t, false), key(rows.k, true)],
+        input: Box::new(rows.rel),
+        skip,
+        fetch,
+    };
+    prepared(query, root, vec![rows.v, rows.t, rows.k])
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Join {
+    Inner,
+    Semi,
+    Anti,
+    Left,
+    Full,
+    Text,
+}
+
+/// Rows of two relations, and the groups of what becomes of them: every row counts, whatever the order.
+fn joined(join: Join, many: i64) -> Arc<Prepared> {
+    let mut query = Query::default();
+    let left = rows(&mut query, many, 1);
+    let right = rows(&mut query, many / 2, 3);
+    let vars = vec![left.k, left.v, right.k, right.t];
+    let (equal, residual) = (vec![(left.k, right.k)], vec![]);
+    let other = match join {
+        // Some rows have many partners, most have none.
+        Join::Text => vec![(left.t, right.t), (left.v, right.v)],
+        _ => equal,
+    };
+    let (l, r) = (Box::new(left.rel), Box::new(right.rel));
+    let mut outer = |vars: &[Var]| -> Vec<(Var, Var)> {
+        let mut one = |var: &Var| (*var, query.add("or NULL", query.ty(*var).clone()));
+        vars.iter().map(&mut one).collect()
+    };
+    let (root, vars) = match join {
+        Join::Inner | Join::Text => {
+            let inputs = vec![*l, *r];
+            let equal = other;
+            let join = Rel::Join {
+                inputs,
+                equal,
+                residual,
+            };
+            (join, vars)
+        }
+        Join::Semi | Join::Anti => {
+            let anti = matches!(join, Join::Anti);
+            let (input, other, equal) = (l, r, other);
+            let join = Rel::Semi {
+                input,
+                other,
+                equal,
+                residual,
+                anti,
+            };
+            (join, vec![left.k, left.v, left.t])
+        }
+        Join::Left => {
+            let outer = outer(&[right.k, right.t]);
+            let vars = vec![left.k, left.v, outer[0].1, outer[1].1];
+            let (left, right, equal) = (l, r, other);
+            let join = Rel::Left {
+                left,
+                right,
+                equal,
+                residual,
+                outer,
+            };
+            (join, vars)
+        }
+        Join::Full => {
+            let outer = outer(&vars);
+            let vars = outer.iter().map(|(_, var)| *var).collect();
+            let (left, right, equal) = (l, r, other);
+            let join = Rel::Full {
+                left,
+                right,
+                equal,
+                residual,
+                outer,
+            };
+            (join, vars)
+        }
+    };
+    prepared(query, root, vars)
+}
+
+fn all(many: i64) -> Vec<(String, Arc<Prepared>, bool)> {
+    let mut all = vec![
+        (
+            "groups of numbers".into(),
+            grouped(|rows| vec![rows.k], many),
+            false,
+        ),
+        (
+            "groups of texts".into(),
+            grouped(|rows| vec![rows.t, rows.v], many),
+            false,
+        ),
+        ("one group".into(), grouped(|_| vec![], many), false),
+        ("an order".into(), ordered(many, 0, None), true),
+        (
+            "the first of an order".into(),
+            ordered(many, 90, Some(2_500)),
+            true,
+        ),
+        (
+            "none of an order".into(),
+            ordered(many, many as usize, Some(5)),
+            true,
+        ),
+    ];
+    for join in [
+        Join::Inner,
+        Join::Semi,
+        Join::Anti,
+        Join::Left,
+        Join::Full,
+        Join::Text,
+    ] {
+        all.push((format!("{join:?}"), joined(join, many), false));
+    }
+    all
+}
+
+fn check(name: &str, is_ordered: bool, wanted: &[String], found: Vec<String>) {
+    let (mut wanted, mut found) = (wanted.to_vec(), found);
+    if !is_ordered {
+        wanted.sort();
+        found.sort();
+    }
+    let place = wanted.iter().zip(&found).position(|(a, b)| a != b);
+    if let Some(place) = place {
+        panic!(
+            "{name}, row {place}: {} instead of {}",
+            found[place], wanted[place]
+        );
+    }
+    assert_eq!(wanted.len(), found.len(), "{name}");
+}
+
+fn spilling(executor: Executor) -> Execution {
+    let mut execution = Execution::by(executor);
+    execution.spill = Some(Arc::from(Path::new(env!("CARGO_TARGET_TMPDIR"))));
+    execution
+}
+
+#[test]
+fn little_room_changes_no_answer() {
+    for (machine, plan) in [("2x1", Plan::Shard), ("2x1", Plan::Distr)] {
+        let runtime = runtime::on(machine, 2);
+        for (name, prepared, is_ordered) in all(6_000) {
+            let (wanted, _) = run(&prepared, &runtime, &Execution::default()).unwrap();
+            for executor in EXECUTORS {
+                let mut execution = spilling(executor);
+                execution.plan = plan;
+                execution.room = Some(40);
+                let (found, told) = run(&prepared, &runtime, &execution).unwrap();
+                let name = format!("{name}, {executor:?}, {plan:?}");
+                check(&name, is_ordered, &wanted, found);
+                let put = told.iter().any(|line| line.contains("put in a file"));
+                assert!(put || name.contains("one group"), "{name}: {told:?}");
+                assert_eq!(runtime.budget.used(), 0, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_small_limit_changes_no_answer() {
+    let much = runtime::on("2x1", 2);
+    let mut little = much.clone();
+    little.budget = memory::Budget::new(8 << 20);
+    for (name, prepared, is_ordered) in all(120_000) {
+        let (wanted, _) = run(&prepared, &much, &Execution::default()).unwrap();
+        let refused = run(&prepared, &little, &Execution::default());
+        let short = matches!(refused, Err(Error::Memory { .. }));
+        for executor in EXECUTORS {
+            let (found, told) = match run(&prepared, &little, &spilling(executor)) {
+                Ok(found) => found,
+                Err(e) => panic!("{name}, {executor:?}: {e}"),
+            };
+            check(&format!("{name}, {executor:?}"), is_ordered, &wanted, found);
+            let put = told.iter().any(|line| line.contains("put in a file"));
+            assert!(put || !short, "{name}, {executor:?}: {told:?}");
+        }
+        assert_eq!(little.budget.used(), 0, "{name}");
+        assert!(little.budget.peak() <= 8 << 20);
+    }
+}
