@@ -35,10 +35,12 @@ fn each_cpu_has_a_place_on_its_node() {
 #[test]
 fn a_governed_database_answers_and_tells() {
     let directory = tempfile::tempdir().unwrap();
-    let mut options = Options::default();
-    options.threads = Some(4);
-    options.machine = Some("2x2".to_owned());
-    options.govern = Govern::On;
+    let mut options = Options {
+        threads: Some(4),
+        machine: Some("2x2".to_owned()),
+        govern: Govern::On,
+        ..Options::default()
+    };
     let database = crate::Database::create(directory.path().join("a"), &options).unwrap();
     let session = database.session();
     session.sql("create table t (n bigint)").unwrap();
