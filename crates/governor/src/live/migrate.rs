@@ -4,7 +4,7 @@
 //! 2. One process after the other, mapping after mapping, parts of 8 MiB are looked at: some addresses
 //!    of each, and where one of these is on a node without cores, all.
 //! 3. Those that are go to the nodes with cores, to each as many as it has cores. A step moves
-//!    one part at most, and rests ten times as long as it took.
+//!    as many pages as a part has at most, and rests ten times as long as it took.
 //! 4. When nothing was found in all processes, they are left alone for [`AGAIN`].
 //!
 //! Pages that several processes share move where the system lets us (as root); code never does. What was
@@ -139,7 +139,7 @@ impl Migration {
             return None;
         }
         let mut step = Step::default();
-        while step.looks < LOOKS && step.moved + step.stayed == 0 {
+        while step.looks < LOOKS && self.next_fits(&step) {
             if let Some((pid, first, last)) = self.parts.pop_front() {
                 self.part(pid, first, last, &mut step);
             } else if let Some(pid) = self.round.pop_front() {
@@ -162,6 +162,14 @@ impl Migration {
             from: step.from.into_iter().collect(),
             to: step.to.into_iter().collect(),
         })
+    }
+
+    /// Whether all pages of the next part may still be moved in this step.
+    fn next_fits(&self, step: &Step) -> bool {
+        let next = self.parts.front();
+        let pages = next.map_or(PART, |(_, first, last)| (last - first) / self.page);
+        let moved = step.moved + step.stayed;
+        moved == 0 || moved + pages <= PART
     }
 
     /// Looks at a part, and moves what is to be moved.

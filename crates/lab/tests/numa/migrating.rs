@@ -132,10 +132,12 @@ fn pages_follow_the_cores_of_a_governed_process() {
         .iter()
         .map(|node| node.os_index)
         .filter(|node| *node != kept);
-    assert_eq!(told, others.collect());
+    // The core may have gone to where more of the pages are, once or twice.
+    assert!(told.is_superset(&others.collect()), "{told:?}");
     for decision in &moved {
         let migrated = decision.migrated.clone().unwrap();
-        assert_eq!(migrated.to, [kept]);
+        let own = machine.node_of_cpu(decision.cpus[0]).unwrap();
+        assert_eq!(migrated.to, [machine.nodes()[own].os_index]);
         // A part at a time.
         assert!(
             migrated.pages <= 2048 && migrated.bytes == migrated.pages * 4096,
