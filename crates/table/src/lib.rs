@@ -48,6 +48,7 @@ mod lane;
 mod load;
 mod lookup;
 mod mask;
+mod near;
 mod parts;
 mod scan;
 mod schema;

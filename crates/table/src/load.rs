@@ -14,6 +14,7 @@ use crate::dictionary::{DictionaryRecord, Words};
 use crate::encode::{self, Sink};
 use crate::error::{Error, Result};
 use crate::key;
+use crate::near::Near;
 use crate::schema::{Definition, normalise};
 use crate::write::{self, damaged, raise_rows};
 
@@ -29,6 +30,8 @@ pub struct Loader {
     words: Vec<Option<Words>>,
     /// Number of the first new block.
     next: u32,
+    /// Where blocks go that do not go in turn.
+    near: Option<Near>,
     done: Mutex<Vec<(u64, Block)>>,
     rows: AtomicU64,
 }
@@ -55,6 +58,7 @@ impl Loader {
         }
         let page_size = tx.base().pool().page_size();
         Ok(Loader {
+            near: Near::of(&tx, &definition)?,
             schema: definition.schema(),
             definition,
             space,
@@ -96,7 +100,8 @@ impl Loader {
                 what,
             });
         }
-        let bucket = (u64::from(self.next) + ordinal) as u8;
+        let near = self.near.as_ref().and_then(|near| near.bucket(&batch));
+        let bucket = near.unwrap_or((u64::from(self.next) + ordinal) as u8);
         let mut columns = Vec::with_capacity(batch.num_columns());
         for (position, column) in batch.columns().iter().enumerate() {
             let (name, words) = (
