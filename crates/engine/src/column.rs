@@ -15,6 +15,8 @@ pub(crate) struct Collected {
     pub rows: usize,
     /// What it holds of the query's budget.
     pub held: Held,
+    /// The node of the worker, where each node has its own.
+    pub node: Option<usize>,
     columns: Vec<(Var, Growing)>,
     /// The pieces of the source that rows are of, each with its first row, in the order they were taken.
     pieces: Vec<(u64, usize)>,
@@ -40,6 +42,7 @@ impl Collected {
         Collected {
             rows: 0,
             held: Held::default(),
+            node: None,
             columns: vars
                 .iter()
                 .map(|(var, kind)| (*var, column(*kind)))
@@ -81,16 +84,30 @@ impl Collected {
             .filter(|(_, run)| !run.is_empty())
     }
 
-    /// All rows of `parts`, by pieces of the source: the order of a table, which makes looking up cheaper, is kept.
-    pub fn concat(parts: Vec<Collected>) -> Result<(BTreeMap<Var, Vector>, usize)> {
-        let rows = parts.iter().map(|part| part.rows).sum();
-        let mut runs: Vec<(u64, usize, std::ops::Range<usize>)> = Vec::new();
+    /// The runs of rows of `parts`, each with its piece and its part, in the order in which [`concat`](Self::concat)
+    /// gives them.
+    fn in_order(parts: &[Collected]) -> Vec<(u64, usize, std::ops::Range<usize>)> {
+        let mut runs = Vec::new();
         for (number, part) in parts.iter().enumerate() {
             runs.extend(part.runs().map(|(piece, run)| (piece, number, run)));
         }
-        let one = parts.len() == 1 && runs.is_sorted_by_key(|(piece, _, _)| *piece);
         runs.sort_by_key(|(piece, _, _)| *piece);
-        let runs: Vec<_> = runs.into_iter().map(|(_, part, run)| (part, run)).collect();
+        runs
+    }
+
+    /// On which node how many of the rows were collected that [`concat`](Self::concat) gives, in that order.
+    pub fn nodes(parts: &[Collected]) -> Vec<(Option<usize>, usize)> {
+        let runs = Collected::in_order(parts).into_iter();
+        runs.map(|(_, part, run)| (parts[part].node, run.len()))
+            .collect()
+    }
+
+    /// All rows of `parts`, by pieces of the source: the order of a table, which makes looking up cheaper, is kept.
+    pub fn concat(parts: Vec<Collected>) -> Result<(BTreeMap<Var, Vector>, usize)> {
+        let rows = parts.iter().map(|part| part.rows).sum();
+        let one = parts.len() == 1 && parts[0].runs().is_sorted_by_key(|(piece, _)| piece);
+        let runs = Collected::in_order(&parts).into_iter();
+        let runs: Vec<_> = runs.map(|(_, part, run)| (part, run)).collect();
         let mut columns: BTreeMap<Var, (Kind, Vec<Vector>)> = BTreeMap::new();
         for part in parts {
             for (var, column) in part.columns {

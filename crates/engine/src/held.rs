@@ -38,6 +38,16 @@ impl Held {
         }
     }
 
+    /// Gives all but `of / all` of its bytes back.
+    pub fn shrink(&mut self, of: usize, all: usize) {
+        let kept = u128::from(self.bytes) * of as u128 / all.max(1) as u128;
+        let kept = self.bytes.min(kept as u64);
+        if let Some(budget) = &self.budget {
+            budget.give(self.bytes - kept);
+            self.bytes = kept;
+        }
+    }
+
     fn more(&mut self, budget: &Arc<Budget>, wanted: u64, what: &'static str) -> Result<()> {
         budget
             .take(wanted)

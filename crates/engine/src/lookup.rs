@@ -28,6 +28,10 @@ const SEED: u64 = 0x5EED_A702;
 #[derive(Debug)]
 pub(crate) struct Lookup {
     pub rows: usize,
+    /// Rows of the whole table, where these are some of them.
+    pub all: usize,
+    /// Which of them they are, ascending; none if they are all.
+    pub numbers: Option<Vec<u32>>,
     columns: BTreeMap<Var, Vector>,
     index: Index,
     /// Whether no two rows have one key.
@@ -106,6 +110,8 @@ impl Lookup {
         let marks = if marks { rows } else { 0 };
         Ok(Lookup {
             rows,
+            all: rows,
+            numbers: None,
             columns,
             index,
             unique,
@@ -115,6 +121,21 @@ impl Lookup {
             memory: memory + marks,
             pass: None,
         })
+    }
+
+    /// Only the columns of a table that is looked up elsewhere.
+    pub fn whole(columns: BTreeMap<Var, Vector>, rows: usize, unique: bool) -> Lookup {
+        Lookup {
+            rows,
+            all: rows,
+            numbers: None,
+            columns,
+            index: Index::All,
+            unique,
+            marks: vec![],
+            memory: 0,
+            pass: None,
+        }
     }
 
     /// Its rows.

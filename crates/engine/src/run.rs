@@ -8,6 +8,7 @@ mod enough;
 mod fold;
 mod job;
 mod merge;
+mod needs;
 mod open;
 mod passes;
 mod rows;
@@ -123,7 +124,7 @@ pub(crate) async fn run(
         )],
         sends: false,
         out: Arc::new(Out::new(sender, output, &types)),
-        types,
+        types: types.clone(),
         parameters: vec![None; program.parameters.len()],
         lookups: vec![None; program.stages.len()],
         rows: std::iter::repeat_with(|| None)
@@ -141,7 +142,7 @@ pub(crate) async fn run(
         width: runtime.workers.threads(),
         share: None,
         instances: match execution.plan {
-            Plan::Distr => distr::Instances::new(runtime, program.stages.len())?,
+            Plan::Distr => distr::Instances::new(runtime, program, &types)?,
             _ => None,
         },
     };
@@ -305,10 +306,10 @@ impl Run {
         };
         let lookup = self.lookups[by.stage].as_ref()?;
         // Every worker has a state for each row, which cannot be put away.
-        let bytes = (lookup.rows * self.width * (1 + 24 * folds.len())) as u64;
+        let bytes = (lookup.all * self.width * (1 + 24 * folds.len())) as u64;
         let budget = &self.runtime.budget;
         let fits = bytes <= budget.limit().saturating_sub(budget.used()) / 3;
-        let fits = fits && lookup.rows <= self.room();
+        let fits = fits && lookup.all <= self.room();
         (lookup.unique && fits).then_some(by.stage)
     }
 
@@ -328,7 +329,7 @@ impl Run {
         };
         Ok(Shape {
             sink: sink.clone(),
-            rows: rows.transpose()?.map(|lookup| lookup.rows),
+            rows: rows.transpose()?.map(|lookup| lookup.all),
             types: self.types.clone(),
             budget: self.runtime.budget.clone(),
             spill: self.spill.clone(),

@@ -331,7 +331,11 @@ impl Line<'_> {
             }
         }
         if let Some(row) = probe.row.filter(|row| live.binary_search(row).is_ok()) {
-            let rows = found.iter().map(|row| i64::from(*row)).collect();
+            let number = |row: &u32| match &lookup.numbers {
+                Some(numbers) => i64::from(numbers[*row as usize]),
+                None => i64::from(*row),
+            };
+            let rows = found.iter().map(number).collect();
             batch.set(row, Vector::new(Values::Int(rows)));
         }
         Ok(())

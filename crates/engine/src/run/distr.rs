@@ -2,7 +2,8 @@
 //!
 //! An instance has workers of its own, takes what lies on its node and nothing else, and looks rows up in tables of
 //! its own. Stages end together: what the instances' workers collected is merged, as that of the workers of one
-//! instance is, and the table that it becomes is made once on each node.
+//! instance is, and the table that it becomes is made once on each node, of the rows that its instance can need
+//! (`needs.rs`).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,14 +12,15 @@ use fiber::{Place, Workers};
 use futures::future::join_all;
 
 use super::away::SLACK;
+use super::needs::{self, Uses};
 use super::{End, Run, Runtime, missing};
 use crate::error::{Error, Result};
 use crate::execution::Plan;
 use crate::expr::Var;
 use crate::lookup::Lookup;
-use crate::plan::{How, Stage, Step};
+use crate::plan::{How, Program, Stage, Step};
 use crate::source::Stored;
-use crate::value::Type;
+use crate::value::{Type, Values, Vector};
 
 /// The instances of a query.
 pub(super) struct Instances {
@@ -27,6 +29,8 @@ pub(super) struct Instances {
     homes: Arc<[usize]>,
     /// The tables of each.
     lookups: Vec<Vec<Option<Arc<Lookup>>>>,
+    /// For each stage, who looks rows up in its table, if that tells which rows they can need.
+    uses: Vec<Option<Uses>>,
 }
 
 /// Which instance of a query a run is, if it is one of several.
@@ -62,8 +66,8 @@ impl Share {
 }
 
 impl Instances {
-    /// Those for a program of `stages` stages; none where only one node has workers.
-    pub fn new(runtime: &Runtime, stages: usize) -> Result<Option<Instances>> {
+    /// Those for `program`, whose vectors have these types; none where only one node has workers.
+    pub fn new(runtime: &Runtime, program: &Program, types: &[Type]) -> Result<Option<Instances>> {
         let workers = runtime.workers.instances();
         let workers = workers.map_err(|e| Error::Call(Box::new(e)))?;
         if workers.len() < 2 {
@@ -77,7 +81,8 @@ impl Instances {
         let homes = (0..runtime.nearness.nodes()).map(|at| home(at).unwrap_or(0));
         Ok(Some(Instances {
             homes: homes.collect(),
-            lookups: vec![vec![None; stages]; workers.len()],
+            lookups: vec![vec![None; program.stages.len()]; workers.len()],
+            uses: needs::uses(program, types),
             workers,
         }))
     }
@@ -127,11 +132,7 @@ impl Run {
             may_spill: self.may_spill,
             held: vec![],
             width: self.width,
-            share: Some(Share {
-                number,
-                of: all.workers.len(),
-                homes: all.homes.clone(),
-            }),
+            share: Some(all.share(number)),
             instances: None,
         }
     }
@@ -155,9 +156,10 @@ impl Run {
             done.map(|()| ends)
         });
         let mut failed = None;
-        for done in join_all(running).await {
+        for (done, workers) in join_all(running).await.into_iter().zip(&*all.workers) {
+            let node = workers.layout().places()[0].node;
             match done {
-                Ok(own) => ends.extend(own),
+                Ok(own) => ends.extend(own.into_iter().map(|end| end.of(node))),
                 Err(Error::Cancelled) => failed = failed.or(Some(Error::Cancelled)),
                 Err(e) => failed = Some(e),
             }
@@ -174,6 +176,7 @@ impl Run {
 
     /// A table of `stored` with these keys on each node that has an instance. Whoever has none uses the first. Gives
     /// the rows back if the table takes more memory than there is, and `otherwise` something else can be done with them.
+    /// `nodes` tells where how many of the rows were collected, one run after the other, if it is known.
     pub(super) async fn replicate(
         &mut self,
         number: usize,
@@ -181,6 +184,7 @@ impl Run {
         stored: Stored,
         marks: bool,
         otherwise: bool,
+        nodes: &[(Option<usize>, usize)],
     ) -> Result<Option<Stored>> {
         let types: Vec<Type> = keys.iter().map(|key| self.types[*key].clone()).collect();
         let rows = stored.rows;
@@ -198,46 +202,119 @@ impl Run {
                 }),
             };
         };
+        // A part of a table may be missing what the whole would have.
+        let uses = all.uses[number].clone();
+        let uses = uses.filter(|_| self.parted[number].is_none());
+        let width: usize = stored.columns.keys().map(|v| self.types[*v].width()).sum();
         let columns = Arc::new(stored.columns);
-        let making = all.workers.iter().map(|workers| {
+        let making = all.workers.iter().enumerate().map(|(instance, workers)| {
             let (keys, types, columns) = (keys.to_vec(), types.clone(), columns.clone());
+            let at = self.runtime.nearness.nodes();
+            let reach = uses
+                .as_ref()
+                .and_then(|uses| uses.reach(&all.share(instance), at));
             workers.spawn(async move {
-                // Copied by whoever will read it: memory is taken on the node that first writes to it.
-                let own = columns.iter().map(|(var, v)| Ok((*var, v.copied()?)));
+                let sought = keys.iter().filter_map(|key| columns.get(key));
+                let sought: Vec<&Vector> = sought.collect();
+                let picks = reach.and_then(|reach| reach.rows(&sought, rows));
+                let own = columns
+                    .iter()
+                    .map(|(var, v)| Ok((*var, own(v, picks.as_deref())?)));
                 let own = own.collect::<Result<_>>()?;
-                Lookup::new(&keys, types, own, rows, marks)
+                let some = picks.as_ref().map_or(rows, Vec::len);
+                let mut lookup = Lookup::new(&keys, types, own, some, marks)?;
+                lookup.memory += 4 * picks.as_ref().map_or(0, Vec::len);
+                (lookup.all, lookup.numbers) = (rows, picks);
+                Ok::<_, Error>(lookup)
             })
         });
-        let mut bytes = 0;
         let mut made = Vec::new();
         for own in join_all(making).await {
-            let lookup = own.map_err(|e| Error::Call(Box::new(e)))??;
-            bytes += lookup.memory;
-            made.push(lookup);
+            made.push(own.map_err(|e| Error::Call(Box::new(e)))??);
         }
+        let some = made.iter().any(|own| own.numbers.is_some());
+        let whole = some && uses.is_some_and(|uses| uses.by_row);
+        if let (true, Some(held)) = (some, self.held[number].last_mut()) {
+            let copies = made.iter().map(|own| own.rows).sum::<usize>();
+            let copies = copies + if whole { rows } else { 0 };
+            held.shrink(copies, (1 + made.len()) * rows);
+        }
+        let bytes = made.iter().map(|own| own.memory).sum();
         let taken = self.take(number, bytes, "a join");
         let full = taken.is_ok() && bytes > SLACK && self.is_full();
         match taken {
             Ok(()) if !full => {}
             Ok(()) | Err(Error::Memory { .. }) if otherwise => {
                 self.instances = Some(all);
-                return Ok(made.pop().map(Lookup::into_rows));
+                let columns = Arc::unwrap_or_clone(columns);
+                return Ok(Some(Stored { columns, rows }));
             }
             taken => taken?,
         }
+        self.tell_table(number, &all, &made, width, nodes);
+        // Groups by row have the numbers and the columns of the whole table.
+        let whole = whole.then(|| {
+            let unique = made.iter().all(|own| own.unique);
+            Arc::new(Lookup::whole(Arc::unwrap_or_clone(columns), rows, unique))
+        });
         for (own, lookup) in all.lookups.iter_mut().zip(made) {
             own[number] = Some(Arc::new(lookup));
         }
-        self.lookups[number] = all.lookups[0][number].clone();
-        let nodes = all.workers.len();
-        let line = format!("stage {number}: a table of {rows} rows on each of {nodes} nodes");
-        self.report.push(line);
+        self.lookups[number] = whole.or_else(|| all.lookups[0][number].clone());
         self.instances = Some(all);
         Ok(None)
+    }
+
+    /// Reports which rows of a table each node has, and where they were collected.
+    fn tell_table(
+        &mut self,
+        number: usize,
+        all: &Instances,
+        made: &[Lookup],
+        width: usize,
+        nodes: &[(Option<usize>, usize)],
+    ) {
+        let rows = made.first().map_or(0, |own| own.all);
+        if made.iter().all(|own| own.numbers.is_none()) {
+            let nodes = made.len();
+            let line = format!("stage {number}: a table of {rows} rows on each of {nodes} nodes");
+            return self.report.push(line);
+        }
+        for (own, workers) in made.iter().zip(&*all.workers) {
+            let node = workers.layout().places()[0].node;
+            let from = needs::origins(own.numbers.as_deref(), nodes);
+            let from = from.iter().map(|(node, rows)| {
+                let bytes = rows * width;
+                format!("{bytes} bytes from node {node}")
+            });
+            let from = from.collect::<Vec<_>>().join(", ");
+            self.report.push(format!(
+                "stage {number}: node {node} has {} of the {rows} rows of a table: {from}",
+                own.rows
+            ));
+        }
+    }
+}
+
+/// The vector, or its rows at `picks`, in memory of whoever calls it: this is on the node that first writes to it.
+fn own(vector: &Vector, picks: Option<&[u32]>) -> Result<Vector> {
+    match (picks, &vector.values) {
+        (None, _) => vector.copied(),
+        (Some(picks), Values::Text(_)) => vector.at(picks)?.copied(),
+        (Some(picks), _) => vector.at(picks),
     }
 }
 
 impl Instances {
+    /// What instance `number` takes.
+    fn share(&self, number: usize) -> Share {
+        Share {
+            number,
+            of: self.workers.len(),
+            homes: self.homes.clone(),
+        }
+    }
+
     /// How many they are.
     pub fn number(&self) -> usize {
         self.workers.len()

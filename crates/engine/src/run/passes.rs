@@ -93,11 +93,13 @@ impl Run {
                 Err(Error::Memory { .. }) if shape.may_spill => {}
                 held => {
                     let held = held?;
-                    let rows = gathered.into_iter().map(|one| one.rows).collect();
+                    let rows = gathered.into_iter().map(|one| one.rows);
+                    let rows: Vec<Collected> = rows.collect();
+                    let nodes = Collected::nodes(&rows);
                     let (columns, rows) = Collected::concat(rows)?;
                     self.held[number].push(held);
-                    let stored = Stored { columns, rows };
-                    let left = self.replicate(number, keys, stored, *marks, shape.may_spill);
+                    let (stored, otherwise) = (Stored { columns, rows }, shape.may_spill);
+                    let left = self.replicate(number, keys, stored, *marks, otherwise, &nodes);
                     let Some(stored) = left.await? else {
                         return Ok(());
                     };
@@ -235,7 +237,7 @@ impl Run {
         let blocks = blocks.collect::<Result<Vec<_>>>()?;
         let stored = joined(&blocks, &parted.vars)?;
         drop(blocks);
-        self.replicate(table, &parted.keys, stored, parted.marks, false)
+        self.replicate(table, &parted.keys, stored, parted.marks, false, &[])
             .await?;
         let mask = |part: usize| 1u64 << part;
         let pass = Pass {

@@ -123,6 +123,14 @@ impl End {
         }
     }
 
+    /// The same, filled by the workers of `node`.
+    pub(super) fn of(mut self, node: usize) -> End {
+        if let End::Rows(gathered) = &mut self {
+            gathered.rows.node = Some(node);
+        }
+        self
+    }
+
     pub(super) fn gathered(self) -> Result<Gathered> {
         match self {
             End::Rows(rows) => Ok(*rows),
