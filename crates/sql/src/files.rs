@@ -15,6 +15,7 @@ use datafusion::datasource::listing::{
 };
 use datafusion::execution::SessionState;
 
+use crate::cuts::{self, Dialect};
 use crate::parse::FileOptions;
 use crate::{Error, Result};
 
@@ -95,11 +96,15 @@ pub(crate) async fn open_as(
     let listing = ListingOptions::new(format).with_file_extension("");
     let schema = match schema {
         Some(schema) => schema,
-        None => listing
-            .infer_schema(state, &url)
-            .await
-            .map_err(|e| failed(unreadable(path, options, e)))
-            .map(plain)?,
+        None => {
+            let inferred = match format_for(path, options)? {
+                "csv" if !is_pattern(path) => columns(state, path, &csv(path, options)).await,
+                _ => listing.infer_schema(state, &url).await,
+            };
+            inferred
+                .map_err(|e| failed(unreadable(path, options, e)))
+                .map(plain)?
+        }
     };
     if schema.fields().is_empty() {
         return Err(failed("has no columns".into()));
@@ -109,6 +114,23 @@ pub(crate) async fn open_as(
         .with_schema(schema);
     let table = ListingTable::try_new(config).map_err(|e| failed(Error::from(e).to_string()))?;
     Ok(Arc::new(table))
+}
+
+/// The columns of one file of CSV. DataFusion's own search for them cuts the file where line breaks are in values, too.
+async fn columns(
+    state: &SessionState,
+    path: &str,
+    format: &CsvFormat,
+) -> datafusion::error::Result<SchemaRef> {
+    let dialect = Dialect {
+        delimiter: format.delimiter(),
+        quote: format.quote(),
+        escape: format.options().escape,
+    };
+    let records = cuts::records(Path::new(path), dialect)?;
+    let records = futures::stream::iter(records.map(|some| Ok(some?)));
+    let found = format.infer_schema_from_stream(state, INFERENCE_ROWS, records);
+    Ok(Arc::new(found.await?.0))
 }
 
 /// The columns with texts as views, however the file has them: by code of a dictionary, or with wide offsets.
@@ -137,9 +159,14 @@ fn unreadable(path: &str, options: &FileOptions, e: datafusion::error::DataFusio
     }
 }
 
+/// Whether `path` stands for several files, or for one that is not here.
+fn is_pattern(path: &str) -> bool {
+    path.contains("://") || path.contains(['*', '?', '['])
+}
+
 /// Refuses paths at which there is nothing to read. Patterns are left to the listing.
 fn check_there(path: &str) -> Result<()> {
-    if path.contains("://") || path.contains(['*', '?', '[']) {
+    if is_pattern(path) {
         return Ok(());
     }
     let message = match std::fs::metadata(path) {

@@ -47,6 +47,7 @@ mod budget;
 mod checked;
 mod copy;
 mod crowd;
+mod cuts;
 mod ddl;
 mod distinct;
 mod dml;

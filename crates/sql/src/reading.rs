@@ -2,9 +2,10 @@
 //!
 //! DataFusion's readers decode, with the columns and the row groups that the query needs; the engine's workers drive
 //! them, a part at a time, and every filter is evaluated by the engine. A part lies within one file, so that a
-//! failure can tell which.
+//! failure can tell which. Where a file of CSV can be cut is found while it is read (`cuts.rs`).
 
 use std::any::Any;
+use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,19 +17,24 @@ use arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, ScalarValue};
+use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::listing::{ListingTable, PartitionedFile};
-use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig, FileScanConfigBuilder};
+use datafusion::datasource::physical_plan::{
+    CsvSource, FileGroup, FileScanConfig, FileScanConfigBuilder,
+};
 use datafusion::datasource::source::{DataSource, DataSourceExec};
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SessionState, TaskContext};
 use datafusion::logical_expr::{Expr, TableScan};
 use datafusion::physical_plan::ExecutionPlan;
 use engine::{Batches, Part, Parts};
+use futures::channel::mpsc;
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt, future, stream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 
 use crate::Error;
+use crate::cuts::{self, Dialect};
 use crate::lower::failed;
 
 /// Bytes of a file that a part is made of, where it can be cut.
@@ -69,6 +75,8 @@ struct Scan {
     name: String,
     /// Whether one file is all there is: then it is called as the statement does.
     single: bool,
+    /// How the values of large files are separated that are cut while they are read, and bytes of their parts.
+    cuts: Option<(Dialect, u64)>,
 }
 
 impl Files {
@@ -100,6 +108,7 @@ impl Files {
         };
         files.describe(config)?;
         let config = pruned(state, config.clone(), &scan.filters, &files.schema)?;
+        let cuts = cuts(&config, state.config().target_partitions());
         let config = cut(config, state.config().target_partitions())?;
         let mut paths = config.file_groups.iter().flat_map(FileGroup::iter);
         let first = paths.next().map(path_of);
@@ -110,6 +119,7 @@ impl Files {
             context: state.task_ctx(),
             name: files.name.clone(),
             single,
+            cuts,
         }));
         Ok(files)
     }
@@ -218,6 +228,24 @@ fn cut(config: FileScanConfig, width: usize) -> engine::Result<FileScanConfig> {
         .build())
 }
 
+/// How files of CSV are cut for `width` workers; none for others.
+fn cuts(config: &FileScanConfig, width: usize) -> Option<(Dialect, u64)> {
+    let source = config.file_source().downcast_ref::<CsvSource>()?;
+    let plain = config.file_compression_type == FileCompressionType::UNCOMPRESSED;
+    if !plain || source.terminator().is_some() || source.comment().is_some() {
+        return None;
+    }
+    let dialect = Dialect {
+        delimiter: source.delimiter(),
+        quote: source.quote(),
+        escape: source.escape(),
+    };
+    let files = config.file_groups.iter().flat_map(FileGroup::iter);
+    let bytes: u64 = files.map(|file| file.object_meta.size).sum();
+    let least = (bytes / width.max(1) as u64).clamp(WHOLE_BYTES as u64, PART_BYTES);
+    Some((dialect, least.max(bytes / MOST_PARTS)))
+}
+
 /// Where the file is. Object stores leave the leading slash away.
 fn path_of(file: &PartitionedFile) -> PathBuf {
     Path::new("/").join(file.object_meta.location.as_ref())
@@ -229,12 +257,26 @@ impl Batches for Files {
     }
 
     fn parts(&self) -> usize {
-        self.scan
-            .as_ref()
-            .map_or(0, |scan| scan.config.file_groups.len())
+        let Some(scan) = &self.scan else {
+            return 0;
+        };
+        let files = scan.config.file_groups.iter().flat_map(FileGroup::iter);
+        let parts = files.map(|file| match scan.cuts_of(file) {
+            Some((_, least)) => file.object_meta.size.div_ceil(least) as usize,
+            None => 1,
+        });
+        parts.sum()
     }
 
     fn open(&self, (first, step): (usize, usize)) -> engine::Result<Arc<dyn Parts>> {
+        if let Some(scan) = self.scan.as_ref().filter(|scan| scan.cuts.is_some()) {
+            return Ok(Arc::new(Cutting {
+                scan: scan.clone(),
+                share: (first, step),
+                at: Mutex::default(),
+                gate: Arc::new(Semaphore::new(self.fetching)),
+            }));
+        }
         Ok(Arc::new(Handing {
             scan: self.scan.clone(),
             next: AtomicUsize::new(first),
@@ -256,24 +298,111 @@ struct Handing {
 impl Parts for Handing {
     fn next(&self) -> BoxFuture<'_, engine::Result<Option<Part>>> {
         let number = self.next.fetch_add(self.step, Ordering::Relaxed);
-        let part = self.scan.as_ref().map(|scan| scan.part(number, &self.gate));
-        future::ready(part.transpose().map(Option::flatten)).boxed()
+        let part = self.scan.as_ref().and_then(|scan| {
+            let file = scan.file(number)?.clone();
+            Some(scan.part(number as u64, file, &self.gate))
+        });
+        future::ready(part.transpose()).boxed()
+    }
+}
+
+/// Parts of files that are cut while they are read.
+struct Cutting {
+    scan: Arc<Scan>,
+    /// The first part that is handed out, and each so many after it.
+    share: (usize, usize),
+    at: Mutex<Cut>,
+    gate: Arc<Semaphore>,
+}
+
+/// How far files are cut.
+#[derive(Default)]
+struct Cut {
+    file: usize,
+    /// The parts of this file.
+    parts: Option<mpsc::Receiver<std::io::Result<Range<u64>>>>,
+    /// Parts by now, of all files.
+    number: usize,
+}
+
+impl Parts for Cutting {
+    fn next(&self) -> BoxFuture<'_, engine::Result<Option<Part>>> {
+        async move {
+            let mut at = self.at.lock().await;
+            let (first, step) = self.share;
+            loop {
+                let number = at.number;
+                let Some(file) = at.next(&self.scan).await? else {
+                    return Ok(None);
+                };
+                if number % step == first {
+                    return self.scan.part(number as u64, file, &self.gate).map(Some);
+                }
+            }
+        }
+        .boxed()
+    }
+}
+
+impl Cut {
+    /// The next part of the files.
+    async fn next(&mut self, scan: &Scan) -> engine::Result<Option<PartitionedFile>> {
+        while let Some(file) = scan.file(self.file) {
+            let Some((dialect, least)) = scan.cuts_of(file) else {
+                (self.file, self.number) = (self.file + 1, self.number + 1);
+                return Ok(Some(file.clone()));
+            };
+            let path = path_of(file);
+            let begin = || cuts::parts(&path, dialect, least);
+            match self.parts.get_or_insert_with(begin).next().await {
+                Some(Ok(part)) => {
+                    self.number += 1;
+                    let range = part.start as i64..part.end as i64;
+                    return Ok(Some(file.clone().with_range(range.start, range.end)));
+                }
+                Some(Err(e)) => {
+                    let known = Known::new(file, scan.called());
+                    known.check()?;
+                    return Err(known.error(e.to_string()));
+                }
+                None => (self.file, self.parts) = (self.file + 1, None),
+            }
+        }
+        Ok(None)
     }
 }
 
 impl Scan {
-    fn part(&self, number: usize, gate: &Arc<Semaphore>) -> engine::Result<Option<Part>> {
-        let Some(file) = self
-            .config
-            .file_groups
-            .get(number)
-            .and_then(|group| group.iter().next())
-        else {
-            return Ok(None);
-        };
-        let file = Arc::new(Known::new(file, self.single.then_some(self.name.as_str())));
+    /// File number `number`, or the range of one.
+    fn file(&self, number: usize) -> Option<&PartitionedFile> {
+        self.config.file_groups.get(number)?.iter().next()
+    }
+
+    /// What messages call its file, if it is the only one.
+    fn called(&self) -> Option<&str> {
+        self.single.then_some(self.name.as_str())
+    }
+
+    /// How `file` is cut, if it is.
+    fn cuts_of(&self, file: &PartitionedFile) -> Option<(Dialect, u64)> {
+        let large = file.object_meta.size > WHOLE_BYTES as u64;
+        self.cuts.filter(|_| large && file.range.is_none())
+    }
+
+    /// The rows of `file`, or of the range of it.
+    fn part(
+        &self,
+        number: u64,
+        file: PartitionedFile,
+        gate: &Arc<Semaphore>,
+    ) -> engine::Result<Part> {
+        let known = Arc::new(Known::new(&file, self.called()));
+        let alone = FileScanConfigBuilder::from(self.config.clone())
+            .with_file_groups(vec![FileGroup::new(vec![file])])
+            .build();
+        let file = known;
         file.check()?;
-        let rows = self.config.open(number, Arc::clone(&self.context));
+        let rows = alone.open(0, Arc::clone(&self.context));
         let rows = rows.map_err(|e| named(&file.called, e))?;
         // Decoders of damaged data have been seen to panic.
         let rows = AssertUnwindSafe(rows).catch_unwind();
@@ -285,10 +414,10 @@ impl Scan {
         let end = stream::once(future::lazy(move |_| file.check())).filter_map(|checked| {
             future::ready(checked.err().map(Err::<RecordBatch, engine::Error>))
         });
-        Ok(Some(Part {
-            number: number as u64,
+        Ok(Part {
+            number,
             rows: rows.chain(end).boxed(),
-        }))
+        })
     }
 }
 

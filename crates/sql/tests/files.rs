@@ -268,6 +268,84 @@ fn files_give_what_datafusion_gives() {
     }
 }
 
+/// Rows of a CSV file of some megabytes whose values hold line breaks, quotes and what looks like other records; `end`
+/// ends each, but for the last if it is not `closed`.
+fn hostile_csv(end: &str, closed: bool) -> String {
+    let mut text = format!("id,\"a\nname\",n{end}");
+    for id in 0..60_000 {
+        let name = match id % 7 {
+            0 => format!("\"{end}{id},x,1{end}\""),
+            1 => format!("\"he said \"\"no{end}\"\", {id}\""),
+            2 => format!("{id}\" pipe"),
+            3 => "\"\"".to_owned(),
+            4 => format!("\"{}\"", "\"\",\n".repeat(id % 40)),
+            5 if id % 1_001 == 5 => format!("\"{}\"", "long\n".repeat(5_000)),
+            _ => format!("name {id}"),
+        };
+        text += &format!("{id},{name},{}{end}", id * 3);
+    }
+    if !closed {
+        text.truncate(text.len() - end.len());
+    }
+    text
+}
+
+#[test]
+fn csv_is_cut_after_records_only() {
+    let directory = Arc::new(tempfile::tempdir().unwrap());
+    let write = |name: &str, text: &str| {
+        std::fs::write(directory.path().join(name), text).unwrap();
+    };
+    write("lf.csv", &hostile_csv("\n", true));
+    write("crlf.csv", &hostile_csv("\r\n", false));
+    // Three megabytes in one record.
+    let huge = "a\n,\"\"".repeat(1 << 19);
+    write(
+        "huge.csv",
+        &format!("id,\"a\nname\",n\n1,\"{huge}\",2\n2,b,3"),
+    );
+    write(
+        "one.csv",
+        &format!("id,\"a\nname\",n\n1,{},2", "b".repeat(3 << 20)),
+    );
+    write("header.csv", "id,\"a\nname\",n\n");
+    let expected = Fixture::new(&directory, Executor::DataFusion, None);
+    let ours = [
+        Fixture::new(&directory, Executor::Fused, None),
+        Fixture::new(&directory, Executor::Stream, Some(2_048)),
+        Fixture::new(&directory, Executor::Staged, None),
+    ];
+    for file in ["lf.csv", "crlf.csv", "huge.csv", "one.csv", "header.csv"] {
+        let columns = match file {
+            // Nothing tells their types.
+            "header.csv" => "count(*)",
+            _ => {
+                r#"count(*), sum(id), sum(n), min("a
+name"), max("a
+name"), sum(length("a
+name"))"#
+            }
+        };
+        let text = format!("select {columns} from '${file}'");
+        let wanted = expected.sql(&text).unwrap();
+        for own in &ours {
+            let found = own.sql(&text).unwrap();
+            assert_eq!(rows(&wanted), rows(&found), "{file}");
+            assert_eq!(found.statistics.ran_on, "algebra", "{file}");
+            if matches!(file, "lf.csv" | "crlf.csv") {
+                let told = own.sql(&format!("explain {text}")).unwrap();
+                let told = rows(&told).join("\n");
+                assert!(!told.contains(" in 1 parts"), "{told}");
+            }
+        }
+    }
+    write("empty.csv", "");
+    let refused = ours[0]
+        .sql("select count(*) from '$empty.csv'")
+        .unwrap_err();
+    assert!(refused.to_string().contains("no columns"), "{refused}");
+}
+
 #[test]
 fn what_is_only_read_is_delivered_as_it_comes() {
     let directory = directory();
