@@ -20,7 +20,7 @@ pub(crate) fn start(
     let workers = engine.workers();
     let on = match options.govern {
         Govern::Auto => live.nodes().len() > 1,
-        Govern::On => true,
+        Govern::On | Govern::Throughput => true,
         Govern::Off => false,
     };
     let team = Team::new(engine, machine, live);
@@ -32,6 +32,9 @@ pub(crate) fn start(
     }
     let cpus = cpus_of(&team.sites, workers.layout().places());
     let mut governing = Governing::new(machine.clone(), cpus);
+    if options.govern == Govern::Throughput {
+        governing = governing.by_throughput();
+    }
     governing.policy.max_cores = Some(governing.cpus.len());
     // All cpus of the machine may be chosen from, where there are fewer workers than these.
     governing.available = team.sites.iter().map(|(cpu, _)| *cpu).collect();

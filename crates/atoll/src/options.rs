@@ -57,6 +57,8 @@ pub enum Govern {
     Auto,
     /// Always.
     On,
+    /// Always, and by throughput too: where fewer workers read as much, these are left.
+    Throughput,
     /// Never: all workers may run at all times.
     Off,
 }

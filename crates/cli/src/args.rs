@@ -166,6 +166,8 @@ pub enum Govern {
     Auto,
     /// Always
     On,
+    /// Always, and with fewer workers where these read as much
+    Throughput,
     /// Never
     Off,
 }

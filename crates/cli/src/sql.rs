@@ -24,6 +24,7 @@ pub fn options(resources: &Resources, read_only: bool) -> Options {
     options.govern = match resources.govern {
         Govern::Auto => atoll::Govern::Auto,
         Govern::On => atoll::Govern::On,
+        Govern::Throughput => atoll::Govern::Throughput,
         Govern::Off => atoll::Govern::Off,
     };
     options.executor = match resources.executor {

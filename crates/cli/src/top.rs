@@ -196,6 +196,9 @@ fn target(mark: char, status: &Status, standing: &Standing) -> Vec<String> {
             ));
         }
     }
+    if let Some(spent) = &standing.spent {
+        lines.push(format!("  used {spent}"));
+    }
     let skip = standing.changes.len().saturating_sub(CHANGES);
     for change in standing.changes.iter().skip(skip) {
         lines.push(format!("  {change}"));

@@ -38,13 +38,27 @@ fn a_command_is_governed_until_it_ends() {
         "20ms",
         "--trace",
         "t.jsonl",
+        "--core-watts",
+        "20",
         "--json",
         "--",
         "sh",
         "-c",
         "sleep 1; echo done",
     ]);
-    let decisions = lines(&run.succeeded());
+    let mut decisions = lines(&run.succeeded());
+    let spent = decisions.pop().unwrap()["spent"][0].clone();
+    let number = |field: &str| spent[field].as_f64().unwrap();
+    assert!(
+        number("seconds") > 0.5 && number("core_seconds") >= number("used"),
+        "{spent}"
+    );
+    assert_eq!(spent["energy"]["estimate"], true);
+    assert_eq!(spent["power"]["core_watts"], 20.0);
+    assert_eq!(
+        spent["energy"]["cpu_joules"].as_f64().unwrap(),
+        number("used") * 20.0
+    );
     assert!(
         run.stderr.contains("done"),
         "its output goes aside: {}",
@@ -123,6 +137,10 @@ fn a_process_is_seen_by_top_and_put_back_by_undo() {
         text.contains(&format!("A process {pid}")) && text.contains("busy"),
         "{text}"
     );
+    assert!(
+        text.contains("core-seconds used") && text.contains("estimated"),
+        "{text}"
+    );
     let second = folder.run(&["govern", "--pid", &pid, "--state", "state"]);
     assert_eq!(second.code, Some(1));
     assert!(
@@ -187,7 +205,8 @@ fn a_database_says_what_it_does() {
             "--all",
             "--json",
         ]);
-        let decisions = lines(&run.succeeded());
+        let mut decisions = lines(&run.succeeded());
+        assert!(decisions.pop().unwrap()["spent"].is_array());
         let rates = decisions.iter().map(|one| &one["readings"]["throughput"]);
         let mut rates = rates.filter(|rate| rate["value"].as_f64().is_some_and(|rate| rate > 0.0));
         if let Some(rate) = rates.next() {

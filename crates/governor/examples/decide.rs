@@ -140,6 +140,7 @@ impl Load {
             means: Means::Auto,
             migrate: false,
             exclusive: false,
+            power: governor::Power::default(),
             state: self.folder.path().join("state"),
             status: Arc::default(),
             sys: "/sys".into(),

@@ -25,7 +25,9 @@ mod sites;
 mod trace;
 
 pub use decision::{Action, Decision, Migrated, Moved};
-pub use energy::{Energy, OPTERON_8387_WATTS, Power, core_seconds};
+pub use energy::{
+    Energy, LINK_JOULES_PER_BIT, Machine, OPTERON_8387_WATTS, Power, Spent, core_seconds,
+};
 pub use error::{Error, Result};
 pub use governor::{Governor, Plan};
 pub use lonc::Lonc;

@@ -13,6 +13,9 @@ use crate::{Decision, Error, Governor, Measure, Policy, Readings, Result};
 /// The longest line of a trace, in bytes.
 pub const MAX_LINE: usize = 1 << 20;
 
+/// How the line begins that `atoll govern --json` ends with: no decision.
+const SPENT: &[u8] = br#"{"spent":"#;
+
 /// The first line of a trace: where and how the decisions were made.
 ///
 /// As JSON: `{"trace": 1, "machine", "policy"}`.
@@ -97,6 +100,9 @@ impl Trace {
                     return Err(wrong(format!("version {} is not known", head.trace)));
                 }
                 trace.head = Some(head);
+                continue;
+            }
+            if line.starts_with(SPENT) {
                 continue;
             }
             let decision: Decision =

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use governor::live::{self, Counter, Live, Metrics, Options, Status, Target, Wanted};
-use governor::{Decision, Error, Head, Policy, Sensor};
+use governor::{Decision, Error, Head, Policy, Sensor, Spent};
 use serde_json::json;
 
 use crate::{Failure, interrupt, out};
@@ -266,6 +266,7 @@ fn begin(
             means: args.actuator,
             migrate: args.migrate,
             exclusive: args.exclusive,
+            power: args.power(),
             state: args.state.clone().unwrap_or_else(live::state_folder),
             sys: "/sys".into(),
             guard: guard.unwrap_or_default(),
@@ -325,6 +326,7 @@ fn follow(
         }
     };
     teller.note(&live.notes());
+    teller.spent(&live.spent())?;
     let undone = live.end()?;
     if !args.dry_run && matches!(end, End::Asked) {
         for undone in &undone {
@@ -389,6 +391,17 @@ impl Teller {
         }
         self.first = false;
         Ok(self.out.flush()?)
+    }
+
+    /// The last line: what it took.
+    fn spent(&mut self, spent: &[Spent]) -> Result<(), Failure> {
+        if self.json {
+            writeln!(self.out, "{}", json!({ "spent": spent }))?;
+            self.out.flush()?;
+        } else {
+            spent.iter().for_each(|spent| eprintln!("atoll: {spent}"));
+        }
+        Ok(())
     }
 
     fn note(&mut self, notes: &[String]) {

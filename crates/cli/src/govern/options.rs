@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use governor::live::{Counter, Means, Target};
-use governor::{Mode, Policy, Sensor, Siblings, Stride};
+use governor::{Mode, Policy, Power, Sensor, Siblings, Stride};
 
 use crate::Failure;
 use crate::units::parse_seconds;
@@ -46,13 +46,19 @@ pub struct Govern {
     /// How cpus are given: auto, cgroup, systemd, affinity
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub actuator: Means,
-    /// Let nobody else use the cpus that a control group of generation two has (a partition); where that is refused,
-    /// they are shared as always
+    /// Let nobody else use the cpus that a control group of generation two has (a partition), one given with --cgroup
+    /// or made by --actuator cgroup; where that is refused, they are shared as always
     #[arg(long)]
     pub exclusive: bool,
     /// Move pages too: from nodes where it has no core any more to those where it has, some megabytes at a time
     #[arg(long)]
     pub migrate: bool,
+    /// Average power of a core in use, for the estimate of energy [default: 18.75, of the text's processor]
+    #[arg(long, value_name = "W", value_parser = positive)]
+    pub core_watts: Option<f64>,
+    /// Energy of a bit that crosses between nodes, in picojoules, for the estimate [default: 10, an assumption]
+    #[arg(long, value_name = "PJ", value_parser = positive)]
+    pub link_pj: Option<f64>,
     /// Decide and explain, change nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -237,6 +243,15 @@ impl PolicyOptions {
 }
 
 impl Govern {
+    /// From what energy is estimated.
+    pub fn power(&self) -> Power {
+        let usual = Power::default();
+        Power {
+            core_watts: self.core_watts.unwrap_or(usual.core_watts),
+            joules_per_bit: self.link_pj.map(|pj| pj * 1e-12).or(usual.joules_per_bit),
+        }
+    }
+
     /// All that was named, the command apart.
     pub fn targets(&self) -> Vec<Target> {
         let pids = self.pid.iter().map(|pid| Target::Pid(*pid));
@@ -244,6 +259,13 @@ impl Govern {
         let groups = self.cgroup.iter().cloned().map(Target::Cgroup);
         let units = self.unit.iter().cloned().map(Target::Unit);
         pids.chain(names).chain(groups).chain(units).collect()
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
+        _ => Err("take a number above 0".to_owned()),
     }
 }
 

@@ -195,6 +195,7 @@ fn govern(pid: u32, state: PathBuf, max_cores: Option<usize>, loses: bool) {
             means: Means::Affinity,
             migrate: false,
             exclusive: false,
+            power: governor::Power::default(),
             state,
             status: Arc::default(),
             sys: "/sys".into(),

@@ -83,6 +83,9 @@ pub(crate) enum Actuator {
         tree: Tree,
         own: Own,
         made: bool,
+        /// Nobody else is to use its cpus; the partition, once the group is made.
+        exclusive: bool,
+        partition: Option<Partition>,
     },
     Unit {
         unit: String,
@@ -151,8 +154,13 @@ impl Actuator {
                 let root = group.roots().next().map_or(0, |root| root.identity.pid);
                 let own = Own::plan(root)?;
                 let tree = Tree::at(own.kind, own.folder.clone(), &Mounts::find());
-                let made = false;
-                Ok(Actuator::Own { tree, own, made })
+                Ok(Actuator::Own {
+                    exclusive: exclusive && own.kind == Kind::Two,
+                    tree,
+                    own,
+                    made: false,
+                    partition: None,
+                })
             }
             (Means::Auto | Means::Affinity, ..) => {
                 Ok(Actuator::Affinity(Box::new(Affinity::new(group))))
@@ -205,12 +213,8 @@ impl Actuator {
                 partition,
                 ..
             } => {
-                let mut above = tree.folder.parent().and_then(cgroup::effective)?;
-                if partition.is_some() {
-                    // What is a group's own is not its parent's any more.
-                    let own = tree.present().unwrap_or_default();
-                    above = above.iter().chain(own.iter()).collect();
-                }
+                let above = tree.folder.parent().and_then(cgroup::effective)?;
+                let above = with_own(above, tree, partition.as_ref());
                 match undo {
                     Undo::Cpuset { cpus, .. } => match cpus.parse::<CpuSet>() {
                         Ok(cpus) => Some(both(&above, &cpus)),
@@ -219,7 +223,15 @@ impl Actuator {
                     _ => Some(above),
                 }
             }
-            Actuator::Own { own, .. } => cgroup::effective(&own.from),
+            Actuator::Own {
+                tree,
+                own,
+                partition,
+                ..
+            } => {
+                let above = cgroup::effective(&own.from)?;
+                Some(with_own(above, tree, partition.as_ref()))
+            }
             Actuator::Unit { tree, .. } => tree.folder.parent().and_then(cgroup::effective),
         }
     }
@@ -260,25 +272,24 @@ impl Actuator {
                 partition,
                 ..
             } => {
-                let Some(partition) = partition else {
-                    tree.set(cpus, below)?;
-                    return Ok(false);
-                };
-                let list = cpus.to_string();
-                let there = tree.present().is_some_and(|present| present == *cpus);
-                if !(there && partition.is_for(&list)) {
-                    partition.open();
-                    tree.set(cpus, below)?;
-                    partition.close(&list);
-                }
+                give(tree, below, partition.as_mut(), cpus)?;
                 Ok(false)
             }
-            Actuator::Own { tree, own, made } => {
+            Actuator::Own {
+                tree,
+                own,
+                made,
+                exclusive,
+                partition,
+            } => {
                 if !*made {
                     own.make()?;
                     *made = true;
+                    if *exclusive {
+                        *partition = Partition::of(&tree.folder);
+                    }
                 }
-                tree.set(cpus, &[])?;
+                give(tree, &[], partition.as_mut(), cpus)?;
                 let listed = tree.processes();
                 let outside = group.members.keys().filter(|pid| !listed.contains(pid));
                 let outside: Vec<u32> = outside.copied().collect();
@@ -302,13 +313,19 @@ impl Actuator {
                     partition: Some(_),
                     ..
                 }
+                | Actuator::Own {
+                    exclusive: true,
+                    ..
+                }
         )
     }
 
     /// What people should know of the last change, once.
     pub(crate) fn note(&mut self) -> Option<String> {
         match self {
-            Actuator::Cpuset { partition, .. } => partition.as_mut()?.note(),
+            Actuator::Cpuset { partition, .. } | Actuator::Own { partition, .. } => {
+                partition.as_mut()?.note()
+            }
             _ => None,
         }
     }
@@ -319,6 +336,37 @@ impl Actuator {
             Actuator::Affinity(affinity) => affinity.refused.len(),
             _ => 0,
         }
+    }
+}
+
+/// Gives a group cpus, for itself where there is a partition.
+fn give(
+    tree: &mut Tree,
+    below: &[(PathBuf, CpuSet)],
+    partition: Option<&mut Partition>,
+    cpus: &CpuSet,
+) -> Result<()> {
+    let Some(partition) = partition else {
+        return tree.set(cpus, below);
+    };
+    let list = cpus.to_string();
+    let there = tree.present().is_some_and(|present| present == *cpus);
+    if !(there && partition.is_for(&list)) {
+        partition.open();
+        tree.set(cpus, below)?;
+        partition.close(&list);
+    }
+    Ok(())
+}
+
+/// What the group above has, and what it has given to this one for itself: that is not its own any more.
+fn with_own(above: CpuSet, tree: &mut Tree, partition: Option<&Partition>) -> CpuSet {
+    match partition {
+        Some(_) => {
+            let own = tree.present().unwrap_or_default();
+            above.iter().chain(own.iter()).collect()
+        }
+        None => above,
     }
 }
 

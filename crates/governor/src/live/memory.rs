@@ -18,6 +18,9 @@ const REST: u32 = 400;
 const FIRST: u32 = 16;
 const FIRST_REST: u32 = 10;
 
+/// What is looked at before the first decision takes hardly longer.
+const START: Duration = Duration::from_millis(100);
+
 /// With one node there is nothing to choose between.
 const ONE_NODE: Duration = Duration::from_secs(2);
 
@@ -46,6 +49,19 @@ impl Memory {
             next: None,
             looks: 0,
             why: None,
+        }
+    }
+
+    /// Looks at some before anything is decided, so that the first core is where they have their memory.
+    pub(crate) fn first(&mut self, group: &Group) {
+        let begun = Instant::now();
+        let many = group.members.len().min(FIRST as usize);
+        for _ in 0..if self.nodes > 1 { many } else { 0 } {
+            self.next = None;
+            self.look(group, 0.0);
+            if begun.elapsed() > START {
+                break;
+            }
         }
     }
 

@@ -131,6 +131,33 @@ pub(crate) fn text(status: &Status) -> String {
         "From the first reading to the cpus being set, of the last decision.",
         each(&|standing| Some(standing.last.as_ref()?.decision_seconds)),
     );
+    family(
+        "atoll_govern_core_seconds_total",
+        "counter",
+        "Cores that the target had, times seconds.",
+        each(&|standing| Some(standing.spent.as_ref()?.core_seconds)),
+    );
+    family(
+        "atoll_govern_used_core_seconds_total",
+        "counter",
+        "Cores that the target kept busy, times seconds.",
+        each(&|standing| Some(standing.spent.as_ref()?.used)),
+    );
+    family(
+        "atoll_govern_energy_estimated_joules_total",
+        "counter",
+        "Energy of the target's cores and of the bytes between nodes, as far as these are counted: an estimate.",
+        each(&|standing| {
+            let energy = &standing.spent.as_ref()?.energy;
+            Some(energy.cpu_joules + energy.link_joules.unwrap_or(0.0))
+        }),
+    );
+    family(
+        "atoll_govern_machine_energy_joules_total",
+        "counter",
+        "Energy of the whole machine since the target is governed, measured (powercap).",
+        each(&|standing| standing.spent.as_ref()?.machine.joules),
+    );
     let mut rows = Vec::new();
     for standing in &status.targets {
         let last = standing.last.iter();

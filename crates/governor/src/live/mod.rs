@@ -3,6 +3,7 @@
 mod actuate;
 mod affinity;
 mod cgroup;
+mod energy;
 mod memory;
 mod metrics;
 mod migrate;

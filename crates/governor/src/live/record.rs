@@ -370,6 +370,9 @@ pub struct Standing {
     pub last: Option<crate::Decision>,
     /// The last ones that changed something, in words; the newest is last.
     pub changes: Vec<String>,
+    /// What it has used up to then.
+    #[serde(default)]
+    pub spent: Option<crate::Spent>,
 }
 
 /// The state of all governors that run.

@@ -11,12 +11,15 @@ use petri::Net;
 use topology::Machine;
 
 use super::actuate::Means;
+use super::energy::Meter;
 use super::proc::Identity;
 use super::record::{self, Entry, Kept, Record, Status, Undone};
 use super::target::Target;
 use super::throughput::Counter;
 use super::unit::{Unit, online, own_time};
-use crate::{Action, Decision, Error, Governor, Member, Policy, Readings, Result, Together};
+use crate::{
+    Action, Decision, Error, Governor, Member, Policy, Power, Readings, Result, Spent, Together,
+};
 
 /// How often it is looked up which cpus there are, and whether threads are where they should be.
 pub(super) const UPKEEP: Duration = Duration::from_secs(1);
@@ -57,11 +60,13 @@ pub struct Options {
     pub dry_run: bool,
     /// How cpus are given.
     pub means: Means,
-    /// Nobody else may use the cpus of a target that is a control group of generation two, where the kernel
-    /// makes a partition of it.
+    /// Nobody else may use the cpus of a target that is a control group of generation two, or for which one is
+    /// made ([`Means::Cgroup`]), where the kernel makes a partition of it.
     pub exclusive: bool,
     /// Pages on nodes where a target has no core are moved to where it has.
     pub migrate: bool,
+    /// From what energy is estimated.
+    pub power: Power,
     /// Where running governors are recorded.
     pub state: PathBuf,
     /// Where the latest state is kept for those who look on: of whichever governor has it, none
@@ -88,6 +93,9 @@ pub struct Live {
     brain: Brain,
     kept: Option<Kept>,
     guard: Option<Child>,
+    meter: Meter,
+    /// Of targets that have ended.
+    ended: Vec<Spent>,
     begun: Instant,
     notes: Vec<String>,
     said: BTreeSet<String>,
@@ -112,7 +120,9 @@ impl Live {
         let machine = machine()?;
         let mut units: Vec<Unit> = Vec::new();
         for wanted in &wanted {
-            units.push(Unit::new(wanted, &options, &machine)?);
+            let mut unit = Unit::new(wanted, &options, &machine)?;
+            unit.memory.first(&unit.group);
+            units.push(unit);
         }
         let brain = brain(&wanted, &options, &machine)?;
         let own = std::process::id();
@@ -127,6 +137,8 @@ impl Live {
         let mut live = Live {
             kept: None,
             guard: None,
+            meter: Meter::new(&machine),
+            ended: Vec::new(),
             begun: Instant::now(),
             notes: Vec::new(),
             said: BTreeSet::new(),
@@ -152,7 +164,7 @@ impl Live {
         }
         live.kept = Some(kept);
         if live.options.exclusive && !live.units.iter().all(|unit| unit.actuator.can_exclude()) {
-            live.note("cpus are shared with others: only control groups of generation two, given with --cgroup, can have them for themselves".to_owned());
+            live.note("cpus are shared with others: only control groups of generation two, given with --cgroup or made with --actuator cgroup, can have them for themselves".to_owned());
         }
         *live.status.lock().unwrap_or_else(PoisonError::into_inner) = status;
         Ok(live)
@@ -192,6 +204,10 @@ impl Live {
             Brain::Many(together) => together.step(&readings)?,
         };
         self.set(&mut decisions, begun)?;
+        self.meter.look(begun);
+        for (unit, decision) in self.units.iter_mut().zip(&decisions) {
+            unit.bill.add(decision);
+        }
         self.migrate(&mut decisions);
         self.keep_status(&decisions);
         for unit in &mut self.units {
@@ -220,6 +236,20 @@ impl Live {
     /// What is to be told to people and was not yet, each once.
     pub fn notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notes)
+    }
+
+    /// What each target has used so far, also those that have ended, with the energy of it.
+    pub fn spent(&mut self) -> Vec<Spent> {
+        let machine = self.meter.read();
+        let mut all = self.ended.clone();
+        all.extend(self.units.iter().map(|unit| self.of_unit(unit, machine)));
+        all
+    }
+
+    fn of_unit(&self, unit: &Unit, machine: crate::Machine) -> Spent {
+        let time = self.begun.elapsed().as_secs_f64();
+        unit.bill
+            .spent(&unit.name, time, self.options.power, machine)
     }
 
     /// The latest state, for those who look on.
@@ -264,6 +294,8 @@ impl Live {
                 continue;
             }
             let unit = self.units.remove(at);
+            let machine = self.meter.read();
+            self.ended.push(self.of_unit(&unit, machine));
             let what = unit.group.target.to_string();
             unit.restore()?;
             if self.units.is_empty() {
@@ -351,6 +383,7 @@ impl Live {
     }
 
     fn keep_status(&mut self, decisions: &[Decision]) {
+        let machine = self.meter.counted();
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         let old = std::mem::take(&mut status.targets);
         let mut changed = old.len() != decisions.len();
@@ -366,6 +399,7 @@ impl Live {
                 standing.changes.drain(..many);
             }
             standing.last = Some(decision.clone());
+            standing.spent = Some(self.of_unit(unit, machine));
             status.targets.push(standing);
         }
         let due = self.told.is_none_or(|at| at.elapsed() >= TELL);

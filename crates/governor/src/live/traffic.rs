@@ -64,26 +64,32 @@ impl std::fmt::Debug for Traffic {
 /// The sums over all controllers and links; why there are none, where one cannot be read or there
 /// is no counter of a kind.
 fn bytes(readings: &[Reading]) -> Result<Bytes, String> {
-    let sum = |kind: &str, what: &str| {
-        let mut sum = None;
-        for reading in readings.iter().filter(|one| one.name.starts_with(kind)) {
-            let number = match &reading.value {
-                Value::Unavailable(reason) => return Err(reason.text.clone()),
-                value => value.number().unwrap_or(0.0),
-            };
-            let by = if reading.unit == Unit::Bytes {
-                1.0
-            } else {
-                FLIT
-            };
-            sum = Some(sum.unwrap_or(0.0) + number * by);
-        }
-        sum.ok_or_else(|| format!("no counter of {what} is known here"))
-    };
     Ok(Bytes {
-        link: sum("link.", "links between nodes")?,
-        memory: sum("dram.", "memory controllers")?,
+        link: link_bytes(readings)?,
+        memory: sum(readings, "dram.", "memory controllers")?,
     })
+}
+
+/// What crossed between nodes.
+pub(super) fn link_bytes(readings: &[Reading]) -> Result<f64, String> {
+    sum(readings, "link.", "links between nodes")
+}
+
+fn sum(readings: &[Reading], kind: &str, what: &str) -> Result<f64, String> {
+    let mut sum = None;
+    for reading in readings.iter().filter(|one| one.name.starts_with(kind)) {
+        let number = match &reading.value {
+            Value::Unavailable(reason) => return Err(reason.text.clone()),
+            value => value.number().unwrap_or(0.0),
+        };
+        let by = if reading.unit == Unit::Bytes {
+            1.0
+        } else {
+            FLIT
+        };
+        sum = Some(sum.unwrap_or(0.0) + number * by);
+    }
+    sum.ok_or_else(|| format!("no counter of {what} is known here"))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use placement::CpuSet;
 use topology::Machine;
 
 use super::actuate::Actuator;
+use super::energy::Bill;
 use super::memory::Memory;
 use super::migrate::Migration;
 use super::pressure::Pressure;
@@ -44,6 +45,7 @@ pub(super) struct Unit {
     /// What looking after the threads took last.
     pub(super) cost: Duration,
     pub(super) failures: u32,
+    pub(super) bill: Bill,
     pub(super) roots: Vec<Identity>,
 }
 
@@ -96,6 +98,7 @@ impl Unit {
             applied: None,
             cost: Duration::ZERO,
             failures: 0,
+            bill: Bill::default(),
         })
     }
 
@@ -107,6 +110,7 @@ impl Unit {
             decisions: 0,
             last: None,
             changes: Vec::new(),
+            spent: None,
         }
     }
 
@@ -137,9 +141,11 @@ impl Unit {
             }
             _ => Measure::unavailable("cpus", "cpu clocks", "it takes a second look"),
         };
+        let load = (busy.value, self.set.len());
         readings.set(BUSY, busy);
         let pressure = self.pressure.read();
-        readings.set(WAITING, self.waiting.read(&self.group, pressure.value));
+        let waiting = self.waiting.read(&self.group, pressure.value, load);
+        readings.set(WAITING, waiting);
         readings.set(PRESSURE, pressure);
         if let Some(throughput) = &mut self.throughput {
             readings.set(THROUGHPUT, throughput.read(&self.group));

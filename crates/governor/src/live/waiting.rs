@@ -21,6 +21,15 @@ const IDLE: usize = 4;
 /// Where somebody waited for less of the time than this, nobody is asked who: nobody is starved.
 const CALM: f64 = 0.05;
 
+/// Where there is room, each thread is read at one check of so many, and counts with what it waited since.
+const TURNS: usize = 4;
+
+/// Fewer are read at each check.
+const MANY: usize = 8;
+
+/// There is room where those that run or wait take less than this share of the cpus.
+const ROOM: f64 = 0.5;
+
 /// How often it is looked up which threads there are.
 const LIST: Duration = Duration::from_millis(500);
 
@@ -33,6 +42,10 @@ pub(crate) struct Waiting {
     files: HashMap<u32, Thread>,
     listed: Option<Instant>,
     read: Option<Instant>,
+    /// Whose turn it is.
+    turn: usize,
+    /// Threads that waited, at the last check.
+    waited: f64,
     /// They were not read at the last check.
     stale: bool,
     /// More threads ran lately than are read.
@@ -45,8 +58,11 @@ pub(crate) struct Waiting {
 #[derive(Debug)]
 struct Thread {
     file: File,
-    /// What it had waited at the last check, in nanoseconds.
+    /// What it had waited when it was read last, in nanoseconds, and when that was.
     last: u64,
+    at: Instant,
+    /// The share of the time that it waited, before it was.
+    share: f64,
     /// How many threads it stands for.
     weight: f64,
 }
@@ -56,8 +72,14 @@ type Wanted = (u32, u32, f64);
 
 impl Waiting {
     /// Threads that waited, on average since the last call. `pressure` is the share of the time in which somebody
-    /// did, where it is known: as long as it is small it is the answer, and one file tells it.
-    pub(crate) fn read(&mut self, group: &Group, pressure: Option<f64>) -> Measure {
+    /// did, where it is known: as long as it is small it is the answer, and one file tells it. `load` is the share of
+    /// its cpus that the group keeps busy: while there is much room a thread has its turn now and then.
+    pub(crate) fn read(
+        &mut self,
+        group: &Group,
+        pressure: Option<f64>,
+        (busy, cores): (Option<f64>, usize),
+    ) -> Measure {
         let (unit, source) = ("threads", "schedstat");
         if let Some(share) = pressure.filter(|share| *share < CALM) {
             // What was waited before is old when threads are asked again.
@@ -69,9 +91,22 @@ impl Waiting {
             self.read = None;
         }
         let elapsed = self.read.replace(now).map(|last| now - last);
+        let room = busy.is_some_and(|busy| busy + self.waited < cores as f64 * ROOM);
+        // What they waited while nobody asked is no measure.
+        self.turn = if elapsed.is_some() { self.turn + 1 } else { 0 };
+        let turns = match room && self.turn > 1 && self.files.len() > MANY {
+            true => TURNS,
+            false => 1,
+        };
+        let (turn, mut number) = (self.turn, 0);
         let mut waited = 0.0;
         let mut buffer = [0; 128];
         self.files.retain(|_, thread| {
+            number += 1;
+            if (number + turn) % turns != 0 {
+                waited += thread.share * thread.weight;
+                return true;
+            }
             // A thread that has ended gives an error or nothing.
             let Ok(bytes) = thread.file.read_at(&mut buffer, 0) else {
                 return false;
@@ -79,8 +114,11 @@ impl Waiting {
             let Ok(stat) = Schedstat::parse(&buffer[..bytes], source) else {
                 return false;
             };
-            waited += stat.wait.saturating_sub(thread.last) as f64 * thread.weight;
-            thread.last = stat.wait;
+            let since = now.saturating_duration_since(thread.at).as_secs_f64();
+            let wait = stat.wait.saturating_sub(thread.last) as f64 * 1e-9;
+            thread.share = if since > 0.0 { wait / since } else { 0.0 };
+            (thread.last, thread.at) = (stat.wait, now);
+            waited += thread.share * thread.weight;
             true
         });
         let known = self.files.len();
@@ -97,12 +135,15 @@ impl Waiting {
             },
             Some(elapsed) if elapsed.is_zero() => not("it takes a second look"),
             Some(elapsed) if known > 0 => {
-                let waiting = waited * 1e-9 / elapsed.as_secs_f64();
+                self.waited = waited;
                 let source = match self.part {
                     true => format!("schedstat of {known} threads"),
                     false => source.to_owned(),
                 };
-                Measure::new(waiting, unit, &source)
+                let mut measure = Measure::new(waited, unit, &source);
+                // Some are as old as a round of turns; on average half of that.
+                measure.age_seconds = elapsed.as_secs_f64() * (turns - 1) as f64 / 2.0;
+                measure
             }
             Some(_) if group.members.is_empty() => Measure::new(0.0, unit, "no threads"),
             Some(_) if self.counted > 0 => not("it takes a second look"),
@@ -141,7 +182,14 @@ impl Waiting {
             if stat.counted() {
                 self.counted += 1;
                 let last = stat.wait;
-                self.files.insert(number, Thread { file, last, weight });
+                let thread = Thread {
+                    file,
+                    last,
+                    at: Instant::now(),
+                    share: 0.0,
+                    weight,
+                };
+                self.files.insert(number, thread);
             }
         }
     }

@@ -9,6 +9,9 @@
 //! 5. Whether it governs or not, it publishes what was counted, for governors of other processes
 //!    ([`Counter::Atoll`](crate::live::Counter)).
 //!
+//! With [`Options::by_throughput`] the bytes that statements read in a second of theirs decide as well: where fewer
+//! workers read as much, or more, as with a contended table or a memory that is the limit, these are left.
+//!
 //! A worker is one thread of a cpu: time in which it could have run and did not is time that
 //! others took, and counts as busy. How much more work waits behind workers that are all busy is not
 //! known, so that they become up to four times as many at once ([`Stride::Demand`](crate::Stride)).
@@ -27,7 +30,7 @@ use topology::Machine;
 
 use crate::published::{Counted, Published};
 use crate::readings::{BUSY, RESIDENCY, THROUGHPUT};
-use crate::{Decision, Error, Governor, Measure, Policy, Readings, Result};
+use crate::{Decision, Error, Governor, Measure, Policy, Readings, Result, Sensor};
 
 pub use activity::Running;
 use activity::{Activity, Next};
@@ -87,6 +90,13 @@ impl Options {
             cpus,
             period: Duration::from_millis(50),
         }
+    }
+
+    /// The throughput sensor decides how many workers pay, and not their load alone.
+    #[must_use]
+    pub fn by_throughput(mut self) -> Options {
+        self.policy = self.policy.thresholds_of(Sensor::Throughput);
+        self
     }
 }
 

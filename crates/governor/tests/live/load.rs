@@ -155,6 +155,7 @@ pub fn options(load: &Load) -> Options {
         means: Means::Affinity,
         migrate: false,
         exclusive: false,
+        power: governor::Power::default(),
         state: load.state(),
         status: Arc::default(),
         sys: "/sys".into(),

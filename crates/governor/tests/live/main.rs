@@ -239,6 +239,22 @@ fn prometheus_gets_the_state() {
         answer.contains(&format!("atoll_govern_cores{{{target}}} 1\n")),
         "{answer}"
     );
+    live.check().unwrap();
+    let answer = ask("/metrics");
+    let family = "atoll_govern_energy_estimated_joules_total";
+    assert!(
+        answer.contains(&format!("# TYPE {family} counter")),
+        "{answer}"
+    );
+    assert!(
+        answer.contains(&format!("{family}{{{target}}} ")),
+        "{answer}"
+    );
+    let spent = live.spent().remove(0);
+    assert!(
+        spent.energy.estimate && spent.seconds > 0.0 && spent.used <= spent.core_seconds + 0.1,
+        "{spent}"
+    );
     assert!(ask("/x").starts_with("HTTP/1.1 404"));
 }
 

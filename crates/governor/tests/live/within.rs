@@ -20,10 +20,17 @@ struct Team {
     node: AtomicU64,
     bytes: Mutex<Vec<(u32, u64)>>,
     placed: Mutex<Vec<CpuSet>>,
+    /// Bytes that so many of them read in a microsecond; none: each look finds some.
+    rate: Option<fn(usize) -> u64>,
+    since: Mutex<Instant>,
 }
 
 impl Team {
     fn start(threads: usize) -> Arc<Team> {
+        Team::with(threads, None)
+    }
+
+    fn with(threads: usize, rate: Option<fn(usize) -> u64>) -> Arc<Team> {
         let busy = Arc::new(AtomicBool::new(false));
         let (send, receive) = std::sync::mpsc::channel();
         for _ in 0..threads {
@@ -47,6 +54,8 @@ impl Team {
             node: AtomicU64::new(2),
             bytes: Mutex::new((0..4).map(|node| (node, 0)).collect()),
             placed: Mutex::default(),
+            rate,
+            since: Mutex::new(Instant::now()),
         })
     }
 
@@ -70,7 +79,15 @@ impl Crew for Team {
     }
 
     fn bytes(&self) -> Vec<(u32, u64)> {
+        let last = self.placed.lock().unwrap().last().cloned();
+        let cores = last.map_or(self.threads.len(), |last| last.len());
         let mut bytes = self.bytes.lock().unwrap();
+        if let Some(rate) = self.rate {
+            let elapsed =
+                std::mem::replace(&mut *self.since.lock().unwrap(), Instant::now()).elapsed();
+            bytes[0].1 += elapsed.as_micros() as u64 * rate(cores);
+            return bytes.clone();
+        }
         bytes[self.node.load(Ordering::Relaxed) as usize].1 += 1000;
         bytes.clone()
     }
@@ -138,6 +155,32 @@ fn replayed(runtime: &Runtime, options: &Options) {
     }
 }
 
+/// All workers are busy, and with two of four most is read: what load alone cannot see.
+#[test]
+fn workers_that_do_not_pay_are_left_out() {
+    let team = Team::with(4, Some(|cores| [0, 100, 200, 120, 60][cores]));
+    team.busy.store(true, Ordering::Relaxed);
+    let machine = Machine::parse("1x4").unwrap();
+    let mut options = Options::new(machine, cpus("0-3")).by_throughput();
+    options.period = Duration::from_millis(20);
+    let runtime = Runtime::start(team.clone(), Some(options)).unwrap();
+    let statement = runtime.begin();
+    let begun = Instant::now();
+    let last = loop {
+        let last = runtime.decisions().pop();
+        let found = |one: &governor::Decision| one.why.contains("throughput is best with 2 cores");
+        if let Some(last) = last.filter(found) {
+            break last;
+        }
+        assert!(begun.elapsed() < HANG, "{:?}", runtime.since(begun));
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!(last.cpus.len(), 2, "{last}");
+    assert_eq!(last.lonc.unwrap().holds, Some(true));
+    drop(statement);
+    team.until("no statement", |placed| placed.len() == 4);
+}
+
 #[test]
 fn without_statements_nothing_is_done() {
     let team = Team::start(2);
@@ -175,6 +218,7 @@ fn what_is_counted_is_read_from_outside() {
         means: Means::Affinity,
         migrate: false,
         exclusive: false,
+        power: governor::Power::default(),
         state: folder.path().to_owned(),
         status: Arc::default(),
         sys: "/sys".into(),

@@ -66,7 +66,8 @@ impl Region {
         (all > 0).then(|| (all - local) as f64 / all as f64)
     }
 
-    fn add(&mut self, other: &Region) {
+    /// Counts another one as well; the machine is the same.
+    pub fn add(&mut self, other: &Region) {
         self.accesses += other.accesses;
         self.l1_misses += other.l1_misses;
         self.l2_misses += other.l2_misses;

@@ -144,6 +144,8 @@ impl Databases {
                     "--read-only",
                     "--threads",
                     &threads,
+                    "--govern",
+                    "off",
                     "--format",
                     "csv",
                 ];

@@ -31,6 +31,7 @@ fn begin(pid: u32, state: &std::path::Path) -> governor::Result<Live> {
         means: Means::Affinity,
         migrate: true,
         exclusive: false,
+        power: governor::Power::default(),
         state: state.to_owned(),
         status: Arc::default(),
         sys: "/sys".into(),

@@ -52,8 +52,12 @@ fn remove(folder: &Path) {
 }
 
 fn begin(group: &Group, state: &Path) -> Live {
+    with(Target::Cgroup(group.0.clone()), Means::Auto, state)
+}
+
+fn with(target: Target, means: Means, state: &Path) -> Live {
     let wanted = Wanted {
-        target: Target::Cgroup(group.0.clone()),
+        target,
         weight: 1.0,
         counter: None,
     };
@@ -62,8 +66,9 @@ fn begin(group: &Group, state: &Path) -> Live {
         net: governor::elastic_net().unwrap(),
         period: Duration::from_millis(50),
         dry_run: false,
-        means: Means::Auto,
+        means,
         exclusive: true,
+        power: governor::Power::default(),
         migrate: false,
         state: state.to_owned(),
         status: Arc::default(),
@@ -135,4 +140,50 @@ fn a_governed_group_has_its_cpus_for_itself_and_gives_them_back() {
     live.end().unwrap();
     drop(inner);
     remove(&middle);
+}
+
+/// The group that a governor makes itself: its cpus are its own, and all is gone at the end.
+#[test]
+fn a_group_of_the_governor_has_its_cpus_for_itself_and_goes() {
+    let _alone = alone();
+    let top = Path::new("/sys/fs/cgroup");
+    let can = top.join("cgroup.subtree_control").exists()
+        && fs::write(top.join("cgroup.subtree_control"), "+cpuset +cpu").is_ok();
+    if !fit("control groups of generation two that may be made", can) {
+        return;
+    }
+    let said = |path: &Path| fs::read_to_string(path).unwrap().trim().to_owned();
+    let effective = || -> CpuSet { said(&top.join("cpuset.cpus.effective")).parse().unwrap() };
+    let before = effective();
+    let state = tempfile::tempdir().unwrap();
+    let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+    let own_group = format!("/proc/{}/cgroup", child.id());
+    let where_from = said(Path::new(&own_group));
+    let mut live = with(Target::Pid(child.id()), Means::Cgroup, state.path());
+    let decision = live.check().unwrap().remove(0);
+    let now = said(Path::new(&own_group));
+    let (_, path) = now.split_once("::/").unwrap();
+    let folder = top.join(path);
+    let told = live.notes();
+    assert_eq!(
+        said(&folder.join("cpuset.cpus.partition")),
+        "root",
+        "{decision}, {told:?}"
+    );
+    let rest: CpuSet = before
+        .iter()
+        .filter(|cpu| !decision.cpus().contains(*cpu))
+        .collect();
+    assert_eq!(effective(), rest, "nobody else has them");
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(700));
+        let later = live.check().unwrap().remove(0);
+        assert_eq!(later.available, before.to_string(), "{later}");
+    }
+    live.end().unwrap();
+    assert_eq!(said(Path::new(&own_group)), where_from);
+    assert!(!folder.exists());
+    assert_eq!(effective(), before);
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

@@ -171,7 +171,8 @@ impl Driven {
         }
     }
 
-    fn look(&self) -> Result<Look> {
+    /// Where its memory and its threads are.
+    pub(in crate::experiment) fn look(&self) -> Result<Look> {
         look::look(&self.name, self.child.id())
     }
 

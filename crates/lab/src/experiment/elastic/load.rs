@@ -38,7 +38,8 @@ pub struct Task {
     pub statements: Vec<String>,
     /// Rows of the columns that its own queries read.
     pub rows: usize,
-    /// The cpus on which these columns are made, and so the nodes where they lie; none: wherever.
+    /// The cpus on which these columns are made, or a database starts and loads its table, and so the
+    /// nodes where they lie; none: wherever.
     #[serde(default)]
     pub made_on: Option<String>,
 }
@@ -95,6 +96,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// [`Error::Drive`] where a client of a database cannot be started, and what is wrong with the
 /// input.
 pub fn serve(task: Task, input: impl BufRead, output: &mut dyn Write) -> Result<()> {
+    let cpus = task.made_on.as_deref().map(str::parse::<placement::CpuSet>);
+    let home = Home::new(cpus.transpose()?)?;
     let mut asked = Vec::new();
     for _ in 0..if task.command.is_empty() {
         0
@@ -104,7 +107,7 @@ pub fn serve(task: Task, input: impl BufRead, output: &mut dyn Write) -> Result<
         asked.push(client(&task)?);
     }
     let shared = Arc::new(Shared {
-        data: data(&task)?,
+        data: data(&task),
         contended: Contended::new(),
         orders: Mutex::default(),
         changed: Condvar::new(),
@@ -117,6 +120,7 @@ pub fn serve(task: Task, input: impl BufRead, output: &mut dyn Write) -> Result<
     let ready = Ready {
         query_seconds: alone(&shared, asked.first_mut())?,
     };
+    home.leave(&asked)?;
     let mut asked = asked.into_iter();
     for number in 0..shared.task.clients {
         let (shared, asked) = (shared.clone(), asked.next());
@@ -146,18 +150,53 @@ pub fn serve(task: Task, input: impl BufRead, output: &mut dyn Write) -> Result<
 }
 
 /// The columns, which lie where they are made.
-fn data(task: &Task) -> Result<Data> {
+fn data(task: &Task) -> Data {
     let rows = if task.command.is_empty() {
         task.rows
     } else {
         0
     };
-    let cpus = task.made_on.as_deref().map(str::parse::<placement::CpuSet>);
-    let _pinned = match cpus.transpose()? {
-        Some(cpus) => Some(placement::apply::pin(&cpus)?),
-        None => None,
-    };
-    Ok(Data::new(rows))
+    Data::new(rows)
+}
+
+/// Where everything is made: what is started stays on some cpus, until it may go everywhere.
+struct Home {
+    /// The cpus there were before; `None`: nothing is bound.
+    all: Option<placement::CpuSet>,
+    _pinned: Option<placement::apply::Pinned>,
+}
+
+impl Home {
+    fn new(cpus: Option<placement::CpuSet>) -> Result<Home> {
+        let Some(cpus) = cpus else {
+            return Ok(Home {
+                all: None,
+                _pinned: None,
+            });
+        };
+        let all = placement::apply::cpus_of(0).ok();
+        Ok(Home {
+            _pinned: Some(placement::apply::pin(&cpus)?),
+            all,
+        })
+    }
+
+    /// This thread, and all threads of the databases, may run everywhere again.
+    fn leave(self, databases: &[Driven]) -> Result<()> {
+        let Some(all) = &self.all else {
+            return Ok(());
+        };
+        for database in databases {
+            // Those that start meanwhile have the cpus of those that started them.
+            for _ in 0..2 {
+                for thread in database.look()?.threads {
+                    // One that has ended needs none.
+                    let _ = placement::apply::bind(thread.id.cast_signed(), all);
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 fn wrong(line: &str) -> Error {

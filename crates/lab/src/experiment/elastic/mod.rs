@@ -1,10 +1,12 @@
 //! Cores that follow the load: workloads with a governor and without, in turn (E10, E11).
 
 mod load;
+mod moves;
 mod nodes;
 mod plan;
 mod queries;
 mod report;
+mod traffic;
 mod trial;
 mod verdict;
 
@@ -137,8 +139,10 @@ impl Elastic {
             rows: queries::ROWS,
             made_on: None,
             period: Duration::from_millis(self.period),
+            steady: false,
             look: LOOK,
             counted: None,
+            window: None,
             query_seconds: None,
             stop: desk.stop,
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
-use governor::{Mode, Sensor};
+use governor::{Mode, Power, Sensor};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use topology::Machine;
@@ -14,8 +14,10 @@ use super::super::guest::{Guest, regions};
 use super::super::{Databases, Engine};
 use super::super::{Desk, Options};
 use super::plan::{Phase, Variant, Workload};
-use super::report::threads;
+use super::report::{changes, cores_over_time, memory, on_cpus, states, threads};
+use super::traffic;
 use super::trial::{self, Setting, Trial};
+use crate::count::{LINE_BYTES, Region};
 use crate::record::Sample;
 use crate::report::{Bars, Cell, Report, Table, Unit};
 use crate::{Error, Result};
@@ -31,6 +33,12 @@ const ROWS: usize = 1 << 19;
 
 /// The first scan of Q6: 45 % of the rows.
 const SCAN: &str = "select sum(l_extendedprice) from lineitem where l_quantity < 23.5;";
+
+/// Between two decisions: the governor itself would make fewer there, as each costs many times what it does.
+const PERIOD: Duration = Duration::from_millis(250);
+
+/// Counted accesses are told for each such stretch of time.
+const WINDOW: Duration = Duration::from_millis(500);
 
 /// Remote share under the adaptive mode, as a part of that under the operating system, at most.
 const SHARE: f64 = 0.25;
@@ -117,9 +125,11 @@ impl Inside {
             rows: ROWS,
             made_on: Some(cpus.to_string()),
             // Everything takes many times as long there.
-            period: Duration::from_millis(250),
+            period: PERIOD,
+            steady: true,
             look: Duration::from_millis(200),
-            counted: Some(1),
+            counted: Some(2),
+            window: Some(WINDOW),
             query_seconds: None,
             stop: desk.stop,
         };
@@ -128,7 +138,9 @@ impl Inside {
             clients: task.clients,
             share: task.share,
         };
-        let phases = [phase(task.warm), phase(task.seconds)];
+        // An order wakes threads that have slept since before the cores were given: not while it is counted.
+        let warm = task.warm / 2.0;
+        let phases = [phase(warm), phase(warm), phase(task.seconds)];
         for _ in 0..task.runs {
             for variant in &task.variants {
                 let trial = trial::run(&setting, Workload::Clients, *variant, &phases)?;
@@ -144,6 +156,8 @@ impl Inside {
 struct Found {
     clients: usize,
     counted: Vec<Counted>,
+    /// What was counted over time in the first run of each variant.
+    windows: Vec<Vec<Region>>,
     /// The runs of each variant.
     trials: Vec<Vec<Trial>>,
 }
@@ -164,9 +178,9 @@ impl ElasticNodes {
         }
         let counted: Vec<Counted> = all.iter().flat_map(|one| one.counted.clone()).collect();
         let lines = table(&counted, "variant");
-        let moves = moves(&all);
+        let moves = moves(&all, guest.machine());
         let cores = guest.machine().nodes()[0].cores.len();
-        let judged = judged(&all, cores);
+        let judged = judged(&all, cores, guest.machine());
         let report = self.report(&guest, &all, [&lines, &moves, &judged], &desk.command);
         desk.finish(
             &self.options.report("elastic-nodes"),
@@ -210,29 +224,40 @@ impl ElasticNodes {
         let mut command = desk.lab.clone();
         command.extend(["elastic-inside".into(), words.into()]);
         let told = guest.run(command, desk)?;
-        let regions = regions(&told.outcome, task.runs * variants.len())?;
-        let mut found = Found {
-            clients,
-            counted: Vec::new(),
-            trials: vec![Vec::new(); variants.len()],
-        };
+        let mut trials = vec![Vec::new(); variants.len()];
         for (at, line) in told.text.lines().enumerate() {
-            let trial = super::super::parse(line, "what was run")?;
-            found.trials[at % variants.len()].push(trial);
+            let trial: Trial = super::super::parse(line, "what was run")?;
+            trials[at % variants.len()].push(trial);
         }
-        for (at, variant) in variants.iter().enumerate() {
-            found.counted.push(Counted {
-                workload: self.of(clients),
-                variant: variant.name(),
-                runs: regions
-                    .iter()
-                    .skip(at)
-                    .step_by(variants.len())
-                    .cloned()
-                    .collect(),
-            });
+        let many = trials.iter().flatten().map(traffic::windows).sum();
+        let mut regions = regions(&told.outcome, many)?.into_iter();
+        let mut runs = vec![Vec::new(); variants.len()];
+        // One run of each variant after the other.
+        for run in 0..task.runs {
+            for (trials, runs) in trials.iter().zip(&mut runs) {
+                let count = trials.get(run).map_or(0, traffic::windows);
+                runs.push(regions.by_ref().take(count).collect::<Vec<Region>>());
+            }
         }
-        Ok(found)
+        let counted = variants.iter().zip(trials.iter().zip(&runs));
+        let counted = counted.map(|(variant, (trials, runs))| Counted {
+            workload: self.of(clients),
+            variant: variant.name(),
+            runs: trials
+                .iter()
+                .zip(runs)
+                .map(|(trial, windows)| traffic::last_phase(trial, windows))
+                .collect(),
+        });
+        Ok(Found {
+            clients,
+            counted: counted.collect(),
+            windows: runs
+                .into_iter()
+                .map(|runs| runs.into_iter().next().unwrap_or_default())
+                .collect(),
+            trials,
+        })
     }
 
     /// What asks, in words.
@@ -256,13 +281,14 @@ impl ElasticNodes {
             .emulated()
             .fact("Caches", guest.caches())
             .fact("Data", match self.engine {
-                Some(_) => format!("TPC-H at scale {}, lineitem, where the database has put it; asked: {SCAN}", self.databases.scale),
+                Some(_) => format!("TPC-H at scale {}, lineitem, loaded by a database that ran on node {DATA} until then; asked: {SCAN}", self.databases.scale),
                 None => format!("6 MB of columns on node {DATA}, 45 % of the rows selected"),
             })
             .fact("Clients", match self.share {
                 share if share < 1.0 => format!("each would be busy {:.0} % of the time if it were alone", share * 100.0),
                 _ => "they ask without a pause".to_owned(),
             })
+            .fact("Period", format!("{} ms between two decisions", PERIOD.as_millis()))
             .fact("Counted", "all data accesses of programs, the governor's own included, after a warm-up of some seconds")
             .section("Lines from memory")
             .table(lines.clone())
@@ -286,10 +312,24 @@ impl ElasticNodes {
                 .section(self.of(clients))
                 .plot(bars)
                 .plots(found.counted.iter().map(Counted::heat));
-            for trials in &found.trials {
-                if let Some(first) = trials.first() {
-                    let name = format!("{}, {}", self.of(clients), first.variant.name());
-                    report = report.plot(threads(&name, first, guest.machine()));
+            let firsts: Vec<&Trial> = found.trials.iter().filter_map(|all| all.first()).collect();
+            let machine = guest.machine();
+            let cpus = machine.cpus();
+            report = report.plot(cores_over_time(&self.of(clients), &firsts, cpus));
+            for (first, windows) in firsts.iter().zip(&found.windows) {
+                let name = format!("{}, {}", self.of(clients), first.variant.name());
+                report = report
+                    .plot(traffic::by_node(&name, first, windows))
+                    .plot(traffic::remote(&name, first, windows))
+                    .plot(threads(&name, first, machine))
+                    .plot(on_cpus(&name, first));
+                if let Some(memory) = memory(&name, first, machine) {
+                    report = report.plot(memory);
+                }
+                if first.variant.governed() {
+                    report = report
+                        .plot(states(&name, first))
+                        .table(changes(&name, first));
                 }
             }
         }
@@ -305,9 +345,24 @@ fn sample(trials: &[Trial], of: impl Fn(&Trial) -> f64) -> Sample {
     trials.iter().map(of).collect()
 }
 
-/// Threads found on another node than at the look before, in the phase that is counted.
-fn node_moves(trials: &[Trial]) -> f64 {
+/// Moves of threads to another node in the phase that is counted: each, as the kernel tells them; where it
+/// does not, threads found on another node than at the look before.
+fn node_moves(trials: &[Trial], machine: &Machine) -> f64 {
     let moves = |trial: &Trial| {
+        let begun = trial.phases.last().map_or(0.0, |told| told.from);
+        let Some(moves) = &trial.moves else {
+            return seen(trial);
+        };
+        let node = |cpu| machine.node_of_cpu(cpu);
+        let later = moves.iter().filter(|one| one.time >= begun);
+        later.filter(|one| node(one.from) != node(one.to)).count() as f64
+    };
+    sample(trials, moves).median()
+}
+
+/// Threads found on another node than at the look before, in the phase that is counted.
+fn seen(trial: &Trial) -> f64 {
+    {
         let begun = trial.phases.last().map_or(0.0, |told| told.from);
         let mut last = BTreeMap::new();
         let mut moves = 0;
@@ -317,27 +372,47 @@ fn node_moves(trials: &[Trial]) -> f64 {
             moves += usize::from(moved && life.from >= begun);
         }
         moves as f64
-    };
-    sample(trials, moves).median()
+    }
 }
 
-fn moves(all: &[Found]) -> Table {
-    let mut table = Table::new(["clients", "variant", "moves between nodes", "migrations", "cores"])
-        .caption("Threads found on another node than at the look before, while accesses were counted; moves to another cpu that the kernel counted, of the whole run; cores at the end. Medians over the runs.");
+fn moves(all: &[Found], machine: &Machine) -> Table {
+    let mut table = Table::new(["clients", "variant", "moves between nodes", "seen", "migrations", "cores", "queries", "estimated J"])
+        .caption("Moves of threads to another node, while accesses were counted: each that the kernel's scheduler made, and those seen by looking now and then; moves to another cpu that the kernel counted, of the whole run; cores at the end; queries answered while accesses were counted; energy estimated by the document's method, of cores that were busy and of lines from other nodes. Medians over the runs.");
     for found in all {
-        for trials in found.trials.iter().filter(|trials| !trials.is_empty()) {
+        let both = found.trials.iter().zip(&found.counted);
+        for (trials, counted) in both.filter(|(trials, _)| !trials.is_empty()) {
             let migrations =
                 |trial: &Trial| trial.migrations.map_or(f64::NAN, |count| count as f64);
             table.row([
                 Cell::from(found.clients.to_string()),
                 Cell::from(trials[0].variant.name()),
-                Cell::number(node_moves(trials), Unit::Count),
+                Cell::number(node_moves(trials, machine), Unit::Count),
+                Cell::number(sample(trials, seen).median(), Unit::Count),
                 Cell::number(sample(trials, migrations).median(), Unit::Count),
                 Cell::number(cores(trials), Unit::Count),
+                Cell::number(sample(trials, queries).median(), Unit::Count),
+                Cell::number(joules(trials, counted), Unit::Plain),
             ]);
         }
     }
     table
+}
+
+/// Queries answered in the phase that is counted.
+fn queries(trial: &Trial) -> f64 {
+    trial
+        .phases
+        .last()
+        .map_or(f64::NAN, |told| told.done.queries as f64)
+}
+
+/// Energy by the document's method: busy cores of the whole run, and what crossed between nodes while it was
+/// counted.
+fn joules(trials: &[Trial], counted: &Counted) -> f64 {
+    let power = Power::default();
+    let link = counted.remote().median() * LINE_BYTES as f64;
+    let energy = power.energy(sample(trials, |trial| trial.used).median(), Some(link));
+    energy.cpu_joules + energy.link_joules.unwrap_or(0.0)
 }
 
 /// Cores at the end.
@@ -353,7 +428,7 @@ fn cores(trials: &[Trial]) -> f64 {
 
 /// What is asked of the adaptive mode where clients are so few that the `most` cores of a node are
 /// enough.
-fn judged(all: &[Found], most: usize) -> Table {
+fn judged(all: &[Found], most: usize, machine: &Machine) -> Table {
     let mut table = Table::new(["clients", "asked for", "found", "met"]).caption(
         "Not judged where more cores than a node has are kept busy, or no thread moves at all.",
     );
@@ -392,7 +467,7 @@ fn judged(all: &[Found], most: usize) -> Table {
             ),
             few.then_some(share <= all_of * SHARE),
         );
-        let (own, others) = (node_moves(trials), node_moves(base.1));
+        let (own, others) = (node_moves(trials, machine), node_moves(base.1, machine));
         row(
             format!("adaptive: {MOVES} times fewer moves between nodes"),
             format!("{own:.0} instead of {others:.0}"),

@@ -14,6 +14,9 @@ use crate::report::{Axis, Bars, Cell, Line, Lines, Point, Report, Span, Spans, T
 /// Changes that are listed one by one.
 const CHANGES: usize = 30;
 
+/// Threads with a colour of their own, and one for all others.
+const COLOURS: usize = 6;
+
 /// Threads that have a row; those that ran longest.
 const THREADS: usize = 24;
 
@@ -31,8 +34,9 @@ pub fn table(all: &[Series<'_>]) -> Table {
         "changes",
         "migrations",
         "estimated J",
+        "measured J",
     ])
-    .caption("Medians over the runs; the ratio is of the runs of the same turn. Core-seconds are those that it had, and those that it kept busy. Joules are estimated, not measured: the document's processor, 75 W over its four cores, times what was used; that of the interconnect is not known.");
+    .caption("Medians over the runs; the ratio is of the runs of the same turn. Core-seconds are those that it had, and those that it kept busy. Joules are estimated, not measured: the document's processor, 75 W over its four cores, times what was used; measured is what the whole machine used meanwhile, where it is counted (powercap).");
     for one in all {
         let median = |of: &dyn Fn(&Trial) -> f64| one.sample(of).median();
         let base = all
@@ -62,6 +66,10 @@ pub fn table(all: &[Series<'_>]) -> Table {
                 Unit::Count,
             ),
             Cell::number(median(&|trial| trial.energy.cpu_joules), Unit::Plain),
+            Cell::number(
+                median(&|trial| trial.machine_joules.unwrap_or(f64::NAN)),
+                Unit::Plain,
+            ),
         ]);
     }
     table
@@ -120,6 +128,10 @@ fn section(
     machine: &Machine,
     cpus: usize,
 ) -> Report {
+    let firsts: Vec<&Trial> = own
+        .iter()
+        .filter_map(|one| one.runs.first().copied())
+        .collect();
     report = report
         .section(format!("Workload {}", workload.name()))
         .text(format!(
@@ -129,7 +141,7 @@ fn section(
         ))
         .plot(throughput(workload, own))
         .plot(core_seconds(workload, own))
-        .plot(cores(workload, own, cpus));
+        .plot(cores_over_time(workload.name(), &firsts, cpus));
     for one in own {
         let Some(first) = one.runs.first() else {
             continue;
@@ -184,22 +196,22 @@ fn core_seconds(workload: Workload, own: &[&Series<'_>]) -> Bars {
 
 /// Cores over time, of the first run of each variant that is governed, and what the load kept busy
 /// where it had all.
-fn cores(workload: Workload, own: &[&Series<'_>], cpus: usize) -> Lines {
+pub(super) fn cores_over_time(name: &str, firsts: &[&Trial], cpus: usize) -> Lines {
     let mut lines = Lines::new(
-        format!("{}: cores over time, first run", workload.name()),
+        format!("{name}: cores over time, first run"),
         Axis::new("time", Unit::Seconds).from_zero(),
         Axis::new("cores", Unit::Plain).from_zero(),
     )
     .mark(format!("{cpus} cpus"), cpus as f64);
-    for one in own {
-        let Some(first) = one.runs.first() else {
-            continue;
-        };
+    for first in firsts {
         let moments = first.moments.iter();
-        lines = match one.variant {
+        lines = match first.variant {
             Variant::Governed(..) => {
                 let cores = moments.map(|moment| (moment.time, moment.cores as f64));
-                lines.line(Line::new(one.variant.name(), cores).steps())
+                let last = first.moments.last();
+                let last = last.map(|moment| (first.seconds, moment.cores as f64));
+                let cores = cores.chain(last);
+                lines.line(Line::new(first.variant.name(), cores).steps())
             }
             Variant::Ungoverned => {
                 let busy = moments.filter_map(|moment| Some((moment.time, moment.busy?)));
@@ -258,8 +270,42 @@ pub(super) fn threads(name: &str, trial: &Trial, machine: &Machine) -> Spans {
     spans
 }
 
+/// Which of the busiest threads was on which cpu, cpu by cpu.
+pub(super) fn on_cpus(name: &str, trial: &Trial) -> Spans {
+    let mut ran: BTreeMap<u32, f64> = BTreeMap::new();
+    for life in &trial.lives {
+        *ran.entry(life.thread).or_default() += life.to - life.from;
+    }
+    let mut busiest: Vec<(u32, f64)> = ran.into_iter().collect();
+    busiest.sort_by(|a, b| b.1.total_cmp(&a.1));
+    busiest.truncate(COLOURS - 1);
+    let series = |thread: u32| busiest.iter().position(|(one, _)| *one == thread);
+    let names = (1..=busiest.len()).map(|at| format!("thread {at}, the busiest first"));
+    let mut spans = Spans::new(
+        format!("{name}: threads by core and node"),
+        "time",
+        Unit::Seconds,
+    )
+    .series(names.chain(["others".to_owned()]))
+    .up_to(trial.seconds);
+    let mut rows: BTreeMap<(u32, u32), Vec<Span>> = BTreeMap::new();
+    for life in &trial.lives {
+        rows.entry((life.node, life.cpu)).or_default().push(Span {
+            from: life.from,
+            to: life.to,
+            series: series(life.thread).unwrap_or(busiest.len()),
+        });
+    }
+    for ((node, cpu), mut row) in rows {
+        // The busiest are drawn last, above what was there at the same time.
+        row.sort_by_key(|span| std::cmp::Reverse(span.series));
+        spans.row(format!("cpu {cpu} (node {node})"), row);
+    }
+    spans
+}
+
 /// Memory by node over time, where there are several nodes.
-fn memory(name: &str, trial: &Trial, machine: &Machine) -> Option<Lines> {
+pub(super) fn memory(name: &str, trial: &Trial, machine: &Machine) -> Option<Lines> {
     if machine.nodes().len() < 2 {
         return None;
     }
@@ -279,7 +325,7 @@ fn memory(name: &str, trial: &Trial, machine: &Machine) -> Option<Lines> {
 }
 
 /// The states of the net over time, and what they made of the cores.
-fn states(name: &str, trial: &Trial) -> Spans {
+pub(super) fn states(name: &str, trial: &Trial) -> Spans {
     let mut spans = Spans::new(
         format!("{name}: transitions over time"),
         "time",
@@ -316,7 +362,7 @@ fn states(name: &str, trial: &Trial) -> Spans {
 }
 
 /// The first changes with their reasons.
-fn changes(name: &str, trial: &Trial) -> Table {
+pub(super) fn changes(name: &str, trial: &Trial) -> Table {
     let all = trial
         .moments
         .iter()

@@ -10,13 +10,12 @@ use std::time::{Duration, Instant};
 
 use counters::{Nodes, System, Watch};
 use governor::live::{Counter, Live, Means, Options, Target, Wanted};
-use governor::{
-    Action, BUSY, Decision, Energy, OPTERON_8387_WATTS, Power, Sensor, Trace, WAITING, core_seconds,
-};
+use governor::{Action, BUSY, Decision, Energy, Power, Sensor, Trace, WAITING, core_seconds};
 use serde::{Deserialize, Serialize};
 use topology::Machine;
 
 use super::load::{Done, Ready, Task};
+use super::moves::{Move, Tracing};
 use super::plan::{Phase, Variant, Workload};
 use crate::{Error, Result, roi};
 
@@ -45,10 +44,14 @@ pub struct Setting<'a> {
     pub made_on: Option<String>,
     /// Time between two decisions.
     pub period: Duration,
+    /// Not longer where a decision costs much: as on an emulated machine, where each takes many times as long.
+    pub steady: bool,
     /// Time between two looks at threads.
     pub look: Duration,
     /// The phase that is a region of interest to the access counter.
     pub counted: Option<usize>,
+    /// Regions are so long, from beginning to end, and the kernel tells moves between cpus.
+    pub window: Option<Duration>,
     /// What a query takes alone; found out where it is not known yet.
     pub query_seconds: Option<f64>,
     /// Becomes true when the user wants to end.
@@ -133,12 +136,21 @@ pub struct Trial {
     pub migrations: Option<u64>,
     /// Threads that were seen on another node than the time before.
     pub node_moves: u64,
+    /// All moves to another cpu, where the kernel told each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moves: Option<Vec<Move>>,
+    /// When each region of counted accesses began, and when the last one ended, in seconds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<f64>,
     /// How often threads were given a cpu.
     pub switches: Option<u64>,
     /// Page faults that needed no disk.
     pub minor_faults: u64,
     /// By the document's method, never measured.
     pub energy: Energy,
+    /// Joules of the whole machine meanwhile, measured, where that is counted.
+    #[serde(default)]
+    pub machine_joules: Option<f64>,
     /// Of the decisions that were made again from the recorded readings, those that were the same.
     pub replayed: Option<usize>,
     /// What happened when.
@@ -285,8 +297,10 @@ pub fn run(
     let mut watch = Watch::new(&System::real(), &nodes, target, true).map_err(unseen)?;
     let mut recorder = Recorder {
         pause: setting.look,
+        period: setting.steady.then_some(setting.period),
         ..Recorder::default()
     };
+    let tracing = setting.window.and_then(|_| Tracing::begin());
     let zero = Instant::now();
     let mut told = Vec::new();
     for (at, phase) in phases.iter().enumerate() {
@@ -299,12 +313,18 @@ pub fn run(
         let until = from + Duration::from_secs_f64(phase.seconds);
         let counted = setting.counted == Some(at);
         if counted {
+            // What flushing writes is in a region without length, and nobody's.
+            recorder.mark(from);
             roi::flush();
-            roi::start();
         }
+        if counted || setting.window.is_some() {
+            recorder.mark(from);
+        }
+        recorder.window = setting.window;
         let followed = recorder.follow(&mut live, &mut watch, (zero, until), setting.stop);
-        if counted {
+        if counted || (setting.window.is_some() && at + 1 == phases.len()) {
             roi::stop();
+            recorder.windows.push(zero.elapsed().as_secs_f64());
         }
         followed?;
         let done = load.tell()?;
@@ -317,8 +337,11 @@ pub fn run(
     }
     load.order("ask 0 0")?;
     let seconds = zero.elapsed().as_secs_f64();
+    let moves = tracing.as_ref().and_then(Tracing::moves);
+    let machine = live.spent().first().map(|spent| spent.machine);
     live.end()?;
     let all = recorder.finish(variant, setting, seconds)?;
+    let machine = machine.unwrap_or_default();
     let summary = watch.summary();
     let queries: u64 = told.iter().map(|told| told.done.queries).sum();
     Ok(Trial {
@@ -331,6 +354,9 @@ pub fn run(
         migrations: summary.migrations,
         switches: summary.switches,
         minor_faults: summary.minor_faults,
+        energy: Power::default().energy(all.used, machine.link_bytes),
+        machine_joules: machine.joules,
+        moves,
         ..all
     })
 }
@@ -359,6 +385,7 @@ fn begin(setting: &Setting<'_>, variant: Variant, target: u32, load: &Load) -> R
         means: Means::Affinity,
         migrate: false,
         exclusive: false,
+        power: governor::Power::default(),
         state: load._folder.0.join("state"),
         status: Arc::<Mutex<_>>::default(),
         sys: "/sys".into(),
@@ -383,8 +410,16 @@ struct Recorder {
     look: Option<Instant>,
     /// Time between two looks.
     pause: Duration,
+    /// Time between two decisions, where it is not the governor that says it.
+    period: Option<Duration>,
     /// When threads were looked at last, in seconds.
     looked: f64,
+    /// How long regions are.
+    window: Option<Duration>,
+    /// When each began, in seconds.
+    windows: Vec<f64>,
+    /// When the present one did.
+    marked: Duration,
 }
 
 impl Recorder {
@@ -410,17 +445,31 @@ impl Recorder {
                     decision.time = (now - zero).as_secs_f64();
                     self.decisions.push(decision);
                 }
-                self.check = Some(Instant::now() + live.pause(now));
+                self.check = Some(match self.period {
+                    Some(period) => Instant::now().max(now + period),
+                    None => Instant::now() + live.pause(now),
+                });
             }
             let now = Instant::now();
             if self.look.is_none_or(|due| now >= due) {
                 self.see(watch, (now - zero).as_secs_f64());
                 self.look = Some(now + self.pause);
             }
-            let due = [self.check, self.look].into_iter().flatten().min();
+            let next = self.window.map(|window| zero + self.marked + window);
+            if next.is_some_and(|next| next <= Instant::now()) {
+                self.mark(zero.elapsed());
+            }
+            let due = [self.check, self.look, next].into_iter().flatten().min();
             let due = due.unwrap_or(now).min(zero + until);
             std::thread::sleep(due.saturating_duration_since(Instant::now()).min(NAP));
         }
+    }
+
+    /// A region of counted accesses begins, and the one before ends.
+    fn mark(&mut self, at: Duration) {
+        roi::start();
+        self.windows.push(at.as_secs_f64());
+        self.marked = at;
     }
 
     /// Where threads are that have run since the last look. One that has not is nowhere.
@@ -482,10 +531,6 @@ impl Recorder {
             false => self.decisions.iter().filter(changed).collect(),
         };
         let used = used(&self.decisions);
-        let power = Power {
-            core_watts: OPTERON_8387_WATTS / 4.0,
-            joules_per_bit: None,
-        };
         Ok(Trial {
             workload: Workload::Clients,
             variant,
@@ -502,7 +547,10 @@ impl Recorder {
             node_moves: self.node_moves,
             switches: None,
             minor_faults: 0,
-            energy: power.energy(used, None),
+            energy: Power::default().energy(used, None),
+            machine_joules: None,
+            moves: None,
+            windows: self.windows,
             replayed: match ungoverned {
                 true => None,
                 false => Some(replayed(self.decisions, variant, setting.machine)?),

@@ -187,7 +187,7 @@ fn best(all: &[Series<'_>], one: &Series<'_>) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use governor::{Energy, Mode};
 
     use super::super::load::Done;
@@ -234,6 +234,9 @@ mod tests {
             change_seconds: Vec::new(),
             migrations: None,
             node_moves: 0,
+            moves: None,
+            windows: Vec::new(),
+            machine_joules: None,
             switches: None,
             minor_faults: 0,
             energy: Energy {
@@ -245,6 +248,11 @@ mod tests {
             moments: cores.iter().enumerate().map(moment).collect(),
             lives: Vec::new(),
         }
+    }
+
+    /// A run of the workload step.
+    pub(in super::super) fn step() -> Trial {
+        trial(Variant::Ungoverned, 1, &[2; 10])
     }
 
     #[test]
