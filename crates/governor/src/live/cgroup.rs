@@ -8,6 +8,7 @@ use std::time::Duration;
 use placement::CpuSet;
 
 use super::opened::Opened;
+use super::partition;
 use super::proc;
 use crate::{Error, Result};
 
@@ -385,6 +386,10 @@ impl Own {
     /// Moves all back, and removes it; what it did is told by how many processes went.
     pub(crate) fn undo(&self) -> Result<usize> {
         let mut back = 0;
+        if self.kind == Kind::Two {
+            // A partition that is removed as one leaves its cpus with nobody, for a while at least.
+            partition::restore(&self.folder, "member");
+        }
         for (folder, to) in [
             (Some(&self.folder), Some(&self.from)),
             (self.account.as_ref(), self.account_from.as_ref()),
