@@ -23,6 +23,15 @@ impl Cell {
         }
     }
 
+    /// A figure that is written already.
+    pub fn written(text: impl Into<String>) -> Cell {
+        Cell {
+            text: text.into(),
+            number: true,
+            strong: false,
+        }
+    }
+
     /// The cell, set off from its neighbours: the best of its column, say.
     pub fn strong(mut self) -> Cell {
         self.strong = true;

@@ -88,6 +88,10 @@ impl Page<'_> {
         let mut table = Table::new(header).caption("The engine counts bytes of stored values that kernels read, and takes each worker to be on its node and each page on its home: without affinity it cannot know. The emulator counts all lines from memory, where they are, those of tables made by the query included. Medians; spread: standard deviation of the remote share of lines.");
         for both in self.all {
             let (read, share) = (both.read().median(), both.emulated.share());
+            let points = |value: f64, known: bool| match known {
+                true => Cell::written(format!("{value:.1}")),
+                false => Cell::written("–"),
+            };
             table.row([
                 Cell::from(both.query.as_str()),
                 Cell::from(both.emulated.variant.as_str()),
@@ -96,8 +100,8 @@ impl Page<'_> {
                 Cell::number(both.emulated.lines().median() * 64.0, Unit::Bytes),
                 Cell::number(both.engine_share().median(), Unit::Share),
                 Cell::number(share.median(), Unit::Share),
-                Cell::from(format!("{:.1}", both.points())),
-                Cell::from(format!("{:.2}", spread(&share))),
+                points(both.points(), both.variant.affinity),
+                points(spread(&share), share.values().len() > 1),
             ]);
         }
         table
@@ -130,7 +134,8 @@ impl Page<'_> {
                 let off = self.all.iter().find(|off| {
                     off.query == both.query && off.variant.plan == plan && !off.variant.affinity
                 });
-                if let Some(off) = off {
+                let several = both.emulated.runs.len() > 1;
+                if let Some(off) = off.filter(|_| several) {
                     let [on, off] = [both, off].map(|one| spread(&one.emulated.share()));
                     row(
                         query,
