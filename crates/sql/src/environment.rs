@@ -10,7 +10,6 @@ use datafusion::execution::config::SessionConfig;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use memory::Budget;
@@ -19,6 +18,7 @@ use crate::Result;
 use crate::budget::BudgetPool;
 use crate::checked::CheckedArithmetic;
 use crate::guard;
+use crate::optimise;
 use crate::spill::SpillFiles;
 
 /// The catalog name in `information_schema` and in qualified table names.
@@ -51,18 +51,10 @@ pub(crate) fn template(
         .with_config(config(width, budget.limit()))
         .with_runtime_env(runtime)
         .with_analyzer_rule(Arc::new(CheckedArithmetic))
-        .with_optimizer_rules(logical_rules())
+        .with_optimizer_rules(optimise::rules())
         .with_physical_optimizer_rules(physical_rules())
         .with_session_id(CATALOG.to_string())
         .build())
-}
-
-/// DataFusion's rules for logical plans, without the one that drops keys of an order that others determine: of groups
-/// over joins it believes that one key determines the rest (`order by x.a, y.b` lost `y.b`).
-fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let mut rules = Optimizer::new().rules;
-    rules.retain(|rule| rule.name() != "eliminate_duplicated_expr");
-    rules
 }
 
 /// DataFusion's rules for physical plans, without the one that moves filters below operators once more (the logical plan has them in
@@ -95,8 +87,8 @@ fn config(width: usize, memory_limit: u64) -> SessionConfig {
     if let Ok(limit) = ConfigNonZeroUsize::try_new(guard::PARSER_RECURSION) {
         options.sql_parser.recursion_limit = limit;
     }
-    // The rules reach their end in two passes; a third would only see that nothing changes any more.
-    options.optimizer.max_passes = 2;
+    // Each of the passes of `optimise` is called for by itself.
+    options.optimizer.max_passes = 1;
     options.execution.planning_concurrency = width.max(1);
     // A build side of up to this size is made into one table that all partitions probe: hashing
     // and moving every probing row to its partition costs more than one thread's building.

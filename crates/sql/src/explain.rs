@@ -36,7 +36,7 @@ pub(crate) async fn explain(
     let queries = title.is_none();
     let mut lines: Vec<String> = title.into_iter().collect();
     if verbose {
-        let optimised = scope.state.optimize(&plan)?;
+        let optimised = crate::optimise::logical(&scope.state, &plan)?;
         lines.extend(
             optimised
                 .display_indent()

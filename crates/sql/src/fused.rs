@@ -70,7 +70,7 @@ impl Program {
 
 /// The program of `plan`; `None` if the engine cannot run anything of it that is worth it.
 pub(crate) async fn prepare(scope: &Scope, plan: &LogicalPlan) -> Result<Option<Program>> {
-    let optimised = scope.state.optimize(plan)?;
+    let optimised = crate::optimise::logical(&scope.state, plan)?;
     match lower(&scope.state, &optimised).await {
         Ok(prepared) => Ok(Some(Program::Whole(Arc::new(prepared)))),
         Err(Error::Unsupported(_)) => {

@@ -61,6 +61,7 @@ mod guard;
 mod information;
 mod lower;
 mod names;
+mod optimise;
 mod parse;
 mod parts;
 mod predicate;

@@ -109,7 +109,7 @@ async fn begin(
     state: &SessionState,
     plan: &LogicalPlan,
 ) -> std::result::Result<SendableRecordBatchStream, DataFusionError> {
-    let physical = crate::stop::watched(state.create_physical_plan(plan).await?)?;
+    let physical = crate::stop::watched(crate::optimise::physical(state, plan).await?)?;
     let mut rows = execute_stream(physical, scope.task())?;
     let schema = rows.schema();
     let first = rows.try_next().await?;

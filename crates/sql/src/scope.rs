@@ -120,7 +120,7 @@ impl Scope {
 
     /// The optimised physical plan of `plan`.
     pub(crate) async fn physical(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = self.state.create_physical_plan(plan).await?;
+        let plan = crate::optimise::physical(&self.state, plan).await?;
         Ok(crate::stop::watched(plan)?)
     }
 
