@@ -8,6 +8,7 @@ use crate::expr::Var;
 use crate::held::Held;
 use crate::key::{Interner, Layout, Texts, Words};
 use crate::rel::Fold;
+use crate::shares::{Share, shares};
 use crate::state::State;
 use crate::value::{Kind, Type, Values, Vector};
 
@@ -18,6 +19,7 @@ pub(crate) struct Grouping {
     pub held: Held,
     how: How,
     states: Vec<State>,
+    shares: Vec<Share>,
     numbers: Vec<u32>,
     index: Vec<u64>,
     words: Words,
@@ -68,10 +70,14 @@ impl Grouping {
         most: u64,
     ) -> Result<Grouping> {
         let one = matches!(by, By::Keys([]));
-        let states = folds
+        let mut states = folds
             .iter()
             .map(|fold| State::new(fold.function, fold.arg.map(types).as_ref(), one))
             .collect::<Result<Vec<State>>>()?;
+        let shares = shares(folds, types, one);
+        for (place, (state, share)) in states.iter_mut().zip(&shares).enumerate() {
+            state.leave(share.values != place, share.counts != place);
+        }
         let how = match by {
             By::Row(rows) => How::Row {
                 seen: vec![false; rows],
@@ -97,6 +103,7 @@ impl Grouping {
             held: Held::default(),
             how,
             states,
+            shares,
             numbers: vec![],
             index: vec![],
             words: Words::default(),
@@ -328,9 +335,10 @@ impl Grouping {
         let keys = self.keys(&groups)?;
         let rows = self.is_by_row().then(|| groups.clone());
         let mut results = Vec::with_capacity(folds.len());
-        for (state, fold) in self.states.iter().zip(folds) {
+        for ((state, share), fold) in self.states.iter().zip(&self.shares).zip(folds) {
             let scale = fold.arg.map_or(0, |arg| types(arg).scale());
-            results.push(state.finish(&groups, &types(fold.var), scale)?);
+            let from = (&self.states[share.values], &self.states[share.counts]);
+            results.push(state.finish(from, &groups, &types(fold.var), scale)?);
         }
         Ok(Finished {
             groups: groups.len(),

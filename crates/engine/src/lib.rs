@@ -73,6 +73,7 @@ mod part;
 mod plan;
 mod rel;
 mod run;
+mod shares;
 mod source;
 mod spill;
 mod staged;

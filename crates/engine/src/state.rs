@@ -101,6 +101,16 @@ impl State {
         })
     }
 
+    /// Leaves out what the states of other functions have.
+    pub fn leave(&mut self, values: bool, counts: bool) {
+        if values {
+            self.values = Cells::None;
+        }
+        if counts {
+            self.counts = None;
+        }
+    }
+
     /// Bytes per group.
     pub fn width(&self) -> usize {
         let cell = match self.values {
@@ -425,10 +435,16 @@ impl State {
         Ok(())
     }
 
-    /// The results of `groups`, of type `ty`.
-    pub fn finish(&self, groups: &[u32], ty: &Type, arg_scale: i8) -> Result<Vector> {
+    /// The results of `groups`, of type `ty`, from the values and the counts of these states, which may be this one.
+    pub fn finish(
+        &self,
+        (values, counts): (&State, &State),
+        groups: &[u32],
+        ty: &Type,
+        arg_scale: i8,
+    ) -> Result<Vector> {
         let at = || groups.iter().map(|g| *g as usize);
-        let counts = self.counts.as_ref();
+        let counts = counts.counts.as_ref();
         let valid = match (self.function, counts) {
             (Function::Count, Some(counts)) => {
                 return Ok(Vector::new(Values::Int(at().map(|g| counts[g]).collect())));
@@ -439,8 +455,8 @@ impl State {
         };
         let valid = valid.filter(|valid: &Vec<bool>| valid.contains(&false));
         let values = match (self.function, counts) {
-            (Function::Avg, Some(counts)) => self.average(&mut at(), counts, ty, arg_scale)?,
-            _ => match (&self.values, ty.kind) {
+            (Function::Avg, Some(counts)) => values.average(&mut at(), counts, ty, arg_scale)?,
+            _ => match (&values.values, ty.kind) {
                 (Cells::Int(v), Kind::Int) => Values::Int(at().map(|g| v[g]).collect()),
                 (Cells::Int(v), Kind::Wide) => {
                     Values::Wide(at().map(|g| i128::from(v[g])).collect())
