@@ -1,10 +1,11 @@
 //! Files as tables: `select ... from 'file.parquet'`, and the readers of `copy ... from`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
+use datafusion::common::plan_err;
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::arrow::ArrowFormat;
 use datafusion::datasource::file_format::csv::CsvFormat;
@@ -13,7 +14,9 @@ use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{
     ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
 };
+use datafusion::error::DataFusionError;
 use datafusion::execution::SessionState;
+use futures::{TryStreamExt, stream};
 
 use crate::cuts::{self, Dialect};
 use crate::parse::FileOptions;
@@ -97,9 +100,10 @@ pub(crate) async fn open_as(
     let schema = match schema {
         Some(schema) => schema,
         None => {
-            let inferred = match format_for(path, options)? {
-                "csv" if !is_pattern(path) => columns(state, path, &csv(path, options)).await,
-                _ => listing.infer_schema(state, &url).await,
+            let text = format_for(path, options)? == "csv" && url.scheme() == "file";
+            let inferred = match text {
+                true => columns(state, path, &url, &csv(path, options)).await,
+                false => listing.infer_schema(state, &url).await,
             };
             inferred
                 .map_err(|e| failed(unreadable(path, options, e)))
@@ -116,21 +120,49 @@ pub(crate) async fn open_as(
     Ok(Arc::new(table))
 }
 
-/// The columns of one file of CSV. DataFusion's own search for them cuts the file where line breaks are in values, too.
+/// The columns of files of CSV. DataFusion's own search for them cuts files where line breaks are in values, too.
 async fn columns(
     state: &SessionState,
-    path: &str,
+    given: &str,
+    url: &ListingTableUrl,
     format: &CsvFormat,
 ) -> datafusion::error::Result<SchemaRef> {
+    let paths = match is_pattern(given) {
+        true => {
+            let store = state.runtime_env().object_store(url)?;
+            let found = url.list_all_files(state, store.as_ref(), "").await?;
+            let found: Vec<_> = found.try_collect().await?;
+            if found.is_empty() {
+                return plan_err!("no file is there");
+            }
+            let full = found.iter().filter(|file| file.size > 0);
+            let absolute = full.map(|file| Path::new("/").join(file.location.as_ref()));
+            absolute.collect()
+        }
+        false => vec![PathBuf::from(given)],
+    };
     let dialect = Dialect {
         delimiter: format.delimiter(),
         quote: format.quote(),
         escape: format.options().escape,
     };
-    let records = cuts::records(Path::new(path), dialect)?;
-    let records = futures::stream::iter(records.map(|some| Ok(some?)));
-    let found = format.infer_schema_from_stream(state, INFERENCE_ROWS, records);
-    Ok(Arc::new(found.await?.0))
+    let (mut schemas, mut left) = (vec![], INFERENCE_ROWS);
+    for path in paths {
+        let named = |e| match is_pattern(given) {
+            true => DataFusionError::Context(path.display().to_string(), Box::new(e)),
+            false => e,
+        };
+        let records = cuts::records(&path, dialect).map_err(|e| named(e.into()))?;
+        let records = stream::iter(records.map(|some| Ok(some?)));
+        let found = format.infer_schema_from_stream(state, left, records);
+        let (schema, rows) = found.await.map_err(named)?;
+        schemas.push(schema);
+        left -= rows.min(left);
+        if left == 0 {
+            break;
+        }
+    }
+    Ok(Arc::new(Schema::try_merge(schemas)?))
 }
 
 /// The columns with texts as views, however the file has them: by code of a dictionary, or with wide offsets.
