@@ -296,3 +296,77 @@ fn nets_and_manual_pages() {
         "{page}"
     );
 }
+
+/// A systemd that says which group a unit has, and keeps what it is asked for; it changes nothing.
+const SYSTEMCTL: &str = r#"#!/bin/sh
+case "$*" in
+    *ControlGroup*) echo / ;;
+    *AllowedCPUs\ --value*) echo 0-1 ;;
+    set-property*) echo "$@" >>"$SAID" ;;
+    *) exit 1 ;;
+esac
+"#;
+
+#[test]
+fn a_unit_is_governed_by_its_property() {
+    use std::os::unix::fs::PermissionsExt;
+    let groups = [
+        "/sys/fs/cgroup/cgroup.procs",
+        "/sys/fs/cgroup/cpuset/cgroup.procs",
+    ];
+    if !groups
+        .iter()
+        .any(|file| std::path::Path::new(file).exists())
+    {
+        eprintln!("NOT RUN: no hierarchy of control groups is mounted");
+        return;
+    }
+    let folder = Folder::new();
+    let program = folder.path("systemctl");
+    std::fs::write(&program, SYSTEMCTL).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let said = folder.path("said");
+    let mut places = vec![program.parent().unwrap().to_owned()];
+    places.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
+    let run = |words: &[&str]| {
+        let mut command = folder.command(words);
+        command.env("PATH", std::env::join_paths(&places).unwrap());
+        command.env("SAID", &said);
+        command.output().unwrap()
+    };
+    let words = [
+        "govern",
+        "--unit",
+        "db.service",
+        "--state",
+        "state",
+        "--for",
+        "500ms",
+    ];
+    let dry = run(&[&words[..], &["--dry-run"]].concat());
+    assert!(
+        dry.status.success(),
+        "{}",
+        String::from_utf8_lossy(&dry.stderr)
+    );
+    assert!(!said.exists(), "nothing is changed");
+    let ran = run(&words);
+    assert!(
+        ran.status.success(),
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    let said = std::fs::read_to_string(&said).unwrap();
+    let lines: Vec<&str> = said.lines().collect();
+    let set = "set-property --runtime -- db.service AllowedCPUs=";
+    assert!(
+        lines.len() >= 2 && lines.iter().all(|line| line.starts_with(set)),
+        "{said}"
+    );
+    assert_ne!(lines[0], set, "it has some");
+    assert_eq!(
+        lines.last().unwrap().trim_start_matches(set),
+        "0-1",
+        "as before: {said}"
+    );
+}

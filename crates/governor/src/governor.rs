@@ -13,6 +13,9 @@ use crate::{Action, Decision, Moved, Policy, Readings, Result, Sensor, Site, Str
 /// Full, for a load in per cent: beyond this nothing can be told from it.
 const FULL: f64 = 97.0;
 
+/// A core of another node has to have so much to do, as a share of its time: there memory is remote.
+const AWAY: f64 = 0.5;
+
 /// Decides how many cores a database has and which. It has no clock and reads nothing: the same
 /// readings give the same decisions.
 ///
@@ -40,6 +43,8 @@ pub struct Governor {
     cpus: CpuSet,
     filter: Filter,
     search: Search,
+    /// Checks in a row that wanted more cores than its nodes have.
+    crossing: u32,
 }
 
 /// How many cores there should be, before it is clear which.
@@ -78,6 +83,7 @@ impl Governor {
             cpus: CpuSet::default(),
             filter: Filter::default(),
             search: Search::new(policy.probe_every),
+            crossing: 0,
             policy,
         })
     }
@@ -183,8 +189,42 @@ impl Governor {
         plan.cores = asked.cores;
         plan.place = asked.place;
         plan.transitions = asked.transitions;
+        if let Some((home, why)) = self.stay(readings, &usable, now, plan.cores) {
+            plan.cores = home;
+            plan.why = format!("{}; {why}", plan.why);
+        }
         self.filter.decided(readings.time, now, plan.cores);
         Ok(plan)
+    }
+
+    /// The cores of the nodes where it is, and why no more, where it would get some of another node: these can do
+    /// what is to be done, or it is not certain yet that they cannot.
+    fn stay(
+        &mut self,
+        readings: &Readings,
+        usable: &CpuSet,
+        now: usize,
+        cores: usize,
+    ) -> Option<(usize, String)> {
+        let policy = &self.policy;
+        let asked = policy.mode == crate::Mode::Adaptive && policy.sensor == Sensor::Load;
+        let node = |cpu| self.sites.site(cpu).map(|site| site.node);
+        let near = |cpu: &u32| self.cpus.iter().any(|own| node(own) == node(*cpu));
+        let home = usable.iter().filter(near).count().max(now);
+        // Where nobody tells how much waits the cores become more step by step anyway.
+        let demand = readings.number(BUSY).zip(readings.number(WAITING));
+        let Some((busy, waiting)) = demand.filter(|_| asked && cores > home) else {
+            self.crossing = 0;
+            return None;
+        };
+        if policy.confirm_node > 1 && busy + waiting <= home as f64 + AWAY {
+            self.crossing = 0;
+            return Some((home, format!("the {home} cores of its nodes can do it")));
+        }
+        self.crossing += 1;
+        let more = cores - home;
+        let why = format!("{more} more would be of other nodes: if the next checks agree");
+        (self.crossing < policy.confirm_node).then_some((home, why))
     }
 
     /// The cpus to choose from, those of others left out.

@@ -95,6 +95,10 @@ pub struct Policy {
     pub confirm_up: u32,
     /// So many checks in a row must find it idle before a core is released.
     pub confirm_down: u32,
+    /// In adaptive mode, by load: so many checks in a row must find more work than the cores of its nodes can do before
+    /// it gets some of another node, as threads move there and back; until then it gets all of its nodes. 1: at
+    /// once, and for headroom too. Only where it is known how much waits.
+    pub confirm_node: u32,
     /// At most so many changes within `rate_seconds`; 0: no limit.
     pub rate_changes: u32,
     /// See `rate_changes`.
@@ -116,6 +120,7 @@ impl Policy {
             stride: Stride::One,
             slack: 0.0,
             confirm_down: 1,
+            confirm_node: 1,
             follow: 0.0,
             ..Policy::default()
         }
@@ -217,6 +222,7 @@ impl Default for Policy {
             smoothing: 1.0,
             confirm_up: 1,
             confirm_down: 3,
+            confirm_node: 3,
             rate_changes: 0,
             rate_seconds: 0.0,
             follow: 2.0,

@@ -48,6 +48,8 @@ fn what_is_scarce_goes_by_weight_and_what_is_unused_goes_on() {
         decisions.iter().map(|d| d.cpus.len()).collect()
     };
     assert_eq!(step(&mut together, [0.0, 0.0]), [1, 2]);
+    assert_eq!(step(&mut together, [99.0, 0.0]), [4, 2], "its node first");
+    step(&mut together, [99.0, 0.0]);
     assert_eq!(step(&mut together, [99.0, 0.0]), [14, 2], "b has its floor");
     assert_eq!(step(&mut together, [99.0, 99.0]), [12, 4], "three to one");
     // b falls silent: its cores are handed over as soon as it is sure.

@@ -110,6 +110,42 @@ fn a_load_step_is_followed_within_three_periods() {
     }
 }
 
+/// Many that come at once and are gone at the next check get all of the node where they are, and no other.
+#[test]
+fn a_burst_stays_on_its_node() {
+    let machine = machine("4x4");
+    let cpus = all(&machine);
+    let mut governor = governor(Policy::default(), &machine);
+    governor.step(&busy(0.0, &cpus, 0.0)).unwrap();
+    let mut time = 0.0;
+    let mut step = |cpus_busy: f64, waiting: f64| {
+        time += 1.0;
+        let waiting = Measure::new(waiting, "threads", "test");
+        let readings = busy(time, &cpus, cpus_busy).with(WAITING, waiting);
+        governor.step(&readings).unwrap()
+    };
+    for _ in 0..3 {
+        let burst = step(1.0, 30.0);
+        assert_eq!(burst.cpus.len(), 4, "{burst}");
+        assert!(
+            burst.why.contains("12 more would be of other nodes"),
+            "{burst}"
+        );
+        assert_eq!(step(2.0, 0.0).cpus.len(), 4, "it is over");
+        for _ in 0..3 {
+            step(0.1, 0.0);
+        }
+    }
+    step(1.0, 30.0);
+    let full = step(3.9, 0.3);
+    assert_eq!(full.cpus.len(), 4, "for headroom it leaves no node: {full}");
+    assert!(full.why.contains("can do it"), "{full}");
+    for _ in 0..2 {
+        assert_eq!(step(4.0, 30.0).cpus.len(), 4);
+    }
+    assert_eq!(step(4.0, 30.0).cpus.len(), 16, "it is none");
+}
+
 #[test]
 fn slack_releases_what_the_thresholds_would_keep() {
     let machine = machine("4x4");
@@ -117,14 +153,17 @@ fn slack_releases_what_the_thresholds_would_keep() {
     let mut governor = governor(Policy::default(), &machine);
     governor.step(&busy(0.0, &cpus, 0.0)).unwrap();
     let waiting = Measure::new(30.0, "threads", "test");
-    governor
-        .step(&busy(1.0, &cpus, 1.0).with(WAITING, waiting))
-        .unwrap();
+    for busy_cpus in [1.0, 4.0, 4.0] {
+        let readings = busy(busy_cpus, &cpus, busy_cpus);
+        governor
+            .step(&readings.with(WAITING, waiting.clone()))
+            .unwrap();
+    }
     assert_eq!(governor.cpus().len(), 16);
     // Five cpus busy: the plain net stays at 16 cores (31 %).
     let after: Vec<usize> = (0..12)
         .map(|at| {
-            let readings = busy(f64::from(at) + 2.0, &cpus, 5.0);
+            let readings = busy(f64::from(at) + 5.0, &cpus, 5.0);
             governor.step(&readings).unwrap().cpus.len()
         })
         .collect();

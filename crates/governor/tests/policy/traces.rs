@@ -51,6 +51,15 @@ fn another_policy_is_tried_on_a_trace() {
     let trace = record(&Policy::default(), &DEMANDS);
     let machine = machine("4x4");
     let net = elastic_net().unwrap();
+    // In sparse mode there is no node to stay on.
+    let eager = Policy {
+        confirm_node: 1,
+        ..Policy::default()
+    };
+    let trace = Trace {
+        decisions: replay(&trace, eager, &machine, &net).unwrap(),
+        ..trace
+    };
     let sparse = Policy {
         mode: Mode::Sparse,
         ..Policy::default()

@@ -63,6 +63,9 @@ pub struct ElasticNodes {
         default_value = "dense,sparse,adaptive"
     )]
     pub mode: Vec<Mode>,
+    /// Also with the text's net and nothing around it, in each of these modes: a core at each decision
+    #[arg(long)]
+    pub plain: bool,
     /// A database instead of queries of our own: one client, the number of clients is its threads
     #[arg(long)]
     pub engine: Option<Engine>,
@@ -168,6 +171,9 @@ impl ElasticNodes {
         let mut variants = vec![Variant::Ungoverned];
         let governed = |mode: &Mode| Variant::Governed(*mode, Sensor::Load);
         variants.extend(self.mode.iter().map(governed));
+        if self.plain {
+            variants.extend(self.mode.iter().copied().map(Variant::Plain));
+        }
         let mut all = Vec::new();
         for clients in &self.clients {
             desk.progress(&format!(
@@ -434,46 +440,50 @@ fn judged(all: &[Found], most: usize, machine: &Machine) -> Table {
     );
     for found in all {
         let base = (&found.counted[0], &found.trials[0]);
-        let adaptive = found.counted.iter().zip(&found.trials).find(|(_, trials)| {
-            let first = trials.first();
-            first.is_some_and(|trial| {
-                trial.variant == Variant::Governed(Mode::Adaptive, Sensor::Load)
-            })
-        });
-        let Some((counted, trials)) = adaptive else {
-            continue;
-        };
-        let few = cores(trials) <= most as f64;
-        let mut row = |asked: String, found_in_words: String, met: Option<bool>| {
-            table.row([
-                Cell::from(found.clients.to_string()),
-                Cell::from(asked),
-                Cell::from(found_in_words),
-                match met {
-                    Some(true) => Cell::from("yes"),
-                    Some(false) => Cell::from("no").strong(),
-                    None => Cell::from("not judged"),
-                },
-            ]);
-        };
-        let (share, all_of) = (counted.share().median(), base.0.share().median());
-        row(
-            "adaptive: at most a quarter of the ungoverned remote share".to_owned(),
-            format!(
-                "{} of {}, {:.1} times lower",
-                Unit::Share.show(share),
-                Unit::Share.show(all_of),
-                all_of / share
-            ),
-            few.then_some(share <= all_of * SHARE),
-        );
-        let (own, others) = (node_moves(trials, machine), node_moves(base.1, machine));
-        row(
-            format!("adaptive: {MOVES} times fewer moves between nodes"),
-            format!("{own:.0} instead of {others:.0}"),
-            // Where nobody moves there is nothing to be made less.
-            (few && (others > 0.0 || own > 0.0)).then_some(own * MOVES <= others),
-        );
+        let few = sample(base.1, |trial| trial.used / trial.seconds).median() <= most as f64;
+        let adaptive = found
+            .counted
+            .iter()
+            .zip(&found.trials)
+            .filter(|(_, trials)| {
+                let first = trials.first().map(|trial| trial.variant);
+                matches!(
+                    first,
+                    Some(Variant::Governed(Mode::Adaptive, _) | Variant::Plain(Mode::Adaptive))
+                )
+            });
+        for (counted, trials) in adaptive {
+            let mut row = |asked: &str, found_in_words: String, met: Option<bool>| {
+                table.row([
+                    Cell::from(found.clients.to_string()),
+                    Cell::from(format!("{}: {asked}", counted.variant)),
+                    Cell::from(found_in_words),
+                    match met {
+                        Some(true) => Cell::from("yes"),
+                        Some(false) => Cell::from("no").strong(),
+                        None => Cell::from("not judged"),
+                    },
+                ]);
+            };
+            let (share, all_of) = (counted.share().median(), base.0.share().median());
+            row(
+                "at most a quarter of the ungoverned remote share",
+                format!(
+                    "{} of {}, {:.1} times lower",
+                    Unit::Share.show(share),
+                    Unit::Share.show(all_of),
+                    all_of / share
+                ),
+                few.then_some(share <= all_of * SHARE),
+            );
+            let (own, others) = (node_moves(trials, machine), node_moves(base.1, machine));
+            row(
+                &format!("{MOVES} times fewer moves between nodes"),
+                format!("{own} instead of {others}"),
+                // Where nobody moves there is nothing to be made less.
+                (few && (others > 0.0 || own > 0.0)).then_some(own * MOVES <= others),
+            );
+        }
     }
     table
 }

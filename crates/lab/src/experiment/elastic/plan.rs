@@ -109,6 +109,8 @@ pub enum Variant {
     Fixed(usize),
     /// The governor.
     Governed(Mode, Sensor),
+    /// The governor with the text's net and nothing around it: a core at each decision.
+    Plain(Mode),
 }
 
 impl Variant {
@@ -119,6 +121,7 @@ impl Variant {
             Variant::Fixed(1) => "1 core fixed".to_owned(),
             Variant::Fixed(cores) => format!("{cores} cores fixed"),
             Variant::Governed(mode, sensor) => format!("{}, {}", mode.name(), sensor.name()),
+            Variant::Plain(mode) => format!("{}, plain net", mode.name()),
         }
     }
 
@@ -136,12 +139,16 @@ impl Variant {
                 mode: *mode,
                 ..Policy::default().thresholds_of(*sensor)
             },
+            Variant::Plain(mode) => Policy {
+                mode: *mode,
+                ..Policy::plain()
+            },
         }
     }
 
     /// Whether the governor decides.
     pub fn governed(&self) -> bool {
-        matches!(self, Variant::Governed(..))
+        matches!(self, Variant::Governed(..) | Variant::Plain(_))
     }
 
     /// What a workload is run under: the operating system first.

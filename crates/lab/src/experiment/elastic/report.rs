@@ -206,7 +206,7 @@ pub(super) fn cores_over_time(name: &str, firsts: &[&Trial], cpus: usize) -> Lin
     for first in firsts {
         let moments = first.moments.iter();
         lines = match first.variant {
-            Variant::Governed(..) => {
+            Variant::Governed(..) | Variant::Plain(_) => {
                 let cores = moments.map(|moment| (moment.time, moment.cores as f64));
                 let last = first.moments.last();
                 let last = last.map(|moment| (first.seconds, moment.cores as f64));
