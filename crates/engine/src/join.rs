@@ -36,14 +36,15 @@ pub(crate) fn expected(rel: &Rel) -> (f64, f64) {
         Rel::Values { batch, .. } => (batch.num_rows() as f64, batch.num_rows() as f64),
         Rel::Filter { input, .. } => {
             let (rows, base) = expected(input);
-            let share = if matches!(**input, Rel::Fold { .. }) {
-                GUESS_GROUPS
-            } else {
-                GUESS
+            let groups = match &**input {
+                Rel::Shared { input, .. } => matches!(**input, Rel::Fold { .. }),
+                input => matches!(input, Rel::Fold { .. }),
             };
+            let share = if groups { GUESS_GROUPS } else { GUESS };
             (rows * share, base)
         }
         Rel::Map { input, .. } | Rel::Reduced { input, .. } => expected(input),
+        Rel::Shared { input, .. } => expected(input),
         Rel::Join { inputs, .. } => {
             let all: Vec<(f64, f64)> = inputs.iter().map(expected).collect();
             let root = (0..all.len())

@@ -5,6 +5,7 @@
 //! an order. Stages stand in the order they run; one reads the results only of those before it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
@@ -141,6 +142,7 @@ pub(crate) fn plan(query: &mut Query, root: Rel, output: &Output) -> Result<Prog
     let mut planner = Planner {
         query,
         stages: Vec::new(),
+        shared: Vec::new(),
     };
     let mut parameters = Vec::new();
     for (rel, var) in std::mem::take(&mut planner.query.parameters) {
@@ -164,6 +166,8 @@ pub(crate) fn plan(query: &mut Query, root: Rel, output: &Output) -> Result<Prog
 pub(crate) struct Planner<'q> {
     pub query: &'q mut Query,
     pub stages: Vec<Stage>,
+    /// Relations that several others read, and the stages that give their rows.
+    shared: Vec<(Arc<Rel>, usize)>,
 }
 
 /// The vectors that somebody reads later.
@@ -263,6 +267,12 @@ impl Planner<'_> {
                 Ok(then(pipes, Step::Probe(probe)))
             }
             Rel::Fold { input, keys, folds } => self.fold(*input, keys, folds, need),
+            Rel::Shared { input, vars } => {
+                let stage = self.shared(&input)?;
+                let vars = vars.into_iter().filter(|(_, var)| need.contains(var));
+                let named = Step::Alias(vars.collect());
+                Ok(then(vec![pipe(Source::Rows(stage))], named))
+            }
             Rel::Sort { .. } => {
                 let mut vars = Vec::new();
                 rel.each_var(&mut |var| {
@@ -289,6 +299,41 @@ impl Planner<'_> {
                 Ok(all)
             }
         }
+    }
+
+    /// The stage that gives the rows of `rel`, with all vectors: nobody knows yet who else reads them.
+    fn shared(&mut self, rel: &Arc<Rel>) -> Result<usize> {
+        let known = self
+            .shared
+            .iter()
+            .find(|(other, _)| Arc::ptr_eq(other, rel));
+        if let Some((_, stage)) = known {
+            return Ok(*stage);
+        }
+        let mut all = Need::new();
+        rel.each_var(&mut |var| {
+            all.insert(var);
+        });
+        let pipes = self.pipes((**rel).clone(), &all)?;
+        let stage = match &pipes[..] {
+            [
+                Pipe {
+                    source: Source::Rows(stage),
+                    steps,
+                },
+            ] if steps.is_empty() => *stage,
+            _ => self.stage(
+                pipes,
+                Sink::Rows {
+                    vars: all.into_iter().collect(),
+                    order: vec![],
+                    skip: 0,
+                    fetch: None,
+                },
+            ),
+        };
+        self.shared.push((Arc::clone(rel), stage));
+        Ok(stage)
     }
 
     fn map(&mut self, input: Rel, exprs: Vec<(Var, Expr)>, need: &Need) -> Result<Vec<Pipe>> {

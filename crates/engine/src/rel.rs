@@ -165,6 +165,13 @@ pub enum Rel {
         /// What they are called afterwards.
         vars: Vec<Var>,
     },
+    /// The rows of `input`, which are found once for all relations that share it.
+    Shared {
+        /// These rows.
+        input: Arc<Rel>,
+        /// For each vector of `input`, what it is called here.
+        vars: Vec<(Var, Var)>,
+    },
     /// The rows of `input` whose key stands in a table that was made before; only the planner makes these.
     Reduced {
         /// These rows.
@@ -271,6 +278,7 @@ impl Rel {
                 outer.iter().for_each(|(_, var)| f(*var));
             }
             Rel::Full { outer, .. } => outer.iter().for_each(|(_, var)| f(*var)),
+            Rel::Shared { vars, .. } => vars.iter().for_each(|(_, var)| f(*var)),
             Rel::Fold { keys, folds, .. } => {
                 keys.iter().for_each(|var| f(*var));
                 folds.iter().for_each(|fold| f(fold.var));

@@ -1,12 +1,18 @@
 //! Where operators put what does not fit in memory.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::execution::disk_manager::{DiskManager, DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::spill_file::{SpillFile, TempFileFactory};
 use parking_lot::Mutex;
+use tempfile::TempDir;
+
+/// How the names of directories of these files begin.
+const PREFIX: &str = "atoll-spill-";
 
 /// Makes the spill directory when the first file is wanted, and removes it when the engine goes.
 ///
@@ -14,7 +20,44 @@ use parking_lot::Mutex;
 /// directory of the store cannot be written, the system's is taken after all.
 pub(crate) struct SpillFiles {
     directory: PathBuf,
-    files: Mutex<Option<Arc<DiskManager>>>,
+    files: Mutex<Option<Files>>,
+}
+
+/// The files of this process.
+struct Files {
+    manager: Arc<DiskManager>,
+    /// Dropped after them.
+    _own: Option<Directory>,
+}
+
+/// A directory that nobody else uses as long as this is there.
+struct Directory {
+    path: TempDir,
+    /// Locked: who is killed leaves its directory, and nobody holds the lock any more.
+    _lock: File,
+}
+
+impl Directory {
+    /// In `parent`, from which those that killed processes left are removed.
+    fn new(parent: &Path) -> io::Result<Directory> {
+        remove_left(parent);
+        let path = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
+        let lock = File::open(path.path())?;
+        lock.try_lock()?;
+        Ok(Directory { path, _lock: lock })
+    }
+}
+
+/// Removes directories whose processes are gone. What cannot be removed stays: it is in nobody's way.
+fn remove_left(parent: &Path) {
+    let entries = parent.read_dir().into_iter().flatten().flatten();
+    let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    for path in named.map(|entry| entry.path()) {
+        let lock = File::open(&path);
+        if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
+            let _ = std::fs::remove_dir_all(path);
+        }
+    }
 }
 
 impl SpillFiles {
@@ -27,17 +70,23 @@ impl SpillFiles {
 
     fn manager(&self) -> Result<Arc<DiskManager>> {
         let mut files = self.files.lock();
-        if let Some(manager) = files.as_ref() {
-            return Ok(Arc::clone(manager));
+        if let Some(files) = files.as_ref() {
+            return Ok(Arc::clone(&files.manager));
         }
-        let beside = DiskManagerBuilder::default()
-            .with_mode(DiskManagerMode::Directories(vec![self.directory.clone()]))
-            .build();
-        let manager = Arc::new(match beside {
-            Ok(manager) => manager,
-            Err(_) => DiskManagerBuilder::default().build()?,
+        let own = Directory::new(&self.directory).ok();
+        let manager = match &own {
+            Some(own) => {
+                DiskManagerBuilder::default().with_mode(DiskManagerMode::Directories(vec![
+                    own.path.path().to_path_buf(),
+                ]))
+            }
+            None => DiskManagerBuilder::default(),
+        };
+        let manager = Arc::new(manager.build()?);
+        *files = Some(Files {
+            manager: Arc::clone(&manager),
+            _own: own,
         });
-        *files = Some(Arc::clone(&manager));
         Ok(manager)
     }
 }
@@ -45,5 +94,29 @@ impl SpillFiles {
 impl TempFileFactory for SpillFiles {
     fn create_temp_file(&self, description: &str) -> Result<Arc<dyn SpillFile>> {
         self.manager()?.create_tmp_file(description)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_of_killed_processes_go_and_those_in_use_stay() {
+        let parent = tempfile::tempdir().unwrap();
+        let left = parent.path().join(format!("{PREFIX}left"));
+        std::fs::create_dir(&left).unwrap();
+        std::fs::write(left.join("rows"), "1").unwrap();
+        let other = parent.path().join("datafusion-of-somebody");
+        std::fs::create_dir(&other).unwrap();
+        let first = Directory::new(parent.path()).unwrap();
+        assert!(!left.exists() && other.exists());
+        let second = Directory::new(parent.path()).unwrap();
+        assert!(first.path.path().exists());
+        drop(first);
+        assert!(second.path.path().exists());
+        drop(second);
+        let rest = parent.path().read_dir().unwrap().count();
+        assert_eq!(rest, 1, "only what is not ours");
     }
 }

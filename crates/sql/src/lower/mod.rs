@@ -8,6 +8,7 @@ mod call;
 mod expr;
 mod join;
 mod rel;
+mod shared;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -65,6 +66,7 @@ pub(crate) async fn lower(state: &SessionState, plan: &LogicalPlan) -> Result<Pr
         state,
         sources,
         files,
+        shared: shared::repeated(plan)?,
         query: Query::default(),
     };
     let (root, vars) = lowering.rel(plan)?;
@@ -81,6 +83,8 @@ pub(crate) struct Lowering<'a> {
     sources: HashMap<usize, Source>,
     /// The same for files.
     files: HashMap<usize, Files>,
+    /// Aggregates that the plan has more than once, and what the first became.
+    shared: HashMap<LogicalPlan, Option<shared::Shared>>,
     query: Query,
 }
 

@@ -59,7 +59,7 @@ impl Lowering<'_> {
                 }
                 Ok((mapped(rel, exprs), out))
             }
-            LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate),
+            LogicalPlan::Aggregate(aggregate) => self.groups(plan, aggregate),
             LogicalPlan::Distinct(Distinct::All(input)) => {
                 let (rel, vars) = self.rel(input)?;
                 let rel = Rel::Fold {
@@ -273,7 +273,7 @@ impl Lowering<'_> {
         Ok((mapped(rel, exprs), keys))
     }
 
-    fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Lowered> {
+    pub(super) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Lowered> {
         let (rel, vars) = self.rel(&aggregate.input)?;
         let scope = Scope {
             schema: aggregate.input.schema(),

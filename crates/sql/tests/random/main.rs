@@ -331,6 +331,39 @@ fn what_is_not_ours_runs_over_the_rows_of_what_is() {
     assert!(analysed.contains("rows: 40"), "{analysed}");
 }
 
+#[test]
+fn groups_that_are_read_twice_are_found_once() {
+    let groups =
+        "with r as (select rid % 7 as k, sum(rid) as s, avg(rid) as a from many group by rid % 7)";
+    let queries = [
+        "select k, s from r where s = (select max(s) from r)",
+        "select x.k, x.s, y.s, y.a from r x join r y on x.k = y.k + 1",
+        "select x.k, y.s from r x left join r y on x.k = y.k + 2 and y.a > x.a",
+        "select s from r union all select s from r where k > 3",
+        "select rid, s from few left join r on rid = k where rid in (select k + 1 from r)",
+        "select x.k from r x where not exists (select 1 from r y where y.s > x.s)",
+    ];
+    for way in WAYS {
+        let database = Database::new(5, way);
+        for query in queries {
+            let text = format!("{groups} {query}");
+            match (database.ours(&text), database.theirs(&text)) {
+                (Outcome::Rows { rows, ran_on, .. }, Outcome::Rows { rows: expected, .. }) => {
+                    assert_eq!(difference(&rows, &expected, &[]), None, "{way:?}: {text}");
+                    assert!(!rows.is_empty(), "{text}");
+                    assert_eq!(ran_on, "algebra", "{text}");
+                }
+                other => panic!("{way:?}: {text}: {other:?}"),
+            }
+        }
+        let scans = |query: &str| match database.ours(&format!("explain {query}")) {
+            Outcome::Rows { rows, .. } => format!("{rows:?}").matches("scan many").count(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(scans(&format!("{groups} {}", queries[0])), 1);
+    }
+}
+
 #[cfg(feature = "slow")]
 #[test]
 fn answers_to_ten_thousand_queries_are_those_of_datafusion() {
