@@ -1,5 +1,6 @@
 //! The memory of the pool: arenas, frames and their descriptors.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -176,6 +177,14 @@ impl Frames {
 
     pub(crate) fn len(&self) -> usize {
         self.frames.len()
+    }
+
+    /// The memory of each node's frames.
+    pub(crate) fn memory(&self) -> impl Iterator<Item = Range<*const u8>> {
+        self.arenas.iter().map(|arena| {
+            let start = arena.as_ptr().cast_const();
+            start..start.wrapping_add(arena.len())
+        })
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Frame)> {

@@ -1,6 +1,7 @@
 //! The pool.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -203,6 +204,12 @@ impl Pool {
     /// The memory of all frames in bytes: the configured size, rounded down.
     pub fn bytes(&self) -> u64 {
         self.shape.bytes()
+    }
+
+    /// Where the frames lie: a range of addresses, mapped and readable, for each logical node. What is there may change
+    /// at any time; it is for those who watch accesses from outside.
+    pub fn memory(&self) -> impl Iterator<Item = Range<*const u8>> {
+        self.frames.memory()
     }
 
     /// The number of frames.

@@ -93,6 +93,23 @@ fn a_page_is_loaded_once_and_then_hit() {
 }
 
 #[test]
+fn pages_lie_in_the_memory_of_their_node() {
+    let (pool, _) = pool(3, 16, 2);
+    let memory: Vec<_> = pool.memory().collect();
+    let bytes = memory
+        .iter()
+        .map(|range| range.end as u64 - range.start as u64);
+    assert_eq!(bytes.sum::<u64>(), pool.bytes());
+    for page in 0..6 {
+        let pin = now(pool.pin(page)).unwrap();
+        let inside = memory
+            .iter()
+            .position(|range| range.contains(&pin.as_ptr()));
+        assert_eq!(inside, Some(pin.node()));
+    }
+}
+
+#[test]
 fn page_ids_have_their_full_range() {
     let (pool, _) = pool(1, 8, 1);
     for page in [0, u32::MAX / 2, u32::MAX] {

@@ -12,6 +12,10 @@
  *   cache to cache are not seen.
  * - There is no hardware prefetching, which changes who asks for a line but not where it is.
  *
+ * Windows: ranges of addresses that a program names before or in a region. Fills that are asked for by
+ * an address in one are counted apart as well. Nothing tells programs from each other: one that
+ * runs meanwhile and has something else at the same addresses would be counted with it.
+ *
  * Arguments
  *   out=FD         an open file that takes a line of JSON for each region
  *   roi=on|off     whether the program marks regions, or the whole command is one
@@ -32,7 +36,8 @@
 
 EXPORTED int qemu_plugin_version = PLUGIN_VERSION;
 
-enum { MAX_NODES = 32, MAX_CPUS = 128, LEVELS = 3, LINE_BITS = 6, PAGE_BITS = 12, TLB = 512 };
+enum { MAX_NODES = 32, MAX_CPUS = 128, LEVELS = 3, LINE_BITS = 6, PAGE_BITS = 12, TLB = 512,
+       MAX_WINDOWS = 64 };
 
 /* ---- Caches ---- */
 
@@ -127,11 +132,11 @@ struct translation {
 struct cpu {
     unsigned node;
     struct cache *caches[LEVELS];
-    bool shows_node; /* its next store is to the node to be checked */
+    int shows; /* the mark that says what its next access shows: a node, an end of a window */
     uint64_t generation;
     struct translation tlb[TLB];
     counter accesses, misses[LEVELS - 1];
-    counter fills[MAX_NODES], write_backs[MAX_NODES];
+    counter fills[MAX_NODES], write_backs[MAX_NODES], in_windows[MAX_NODES];
 };
 
 static struct cpu cpus[MAX_CPUS];
@@ -179,6 +184,37 @@ static void check_node(uint64_t address)
     layout = fits[BLOCKS] ? BLOCKS : ADDRESSES;
 }
 
+/* ---- Windows ---- */
+
+static struct window {
+    uint64_t first, last;
+} windows[MAX_WINDOWS];
+static atomic_uint window_count;
+static bool too_many_windows;
+
+static bool in_window(uint64_t address)
+{
+    unsigned count = atomic_load_explicit(&window_count, memory_order_acquire);
+    for (unsigned at = 0; at < count; at++)
+        if (windows[at].first <= address && address <= windows[at].last)
+            return true;
+    return false;
+}
+
+/* An end of a window: the last byte completes what the first has begun. */
+static void show_window(int mark, uint64_t address)
+{
+    unsigned count = atomic_load(&window_count);
+    if (count == MAX_WINDOWS) {
+        too_many_windows = true;
+    } else if (mark == ATOLL_WINDOW_FIRST) {
+        windows[count].first = address;
+    } else {
+        windows[count].last = address;
+        atomic_store_explicit(&window_count, count + 1, memory_order_release);
+    }
+}
+
 /* ---- Accesses ---- */
 
 /* A dirty line leaves a cache of this level, counted from 0. */
@@ -190,7 +226,7 @@ static void leave(struct cpu *cpu, int level, uint64_t line)
     bump(&cpu->write_backs[node_of(line)]);
 }
 
-static void access_line(struct cpu *cpu, uint64_t line, bool store)
+static void access_line(struct cpu *cpu, uint64_t line, bool store, uint64_t address)
 {
     for (int level = 0; level < LEVELS; level++) {
         uint64_t victim;
@@ -204,6 +240,8 @@ static void access_line(struct cpu *cpu, uint64_t line, bool store)
             bump(&cpu->misses[level]);
     }
     bump(&cpu->fills[node_of(line)]);
+    if (in_window(address))
+        bump(&cpu->in_windows[node_of(line)]);
 }
 
 /* The page that is accessed, asked of the emulator once for each generation. */
@@ -229,24 +267,28 @@ static void on_access(unsigned index, qemu_plugin_meminfo_t info, uint64_t addre
     (void)data;
     struct cpu *cpu = &cpus[index];
     uint64_t page;
-    if (!atomic_load_explicit(&counting, memory_order_relaxed) && !cpu->shows_node)
+    if (!atomic_load_explicit(&counting, memory_order_relaxed) && !cpu->shows)
         return;
     if (!translate(cpu, info, address, &page))
         return;
     uint64_t in_page = address & ((1 << PAGE_BITS) - 1);
     bool store = qemu_plugin_mem_is_store(info);
-    if (cpu->shows_node) {
-        cpu->shows_node = false;
-        check_node(page << PAGE_BITS);
+    if (cpu->shows) {
+        int mark = cpu->shows;
+        cpu->shows = 0;
+        if (mark == ATOLL_ON_NODE)
+            check_node(page << PAGE_BITS);
+        else
+            show_window(mark, address);
         return;
     }
     uint64_t line = (page << PAGE_BITS | in_page) >> LINE_BITS;
     uint64_t last = in_page + (1u << qemu_plugin_mem_size_shift(info)) - 1;
     bump(&cpu->accesses);
-    access_line(cpu, line, store);
+    access_line(cpu, line, store, address);
     /* Into the next line, but not the next page, whose place is not known here. */
     if (last >> LINE_BITS != in_page >> LINE_BITS && last >> PAGE_BITS == 0)
-        access_line(cpu, line + 1, store);
+        access_line(cpu, line + 1, store, address + (last - in_page));
 }
 
 /* The kernel has a cpu forget where pages are. */
@@ -262,6 +304,7 @@ static void on_forget(unsigned index, void *data)
 struct sums {
     uint64_t accesses, misses[LEVELS - 1], instructions;
     uint64_t fills[MAX_NODES][MAX_NODES], write_backs[MAX_NODES][MAX_NODES];
+    uint64_t in_windows[MAX_NODES][MAX_NODES];
 };
 static struct sums before;
 
@@ -277,6 +320,7 @@ static void sum(struct sums *sums)
         for (unsigned node = 0; node < nodes; node++) {
             sums->fills[cpu->node][node] += value(&cpu->fills[node]);
             sums->write_backs[cpu->node][node] += value(&cpu->write_backs[node]);
+            sums->in_windows[cpu->node][node] += value(&cpu->in_windows[node]);
         }
     }
 }
@@ -310,6 +354,8 @@ static void stop_region(void)
             now.misses[1] - before.misses[1], now.instructions - before.instructions);
     print_matrix("dram", now.fills, before.fills);
     print_matrix("write_backs", now.write_backs, before.write_backs);
+    if (atomic_exchange(&window_count, 0))
+        print_matrix("windows", now.in_windows, before.in_windows);
     fprintf(out, "}\n");
     fflush(out);
 }
@@ -353,8 +399,13 @@ static void on_mark(unsigned index, void *data)
         if (!marks)
             stop_region();
         break;
+    case ATOLL_WINDOW_FIRST:
+    case ATOLL_WINDOW_LAST:
+        if (marks)
+            cpus[index].shows = (int)(intptr_t)data;
+        break;
     case ATOLL_ON_NODE:
-        cpus[index].shows_node = true;
+        cpus[index].shows = ATOLL_ON_NODE;
         break;
     }
 }
@@ -412,6 +463,8 @@ static void on_exit_of_machine(uint64_t id, void *data)
     (void)id;
     (void)data;
     stop_region();
+    if (too_many_windows)
+        fprintf(out, "{\"error\":\"a program named more than %d windows\"}\n", MAX_WINDOWS);
     if (nodes_shown != nodes || !(fits[BLOCKS] || fits[ADDRESSES]))
         fprintf(out, "{\"error\":\"%u of %u nodes were shown, and this emulator's addresses are "
                      "%sunderstood\"}\n",

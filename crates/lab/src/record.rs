@@ -50,14 +50,26 @@ impl Sample {
     /// The coefficient of variation: standard deviation (of a sample, n - 1) over mean. NaN for
     /// less than two values or a mean of 0.
     pub fn variation(&self) -> f64 {
-        let values = self.sorted();
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        if values.len() < 2 || mean == 0.0 {
+        match self.mean() {
+            0.0 => f64::NAN,
+            mean => self.deviation() / mean.abs(),
+        }
+    }
+
+    /// The standard deviation of a sample (n - 1); NaN for less than two values.
+    pub fn deviation(&self) -> f64 {
+        let (values, mean) = (self.sorted(), self.mean());
+        if values.len() < 2 {
             return f64::NAN;
         }
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        (squares / (count - 1.0)).sqrt() / mean.abs()
+        (squares / (values.len() as f64 - 1.0)).sqrt()
+    }
+
+    /// NaN where there is no value.
+    fn mean(&self) -> f64 {
+        let values = self.sorted();
+        values.iter().sum::<f64>() / values.len() as f64
     }
 
     /// How many times `base` each value is, turn by turn, so that what slows both down at a time
@@ -162,6 +174,7 @@ mod tests {
         assert_eq!(sample.quartiles(), (1.75, 3.25));
         assert_eq!(sample.range(), (1.0, 4.0));
         assert!((sample.variation() - 0.5164).abs() < 1e-4);
+        assert!((sample.deviation() - 1.2910).abs() < 1e-4);
         assert_eq!(sample.values()[0], 4.0, "the order is kept");
     }
 
@@ -171,7 +184,9 @@ mod tests {
         assert!(none.median().is_nan() && none.variation().is_nan() && none.range().0.is_nan());
         let one = Sample::from(vec![f64::NAN, 2.0, f64::INFINITY]);
         assert_eq!(one.median(), 2.0);
-        assert!(one.variation().is_nan());
+        assert!(one.variation().is_nan() && one.deviation().is_nan());
+        let zeros = Sample::from(vec![0.0, 0.0]);
+        assert!(zeros.variation().is_nan() && zeros.deviation() == 0.0);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! lab-probe stream CORE_NODE,... MEMORY_NODE|own|interleaved MIB read|write
+//! lab-probe window CORE_NODE MEMORY_NODE,... MIB FIRST LAST
 //! lab-probe moved CORE_NODE NODE NODE MIB ROUNDS
 //! lab-probe random CORE_NODE TABLE_BYTES ACCESSES
 //! lab-probe spin THREADS SECONDS
@@ -10,7 +11,8 @@
 //!
 //! `stream` has a thread on each node named pass once over MIB MiB of its own, line by line, from
 //! empty caches; the caches are emptied again at the end, so that all that was written counts.
-//! `moved` passes over memory on the first node, has the kernel move it to the second, passes again and
+//! `window` does so with one thread over memory spread over the nodes page by page, of which the bytes from FIRST up to LAST are a
+//! window; then once more over all of it without a window. `moved` passes over memory on the first node, has the kernel move it to the second, passes again and
 //! unmaps it, so many times. `random` reads uniformly random lines of a table on its own node, from warm caches. Both mark
 //! what is to be counted. `spin` starts threads one after the other that compute for so long, and
 //! prints for each a line with its number, the cpu and the node it ended on. `hold` keeps memory on the
@@ -26,6 +28,7 @@ use lab::{count, roi};
 use topology::Machine;
 
 const USAGE: &str = "usage: lab-probe stream NODE,... NODE|own|interleaved MIB read|write\n       \
+    lab-probe window NODE NODE,... MIB FIRST LAST\n       \
     lab-probe moved NODE NODE NODE MIB ROUNDS\n       \
     lab-probe random NODE TABLE_BYTES ACCESSES\n       lab-probe spin THREADS SECONDS\n       \
     lab-probe hold NODE,... MIB SECONDS";
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         ["stream", cores, memory, mib, mode @ ("read" | "write")] => {
             stream(cores, memory, mib, mode == "write")
         }
+        ["window", core, nodes, mib, first, last] => window(core, nodes, mib, first, last),
         ["moved", core, from, to, mib, rounds] => moved(core, from, to, mib, rounds),
         ["random", node, table, accesses] => random(node, table, accesses),
         ["spin", threads, seconds] => spin(threads, seconds),
@@ -98,6 +102,30 @@ fn stream(cores: &str, memory: &str, mib: &str, write: bool) -> Result<(), Failu
         }
         Ok(())
     })
+}
+
+fn window(core: &str, nodes: &str, mib: &str, first: &str, last: &str) -> Result<(), Failure> {
+    let nodes: Vec<u32> = nodes.split(',').map(str::parse).collect::<Result<_, _>>()?;
+    let bytes = mib.parse::<usize>()? << 20;
+    let (first, last) = (first.parse::<usize>()?, last.parse::<usize>()?);
+    bind_thread(&Machine::live()?, core.parse()?, 0)?;
+    let mut lines = Lines::new(bytes, &nodes)?;
+    for named in [true, false] {
+        if named {
+            let start = lines.0.as_ptr().cast::<u8>();
+            if first >= last || last > bytes {
+                return Err("no such window".into());
+            }
+            // SAFETY: both ends are in the memory of `lines`.
+            unsafe { roi::window(start.add(first), last - first) };
+        }
+        roi::flush();
+        roi::start();
+        let sum = lines.pass(false);
+        roi::stop();
+        std::hint::black_box(sum);
+    }
+    Ok(())
 }
 
 fn moved(core: &str, from: &str, to: &str, mib: &str, rounds: &str) -> Result<(), Failure> {

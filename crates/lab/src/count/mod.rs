@@ -48,6 +48,17 @@ pub struct Region {
     pub dram: Matrix,
     /// Dirty lines written to memory.
     pub write_backs: Matrix,
+    /// Those of [`dram`](Region::dram) that were asked for by addresses in windows ([`roi::window`](crate::roi::window));
+    /// empty where the program named none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Matrix,
+}
+
+/// The share of the lines, or bytes, that were on another node than the core; `None` if there are none.
+pub fn remote_share(lines: &Matrix) -> Option<f64> {
+    let all: u64 = lines.iter().flatten().sum();
+    let local: u64 = (0..lines.len()).map(|node| lines[node][node]).sum();
+    (all > 0).then(|| (all - local) as f64 / all as f64)
 }
 
 impl Region {
@@ -61,9 +72,7 @@ impl Region {
     /// The share of the lines read that were on another node than the core; `None` if none was
     /// read.
     pub fn remote_share(&self) -> Option<f64> {
-        let all: u64 = self.dram.iter().flatten().sum();
-        let local: u64 = (0..self.dram.len()).map(|node| self.dram[node][node]).sum();
-        (all > 0).then(|| (all - local) as f64 / all as f64)
+        remote_share(&self.dram)
     }
 
     /// Counts another one as well; the machine is the same.
@@ -72,9 +81,13 @@ impl Region {
         self.l1_misses += other.l1_misses;
         self.l2_misses += other.l2_misses;
         self.instructions += other.instructions;
+        if self.windows.is_empty() {
+            self.windows = other.windows.iter().map(|row| vec![0; row.len()]).collect();
+        }
         for (sums, terms) in [
             (&mut self.dram, &other.dram),
             (&mut self.write_backs, &other.write_backs),
+            (&mut self.windows, &other.windows),
         ] {
             for (sum, term) in sums.iter_mut().flatten().zip(terms.iter().flatten()) {
                 *sum += term;
@@ -207,6 +220,23 @@ mod tests {
         let json = serde_json::to_value(&count).unwrap();
         assert_eq!(json["dram"], serde_json::json!([[1, 2], [0, 0]]));
         assert_eq!(json["llc_miss_ratio"], 0.75);
+    }
+
+    #[test]
+    fn windows_are_those_of_the_regions_that_have_any() {
+        let text = "\
+{\"accesses\":5,\"l1_misses\":4,\"l2_misses\":4,\"instructions\":9,\"dram\":[[1,2],[0,0]],\"write_backs\":[[0,0],[0,1]]}
+{\"accesses\":5,\"l1_misses\":4,\"l2_misses\":4,\"instructions\":9,\"dram\":[[9,2],[0,5]],\"write_backs\":[[0,0],[0,0]],\"windows\":[[1,0],[0,3]]}
+{\"accesses\":5,\"l1_misses\":4,\"l2_misses\":4,\"instructions\":9,\"dram\":[[9,2],[0,5]],\"write_backs\":[[0,0],[0,0]],\"windows\":[[1,2],[0,1]]}
+";
+        let count = parse(text, &shape()).unwrap();
+        assert!(count.regions[0].windows.is_empty());
+        assert_eq!(remote_share(&count.regions[0].windows), None);
+        assert_eq!(count.total.windows, [[2, 2], [0, 4]]);
+        assert_eq!(remote_share(&count.total.windows), Some(0.25));
+        let json = serde_json::to_value(&count).unwrap();
+        assert_eq!(json["windows"], serde_json::json!([[2, 2], [0, 4]]));
+        assert!(json["regions"][0].get("windows").is_none());
     }
 
     #[test]

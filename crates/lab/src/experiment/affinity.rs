@@ -1,16 +1,14 @@
 //! Where Q1's and Q6's accesses go with affinity on and off, and what the engine itself counts.
 
 use clap::Args;
-use serde::Serialize;
-use serde_json::json;
 
-use super::counted::{Counted, table};
+use super::compared::{self, Compared};
+use super::counted::Counted;
 use super::database::{Databases, Engine, Q1, Q6};
-use super::guest::{Guest, parts, regions};
+use super::guest::{Guest, regions};
 use super::{Desk, Options};
 use crate::count::Matrix;
-use crate::record::Sample;
-use crate::report::{Bars, Cell, Report, Table, Unit};
+use crate::report::Report;
 use crate::{Error, Result};
 
 /// The machine of the document.
@@ -37,15 +35,6 @@ struct Setting {
     affinity: &'static str,
     /// All memory on this node, by a control group.
     node: Option<usize>,
-}
-
-/// What was counted with one setting, in the emulator and by the engine.
-#[derive(Clone, Debug, Serialize)]
-struct Both {
-    #[serde(flatten)]
-    emulated: Counted,
-    /// Bytes of each run by (node of the reader, node of the page), as the engine counts them.
-    engine: Vec<Matrix>,
 }
 
 impl Setting {
@@ -78,15 +67,16 @@ impl Affinity {
                 all.push(self.one(name, query, setting, &guest, desk)?);
             }
         }
-        let emulated: Vec<Counted> = all.iter().map(|both| both.emulated.clone()).collect();
-        let table = table(&emulated, "affinity");
-        let compared = compared(&all);
-        let report = self.report(&guest, &all, [&table, &compared], &desk.command);
+        let all: Vec<&Compared> = all.iter().collect();
+        let report = Report::new("Accesses with affinity on and off", &desk.command)
+            .lead("Affinity on: workers are pinned and the pool's pages lie on their home nodes, over which blocks are spread. Off: the system places both. With all memory on one node, a control group keeps it there, and only that node's cores can be near it.".to_owned())
+            .fact("Data", format!("TPC-H scale {}, hot: {WARM} runs before what is counted", self.databases.scale));
+        let (report, [lines, engine]) = compared::fill(report, &guest, &all, "affinity");
         desk.finish(
             &self.options.report("affinity"),
             self.options.json,
             &report,
-            &[&table, &compared],
+            &[&lines, &engine],
         )
     }
 
@@ -97,7 +87,7 @@ impl Affinity {
         setting: Setting,
         guest: &Guest,
         desk: &mut Desk<'_>,
-    ) -> Result<Both> {
+    ) -> Result<Compared> {
         let cpus = guest.machine().cpus();
         let mut task = self.databases.task(Engine::Atoll, cpus, desk)?;
         let affinity = ["--affinity", setting.affinity].map(str::to_owned);
@@ -109,50 +99,17 @@ impl Affinity {
         let (told, outcome) = guest.drive(&task, desk)?;
         let nodes = guest.machine().nodes().len();
         let engine = told.answers.iter().map(|answer| bytes(answer, nodes));
-        Ok(Both {
-            emulated: Counted {
-                workload: format!("atoll {name}"),
-                variant: setting.name(),
-                runs: regions(&outcome, task.times)?,
-            },
-            engine: engine.collect::<Result<_>>()?,
-        })
-    }
-
-    fn report(
-        &self,
-        guest: &Guest,
-        all: &[Both],
-        [table, compared]: [&Table; 2],
-        command: &str,
-    ) -> Report {
-        let mut bars = Bars::new(
-            "Lines from memory by where they are",
-            "lines of 64 bytes",
-            Unit::Count,
-        )
-        .series(["local", "remote"])
-        .stacked();
-        for one in all.iter().map(|both| &both.emulated) {
-            let name = format!("{}, {}", one.workload, one.variant);
-            bars.category(name, one.parted());
-        }
-        let caches = guest.cache_bytes() * guest.machine().nodes().len() as u64;
-        Report::new("Accesses with affinity on and off", command)
-            .lead("Affinity on: workers are pinned and the pool's pages lie on their home nodes, over which blocks are spread. Off: the system places both. With all memory on one node, a control group keeps it there, and only that node's cores can be near it.".to_owned())
-            .machine(guest.machine().clone())
-            .emulated()
-            .fact("Caches", guest.caches())
-            .fact("Last-level caches together", Unit::Bytes.show(caches as f64))
-            .fact("Data", format!("TPC-H scale {}, hot: {WARM} runs before what is counted", self.databases.scale))
-            .section("Where the lines came from")
-            .table(table.clone())
-            .plot(bars)
-            .section("What the engine counts")
-            .table(compared.clone())
-            .section("Node pairs")
-            .plots(all.iter().map(|both| both.emulated.heat()))
-            .results(json!(all))
+        let emulated = Counted {
+            workload: format!("atoll {name}"),
+            variant: setting.name(),
+            runs: regions(&outcome, task.times)?,
+        };
+        let known = setting.affinity == "on" && setting.node.is_none();
+        Ok(Compared::new(
+            emulated,
+            engine.collect::<Result<_>>()?,
+            known,
+        ))
     }
 }
 
@@ -193,44 +150,6 @@ fn unclear(line: &str) -> Error {
     }
 }
 
-fn remote_share(matrix: &Matrix) -> f64 {
-    let (local, remote) = parts(matrix);
-    remote as f64 / (local + remote) as f64
-}
-
-/// Both shares side by side.
-fn compared(all: &[Both]) -> Table {
-    let header = [
-        "workload",
-        "affinity",
-        "bytes by the engine",
-        "bytes from memory",
-        "remote share by the engine",
-        "remote share of lines",
-        "points between",
-    ];
-    let mut table = Table::new(header).caption("The engine counts bytes of stored values that kernels read, and takes each page to be on its home node; the emulator counts all lines from memory, where they are. Medians.");
-    for both in all {
-        let engine: Sample = both.engine.iter().map(remote_share).collect();
-        let read: Sample = both
-            .engine
-            .iter()
-            .map(|matrix| matrix.iter().flatten().sum::<u64>() as f64)
-            .collect();
-        let (engine, emulated) = (engine.median(), both.emulated.share().median());
-        table.row([
-            Cell::from(both.emulated.workload.as_str()),
-            Cell::from(both.emulated.variant.as_str()),
-            Cell::number(read.median(), Unit::Bytes),
-            Cell::number(both.emulated.lines().median() * 64.0, Unit::Bytes),
-            Cell::number(engine, Unit::Share),
-            Cell::number(emulated, Unit::Share),
-            Cell::from(format!("{:.1}", 100.0 * (engine - emulated).abs())),
-        ]);
-    }
-    table
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,7 +159,6 @@ mod tests {
         let answer = "plan\n\"ScanExec: columns=[a, b]\"\nrows: 1\n\"bytes read: 30, on the home node 20\"\n\"  node 0 read 20 from node 0, 4 from node 1\"\n  node 1 read 6 from node 0\n";
         let read = bytes(answer, 2).unwrap();
         assert_eq!(read, [[20, 4], [6, 0]]);
-        assert!((remote_share(&read) - 1.0 / 3.0).abs() < 1e-9);
         assert!(bytes("plan\nrows: 1\n", 2).is_err());
         assert!(bytes("node 7 read 1 from node 0", 2).is_err());
         assert!(bytes("node 0 read much from node 0", 2).is_err());

@@ -18,6 +18,7 @@
 //! | `laq` | L9, L10 | how do block size, threads, executor and reuse of blocks change what a query takes, and what bounds its operators? |
 
 mod affinity;
+mod compared;
 mod counted;
 mod database;
 pub mod drive;

@@ -3,7 +3,7 @@
 //! Tolerance: 0.5 % of the closed form, and 0.5 % of the whole where it says 0. What is above it
 //! comes from other programs in the guest, the probe's own stack and the loader's pages.
 
-use lab::count::{Counting, LINE_BYTES, Region};
+use lab::count::{Count, Counting, LINE_BYTES, Region};
 use lab::machine::Launch;
 
 use crate::{run, shape};
@@ -18,6 +18,10 @@ const LINES: u64 = (MIB << 20) / LINE_BYTES;
 const CACHES: [u64; 3] = [2 << 10, 8 << 10, 512 << 10];
 
 fn count(spec: &str, words: &[&str]) -> Region {
+    counted(spec, words).total
+}
+
+fn counted(spec: &str, words: &[&str]) -> Count {
     let shape = shape(spec, 256).with_cache_bytes(CACHES);
     let probe = env!("CARGO_BIN_EXE_lab-probe");
     let mut launch = Launch::new(shape, [probe].iter().chain(words));
@@ -26,7 +30,7 @@ fn count(spec: &str, words: &[&str]) -> Region {
     assert_eq!(run.outcome.exit, 0, "{}{}", run.out, run.err);
     let count = run.outcome.count.unwrap();
     assert!(!count.regions.is_empty(), "the probe marks regions");
-    count.total
+    count
 }
 
 /// Checks a matrix against the closed form.
@@ -90,6 +94,22 @@ fn a_stream_over_interleaved_memory() {
     );
     let expected = matrix(4, |core, _| if core == 2 { LINES / 4 } else { 0 });
     check("interleaved", &count.dram, &expected);
+}
+
+/// A quarter of the memory is a window, from the middle of a page on: its lines are counted apart, by node, in the region that ends
+/// next and in no other. Its ends are exact: what is beside it does not count.
+#[test]
+fn lines_of_a_window_are_counted_apart() {
+    let quarter = (MIB << 20) / 4;
+    let [first, last] = [quarter, 2 * quarter].map(|at| (at + 2048).to_string());
+    let words = ["window", "1", "0,1", &MIB.to_string(), &first, &last];
+    let count = counted("2x1", &words);
+    let all = matrix(2, |core, _| if core == 1 { LINES / 2 } else { 0 });
+    let some = matrix(2, |core, _| if core == 1 { LINES / 8 } else { 0 });
+    check("all of it", &count.regions[0].dram, &all);
+    assert_eq!(count.regions[0].windows, some);
+    check("without a window", &count.regions[1].dram, &all);
+    assert!(count.regions[1].windows.is_empty(), "{count:?}");
 }
 
 /// Where a page is must not be remembered beyond what the kernel allows a processor to.

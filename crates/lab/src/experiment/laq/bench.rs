@@ -189,6 +189,11 @@ impl Bench {
         self.crews.keys().next_back().copied().unwrap_or(1)
     }
 
+    /// Where the frames of the pool lie: a range of addresses for each node.
+    pub fn frames(&self) -> impl Iterator<Item = std::ops::Range<*const u8>> {
+        self.store.pool().memory()
+    }
+
     /// Pages that were read from the file so far.
     pub fn loads(&self) -> u64 {
         self.store.pool().statistics().loads

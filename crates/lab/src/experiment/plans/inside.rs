@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::Args;
+use counters::{Process, System};
 use engine::{Executor, Plan};
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +58,8 @@ pub(super) struct Told {
     pub(super) variant: Variant,
     /// Bytes by node of the reader, then of the page, as the engine counts.
     pub(super) engine: Matrix,
+    /// How often threads of the process were moved to another cpu since they began; none where the kernel does not say.
+    pub(super) moves: Option<u64>,
     /// The rows, sorted.
     pub(super) rows: Vec<String>,
 }
@@ -121,6 +124,11 @@ fn once(task: &Task, variant: &Variant) -> Result<Told> {
     for _ in 0..task.warm {
         bench.run(&subject, &way, None)?;
     }
+    for frames in bench.frames() {
+        let bytes = frames.end as usize - frames.start as usize;
+        // SAFETY: the memory of the pool, which is mapped and readable as long as the store is open.
+        unsafe { roi::window(frames.start, bytes) };
+    }
     roi::flush();
     roi::start();
     let ran = bench.run(&subject, &way, None);
@@ -129,6 +137,17 @@ fn once(task: &Task, variant: &Variant) -> Result<Told> {
     Ok(Told {
         variant: variant.clone(),
         engine: ran.bytes,
+        moves: moves(),
         rows: ran.rows,
     })
+}
+
+/// How often the threads of this process were moved to another cpu so far.
+fn moves() -> Option<u64> {
+    let process = Process::open(&System::real(), std::process::id()).ok()?;
+    let threads = process.threads().ok()?;
+    threads
+        .into_iter()
+        .map(|thread| process.migrations(thread))
+        .sum()
 }

@@ -7,15 +7,15 @@ mod inside;
 mod page;
 
 use clap::Args;
+use engine::Plan;
 use serde::Serialize;
 
+use super::compared::Compared;
 use super::counted::Counted;
 use super::database::Databases;
-use super::guest::{Guest, parts, regions};
+use super::guest::{Guest, regions};
 use super::laq::given::{self, Query};
 use super::{Desk, Options};
-use crate::count::Matrix;
-use crate::record::Sample;
 use crate::{Error, Result};
 pub use inside::PlansInside;
 use inside::{Task, Told, Variant};
@@ -35,6 +35,13 @@ pub struct Plans {
     /// Queries: numbers of TPC-H that stand in LAQ, or files
     #[arg(long, value_name = "N|FILE,...", value_delimiter = ',', default_value = "6,1,3", value_parser = given::query)]
     pub query: Vec<Query>,
+    /// Plans: obliv, shard, distr
+    #[arg(long, value_name = "PLAN,...", value_delimiter = ',', default_value = "obliv,shard,distr", value_parser = plan)]
+    pub plan: Vec<Plan>,
+    /// Workers; with fewer than there are cpus the system is free where to run those that are not bound
+    /// [default: one for each cpu]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=fiber::MAX_THREADS as u64))]
+    pub threads: Option<u64>,
     /// The databases under test
     #[command(flatten)]
     pub databases: Databases,
@@ -45,44 +52,18 @@ pub struct Plans {
 
 /// What was counted of one query under one plan.
 #[derive(Clone, Debug, Serialize)]
-struct Both {
+struct Found {
     query: String,
-    variant: Variant,
+    plan: String,
+    affinity: bool,
     #[serde(flatten)]
-    emulated: Counted,
-    /// Bytes of each run by node of the reader, then of the page, as the engine counts them.
-    engine: Vec<Matrix>,
+    compared: Compared,
+    /// How often threads of the process were moved to another cpu, of each run; none where the kernel does not say.
+    moves: Vec<Option<u64>>,
 }
 
-impl Both {
-    fn counted_by_engine(&self, figure: impl Fn(u64, u64) -> f64) -> Sample {
-        let pair = |matrix| parts(matrix);
-        let pairs = self.engine.iter().map(pair);
-        pairs.map(|(local, remote)| figure(local, remote)).collect()
-    }
-
-    /// Bytes of pages that kernels read.
-    fn read(&self) -> Sample {
-        self.counted_by_engine(|local, remote| (local + remote) as f64)
-    }
-
-    /// The share of them on another node than the reader.
-    fn engine_share(&self) -> Sample {
-        self.counted_by_engine(|local, remote| remote as f64 / (local + remote) as f64)
-    }
-
-    /// Points between the median shares.
-    fn points(&self) -> f64 {
-        100.0 * (self.engine_share().median() - self.emulated.share().median()).abs()
-    }
-}
-
-/// Standard deviation of shares, in points; not a number where there is but one.
-fn spread(shares: &Sample) -> f64 {
-    let values = shares.values();
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let squares: f64 = values.iter().map(|share| (share - mean).powi(2)).sum();
-    100.0 * (squares / (values.len() as f64 - 1.0)).sqrt()
+fn plan(name: &str) -> std::result::Result<Plan, String> {
+    Plan::named(name).ok_or_else(|| "take obliv, shard or distr, or several with commas".to_owned())
 }
 
 impl Plans {
@@ -98,6 +79,7 @@ impl Plans {
         let page = page::Page {
             guest: &guest,
             scale: self.databases.scale,
+            threads: self.threads(&guest),
             all: &all,
         };
         let (report, tables) = page.report(&desk.command);
@@ -118,6 +100,11 @@ impl Plans {
         }
     }
 
+    fn threads(&self, guest: &Guest) -> usize {
+        self.threads
+            .map_or(guest.machine().cpus(), |threads| threads as usize)
+    }
+
     /// A query under all plans in turn, in one boot.
     fn boot(
         &self,
@@ -125,9 +112,8 @@ impl Plans {
         text: String,
         guest: &Guest,
         desk: &mut Desk<'_>,
-    ) -> Result<Vec<Both>> {
-        let plans = engine::Plan::ALL.iter();
-        let both = plans.flat_map(|plan| {
+    ) -> Result<Vec<Found>> {
+        let both = self.plan.iter().flat_map(|plan| {
             [false, true].map(|affinity| Variant {
                 plan: plan.name().to_owned(),
                 affinity,
@@ -140,7 +126,7 @@ impl Plans {
             variants: both.collect(),
             runs: self.runs(),
             warm: WARM,
-            threads: guest.machine().cpus(),
+            threads: self.threads(guest),
             pool: POOL,
         };
         let words = serde_json::to_string(&task).map_err(|error| Error::Output {
@@ -161,15 +147,18 @@ impl Plans {
                 let runs = runs.filter(|(told, _)| told.variant == *variant);
                 let (told, regions): (Vec<_>, Vec<_>) = runs.unzip();
                 let affinity = if variant.affinity { "on" } else { "off" };
-                Both {
+                let emulated = Counted {
+                    workload: name.clone(),
+                    variant: format!("{}, affinity {affinity}", variant.plan),
+                    runs: regions.into_iter().cloned().collect(),
+                };
+                let engine = told.iter().map(|told| told.engine.clone()).collect();
+                Found {
                     query: name.clone(),
-                    variant: variant.clone(),
-                    emulated: Counted {
-                        workload: name.clone(),
-                        variant: format!("{}, affinity {affinity}", variant.plan),
-                        runs: regions.into_iter().cloned().collect(),
-                    },
-                    engine: told.iter().map(|told| told.engine.clone()).collect(),
+                    plan: variant.plan.clone(),
+                    affinity: variant.affinity,
+                    compared: Compared::new(emulated, engine, variant.affinity),
+                    moves: told.iter().map(|told| told.moves).collect(),
                 }
             })
             .collect())
@@ -207,6 +196,7 @@ mod tests {
                 affinity: true,
             },
             engine: vec![],
+            moves: None,
             rows: rows.iter().map(|row| (*row).to_owned()).collect(),
         }
     }
@@ -218,13 +208,5 @@ mod tests {
         let other = [told("obliv", &["1"]), told("distr", &["2"])];
         let error = same_rows("Q6", &other).unwrap_err().to_string();
         assert!(error.contains("Q6") && error.contains("distr"), "{error}");
-    }
-
-    #[test]
-    fn spread_is_in_points() {
-        let shares: Sample = [0.5, 0.7].into_iter().collect();
-        assert!((spread(&shares) - 200f64.sqrt()).abs() < 1e-9);
-        assert_eq!(spread(&[0.0, 0.0].into_iter().collect()), 0.0);
-        assert!(spread(&[0.5].into_iter().collect()).is_nan());
     }
 }

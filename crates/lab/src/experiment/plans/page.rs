@@ -2,14 +2,15 @@
 
 use serde_json::json;
 
-use super::super::counted::{Counted, table};
+use super::super::compared::{self, Compared};
 use super::super::guest::Guest;
-use super::{Both, WARM, spread};
-use crate::report::{Bars, Cell, Report, Spread, Table, Unit};
+use super::{Found, WARM};
+use crate::record::Sample;
+use crate::report::{Cell, Report, Table, Unit};
 
 /// Remote share of shard and distr with affinity, at most (of Q6).
 const REMOTE: f64 = 0.05;
-/// Points between the engine's share and that of lines, at most.
+/// Points between the engine's share and that of lines from frames, at most.
 const POINTS: f64 = 5.0;
 /// Bytes read, by what all last-level caches hold, at least.
 const TOUCHED: f64 = 8.0;
@@ -18,93 +19,33 @@ const TOUCHED: f64 = 8.0;
 pub(super) struct Page<'a> {
     pub(super) guest: &'a Guest,
     pub(super) scale: f64,
-    pub(super) all: &'a [Both],
+    pub(super) threads: usize,
+    pub(super) all: &'a [Found],
 }
 
 impl Page<'_> {
     /// The report, and its tables for a terminal.
     pub(super) fn report(&self, command: &str) -> (Report, Vec<Table>) {
-        let counted: Vec<Counted> = self.all.iter().map(|both| both.emulated.clone()).collect();
-        let tables = vec![table(&counted, "plan"), self.compared(), self.judged()];
-        let caches = self.caches();
-        let mut bars = Bars::new(
-            "Lines from memory by where they are",
-            "lines of 64 bytes",
-            Unit::Count,
-        )
-        .series(["local", "remote"])
-        .stacked();
-        let mut spreads = Spread::new("Remote share of each run", "remote share", Unit::Share);
-        for one in &counted {
-            let name = format!("{}, {}", one.workload, one.variant);
-            bars.category(name.as_str(), one.parted());
-            spreads.category(name, one.share());
-        }
-        let [lines, compared, judged] = [0, 1, 2].map(|at: usize| tables[at].clone());
+        let all: Vec<&Compared> = self.all.iter().map(|found| &found.compared).collect();
         let report = Report::new("Plans: where accesses go", command)
             .lead("obliv: one queue, whoever asks takes the next piece. shard: a worker takes the pieces of its node first, then those of the nearest node that has any. distr: an engine for each node, which takes nothing else. Affinity on: workers are bound to cpus and the pool's pages to their home nodes; off: the system places both.")
-            .machine(self.guest.machine().clone())
-            .emulated()
-            .fact("Caches", self.guest.caches())
-            .fact("Last-level caches together", Unit::Bytes.show(caches))
             .fact(
                 "Data",
                 format!("TPC-H scale {}; each run in a process of its own: {WARM} runs that do not count, then the caches are emptied and one run is counted, from its begin to its last row, planning not included", self.scale),
             )
-            .fact("Executor", "fused, a worker for each cpu")
-            .section("Where the lines came from")
-            .table(lines)
-            .plot(bars)
-            .section("From run to run")
-            .plot(spreads.from_zero())
-            .section("What the engine counts")
-            .table(compared)
+            .fact(
+                "Executor",
+                format!("fused, {} workers for {} cpus", self.threads, self.guest.machine().cpus()),
+            );
+        let (report, tables) = compared::fill(report, self.guest, &all, "plan");
+        let (spread, judged) = (spread(self.all), self.judged());
+        let report = report
+            .section("How far the runs are apart")
+            .table(spread.clone())
             .section("What is asked for")
-            .table(judged)
-            .section("Node pairs")
-            .plots(counted.iter().map(Counted::heat))
+            .table(judged.clone())
             .results(json!(self.all));
-        (report, tables)
-    }
-
-    /// Bytes of all last-level caches.
-    fn caches(&self) -> f64 {
-        (self.guest.cache_bytes() * self.guest.machine().nodes().len() as u64) as f64
-    }
-
-    /// Both shares side by side.
-    fn compared(&self) -> Table {
-        let header = [
-            "query",
-            "plan",
-            "bytes by the engine",
-            "by the last-level caches",
-            "bytes from memory",
-            "remote share by the engine",
-            "remote share of lines",
-            "points between",
-            "spread of the runs, points",
-        ];
-        let mut table = Table::new(header).caption("The engine counts bytes of stored values that kernels read, and takes each worker to be on its node and each page on its home: without affinity it cannot know. The emulator counts all lines from memory, where they are, those of tables made by the query included. Medians; spread: standard deviation of the remote share of lines.");
-        for both in self.all {
-            let (read, share) = (both.read().median(), both.emulated.share());
-            let points = |value: f64, known: bool| match known {
-                true => Cell::written(format!("{value:.1}")),
-                false => Cell::written("–"),
-            };
-            table.row([
-                Cell::from(both.query.as_str()),
-                Cell::from(both.emulated.variant.as_str()),
-                Cell::number(read, Unit::Bytes),
-                Cell::number(read / self.caches(), Unit::Ratio),
-                Cell::number(both.emulated.lines().median() * 64.0, Unit::Bytes),
-                Cell::number(both.engine_share().median(), Unit::Share),
-                Cell::number(share.median(), Unit::Share),
-                points(both.points(), both.variant.affinity),
-                points(spread(&share), share.values().len() > 1),
-            ]);
-        }
-        table
+        (report, tables.into_iter().chain([spread, judged]).collect())
     }
 
     /// The bars of the project.
@@ -121,22 +62,24 @@ impl Page<'_> {
                 },
             ]);
         };
-        for both in self.all.iter().filter(|both| both.variant.affinity) {
-            let (plan, query) = (both.variant.plan.as_str(), both.query.as_str());
+        let caches = compared::caches(self.guest);
+        for found in self.all.iter().filter(|found| found.affinity) {
+            let (plan, query, both) = (&*found.plan, &*found.query, &found.compared);
             if plan == "obliv" {
-                let times = both.read().median() / self.caches();
+                let times = both.read().median() / caches;
                 row(
                     query,
                     format!("bytes touched: at least {TOUCHED} times the last-level caches"),
                     format!("{times:.1} times"),
                     times >= TOUCHED,
                 );
-                let off = self.all.iter().find(|off| {
-                    off.query == both.query && off.variant.plan == plan && !off.variant.affinity
-                });
+                let off = self
+                    .all
+                    .iter()
+                    .find(|off| off.query == found.query && off.plan == plan && !off.affinity);
                 let several = both.emulated.runs.len() > 1;
                 if let Some(off) = off.filter(|_| several) {
-                    let [on, off] = [both, off].map(|one| spread(&one.emulated.share()));
+                    let [on, off] = [both, &off.compared].map(points);
                     row(
                         query,
                         "obliv: remote shares spread less with affinity".to_owned(),
@@ -156,13 +99,56 @@ impl Page<'_> {
                     share <= REMOTE,
                 );
             }
-            row(
-                query,
-                format!("{plan} with affinity: engine and emulator within {POINTS} points"),
-                format!("{:.1} points", both.points()),
-                both.points() <= POINTS,
-            );
+            if let Some(points) = both.points {
+                row(
+                    query,
+                    format!("{plan} with affinity: engine and emulator within {POINTS} points"),
+                    format!("{points:.1} points"),
+                    points <= POINTS,
+                );
+            }
         }
         table
     }
+}
+
+/// Standard deviation of the remote share of lines, in points; not a number for a single run.
+fn points(runs: &Compared) -> f64 {
+    100.0 * runs.emulated.share().deviation()
+}
+
+/// What differs from run to run: the remote share of lines, and how often the system moved threads.
+fn spread(all: &[Found]) -> Table {
+    let header = [
+        "query",
+        "plan",
+        "least remote",
+        "median",
+        "greatest",
+        "standard deviation, points",
+        "moves of threads",
+    ];
+    let mut table = Table::new(header).caption("Remote share of all lines from memory, of each run. Moves: to another cpu, of all threads of the process since it began; median.");
+    for found in all {
+        let both = &found.compared;
+        let share = both.emulated.share();
+        let (least, greatest) = share.range();
+        let moves = found.moves.iter();
+        let moves: Sample = moves
+            .map(|moves| moves.map_or(f64::NAN, |moves| moves as f64))
+            .collect();
+        table.row([
+            Cell::from(found.query.as_str()),
+            Cell::from(both.emulated.variant.as_str()),
+            Cell::number(least, Unit::Share),
+            Cell::number(share.median(), Unit::Share),
+            Cell::number(greatest, Unit::Share),
+            match points(both) {
+                spread if spread.is_finite() => Cell::written(format!("{spread:.1}")),
+                _ => Cell::written("–"),
+            },
+            Cell::number(moves.median(), Unit::Count),
+        ]);
+    }
+    table
 }
