@@ -26,10 +26,7 @@ impl Group {
     }
 
     fn says(&self, file: &str) -> String {
-        fs::read_to_string(self.0.join(file))
-            .unwrap()
-            .trim()
-            .to_owned()
+        said(&self.0.join(file))
     }
 }
 
@@ -78,22 +75,44 @@ fn with(target: Target, means: Means, state: &Path) -> Live {
     Live::begin(vec![wanted], options).unwrap()
 }
 
+/// What a file says.
+fn said(path: &Path) -> String {
+    fs::read_to_string(path).unwrap().trim().to_owned()
+}
+
+/// The group above all others, where groups with cpus of their own may be made.
+fn groups() -> Option<&'static Path> {
+    let top = Path::new("/sys/fs/cgroup");
+    let file = top.join("cgroup.subtree_control");
+    let can = file.exists() && fs::write(file, "+cpuset +cpu").is_ok();
+    fit("control groups of generation two that may be made", can).then_some(top)
+}
+
+/// The cpus that a group has.
+fn effective(group: &Path) -> CpuSet {
+    said(&group.join("cpuset.cpus.effective")).parse().unwrap()
+}
+
+fn without(cpus: &CpuSet, some: &CpuSet) -> CpuSet {
+    cpus.iter().filter(|cpu| !some.contains(*cpu)).collect()
+}
+
+/// Cpus that are governed are still among those to choose from.
+fn chooses_from(live: &mut Live, cpus: &CpuSet) {
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(700));
+        let later = live.check().unwrap().remove(0);
+        assert_eq!(later.available, cpus.to_string(), "{later}");
+    }
+}
+
 #[test]
 fn a_governed_group_has_its_cpus_for_itself_and_gives_them_back() {
     let _alone = alone();
-    let top = Path::new("/sys/fs/cgroup");
-    let can = top.join("cgroup.subtree_control").exists()
-        && fs::write(top.join("cgroup.subtree_control"), "+cpuset +cpu").is_ok();
-    if !fit("control groups of generation two that may be made", can) {
-        return;
-    }
+    let Some(top) = groups() else { return };
     let state = tempfile::tempdir().unwrap();
     let group = Group::new(top.join("atoll-own"));
-    let before: CpuSet = fs::read_to_string(top.join("cpuset.cpus.effective"))
-        .unwrap()
-        .trim()
-        .parse()
-        .unwrap();
+    let before = effective(top);
     let mut live = begin(&group, state.path());
     let decision = live.check().unwrap().remove(0);
     assert_eq!(group.says("cpuset.cpus.partition"), "root", "{decision}");
@@ -101,22 +120,12 @@ fn a_governed_group_has_its_cpus_for_itself_and_gives_them_back() {
         group.says("cpuset.cpus.effective"),
         decision.cpus().to_string()
     );
-    let others: CpuSet = fs::read_to_string(top.join("cpuset.cpus.effective"))
-        .unwrap()
-        .trim()
-        .parse()
-        .unwrap();
-    let rest: CpuSet = before
-        .iter()
-        .filter(|cpu| !decision.cpus().contains(*cpu))
-        .collect();
-    assert_eq!(others, rest, "nobody else has them");
-    // Its own cpus are still among those to choose from.
-    for _ in 0..3 {
-        std::thread::sleep(Duration::from_millis(700));
-        let later = live.check().unwrap().remove(0);
-        assert_eq!(later.available, before.to_string(), "{later}");
-    }
+    assert_eq!(
+        effective(top),
+        without(&before, &decision.cpus()),
+        "nobody else has them"
+    );
+    chooses_from(&mut live, &before);
     live.end().unwrap();
     assert_eq!(group.says("cpuset.cpus.partition"), "member");
     assert_eq!(group.says("cpuset.cpus.effective"), before.to_string());
@@ -146,15 +155,8 @@ fn a_governed_group_has_its_cpus_for_itself_and_gives_them_back() {
 #[test]
 fn a_group_of_the_governor_has_its_cpus_for_itself_and_goes() {
     let _alone = alone();
-    let top = Path::new("/sys/fs/cgroup");
-    let can = top.join("cgroup.subtree_control").exists()
-        && fs::write(top.join("cgroup.subtree_control"), "+cpuset +cpu").is_ok();
-    if !fit("control groups of generation two that may be made", can) {
-        return;
-    }
-    let said = |path: &Path| fs::read_to_string(path).unwrap().trim().to_owned();
-    let effective = || -> CpuSet { said(&top.join("cpuset.cpus.effective")).parse().unwrap() };
-    let before = effective();
+    let Some(top) = groups() else { return };
+    let before = effective(top);
     let state = tempfile::tempdir().unwrap();
     let mut child = Command::new("sleep").arg("600").spawn().unwrap();
     let own_group = format!("/proc/{}/cgroup", child.id());
@@ -170,20 +172,16 @@ fn a_group_of_the_governor_has_its_cpus_for_itself_and_goes() {
         "root",
         "{decision}, {told:?}"
     );
-    let rest: CpuSet = before
-        .iter()
-        .filter(|cpu| !decision.cpus().contains(*cpu))
-        .collect();
-    assert_eq!(effective(), rest, "nobody else has them");
-    for _ in 0..3 {
-        std::thread::sleep(Duration::from_millis(700));
-        let later = live.check().unwrap().remove(0);
-        assert_eq!(later.available, before.to_string(), "{later}");
-    }
+    assert_eq!(
+        effective(top),
+        without(&before, &decision.cpus()),
+        "nobody else has them"
+    );
+    chooses_from(&mut live, &before);
     live.end().unwrap();
     assert_eq!(said(Path::new(&own_group)), where_from);
     assert!(!folder.exists());
-    assert_eq!(effective(), before);
+    assert_eq!(effective(top), before);
     child.kill().unwrap();
     child.wait().unwrap();
 }
