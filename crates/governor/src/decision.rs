@@ -30,6 +30,27 @@ pub struct Moved {
     pub node: u32,
 }
 
+/// A cpu that was taken back, and the one that was handed out for it, as the database's pages are on that one's node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exchanged {
+    /// Where it was.
+    pub from: Moved,
+    /// Where its pages are.
+    pub to: Moved,
+}
+
+/// `core 1 (node 0) for 5 (node 1)`
+impl fmt::Display for Exchanged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (from, to) = (self.from, self.to);
+        write!(
+            f,
+            "core {} (node {}) for {} (node {})",
+            from.cpu, from.node, to.cpu, to.node
+        )
+    }
+}
+
 /// Pages that were moved after a decision, because their nodes have no core of the database any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Migrated {
@@ -70,12 +91,15 @@ pub struct Decision {
     pub available: String,
     /// How many cores it had before.
     pub cores_before: usize,
-    /// Cpus handed out by this decision.
+    /// Cpus handed out by this decision, also for others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allocated: Vec<Moved>,
-    /// Cpus taken back by this decision.
+    /// Cpus taken back by this decision, also for others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub released: Vec<Moved>,
+    /// Which of those were exchanged for which: their number has not changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exchanged: Vec<Exchanged>,
     /// What the throughput sensor knows, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lonc: Option<Lonc>,
@@ -129,10 +153,12 @@ impl fmt::Display for Decision {
                 .collect();
             told.join(", ")
         };
-        if !self.allocated.is_empty() {
+        // Its reason tells what was exchanged.
+        let exchanged = !self.exchanged.is_empty();
+        if !self.allocated.is_empty() && !exchanged {
             write!(f, "allocate {}  ", list(&self.allocated))?;
         }
-        if !self.released.is_empty() {
+        if !self.released.is_empty() && !exchanged {
             write!(f, "release {}  ", list(&self.released))?;
         }
         let (before, now) = (self.cores_before, self.cpus.len());

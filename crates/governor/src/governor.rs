@@ -1,17 +1,18 @@
 //! The policy as a function: readings in, decision out.
 
-use petri::{Net, Value};
+mod ask;
+
+use petri::Net;
 use placement::CpuSet;
 use topology::Machine;
 
+use self::ask::Asked;
 use crate::filter::Filter;
+use crate::follow::{self, Follow};
 use crate::lonc::Search;
 use crate::readings::{BUSY, LOAD, THROUGHPUT, TRAFFIC, WAITING};
 use crate::sites::{Priorities, Sites};
-use crate::{Action, Decision, Moved, Policy, Readings, Result, Sensor, Site, Stride};
-
-/// Full, for a load in per cent: beyond this nothing can be told from it.
-const FULL: f64 = 97.0;
+use crate::{Action, Decision, Exchanged, Moved, Policy, Readings, Result, Sensor, Site};
 
 /// A core of another node has to have so much to do, as a share of its time: there memory is remote.
 const AWAY: f64 = 0.5;
@@ -45,6 +46,7 @@ pub struct Governor {
     search: Search,
     /// Checks in a row that wanted more cores than its nodes have.
     crossing: u32,
+    follow: Follow,
 }
 
 /// How many cores there should be, before it is clear which.
@@ -58,13 +60,6 @@ pub struct Plan {
     transitions: Vec<String>,
     why: String,
     weights: Vec<f64>,
-}
-
-/// What the net said, asked once or several times.
-struct Asked {
-    cores: usize,
-    place: String,
-    transitions: Vec<String>,
 }
 
 impl Governor {
@@ -84,6 +79,7 @@ impl Governor {
             filter: Filter::default(),
             search: Search::new(policy.probe_every),
             crossing: 0,
+            follow: Follow::default(),
             policy,
         })
     }
@@ -301,97 +297,6 @@ impl Governor {
         }
     }
 
-    /// The net within bounds that may force it: where the present number lies outside, it is
-    /// brought inside first.
-    fn bounded(
-        &self,
-        u: f64,
-        readings: &Readings,
-        now: usize,
-        floor: usize,
-        ceiling: usize,
-    ) -> Result<Asked> {
-        let inside = now.clamp(floor, ceiling);
-        if inside == now {
-            return self.ask(u, readings, now, floor, ceiling);
-        }
-        Ok(Asked {
-            cores: inside,
-            place: "Checks".to_owned(),
-            transitions: Vec::new(),
-        })
-    }
-
-    /// Asks the net, again and again where the stride says so.
-    fn ask(
-        &self,
-        u: f64,
-        readings: &Readings,
-        now: usize,
-        least: usize,
-        most: usize,
-    ) -> Result<Asked> {
-        let mut asked = self.ask_once(u, now, least, most)?;
-        if self.policy.stride == Stride::One || self.policy.sensor == Sensor::Traffic {
-            return Ok(asked);
-        }
-        let busy = u * now as f64 / 100.0;
-        let waiting = readings.number(WAITING).map(|waiting| waiting.max(0.0));
-        let up = asked.cores > now;
-        let mut last = now;
-        // At most one step per core.
-        while asked.cores != last {
-            last = asked.cores;
-            let demand = if up {
-                // `u` may have what waits in it, as far as there were cores for it.
-                let alone = readings.number(BUSY).map_or(busy, |alone| alone.min(busy));
-                alone + waiting.unwrap_or(0.0)
-            } else {
-                busy
-            };
-            let full = up && waiting.is_none() && u >= FULL;
-            let next = if full && last < now * 4 {
-                u
-            } else {
-                (100.0 * demand / last as f64).min(100.0)
-            };
-            let more = self.ask_once(next, last, least, most)?;
-            // It goes on in the direction it began.
-            if (more.cores > last) != up || more.cores == last {
-                break;
-            }
-            asked.cores = more.cores;
-            asked.transitions.extend(more.transitions);
-        }
-        Ok(asked)
-    }
-
-    fn ask_once(&self, u: f64, now: usize, least: usize, most: usize) -> Result<Asked> {
-        let mut th_min = self.policy.th_min;
-        if self.policy.slack > 0.0 && self.policy.sensor != Sensor::Traffic {
-            // With one core fewer the load stays below `slack`.
-            th_min = th_min.max(self.policy.slack * (now as f64 - 1.0) / now as f64);
-        }
-        let net = self.net.with_all(&[
-            ("n_min", least as f64),
-            ("n_total", most as f64),
-            ("th_min", th_min),
-        ])?;
-        let cores = Value::from(u32::try_from(now).unwrap_or(u32::MAX));
-        let mut marking = net.start()?.replaced(&net, "Provision", cores)?;
-        let check = net.check(&mut marking, &[("u", u)])?;
-        let place = check.places(&net);
-        Ok(Asked {
-            cores: marking.number(&net, "Provision")? as usize,
-            place: (*place.first().unwrap_or(&"Checks")).to_owned(),
-            transitions: check
-                .transitions(&net)
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
-        })
-    }
-
     /// The second half of a decision: which cores. `cores` is what the plan gets, `others` the
     /// cpus that other databases have.
     pub fn settle(
@@ -422,11 +327,15 @@ impl Governor {
         if cores != plan.cores {
             why = format!("{why}; it gets {cores} of the {} it asks for", plan.cores);
         }
-        if now.len() == before.len() && self.policy.follow > 0.0 {
-            let moved = self.follow(&mut now, &usable, &priorities, &plan.weights);
-            if moved > 0 {
-                why = format!("{why}; {moved} cores move to where more of its pages are");
-            }
+        let exchanged = self.exchange(readings, &plan.weights, &usable, now == before);
+        if let Some(first) = exchanged.first() {
+            let gone = |cpu: &u32| exchanged.iter().any(|one| one.from.cpu == *cpu);
+            let came = exchanged.iter().map(|one| one.to.cpu);
+            now = now.iter().filter(|cpu| !gone(cpu)).chain(came).collect();
+            let share = self.share(&plan.weights, first.to.cpu);
+            let told: Vec<String> = exchanged.iter().map(Exchanged::to_string).collect();
+            let told = told.join(", ");
+            why = format!("{why}; exchanged {told}: {share:.0} % of its pages are there");
         }
         let list = |of: &CpuSet, without: &CpuSet| -> Vec<Moved> {
             let gone = of.iter().filter(|cpu| !without.contains(*cpu));
@@ -449,12 +358,40 @@ impl Governor {
             cores_before: before.len(),
             allocated: list(&now, &before),
             released: list(&before, &now),
+            exchanged,
             lonc: (self.policy.sensor == Sensor::Throughput).then(|| self.search.lonc(now.len())),
             migrated: None,
             target: None,
         };
         self.cpus = now;
         decision
+    }
+
+    /// Cores that go to where the pages are; none where anything else happens to its cores, unless they stay `still`.
+    fn exchange(
+        &mut self,
+        readings: &Readings,
+        weights: &[f64],
+        usable: &CpuSet,
+        still: bool,
+    ) -> Vec<Exchanged> {
+        let (sites, cpus, ratio) = (&self.sites, &self.cpus, self.policy.follow);
+        let free = |cpu| usable.contains(cpu) && !cpus.contains(cpu);
+        let possible = || follow::exchanges(sites, weights, cpus, free, ratio);
+        let exchanges = self.follow.check(&self.policy, readings, possible, still);
+        let told = |one: follow::Exchange| Exchanged {
+            from: self.moved(one.from.cpu),
+            to: self.moved(one.to.cpu),
+        };
+        exchanges.into_iter().map(told).collect()
+    }
+
+    /// The pages on a cpu's node, in per cent of all.
+    fn share(&self, weights: &[f64], cpu: u32) -> f64 {
+        let all: f64 = weights.iter().sum();
+        let site = self.sites.site(cpu);
+        let there = site.and_then(|site| weights.get(site.node));
+        100.0 * there.copied().unwrap_or(0.0) / all.max(f64::MIN_POSITIVE)
     }
 
     fn moved(&self, cpu: u32) -> Moved {
@@ -465,40 +402,5 @@ impl Governor {
     fn next(&self, priorities: &Priorities, usable: &CpuSet, taken: &CpuSet) -> Option<Site> {
         let free = |cpu| usable.contains(cpu) && !taken.contains(cpu);
         self.sites.next(self.policy.mode, priorities, free)
-    }
-
-    /// Moves cores to the nodes that have far more pages than their own; in adaptive mode only.
-    /// At most a quarter of them at once.
-    fn follow(
-        &self,
-        now: &mut CpuSet,
-        usable: &CpuSet,
-        priorities: &Priorities,
-        weights: &[f64],
-    ) -> usize {
-        if self.policy.mode != crate::Mode::Adaptive {
-            return 0;
-        }
-        let weight = |site: &Site| weights.get(site.node).copied().unwrap_or(0.0);
-        let mut moved = 0;
-        while moved < now.len().div_ceil(4) {
-            let (Some(from), Some(to)) = (
-                self.sites.last(self.policy.mode, priorities, now),
-                self.next(priorities, usable, now),
-            ) else {
-                break;
-            };
-            let far_more = weight(&to) > weight(&from) * self.policy.follow;
-            if !(far_more && from.node != to.node) {
-                break;
-            }
-            *now = now
-                .iter()
-                .filter(|cpu| *cpu != from.cpu)
-                .chain([to.cpu])
-                .collect();
-            moved += 1;
-        }
-        moved
     }
 }

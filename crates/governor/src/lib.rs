@@ -12,6 +12,7 @@ mod decision;
 mod energy;
 mod error;
 mod filter;
+mod follow;
 mod governor;
 pub mod live;
 mod lonc;
@@ -24,7 +25,7 @@ mod share;
 mod sites;
 mod trace;
 
-pub use decision::{Action, Decision, Migrated, Moved};
+pub use decision::{Action, Decision, Exchanged, Migrated, Moved};
 pub use energy::{
     Energy, LINK_JOULES_PER_BIT, Machine, OPTERON_8387_WATTS, Power, Spent, core_seconds,
 };

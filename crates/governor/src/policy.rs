@@ -103,9 +103,13 @@ pub struct Policy {
     pub rate_changes: u32,
     /// See `rate_changes`.
     pub rate_seconds: f64,
-    /// In adaptive mode: a core moves to the node on top of the queue when that has so many
-    /// times the pages of the core's own; 0: never.
+    /// In adaptive mode: cores are exchanged for those of a node that has more than so many times the pages of
+    /// their own; 0: never.
     pub follow: f64,
+    /// So many looks in a row at where pages are must agree before cores are exchanged.
+    pub confirm_follow: u32,
+    /// Checks after an exchange in which there is no other.
+    pub rest_follow: u32,
     /// Seconds after which a look at where pages are counts half.
     pub half_life: f64,
     /// Checks between two attempts of the throughput sensor to find something better.
@@ -170,8 +174,15 @@ impl Policy {
         if !(self.slack >= 0.0 && self.slack < self.th_max) {
             return wrong(format!("slack {} is not below th_max", self.slack));
         }
-        if self.confirm_up == 0 || self.confirm_down == 0 || self.probe_every == 0 {
-            return wrong("confirm_up, confirm_down and probe_every are at least 1".to_owned());
+        let counts = [
+            ("confirm_up", self.confirm_up),
+            ("confirm_down", self.confirm_down),
+            ("confirm_node", self.confirm_node),
+            ("confirm_follow", self.confirm_follow),
+            ("probe_every", self.probe_every),
+        ];
+        if let Some((name, _)) = counts.iter().find(|(_, count)| *count == 0) {
+            return wrong(format!("{name} is at least 1"));
         }
         let seconds = self.rate_seconds >= 0.0 && self.half_life > 0.0;
         if !(seconds && self.follow >= 0.0) {
@@ -226,6 +237,8 @@ impl Default for Policy {
             rate_changes: 0,
             rate_seconds: 0.0,
             follow: 2.0,
+            confirm_follow: 3,
+            rest_follow: 20,
             half_life: 10.0,
             probe_every: 100,
         }

@@ -126,6 +126,16 @@ impl Readings {
         }
     }
 
+    /// Seconds since anybody looked where pages are; `None` where nobody did.
+    pub(crate) fn residency_age(&self) -> Option<f64> {
+        let measures = self.values.iter();
+        let of_nodes = measures
+            .filter(|(name, measure)| name.starts_with(RESIDENCY) && measure.value.is_some());
+        of_nodes
+            .map(|(_, measure)| measure.age_seconds)
+            .min_by(f64::total_cmp)
+    }
+
     /// Bytes by the node's number.
     pub fn residency(&self) -> BTreeMap<u32, f64> {
         let mut nodes = BTreeMap::new();

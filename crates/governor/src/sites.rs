@@ -218,6 +218,11 @@ impl Sites {
 }
 
 impl Site {
+    /// Which hardware thread of its core, as far as the order of hardware threads tells them apart: 0 is the first.
+    pub(crate) fn thread(&self) -> usize {
+        self.thread
+    }
+
     /// Lower is handed out earlier and taken back later. `core(i, j) = d i + j` is the machine's
     /// numbering; sparse runs over i first, dense over j.
     fn key(&self, mode: Mode, priorities: &Priorities) -> (usize, usize, usize, usize) {

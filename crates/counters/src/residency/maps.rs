@@ -12,6 +12,8 @@ pub(crate) struct Map {
     pub end: u64,
     /// May be read or written at all.
     pub usable: bool,
+    /// May be executed.
+    pub executable: bool,
     /// Writes are the process's own and nobody else's.
     pub private: bool,
     /// A path, a name in brackets, or nothing.
@@ -52,6 +54,7 @@ fn header(line: &str) -> Option<Map> {
     Some(Map {
         start,
         end,
+        executable: rights[2] == b'x',
         usable: rights[..3] != *b"---",
         private: rights[3] == b'p',
         name: rest.trim_start().to_owned(),
@@ -119,6 +122,7 @@ f2c6ff8c000-7f2c7078c000 rw-p 00000000 00:00 0    [stack:986]
         let maps = parse(text, "maps").unwrap();
         assert_eq!(maps.len(), 10);
         assert_eq!(maps[0].name, "/usr/bin/dbus-daemon");
+        assert!(maps[0].executable && !maps[1].executable);
         assert_eq!((maps[3].start, maps[3].end), (0xe03000, 0xe24000));
         assert_eq!(
             (maps[6].name.as_str(), maps[8].name.as_str()),
@@ -132,6 +136,7 @@ f2c6ff8c000-7f2c7078c000 rw-p 00000000 00:00 0    [stack:986]
         let text = "10-20 ---p 0 00:00 0 \n20-30 rw-s 0 00:01 7     /memfd:a b (deleted)\n";
         let maps = parse(text, "maps").unwrap();
         assert!(!maps[0].usable && maps[1].usable && !maps[1].private);
+        assert!(!maps[1].executable);
         assert_eq!(maps[1].name, "/memfd:a b (deleted)");
         for wrong in [
             "x",

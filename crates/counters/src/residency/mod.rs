@@ -7,7 +7,7 @@ mod sensor;
 mod stacks;
 mod walk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Error, Nodes, Process, Result, System};
 
@@ -76,6 +76,8 @@ pub struct Region {
     pub end: Option<u64>,
     /// What it holds.
     pub holds: Holds,
+    /// It is of a file of which a part may be executed: a program, a library.
+    pub program: bool,
     /// Its memory policy, such as `default` or `bind:1`; a sample does not know it.
     pub policy: Option<String>,
     /// Bytes in memory, one per node of [`Residency::nodes`].
@@ -129,6 +131,17 @@ impl Residency {
     pub fn bytes(&self) -> Vec<u64> {
         let mut sum = vec![0u64; self.nodes.len()];
         for region in &self.regions {
+            for (sum, bytes) in sum.iter_mut().zip(&region.bytes) {
+                *sum += bytes;
+            }
+        }
+        sum
+    }
+
+    /// Bytes per node without programs and libraries, which caches hold where they are used.
+    pub fn data(&self) -> Vec<u64> {
+        let mut sum = vec![0u64; self.nodes.len()];
+        for region in self.regions.iter().filter(|region| !region.program) {
             for (sum, bytes) in sum.iter_mut().zip(&region.bytes) {
                 *sum += bytes;
             }
@@ -271,12 +284,16 @@ impl Looker {
         };
         let by_start: BTreeMap<u64, &maps::Map> =
             found.maps.iter().map(|map| (map.start, map)).collect();
+        let executable = found.maps.iter().filter(|map| map.executable);
+        let programs: BTreeSet<&str> = executable.map(|map| map.name.as_str()).collect();
         let region = |part: &Part| {
             let map = by_start.get(&part.start).copied();
+            let holds = holds(map, &part.name, stacks.get(&part.start));
             Region {
                 start: part.start,
                 end: map.map(|map| map.end),
-                holds: holds(map, &part.name, stacks.get(&part.start)),
+                program: matches!(&holds, Holds::File(name) if programs.contains(name.as_str())),
+                holds,
                 policy: part.policy.clone(),
                 bytes: spread(&part.bytes),
                 huge: part.huge,

@@ -179,6 +179,7 @@ mod tests {
             let map = Map {
                 start,
                 end: start + pages * PAGE,
+                executable: false,
                 usable: true,
                 private: true,
                 name: String::new(),

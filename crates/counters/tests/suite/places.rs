@@ -131,6 +131,34 @@ fn our_own_arena_is_found_with_its_policy() {
     );
 }
 
+#[test]
+fn programs_are_no_data() {
+    let arena = memory::Arena::new(4 << 20, None).unwrap();
+    // SAFETY: the whole arena is ours alone.
+    unsafe { std::ptr::write_bytes(arena.as_ptr(), 1, 4 << 20) };
+    let process = Process::open(&real(), std::process::id()).unwrap();
+    for depth in [Depth::Walk, Depth::Sample(4096)] {
+        let residency = Looker::new(&real(), &nodes())
+            .depth(depth)
+            .look(&process)
+            .unwrap();
+        let of = |address: usize| {
+            let address = address as u64;
+            let mut regions = residency.regions.iter();
+            regions.find(|region| {
+                region.start <= address && region.end.is_some_and(|end| address < end)
+            })
+        };
+        let code = of(programs_are_no_data as fn() as usize).expect("our code");
+        assert!(code.program, "{code:?}");
+        let data = of(arena.as_ptr().addr()).expect("our arena");
+        assert!(!data.program, "{data:?}");
+        let sum = |bytes: Vec<u64>| bytes.iter().sum::<u64>();
+        assert!(sum(residency.data()) >= data.total());
+        assert!(sum(residency.data()) <= sum(residency.bytes()) - code.total());
+    }
+}
+
 /// However often it is asked, it does not look more than a fiftieth of the time.
 #[test]
 fn looking_is_bounded() {

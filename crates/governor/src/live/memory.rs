@@ -80,7 +80,8 @@ impl Memory {
         let found = process.and_then(|process| self.looker.look(&process));
         match found {
             Ok(found) => {
-                let bytes = found.bytes();
+                // Code is read from caches; where it lies says nothing.
+                let bytes = found.data();
                 let nodes = found.nodes.iter().copied();
                 let bytes = nodes.zip(bytes.iter().map(|bytes| *bytes as f64)).collect();
                 self.residency.looked(*pid, time, bytes);

@@ -328,7 +328,12 @@ impl Live {
     fn set(&mut self, decisions: &mut [Decision], begun: Instant) -> Result<()> {
         // Who gives up cores does so before anybody gets them.
         let mut order: Vec<usize> = (0..self.units.len()).collect();
-        order.sort_by_key(|at| decisions[*at].action != Action::Release);
+        // One that exchanges cores may give them to one that gets more.
+        order.sort_by_key(|at| match decisions[*at].action {
+            Action::Release => 0,
+            Action::None => 1,
+            Action::Allocate => 2,
+        });
         let mut better_known = false;
         let mut notes = Vec::new();
         for at in order {

@@ -2,6 +2,7 @@
 
 #[path = "../curves/mod.rs"]
 mod curves;
+mod follow;
 #[path = "../../../placement/tests/machines/mod.rs"]
 mod machines;
 mod modes;

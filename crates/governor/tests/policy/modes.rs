@@ -80,30 +80,6 @@ fn a_core_is_released_where_the_fewest_pages_are() {
     assert_eq!(governor.cpus().to_string(), "8-10,12-13");
 }
 
-#[test]
-fn cores_follow_pages_that_moved() {
-    let machine = machine("2x4");
-    let cpus = all(&machine);
-    let mut governor = governor(Policy::default(), &machine);
-    let step = |governor: &mut governor::Governor, bytes: &[f64]| {
-        let load = 0.65 * governor.cpus().len() as f64;
-        let readings = resident(busy(0.0, &cpus, load.max(0.9)), bytes);
-        governor.step(&readings).unwrap()
-    };
-    for _ in 0..2 {
-        step(&mut governor, &[100.0, 0.0]);
-    }
-    assert_eq!(governor.cpus().to_string(), "0-1");
-    assert_eq!(step(&mut governor, &[60.0, 40.0]).cpus, [0, 1]);
-    let decision = step(&mut governor, &[10.0, 90.0]);
-    assert!(decision.why.contains("1 cores move"), "{decision}");
-    assert_eq!(decision.cpus, [0, 4]);
-    assert_eq!(step(&mut governor, &[10.0, 90.0]).cpus, [4, 5]);
-    assert_eq!(step(&mut governor, &[10.0, 90.0]).cpus, [4, 5]);
-    // Evenly spread pages move nothing.
-    assert_eq!(step(&mut governor, &[50.0, 50.0]).cpus, [4, 5]);
-}
-
 proptest! {
     /// On any machine, with any cpus to choose from, any readings and any policy: the cpus are
     /// some of those there are, as many as the bounds say.

@@ -5,6 +5,7 @@ mod moves;
 mod nodes;
 mod plan;
 mod queries;
+mod recorder;
 mod report;
 mod traffic;
 mod trial;

@@ -4,23 +4,21 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use counters::{Nodes, System, Watch};
 use governor::live::{Counter, Live, Means, Options, Target, Wanted};
-use governor::{Action, BUSY, Decision, Energy, Power, Sensor, Trace, WAITING, core_seconds};
+use governor::{Energy, Power, Sensor};
 use serde::{Deserialize, Serialize};
 use topology::Machine;
 
 use super::load::{Done, Ready, Task};
 use super::moves::{Move, Tracing};
 use super::plan::{Phase, Variant, Workload};
+use super::recorder::Recorder;
 use crate::{Error, Result, roi};
-
-/// The longest sleep: so soon it is seen that the user wants to end.
-const NAP: Duration = Duration::from_millis(50);
 
 /// What a run needs.
 pub struct Setting<'a> {
@@ -172,7 +170,7 @@ struct Folder(std::path::PathBuf);
 
 impl Folder {
     fn new() -> Result<Folder> {
-        static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("atoll-elastic-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
@@ -295,11 +293,7 @@ pub fn run(
     let mut live = begin(setting, variant, target, &load)?;
     let nodes = Nodes::new(setting.machine);
     let mut watch = Watch::new(&System::real(), &nodes, target, true).map_err(unseen)?;
-    let mut recorder = Recorder {
-        pause: setting.look,
-        period: setting.steady.then_some(setting.period),
-        ..Recorder::default()
-    };
+    let mut recorder = Recorder::new(setting);
     let tracing = setting.window.and_then(|_| Tracing::begin());
     let zero = Instant::now();
     let mut told = Vec::new();
@@ -320,7 +314,6 @@ pub fn run(
         if counted || setting.window.is_some() {
             recorder.mark(from);
         }
-        recorder.window = setting.window;
         let followed = recorder.follow(&mut live, &mut watch, (zero, until), setting.stop);
         if counted || (setting.window.is_some() && at + 1 == phases.len()) {
             roi::stop();
@@ -396,216 +389,4 @@ fn begin(setting: &Setting<'_>, variant: Variant, target: u32, load: &Load) -> R
         },
     };
     Ok(Live::begin(vec![wanted], options)?)
-}
-
-/// What is recorded while it runs.
-#[derive(Default)]
-struct Recorder {
-    decisions: Vec<Decision>,
-    lives: Vec<Life>,
-    /// The last life of each thread, and how much it had run by then.
-    last: BTreeMap<u32, (usize, f64)>,
-    node_moves: u64,
-    check: Option<Instant>,
-    look: Option<Instant>,
-    /// Time between two looks.
-    pause: Duration,
-    /// Time between two decisions, where it is not the governor that says it.
-    period: Option<Duration>,
-    /// When threads were looked at last, in seconds.
-    looked: f64,
-    /// How long regions are.
-    window: Option<Duration>,
-    /// When each began, in seconds.
-    windows: Vec<f64>,
-    /// When the present one did.
-    marked: Duration,
-}
-
-impl Recorder {
-    /// Decides and looks until the time since `zero` is over.
-    fn follow(
-        &mut self,
-        live: &mut Live,
-        watch: &mut Watch,
-        (zero, until): (Instant, Duration),
-        stop: &AtomicBool,
-    ) -> Result<()> {
-        loop {
-            if stop.load(Ordering::Relaxed) {
-                return Err(Error::Interrupted);
-            }
-            let now = Instant::now();
-            if now - zero >= until {
-                return Ok(());
-            }
-            if self.check.is_none_or(|due| now >= due) {
-                for mut decision in live.check()? {
-                    // The clock of the run.
-                    decision.time = (now - zero).as_secs_f64();
-                    self.decisions.push(decision);
-                }
-                self.check = Some(match self.period {
-                    Some(period) => Instant::now().max(now + period),
-                    None => Instant::now() + live.pause(now),
-                });
-            }
-            let now = Instant::now();
-            if self.look.is_none_or(|due| now >= due) {
-                self.see(watch, (now - zero).as_secs_f64());
-                self.look = Some(now + self.pause);
-            }
-            let next = self.window.map(|window| zero + self.marked + window);
-            if next.is_some_and(|next| next <= Instant::now()) {
-                self.mark(zero.elapsed());
-            }
-            let due = [self.check, self.look, next].into_iter().flatten().min();
-            let due = due.unwrap_or(now).min(zero + until);
-            std::thread::sleep(due.saturating_duration_since(Instant::now()).min(NAP));
-        }
-    }
-
-    /// A region of counted accesses begins, and the one before ends.
-    fn mark(&mut self, at: Duration) {
-        roi::start();
-        self.windows.push(at.as_secs_f64());
-        self.marked = at;
-    }
-
-    /// Where threads are that have run since the last look. One that has not is nowhere.
-    fn see(&mut self, watch: &mut Watch, time: f64) {
-        // What has ended is seen by the governor.
-        let Ok(sample) = watch.look() else {
-            return;
-        };
-        let looked = std::mem::replace(&mut self.looked, time);
-        let activities = sample.processes.iter().map(|seen| &seen.activity);
-        for thread in activities.flat_map(|activity| &activity.threads) {
-            let (Some(cpu), Some(node)) = (thread.cpu, thread.node) else {
-                continue;
-            };
-            let before = self.last.get(&thread.thread).copied();
-            if before.is_some_and(|(_, seconds)| seconds == thread.seconds) {
-                continue;
-            }
-            let from = looked;
-            let at = match before.map(|(at, _)| (at, self.lives[at])) {
-                Some((at, life)) if life.cpu == cpu && life.to >= from => {
-                    self.lives[at].to = time;
-                    at
-                }
-                other => {
-                    let moved = other.is_some_and(|(_, life)| life.node != node);
-                    self.node_moves += u64::from(moved);
-                    let (thread, from) =
-                        (thread.thread, other.map_or(from, |(_, l)| from.max(l.to)));
-                    let to = time;
-                    self.lives.push(Life {
-                        thread,
-                        from,
-                        to,
-                        cpu,
-                        node,
-                    });
-                    self.lives.len() - 1
-                }
-            };
-            self.last.insert(thread.thread, (at, thread.seconds));
-        }
-    }
-
-    fn finish(self, variant: Variant, setting: &Setting<'_>, seconds: f64) -> Result<Trial> {
-        let ungoverned = variant == Variant::Ungoverned;
-        let moments = self
-            .decisions
-            .iter()
-            .map(|decision| moment(decision, ungoverned.then_some(setting.cpus)))
-            .collect();
-        let allocated = match ungoverned {
-            true => setting.cpus as f64 * seconds,
-            false => core_seconds(&self.decisions, seconds),
-        };
-        let changed = |decision: &&Decision| decision.action != Action::None;
-        let changes: Vec<&Decision> = match ungoverned {
-            true => Vec::new(),
-            false => self.decisions.iter().filter(changed).collect(),
-        };
-        let used = used(&self.decisions);
-        Ok(Trial {
-            workload: Workload::Clients,
-            variant,
-            query_seconds: 0.0,
-            seconds,
-            throughput: 0.0,
-            phases: Vec::new(),
-            allocated,
-            used,
-            decisions: if ungoverned { 0 } else { self.decisions.len() },
-            changes: changes.len(),
-            change_seconds: changes.iter().map(|one| one.decision_seconds).collect(),
-            migrations: None,
-            node_moves: self.node_moves,
-            switches: None,
-            minor_faults: 0,
-            energy: Power::default().energy(used, None),
-            machine_joules: None,
-            moves: None,
-            windows: self.windows,
-            replayed: match ungoverned {
-                true => None,
-                false => Some(replayed(self.decisions, variant, setting.machine)?),
-            },
-            moments,
-            lives: self.lives,
-        })
-    }
-}
-
-fn moment(decision: &Decision, all: Option<usize>) -> Moment {
-    let value = |name: &str| {
-        decision
-            .readings
-            .get(name)
-            .and_then(|measure| measure.value)
-    };
-    let memory = decision.readings.iter().filter_map(|(name, measure)| {
-        let node = name.strip_prefix(governor::RESIDENCY)?.parse().ok()?;
-        Some((node, measure.value?))
-    });
-    let changed = all.is_none() && decision.action != Action::None;
-    Moment {
-        time: decision.time,
-        cores: all.unwrap_or(decision.cpus.len()),
-        busy: value(BUSY),
-        waiting: value(WAITING),
-        place: decision.place.clone(),
-        memory: memory.collect(),
-        change: changed.then(|| format!("{}: {}", decision.path(), decision.why)),
-    }
-}
-
-/// Core-seconds that were used: what was busy, over the time it was measured.
-fn used(decisions: &[Decision]) -> f64 {
-    let busy = |decision: &Decision| decision.readings.get(BUSY).and_then(|m| m.value);
-    decisions
-        .windows(2)
-        .map(|two| busy(&two[1]).unwrap_or(0.0) * (two[1].time - two[0].time))
-        .sum()
-}
-
-/// How many decisions the governor would make again from what was read, through a file as anybody
-/// could.
-fn replayed(decisions: Vec<Decision>, variant: Variant, machine: &Machine) -> Result<usize> {
-    let mut file = Vec::new();
-    let trace = Trace {
-        head: None,
-        decisions,
-    };
-    let written = trace.write(&mut file);
-    written.map_err(|source| Error::Output { source })?;
-    let read = Trace::read(&file[..])?;
-    let net = governor::elastic_net()?;
-    let again = governor::replay(&read, variant.policy(), machine, &net)?;
-    let pairs = again.iter().zip(&trace.decisions);
-    Ok(pairs.filter(|(now, then)| now.cpus == then.cpus).count())
 }

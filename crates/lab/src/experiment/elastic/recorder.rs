@@ -1,0 +1,243 @@
+//! What happens in a run, as it happens.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use counters::Watch;
+use governor::live::Live;
+use governor::{BUSY, Decision, Power, Trace, WAITING, core_seconds};
+use topology::Machine;
+
+use super::plan::{Variant, Workload};
+use super::trial::{Life, Moment, Setting, Trial};
+use crate::{Error, Result, roi};
+
+/// The longest sleep: so soon it is seen that the user wants to end.
+const NAP: Duration = Duration::from_millis(50);
+
+/// What is recorded while it runs.
+#[derive(Default)]
+pub(super) struct Recorder {
+    decisions: Vec<Decision>,
+    lives: Vec<Life>,
+    /// The last life of each thread, and how much it had run by then.
+    last: BTreeMap<u32, (usize, f64)>,
+    node_moves: u64,
+    check: Option<Instant>,
+    look: Option<Instant>,
+    /// Time between two looks.
+    pause: Duration,
+    /// Time between two decisions, where it is not the governor that says it.
+    period: Option<Duration>,
+    /// When threads were looked at last, in seconds.
+    looked: f64,
+    /// How long regions are.
+    window: Option<Duration>,
+    /// When each began, in seconds.
+    pub(super) windows: Vec<f64>,
+    /// When the present one did.
+    marked: Duration,
+}
+
+impl Recorder {
+    pub(super) fn new(setting: &Setting<'_>) -> Recorder {
+        Recorder {
+            pause: setting.look,
+            period: setting.steady.then_some(setting.period),
+            window: setting.window,
+            ..Recorder::default()
+        }
+    }
+
+    /// Decides and looks until the time since `zero` is over.
+    pub(super) fn follow(
+        &mut self,
+        live: &mut Live,
+        watch: &mut Watch,
+        (zero, until): (Instant, Duration),
+        stop: &AtomicBool,
+    ) -> Result<()> {
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            let now = Instant::now();
+            if now - zero >= until {
+                return Ok(());
+            }
+            if self.check.is_none_or(|due| now >= due) {
+                for mut decision in live.check()? {
+                    // The clock of the run.
+                    decision.time = (now - zero).as_secs_f64();
+                    self.decisions.push(decision);
+                }
+                self.check = Some(match self.period {
+                    Some(period) => Instant::now().max(now + period),
+                    None => Instant::now() + live.pause(now),
+                });
+            }
+            let now = Instant::now();
+            if self.look.is_none_or(|due| now >= due) {
+                self.see(watch, (now - zero).as_secs_f64());
+                self.look = Some(now + self.pause);
+            }
+            let next = self.window.map(|window| zero + self.marked + window);
+            if next.is_some_and(|next| next <= Instant::now()) {
+                self.mark(zero.elapsed());
+            }
+            let due = [self.check, self.look, next].into_iter().flatten().min();
+            let due = due.unwrap_or(now).min(zero + until);
+            std::thread::sleep(due.saturating_duration_since(Instant::now()).min(NAP));
+        }
+    }
+
+    /// A region of counted accesses begins, and the one before ends.
+    pub(super) fn mark(&mut self, at: Duration) {
+        roi::start();
+        self.windows.push(at.as_secs_f64());
+        self.marked = at;
+    }
+
+    /// Where threads are that have run since the last look. One that has not is nowhere.
+    fn see(&mut self, watch: &mut Watch, time: f64) {
+        // What has ended is seen by the governor.
+        let Ok(sample) = watch.look() else {
+            return;
+        };
+        let looked = std::mem::replace(&mut self.looked, time);
+        let activities = sample.processes.iter().map(|seen| &seen.activity);
+        for thread in activities.flat_map(|activity| &activity.threads) {
+            let (Some(cpu), Some(node)) = (thread.cpu, thread.node) else {
+                continue;
+            };
+            let before = self.last.get(&thread.thread).copied();
+            if before.is_some_and(|(_, seconds)| seconds == thread.seconds) {
+                continue;
+            }
+            let from = looked;
+            let at = match before.map(|(at, _)| (at, self.lives[at])) {
+                Some((at, life)) if life.cpu == cpu && life.to >= from => {
+                    self.lives[at].to = time;
+                    at
+                }
+                other => {
+                    let moved = other.is_some_and(|(_, life)| life.node != node);
+                    self.node_moves += u64::from(moved);
+                    let (thread, from) =
+                        (thread.thread, other.map_or(from, |(_, l)| from.max(l.to)));
+                    let to = time;
+                    self.lives.push(Life {
+                        thread,
+                        from,
+                        to,
+                        cpu,
+                        node,
+                    });
+                    self.lives.len() - 1
+                }
+            };
+            self.last.insert(thread.thread, (at, thread.seconds));
+        }
+    }
+
+    pub(super) fn finish(
+        self,
+        variant: Variant,
+        setting: &Setting<'_>,
+        seconds: f64,
+    ) -> Result<Trial> {
+        let ungoverned = variant == Variant::Ungoverned;
+        let moments = self
+            .decisions
+            .iter()
+            .map(|decision| moment(decision, ungoverned.then_some(setting.cpus)))
+            .collect();
+        let allocated = match ungoverned {
+            true => setting.cpus as f64 * seconds,
+            false => core_seconds(&self.decisions, seconds),
+        };
+        let changed = |decision: &&Decision| decision.changed();
+        let changes: Vec<&Decision> = match ungoverned {
+            true => Vec::new(),
+            false => self.decisions.iter().filter(changed).collect(),
+        };
+        let used = used(&self.decisions);
+        Ok(Trial {
+            workload: Workload::Clients,
+            variant,
+            query_seconds: 0.0,
+            seconds,
+            throughput: 0.0,
+            phases: Vec::new(),
+            allocated,
+            used,
+            decisions: if ungoverned { 0 } else { self.decisions.len() },
+            changes: changes.len(),
+            change_seconds: changes.iter().map(|one| one.decision_seconds).collect(),
+            migrations: None,
+            node_moves: self.node_moves,
+            switches: None,
+            minor_faults: 0,
+            energy: Power::default().energy(used, None),
+            machine_joules: None,
+            moves: None,
+            windows: self.windows,
+            replayed: match ungoverned {
+                true => None,
+                false => Some(replayed(self.decisions, variant, setting.machine)?),
+            },
+            moments,
+            lives: self.lives,
+        })
+    }
+}
+
+fn moment(decision: &Decision, all: Option<usize>) -> Moment {
+    let value = |name: &str| {
+        decision
+            .readings
+            .get(name)
+            .and_then(|measure| measure.value)
+    };
+    let memory = decision.readings.iter().filter_map(|(name, measure)| {
+        let node = name.strip_prefix(governor::RESIDENCY)?.parse().ok()?;
+        Some((node, measure.value?))
+    });
+    let changed = all.is_none() && decision.changed();
+    Moment {
+        time: decision.time,
+        cores: all.unwrap_or(decision.cpus.len()),
+        busy: value(BUSY),
+        waiting: value(WAITING),
+        place: decision.place.clone(),
+        memory: memory.collect(),
+        change: changed.then(|| format!("{}: {}", decision.path(), decision.why)),
+    }
+}
+
+/// Core-seconds that were used: what was busy, over the time it was measured.
+fn used(decisions: &[Decision]) -> f64 {
+    let busy = |decision: &Decision| decision.readings.get(BUSY).and_then(|m| m.value);
+    decisions
+        .windows(2)
+        .map(|two| busy(&two[1]).unwrap_or(0.0) * (two[1].time - two[0].time))
+        .sum()
+}
+
+/// How many decisions the governor would make again from what was read, through a file as anybody
+/// could.
+fn replayed(decisions: Vec<Decision>, variant: Variant, machine: &Machine) -> Result<usize> {
+    let mut file = Vec::new();
+    let trace = Trace {
+        head: None,
+        decisions,
+    };
+    let written = trace.write(&mut file);
+    written.map_err(|source| Error::Output { source })?;
+    let read = Trace::read(&file[..])?;
+    let net = governor::elastic_net()?;
+    let again = governor::replay(&read, variant.policy(), machine, &net)?;
+    let pairs = again.iter().zip(&trace.decisions);
+    Ok(pairs.filter(|(now, then)| now.cpus == then.cpus).count())
+}
