@@ -238,7 +238,38 @@ fn what_is_wrong_is_said() {
     folder
         .run(&["govern", "--pid", "1", "--throughput", "x"])
         .failed_usage(&["postgres:CONNECTION"]);
-    let cases: [(&[&str], &str); 9] = [
+    folder
+        .run(&["govern", "--pid", "1", "--min-cores", "0"])
+        .failed_usage(&["min_cores"]);
+    folder
+        .run(&[
+            "govern",
+            "--pid",
+            "1",
+            "--min-cores",
+            "3",
+            "--max-cores",
+            "2",
+        ])
+        .failed_usage(&["max_cores 2 is below min_cores 3"]);
+    let run = folder.run(&[
+        "govern",
+        "--state",
+        "s",
+        "--min-cores",
+        "99999",
+        "--settle",
+        "1ms",
+        "--",
+        "true",
+    ]);
+    assert!(
+        run.stderr.contains("at least 99999 cores"),
+        "{}",
+        run.stderr
+    );
+    run.succeeded();
+    let cases: [(&[&str], &str); 8] = [
         (
             &["govern", "--state", "s", "--name", "no-such-one"][..],
             "no-such-one",
@@ -256,8 +287,10 @@ fn what_is_wrong_is_said() {
             &["govern", "--policy", "none.json", "--pid", "1"],
             "none.json",
         ),
-        (&["govern", "--min-cores", "0", "--pid", "1"], "min_cores"),
-        (&["govern", "replay", "bad.jsonl"], "line 1"),
+        (
+            &["govern", "replay", "bad.jsonl"],
+            "line 1: it is no decision",
+        ),
         (&["govern", "replay", "none.jsonl"], "none.jsonl"),
         (&["govern", "replay", "bad.json"], "bad.json"),
     ];

@@ -106,7 +106,7 @@ impl Trace {
                 continue;
             }
             let decision: Decision =
-                serde_json::from_slice(&line).map_err(|error| wrong(error.to_string()))?;
+                serde_json::from_slice(&line).map_err(|error| wrong(no_decision(&error)))?;
             if trace
                 .decisions
                 .last()
@@ -135,6 +135,13 @@ impl Trace {
         }
         Ok(())
     }
+}
+
+/// Where in the line is told, but not again in which line.
+fn no_decision(error: &serde_json::Error) -> String {
+    let told = error.to_string();
+    let what = told.split(" at line ").next().unwrap_or(&told);
+    format!("it is no decision: {what} at column {}", error.column())
 }
 
 /// What a policy would have decided from the readings of a trace.

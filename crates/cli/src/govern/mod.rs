@@ -97,6 +97,13 @@ fn govern(args: &Govern) -> Result<(), Failure> {
     if args.throughput.is_some() && policy.sensor != Sensor::Throughput {
         policy = policy.thresholds_of(Sensor::Throughput);
     }
+    let cpus = topology::Machine::live()?.cpus();
+    if policy.min_cores > cpus {
+        let least = policy.min_cores;
+        eprintln!(
+            "atoll: at least {least} cores are asked for; this machine has {cpus}, which it gets"
+        );
+    }
     live::listen();
     let mut teller = Teller::new(args, &policy)?;
     if args.command.is_empty() {

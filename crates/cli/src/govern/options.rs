@@ -226,8 +226,10 @@ impl PolicyOptions {
         policy.th_min = self.th_min.unwrap_or(policy.th_min);
         policy.th_max = self.th_max.unwrap_or(policy.th_max);
         policy.slack = policy.slack.min(policy.th_max * 0.99);
-        policy.check()?;
-        Ok(policy)
+        match policy.check() {
+            Err(error) if self.policy.is_none() => Err(super::usage(&error.to_string())),
+            checked => Ok(checked.map(|()| policy)?),
+        }
     }
 
     /// The net.

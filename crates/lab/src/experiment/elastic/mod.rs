@@ -139,6 +139,7 @@ impl Elastic {
             statements: &self.statement,
             rows: queries::ROWS,
             made_on: None,
+            own: None,
             period: Duration::from_millis(self.period),
             steady: false,
             look: LOOK,

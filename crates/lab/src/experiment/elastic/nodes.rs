@@ -94,6 +94,11 @@ fn share(text: &str) -> std::result::Result<f64, String> {
     }
 }
 
+fn cpus_of(node: &topology::Node) -> placement::CpuSet {
+    let cpus = node.cores.iter().flat_map(|core| &core.cpus);
+    cpus.copied().collect()
+}
+
 /// What is run in one boot.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Task {
@@ -113,9 +118,8 @@ impl Inside {
     pub(in crate::experiment) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
         let task: Task = super::super::parse(&self.task, "the task")?;
         let machine = Machine::live()?;
-        let node = machine.nodes().get(DATA).or(machine.nodes().last());
-        let cpus = node.iter().flat_map(|node| &node.cores);
-        let cpus: placement::CpuSet = cpus.flat_map(|core| core.cpus.clone()).collect();
+        let data = machine.nodes().get(DATA).or(machine.nodes().last());
+        let cpus = data.map(cpus_of).unwrap_or_default();
         let lab = desk.lab.clone();
         let mut setting = Setting {
             lab: &lab,
@@ -127,6 +131,8 @@ impl Inside {
             statements: &task.statements,
             rows: ROWS,
             made_on: Some(cpus.to_string()),
+            // What it reads and writes itself would be remote or not as the system moves it.
+            own: machine.nodes().last().map(cpus_of),
             // Everything takes many times as long there.
             period: PERIOD,
             steady: true,
@@ -295,7 +301,7 @@ impl ElasticNodes {
                 _ => "they ask without a pause".to_owned(),
             })
             .fact("Period", format!("{} ms between two decisions", PERIOD.as_millis()))
-            .fact("Counted", "all data accesses of programs, the governor's own included, after a warm-up of some seconds")
+            .fact("Counted", "all data accesses of programs, the governor's own included (it stays on the last node), after a warm-up of some seconds")
             .section("Lines from memory")
             .table(lines.clone())
             .section("Threads")

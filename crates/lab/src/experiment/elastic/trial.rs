@@ -40,6 +40,8 @@ pub struct Setting<'a> {
     pub rows: usize,
     /// See `rows`.
     pub made_on: Option<String>,
+    /// The cpus of the governor and of what records, which are not governed; none: wherever the system puts them.
+    pub own: Option<placement::CpuSet>,
     /// Time between two decisions.
     pub period: Duration,
     /// Not longer where a decision costs much: as on an emulated machine, where each takes many times as long.
@@ -291,6 +293,11 @@ pub fn run(
     let query = setting.query_seconds.unwrap_or(load.ready.query_seconds);
     let target = setting.server.unwrap_or(load.child.id());
     let mut live = begin(setting, variant, target, &load)?;
+    let _own = setting
+        .own
+        .as_ref()
+        .map(placement::apply::pin)
+        .transpose()?;
     let nodes = Nodes::new(setting.machine);
     let mut watch = Watch::new(&System::real(), &nodes, target, true).map_err(unseen)?;
     let mut recorder = Recorder::new(setting);
