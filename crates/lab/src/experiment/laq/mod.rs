@@ -8,7 +8,7 @@ mod bare;
 pub(super) mod bench;
 mod figures;
 pub(super) mod given;
-mod host;
+pub(super) mod host;
 mod measure;
 mod page;
 mod parts;

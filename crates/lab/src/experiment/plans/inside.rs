@@ -1,5 +1,6 @@
 //! What runs inside the emulated machine: a query under each plan, each run marked.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::Desk;
 use super::super::laq::bench::{Bench, Way};
+use super::super::laq::host;
 use crate::count::Matrix;
 use crate::{Error, Result, roi};
 
@@ -38,6 +40,8 @@ pub(super) struct Task {
     pub(super) warm: usize,
     /// Workers.
     pub(super) threads: usize,
+    /// Workers of the first run, which brings the pages into memory.
+    pub(super) loaders: usize,
     /// Bytes of the buffer pool.
     pub(super) pool: u64,
 }
@@ -58,7 +62,7 @@ pub(super) struct Told {
     pub(super) variant: Variant,
     /// Bytes by node of the reader, then of the page, as the engine counts.
     pub(super) engine: Matrix,
-    /// How often threads of the process were moved to another cpu since they began; none where the kernel does not say.
+    /// How often workers were moved to another cpu since pages are in memory; none where the kernel does not say.
     pub(super) moves: Option<u64>,
     /// The rows, sorted.
     pub(super) rows: Vec<String>,
@@ -110,7 +114,11 @@ fn once(task: &Task, variant: &Variant) -> Result<Told> {
     let plan = Plan::named(&variant.plan).ok_or_else(|| Error::Job {
         why: format!("there is no plan {}", variant.plan),
     })?;
-    let threads = |_| Ok(vec![task.threads]);
+    let threads = |_| {
+        Ok(BTreeSet::from([task.loaders, task.threads])
+            .into_iter()
+            .collect())
+    };
     let store: &Path = &task.store;
     let bench = Bench::open(store, None, Some(task.pool), variant.affinity, threads)?;
     let subject = bench.plan(task.name.clone(), &task.text)?;
@@ -121,7 +129,13 @@ fn once(task: &Task, variant: &Variant) -> Result<Told> {
         reuse: true,
         plan,
     };
-    for _ in 0..task.warm {
+    let load = Way {
+        threads: task.loaders,
+        ..way
+    };
+    bench.run(&subject, &load, None)?;
+    let before = moves();
+    for _ in 1..task.warm {
         bench.run(&subject, &way, None)?;
     }
     for frames in bench.frames() {
@@ -137,17 +151,17 @@ fn once(task: &Task, variant: &Variant) -> Result<Told> {
     Ok(Told {
         variant: variant.clone(),
         engine: ran.bytes,
-        moves: moves(),
+        moves: moves().zip(before).map(|(now, before)| now - before),
         rows: ran.rows,
     })
 }
 
-/// How often the threads of this process were moved to another cpu so far.
+/// How often the workers of this process were moved to another cpu so far.
 fn moves() -> Option<u64> {
     let process = Process::open(&System::real(), std::process::id()).ok()?;
-    let threads = process.threads().ok()?;
+    let threads = process.threads().ok()?.into_iter();
     threads
-        .into_iter()
+        .filter(|thread| host::computes(*thread))
         .map(|thread| process.migrations(thread))
         .sum()
 }

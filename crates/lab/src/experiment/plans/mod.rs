@@ -42,6 +42,10 @@ pub struct Plans {
     /// [default: one for each cpu]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=fiber::MAX_THREADS as u64))]
     pub threads: Option<u64>,
+    /// Workers of the first run, which brings the pages into memory: where nobody binds them they stay on the nodes that these
+    /// ran on [default: as many as --threads]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=fiber::MAX_THREADS as u64))]
+    pub loaders: Option<u64>,
     /// The databases under test
     #[command(flatten)]
     pub databases: Databases,
@@ -58,7 +62,7 @@ struct Found {
     affinity: bool,
     #[serde(flatten)]
     compared: Compared,
-    /// How often threads of the process were moved to another cpu, of each run; none where the kernel does not say.
+    /// How often workers were moved to another cpu, of each run; none where the kernel does not say.
     moves: Vec<Option<u64>>,
 }
 
@@ -80,6 +84,7 @@ impl Plans {
             guest: &guest,
             scale: self.databases.scale,
             threads: self.threads(&guest),
+            loaders: self.loaders(&guest),
             all: &all,
         };
         let (report, tables) = page.report(&desk.command);
@@ -105,6 +110,11 @@ impl Plans {
             .map_or(guest.machine().cpus(), |threads| threads as usize)
     }
 
+    fn loaders(&self, guest: &Guest) -> usize {
+        let threads = self.threads(guest);
+        self.loaders.map_or(threads, |loaders| loaders as usize)
+    }
+
     /// A query under all plans in turn, in one boot.
     fn boot(
         &self,
@@ -127,6 +137,7 @@ impl Plans {
             runs: self.runs(),
             warm: WARM,
             threads: self.threads(guest),
+            loaders: self.loaders(guest),
             pool: POOL,
         };
         let words = serde_json::to_string(&task).map_err(|error| Error::Output {

@@ -20,6 +20,7 @@ pub(super) struct Page<'a> {
     pub(super) guest: &'a Guest,
     pub(super) scale: f64,
     pub(super) threads: usize,
+    pub(super) loaders: usize,
     pub(super) all: &'a [Found],
 }
 
@@ -35,7 +36,7 @@ impl Page<'_> {
             )
             .fact(
                 "Executor",
-                format!("fused, {} workers for {} cpus", self.threads, self.guest.machine().cpus()),
+                format!("fused, {} workers for {} cpus; the first run, which brings the pages into memory, with {}", self.threads, self.guest.machine().cpus(), self.loaders),
             );
         let (report, tables) = compared::fill(report, self.guest, &all, "plan");
         let (spread, judged) = (spread(self.all), self.judged());
@@ -126,9 +127,9 @@ fn spread(all: &[Found]) -> Table {
         "median",
         "greatest",
         "standard deviation, points",
-        "moves of threads",
+        "moves of workers",
     ];
-    let mut table = Table::new(header).caption("Remote share of all lines from memory, of each run. Moves: to another cpu, of all threads of the process since it began; median.");
+    let mut table = Table::new(header).caption("Remote share of all lines from memory, of each run. Moves: to another cpu, of all workers from the first run, which brings pages into memory, to the end of the counted one; median.");
     for found in all {
         let both = &found.compared;
         let share = both.emulated.share();
