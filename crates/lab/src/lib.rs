@@ -26,7 +26,8 @@
 //! The command's exit status is passed on. `--json` prints `{"exit", "nodes", "cores",
 //! "boot_seconds", ...}`, and with `--count` also `{"dram": [[by node of the core, then by node of
 //! the page]], "write_backs", "llc_miss_ratio", "remote_share", "instructions", "regions": [...]}`,
-//! in lines of 64 bytes. What is counted is the whole command, or with `--count=marks` what lies
+//! in lines of 64 bytes; `windows` stands beside `dram` where the program names ranges of its addresses whose lines are to be
+//! counted apart. What is counted is the whole command, or with `--count=marks` what lies
 //! between marks: [`roi`] in Rust, `guest/atoll_roi.h` in C, and for programs that cannot be
 //! changed `atoll-roi`, which is on the search path inside the machine:
 //!
