@@ -2,10 +2,30 @@
 //!
 //! Each loop is plain and without branches per value; it is compiled once for the baseline
 //! processor and once for AVX2 and AVX-512, and the widest the processor has is chosen at run
-//! time.
+//! time. Those in `avx512` are written by hand, as the compiler does not find them.
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+/// What wide registers must be able to do with stored values; elsewhere, nothing.
+#[cfg(target_arch = "x86_64")]
+pub(crate) use avx512::Lanes;
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) trait Lanes {}
+#[cfg(not(target_arch = "x86_64"))]
+impl<T> Lanes for T {}
+
+/// Whether the processor has the registers that [`avx512`] is written for.
+#[inline]
+fn wide() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return avx512::detected();
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
 
 /// Unsigned storage of distances and codes.
-pub(crate) trait Stored: Copy + Ord + 'static {
+pub(crate) trait Stored: Lanes + Copy + Ord + 'static {
     /// To 64 bits.
     fn wide(self) -> u64;
     /// Truncated.
@@ -141,9 +161,18 @@ dispatched! {
     }
 }
 
+/// Sets bit `i` of `into` where `low <= values[i] <= low + span`; leaves the others.
+pub(crate) fn in_range<T: Stored>(values: &[T], low: T, span: T, into: &mut [u64]) {
+    match wide() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: it was just asked for.
+        true => unsafe { avx512::in_range(values, low, span, into) },
+        _ => in_range_narrow(values, low, span, into),
+    }
+}
+
 dispatched! {
-    /// Sets bit `i` of `into` where `low <= values[i] <= low + span`; leaves the others.
-    pub(crate) fn in_range<T: Stored>(values: &[T], low: T, span: T, into: &mut [u64]) {
+    fn in_range_narrow<T: Stored>(values: &[T], low: T, span: T, into: &mut [u64]) {
         let (whole, rest) = values.as_chunks::<64>();
         for (word, values) in into.iter_mut().zip(whole) {
             let mut inside = [0u8; 64];
@@ -152,10 +181,43 @@ dispatched! {
             }
             *word |= pack(&inside);
         }
-        if let (false, Some(word)) = (rest.is_empty(), into.get_mut(whole.len())) {
-            for (bit, value) in rest.iter().enumerate() {
-                *word |= u64::from(value.minus(low) <= span) << bit;
-            }
+        in_range_rest(rest, low, span, into.get_mut(whole.len()));
+    }
+}
+
+/// The same of fewer than 64 values, whose word is `word`.
+#[inline(always)]
+fn in_range_rest<T: Stored>(values: &[T], low: T, span: T, word: Option<&mut u64>) {
+    if let Some(word) = word {
+        for (bit, value) in values.iter().enumerate() {
+            *word |= u64::from(value.minus(low) <= span) << bit;
+        }
+    }
+}
+
+/// Bits of a word from which on all of it is best looked at together; of fewer, one after the other.
+const MANY: usize = 7;
+
+/// Appends the positions of the bits that are set, bit 0 of the first word being position 0.
+pub(crate) fn positions(words: &[u64], out: &mut Vec<u32>) {
+    let bits: usize = words.iter().map(|word| word.count_ones() as usize).sum();
+    match wide() && bits >= MANY * words.len() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: it was just asked for.
+        true => unsafe { avx512::positions(words, bits, out) },
+        _ => {
+            out.reserve(bits);
+            positions_narrow(words, out);
+        }
+    }
+}
+
+fn positions_narrow(words: &[u64], out: &mut Vec<u32>) {
+    for (index, word) in words.iter().enumerate() {
+        let (mut word, first) = (*word, (index * 64) as u32);
+        while word != 0 {
+            out.push(first + word.trailing_zeros());
+            word &= word - 1;
         }
     }
 }

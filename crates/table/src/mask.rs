@@ -130,18 +130,8 @@ impl Mask {
 
     /// The rows in it, ascending.
     pub fn positions(&self) -> Vec<u32> {
-        let mut positions = Vec::with_capacity(self.count());
-        for (index, word) in self.words.iter().enumerate() {
-            let (mut word, first) = (*word, (index * 64) as u32);
-            if word == u64::MAX {
-                positions.extend(first..first + 64);
-                continue;
-            }
-            while word != 0 {
-                positions.push(first + word.trailing_zeros());
-                word &= word - 1;
-            }
-        }
+        let mut positions = Vec::new();
+        crate::kernel::positions(&self.words, &mut positions);
         positions
     }
 }

@@ -8,6 +8,7 @@
 mod bits;
 mod direct;
 mod hashed;
+mod rank;
 mod ranked;
 
 pub use bits::Bits;

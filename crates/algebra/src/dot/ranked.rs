@@ -1,7 +1,7 @@
 //! A join table of a bit for each integer that could be a key.
 
+use super::rank::Ranks;
 use super::{NONE, Probe};
-use crate::fill;
 use crate::level::dispatched;
 
 /// Rows of integer keys between two bounds, found by how many keys are smaller: a bit and a half per integer
@@ -90,7 +90,7 @@ impl Ranked {
     fn one_each(&self, keys: &[i64], valid: Option<&[bool]>) -> Vec<u32> {
         let mut rows = vec![0; self.keys()];
         each(keys, valid, |row, key| {
-            rows[self.rank(key) as usize] = row;
+            rows[self.ranks().of(key) as usize] = row;
         });
         rows
     }
@@ -99,7 +99,7 @@ impl Ranked {
         let mut starts = vec![0u32; self.keys() + 1];
         let mut count = 0;
         each(keys, valid, |_, key| {
-            starts[self.rank(key) as usize + 1] += 1;
+            starts[self.ranks().of(key) as usize + 1] += 1;
             count += 1;
         });
         for rank in 1..starts.len() {
@@ -108,7 +108,7 @@ impl Ranked {
         let mut next = starts.clone();
         let mut rows = vec![0; count];
         each(keys, valid, |row, key| {
-            let at = &mut next[self.rank(key) as usize];
+            let at = &mut next[self.ranks().of(key) as usize];
             rows[*at as usize] = row;
             *at += 1;
         });
@@ -116,10 +116,14 @@ impl Ranked {
         self.rows = Some(rows);
     }
 
-    /// How many keys are smaller, or [`NONE`] if this is no key.
     #[inline(always)]
-    fn rank(&self, key: i64) -> u32 {
-        rank(&self.words, &self.before, self.min, self.span, key)
+    fn ranks(&self) -> Ranks<'_> {
+        Ranks {
+            words: &self.words,
+            before: &self.before,
+            min: self.min,
+            span: self.span,
+        }
     }
 
     /// Whether no key has several rows.
@@ -139,7 +143,7 @@ impl Ranked {
     /// # Panics
     /// When lengths differ.
     pub fn find_first(&self, keys: &[i64], valid: Option<&[bool]>, out: &mut Vec<u32>) {
-        self.ranks(keys, valid, out);
+        self.ranks().all(keys, valid, out);
         if let Some(starts) = &self.starts {
             through(out, starts);
         }
@@ -153,7 +157,7 @@ impl Ranked {
     /// # Panics
     /// When lengths differ.
     pub fn probe(&self, keys: &[i64], valid: Option<&[bool]>, probe: &mut Probe) {
-        self.ranks(keys, valid, &mut probe.groups);
+        self.ranks().all(keys, valid, &mut probe.groups);
         probe.row = 0;
         probe.taken = 0;
     }
@@ -176,18 +180,6 @@ impl Ranked {
             &rows[starts[rank as usize] as usize..starts[rank as usize + 1] as usize]
         })
     }
-
-    fn ranks(&self, keys: &[i64], valid: Option<&[bool]>, out: &mut Vec<u32>) {
-        ranks(
-            &self.words,
-            &self.before,
-            self.min,
-            self.span,
-            keys,
-            valid,
-            out,
-        );
-    }
 }
 
 /// Calls `f` with the number and key of each valid row.
@@ -209,32 +201,7 @@ fn each(keys: &[i64], valid: Option<&[bool]>, mut f: impl FnMut(u32, i64)) {
     }
 }
 
-#[inline(always)]
-fn rank(words: &[u64], before: &[u32], min: i64, span: u64, key: i64) -> u32 {
-    // Keys outside are sent to the bit behind the last, which is zero.
-    let at = (key.wrapping_sub(min) as u64).min(span + 1);
-    let (word, bit) = ((at / 64) as usize, at % 64);
-    debug_assert!(word < words.len() && words.len() == before.len());
-    // SAFETY: there is a word for every distance up to `span + 1`, and an entry of `before` for every word.
-    let (bits, before) = unsafe { (*words.get_unchecked(word), before.get_unchecked(word)) };
-    match bits >> bit & 1 {
-        0 => NONE,
-        _ => *before + (bits & ((1 << bit) - 1)).count_ones(),
-    }
-}
-
 dispatched! {
-    fn ranks(words: &[u64], before: &[u32], min: i64, span: u64, keys: &[i64], valid: Option<&[bool]>, out: &mut Vec<u32>) {
-        assert!((span + 1) / 64 < words.len() as u64 && words.len() == before.len(), "a word for each distance");
-        match valid {
-            None => fill::map(keys, out, |key| rank(words, before, min, span, key)),
-            Some(valid) => fill::zip(keys, valid, out, |key, valid| match valid {
-                true => rank(words, before, min, span, key),
-                false => NONE,
-            }),
-        }
-    }
-
     /// Replaces each place by what stands there in `values`; [`NONE`] stays.
     fn through(places: &mut [u32], values: &[u32]) {
         for place in places {
