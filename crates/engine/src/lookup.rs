@@ -19,6 +19,8 @@ use crate::value::{Type, Vector};
 const DENSE: u64 = 2;
 /// They are found by counting bits if there are at most this many: 48 bytes for a row.
 const SPARSE: u64 = 256;
+/// Or at most this many for each row that is looked up: a byte and a half for it, where hashing takes twice the time.
+const SOUGHT: u64 = 8;
 /// Distances that are never too large for that: 768 KiB.
 const NEAR: u64 = 1 << 22;
 
@@ -76,13 +78,14 @@ pub(crate) struct Finding {
 }
 
 impl Lookup {
-    /// Of rows with these vectors and keys.
+    /// Of rows with these vectors and keys, in which about `sought` rows will be looked up.
     pub fn new(
         keys: &[Var],
         types: Vec<Type>,
         columns: BTreeMap<Var, Vector>,
         rows: usize,
         marks: bool,
+        sought: u64,
     ) -> Result<Lookup> {
         if rows >= NONE as usize {
             return Err(Error::Unsupported(
@@ -93,7 +96,7 @@ impl Lookup {
         let (index, unique) = match Numbers::of(&vectors) {
             _ if keys.is_empty() => (Index::All, rows <= 1),
             Some(numbers) => {
-                let (index, unique) = by_number(&numbers, &vectors, rows)?;
+                let (index, unique) = by_number(&numbers, &vectors, rows, sought)?;
                 (Index::Numbers(numbers, index), unique)
             }
             None => by_words(types, &vectors, rows)?,
@@ -303,7 +306,12 @@ impl Lookup {
 }
 
 /// The index of keys that are one number each, and whether each has one row.
-fn by_number(numbers: &Numbers, vectors: &[&Vector], rows: usize) -> Result<(ByNumber, bool)> {
+fn by_number(
+    numbers: &Numbers,
+    vectors: &[&Vector],
+    rows: usize,
+    sought: u64,
+) -> Result<(ByNumber, bool)> {
     let (mut scratch, mut mask) = (Vec::new(), Vec::new());
     let (values, valid) = numbers.given(vectors, &mut scratch, &mut mask)?;
     let (min, max) = extremes(values, valid).unwrap_or((0, 0));
@@ -316,7 +324,10 @@ fn by_number(numbers: &Numbers, vectors: &[&Vector], rows: usize) -> Result<(ByN
             return Ok((ByNumber::Direct(direct), true));
         }
     }
-    if span < many.saturating_mul(SPARSE).max(NEAR) && span < 1 << 40 {
+    let wide = many
+        .saturating_mul(SPARSE)
+        .max(sought.saturating_mul(SOUGHT));
+    if span < wide.max(NEAR) && span < 1 << 40 {
         let ranked = Ranked::build(values, valid, min, max);
         let unique = ranked.is_unique();
         return Ok((ByNumber::Ranked(ranked), unique));

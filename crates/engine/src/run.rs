@@ -83,6 +83,8 @@ pub(crate) struct Run {
     spill: Arc<Spill>,
     /// For each stage, whether its table may be worked on part by part.
     may_part: Arc<[bool]>,
+    /// For each stage, about how many rows are looked up in its table.
+    sought: Arc<[u64]>,
     /// Whether what the stage that runs gathers may be put away.
     may_spill: bool,
     /// What the rows and the table of each stage take.
@@ -135,6 +137,7 @@ pub(crate) async fn run(
         spill: Spill::new(execution.spill.clone()),
         may_spill: false,
         may_part: passes::may_be_parted(program).into(),
+        sought: passes::sought(program).into(),
         held: std::iter::repeat_with(Vec::new)
             .take(program.stages.len())
             .collect(),

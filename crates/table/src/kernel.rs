@@ -7,6 +7,8 @@
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
+use std::mem::MaybeUninit;
+
 /// What wide registers must be able to do with stored values; elsewhere, nothing.
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx512::Lanes;
@@ -54,6 +56,12 @@ pub(crate) trait Number: Copy + 'static {
     fn of(value: i128) -> Self;
     /// Wrapping sum.
     fn plus(self, distance: u64) -> Self;
+    /// The sums of eight distances.
+    ///
+    /// # Safety
+    /// The processor must have `avx512::detected`.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn put(self, distances: std::arch::x86_64::__m512i, to: &mut [MaybeUninit<Self>; 8]);
 }
 
 macro_rules! number {
@@ -63,6 +71,16 @@ macro_rules! number {
             fn of(value: i128) -> Self { value as $t }
             #[inline(always)]
             fn plus(self, distance: u64) -> Self { self.wrapping_add(distance as $t) }
+            #[cfg(target_arch = "x86_64")]
+            #[inline]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,popcnt")]
+            unsafe fn put(self, distances: std::arch::x86_64::__m512i, to: &mut [MaybeUninit<$t>; 8]) {
+                // SAFETY: eight lanes of 64 bits are as many integers.
+                let distances: [u64; 8] = unsafe { std::mem::transmute(distances) };
+                for (slot, distance) in to.iter_mut().zip(distances) {
+                    slot.write(self.plus(distance));
+                }
+            }
         }
     )*};
 }
@@ -112,45 +130,57 @@ dispatched! {
     }
 }
 
+/// Appends `base + values[place - first]` of each place.
+///
+/// # Panics
+/// When a place lies outside.
+pub(crate) fn widen_some<S: Stored, N: Number>(
+    values: &[S],
+    places: &[u32],
+    first: u32,
+    base: N,
+    out: &mut Vec<N>,
+) {
+    let mut most = 0;
+    farthest(places, first, &mut most);
+    let inside = places.is_empty() || (most as usize) < values.len();
+    assert!(inside, "a row outside its page");
+    out.reserve(places.len());
+    let room = &mut out.spare_capacity_mut()[..places.len()];
+    // SAFETY: no place lies outside, and there is room for each.
+    unsafe {
+        match wide() {
+            #[cfg(target_arch = "x86_64")]
+            true => avx512::widen_some(values, places, (first, most), base, room),
+            _ => widen_each(values, places, first, base, room),
+        }
+        out.set_len(out.len() + places.len());
+    }
+}
+
 dispatched! {
-    /// Appends `base + values[place - first]` of each place.
-    ///
-    /// # Panics
-    /// When a place lies outside.
-    pub(crate) fn widen_some<S: Stored, N: Number>(values: &[S], places: &[u32], first: u32, base: N, out: &mut Vec<N>) {
-        let outside = places
-            .iter()
-            .fold(false, |outside, place| outside | (place.wrapping_sub(first) as usize >= values.len()));
-        assert!(!outside, "a row outside its page");
-        out.reserve(places.len());
-        let room = &mut out.spare_capacity_mut()[..places.len()];
-        let (eights, rest) = places.as_chunks::<8>();
-        let (slots, last) = room.as_chunks_mut::<8>();
-        for (slots, eight) in slots.iter_mut().zip(eights) {
-            // Where nearly all rows pass, most places are neighbours, and eight values one load.
-            let near = (0..8u32).fold(true, |near, at| near & (eight[at as usize].wrapping_sub(eight[0]) == at));
-            if near {
-                let start = eight[0].wrapping_sub(first) as usize;
-                // SAFETY: no place lies outside, neither the first of these nor the last, seven later.
-                let values = unsafe { values.get_unchecked(start..start + 8) };
-                for (slot, value) in slots.iter_mut().zip(values) {
-                    slot.write(base.plus(value.wide()));
-                }
-            } else {
-                for (slot, place) in slots.iter_mut().zip(eight) {
-                    // SAFETY: no place lies outside.
-                    let value = unsafe { *values.get_unchecked(place.wrapping_sub(first) as usize) };
-                    slot.write(base.plus(value.wide()));
-                }
-            }
-        }
-        for (slot, place) in last.iter_mut().zip(rest) {
-            // SAFETY: no place lies outside.
-            let value = unsafe { *values.get_unchecked(place.wrapping_sub(first) as usize) };
-            slot.write(base.plus(value.wide()));
-        }
-        // SAFETY: the loop wrote as many values as there are places.
-        unsafe { out.set_len(out.len() + places.len()) };
+    /// Makes `most` the greatest distance from `first`, or leaves it.
+    fn farthest<T: Stored>(places: &[T], first: T, most: &mut T) {
+        *most = places.iter().fold(*most, |most, place| most.max(place.minus(first)));
+    }
+}
+
+/// Writes `base + values[place - first]` of each place.
+///
+/// # Safety
+/// No place less `first` may lie behind the values.
+#[inline(always)]
+unsafe fn widen_each<S: Stored, N: Number>(
+    values: &[S],
+    places: &[u32],
+    first: u32,
+    base: N,
+    room: &mut [MaybeUninit<N>],
+) {
+    for (slot, place) in room.iter_mut().zip(places) {
+        // SAFETY: the caller's.
+        let value = unsafe { *values.get_unchecked(place.wrapping_sub(first) as usize) };
+        slot.write(base.plus(value.wide()));
     }
 }
 

@@ -129,6 +129,7 @@ impl Run {
             parted: vec![],
             spill: self.spill.clone(),
             may_part: self.may_part.clone(),
+            sought: self.sought.clone(),
             may_spill: self.may_spill,
             held: vec![],
             width: self.width,
@@ -188,8 +189,12 @@ impl Run {
     ) -> Result<Option<Stored>> {
         let types: Vec<Type> = keys.iter().map(|key| self.types[*key].clone()).collect();
         let rows = stored.rows;
+        let budget = &self.runtime.budget;
+        let left = budget.limit().saturating_sub(budget.used());
+        // Bits that would take a twentieth of the memory that is left are too many however often they are looked at.
+        let probes = self.sought[number].min(left / 32);
         let Some(mut all) = self.instances.take() else {
-            let lookup = Lookup::new(keys, types, stored.columns, rows, marks)?;
+            let lookup = Lookup::new(keys, types, stored.columns, rows, marks, probes)?;
             let bytes = lookup.memory;
             return match self.take(number, bytes, "a join") {
                 Err(Error::Memory { .. }) if otherwise => Ok(Some(lookup.into_rows())),
@@ -222,7 +227,7 @@ impl Run {
                     .map(|(var, v)| Ok((*var, own(v, picks.as_deref())?)));
                 let own = own.collect::<Result<_>>()?;
                 let some = picks.as_ref().map_or(rows, Vec::len);
-                let mut lookup = Lookup::new(&keys, types, own, some, marks)?;
+                let mut lookup = Lookup::new(&keys, types, own, some, marks, probes)?;
                 lookup.memory += 4 * picks.as_ref().map_or(0, Vec::len);
                 (lookup.all, lookup.numbers) = (rows, picks);
                 Ok::<_, Error>(lookup)

@@ -340,6 +340,32 @@ pub(super) fn may_be_parted(program: &Program) -> Vec<bool> {
     may
 }
 
+/// For each stage, how many rows are looked up in its table, as far as tables of the store tell: where rows are joined
+/// with several each, it is more, where they are filtered before, less.
+pub(super) fn sought(program: &Program) -> Vec<u64> {
+    let (mut rows, mut sought) = (
+        vec![0u64; program.stages.len()],
+        vec![0u64; program.stages.len()],
+    );
+    for (number, stage) in program.stages.iter().enumerate() {
+        for pipe in &stage.pipes {
+            let own = match &pipe.source {
+                Source::Scan(scan) => scan.table.rows(),
+                Source::Values { batch, .. } => batch.num_rows() as u64,
+                Source::Read(_) => 0,
+                Source::Rows(of) | Source::Marked { stage: of, .. } => rows[*of],
+            };
+            rows[number] += own;
+            for step in &pipe.steps {
+                if let Step::Probe(probe) = step {
+                    sought[probe.stage] += own;
+                }
+            }
+        }
+    }
+    sought
+}
+
 /// For each stage the last that uses its rows or its table.
 pub(super) fn last_uses(program: &Program) -> Vec<usize> {
     let mut last: Vec<usize> = (0..program.stages.len()).collect();
