@@ -122,12 +122,12 @@ impl<'a> Context<'a> {
         ) = (op, a.constant(), ty.kind)
         {
             let b = self.eval(b)?;
-            let mut out = Vec::with_capacity(b.len());
+            let mut out = Vec::new();
             let values = ints(&b)?;
             match op {
-                Arithmetic::Add => out.extend(values.iter().map(|v| constant.wrapping_add(*v))),
-                Arithmetic::Sub => out.extend(values.iter().map(|v| constant.wrapping_sub(*v))),
-                _ => out.extend(values.iter().map(|v| constant.wrapping_mul(*v))),
+                Arithmetic::Add => lift::add_i64_const(values, *constant, &mut out),
+                Arithmetic::Sub => lift::rsub_i64_const(*constant, values, &mut out),
+                _ => lift::mul_i64_const(values, *constant, &mut out),
             }
             return Ok(with(Values::Int(out), &b));
         }
@@ -143,13 +143,14 @@ impl<'a> Context<'a> {
                 Values::Int(out)
             }
             (Values::Float(x), Values::Float(y)) => {
-                let f: fn(f64, f64) -> f64 = match op {
-                    Arithmetic::Add => |x, y| x + y,
-                    Arithmetic::Sub => |x, y| x - y,
-                    Arithmetic::Mul => |x, y| x * y,
-                    Arithmetic::Div => |x, y| x / y,
-                };
-                Values::Float(x.iter().zip(y).map(|(x, y)| f(*x, *y)).collect())
+                let mut out = Vec::new();
+                match op {
+                    Arithmetic::Add => lift::add_f64(x, y, &mut out),
+                    Arithmetic::Sub => lift::sub_f64(x, y, &mut out),
+                    Arithmetic::Mul => lift::mul_f64(x, y, &mut out),
+                    Arithmetic::Div => lift::div_f64(x, y, &mut out),
+                }
+                Values::Float(out)
             }
             (Values::Wide(x), Values::Wide(y)) => {
                 Values::Wide(wide(op, x, y, both(&a, &b).as_deref(), ty)?)

@@ -1,6 +1,7 @@
 //! Grouping: krao of the keys, as a dense index where it is small, otherwise by hash (L2).
 
-use algebra::krao::{Groups, combine, combine_i64, numbers};
+use algebra::filter::positions;
+use algebra::krao::{Groups, combine, combine_i64, numbers, occurring, start, start_i64};
 
 use crate::batch::Batch;
 use crate::error::{Error, Result};
@@ -161,13 +162,14 @@ impl Grouping {
                 self.numbers.iter().for_each(|n| seen[*n as usize] = true);
             }
             How::Dense { digits, seen } => {
-                self.index.clear();
-                self.index.resize(rows, 0);
-                for (digit, vector) in digits.iter().zip(keys) {
-                    digit.combine(vector, &mut self.index)?;
+                for (place, (digit, vector)) in digits.iter().zip(keys).enumerate() {
+                    match place {
+                        0 => digit.start(vector, rows, &mut self.index)?,
+                        _ => digit.combine(vector, &mut self.index)?,
+                    }
                 }
                 numbers(&self.index, &mut self.numbers);
-                self.numbers.iter().for_each(|n| seen[*n as usize] = true);
+                note(&self.numbers, seen);
             }
             How::Hash {
                 layout,
@@ -360,16 +362,13 @@ pub(crate) struct Finished {
 }
 
 fn set(seen: &[bool]) -> Vec<u32> {
-    let mut out = Vec::new();
+    let (mut out, mut here) = (Vec::new(), Vec::new());
+    // Of many there may be few: what is empty is only looked at.
     for (chunk, some) in seen.chunks(2048).enumerate() {
         if some.contains(&true) {
             let first = (chunk * 2048) as u32;
-            out.extend(
-                some.iter()
-                    .enumerate()
-                    .filter(|(_, s)| **s)
-                    .map(|(i, _)| first + i as u32),
-            );
+            positions(some, &mut here);
+            out.extend(here.iter().map(|row| first + row));
         }
     }
     out
@@ -400,7 +399,33 @@ fn digits(types: &[Type], most: u64) -> Option<(Vec<Digit>, u64)> {
     Some((digits, product))
 }
 
+/// Notes which groups there are.
+fn note(numbers: &[u32], seen: &mut [bool]) {
+    if seen.len() > 32 {
+        numbers.iter().for_each(|n| seen[*n as usize] = true);
+        return;
+    }
+    let bits = occurring(numbers);
+    for (group, seen) in seen.iter_mut().enumerate() {
+        *seen |= bits >> group & 1 == 1;
+    }
+}
+
 impl Digit {
+    /// The index of this digit alone.
+    fn start(&self, vector: &Vector, rows: usize, index: &mut Vec<u64>) -> Result<()> {
+        match (&vector.values, &vector.valid) {
+            (Values::Code(codes), None) => start(codes, index),
+            (Values::Int(values), None) => start_i64(values, self.base, index),
+            _ => {
+                index.clear();
+                index.resize(rows, 0);
+                self.combine(vector, index)?;
+            }
+        }
+        Ok(())
+    }
+
     fn combine(&self, vector: &Vector, index: &mut [u64]) -> Result<()> {
         let Some(valid) = &vector.valid else {
             match &vector.values {
@@ -432,25 +457,29 @@ impl Digit {
 
 /// The keys of dense groups.
 fn undigit(digits: &[Digit], groups: &[u32]) -> Vec<Vector> {
-    let mut left: Vec<u64> = groups.iter().map(|g| u64::from(*g)).collect();
+    let mut left = groups.to_vec();
     let mut vectors = Vec::with_capacity(digits.len());
-    for digit in digits.iter().rev() {
-        let own: Vec<u64> = left.iter().map(|g| g % digit.size).collect();
-        left.iter_mut().for_each(|g| *g /= digit.size);
+    for (place, digit) in digits.iter().enumerate().rev() {
+        // A dense index has fewer entries than 32 bits can count; of the first digit nothing is left to divide.
+        let size = digit.size as u32;
+        let own: Vec<u32> = match place {
+            0 => std::mem::take(&mut left),
+            _ => left.iter().map(|g| g % size).collect(),
+        };
+        left.iter_mut().for_each(|g| *g /= size);
         let values = match digit.ty.kind {
-            Kind::Code => Values::Code(own.iter().map(|d| *d as u32).collect()),
+            Kind::Code => Values::Code(own.clone()),
             Kind::Bool => Values::Bool(own.iter().map(|d| *d == 1).collect()),
             _ => Values::Int(
                 own.iter()
-                    .map(|d| digit.base.wrapping_add(*d as i64))
+                    .map(|d| digit.base.wrapping_add(i64::from(*d)))
                     .collect(),
             ),
         };
-        let valid = digit.ty.nullable.then(|| {
-            own.iter()
-                .map(|d| *d != digit.size - 1)
-                .collect::<Vec<bool>>()
-        });
+        let valid = digit
+            .ty
+            .nullable
+            .then(|| own.iter().map(|d| *d != size - 1).collect::<Vec<bool>>());
         vectors.push(Vector {
             values,
             valid: valid.filter(|v| v.contains(&false)),

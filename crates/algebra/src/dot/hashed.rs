@@ -1,6 +1,7 @@
 //! A hash join table: from keys of some words to the rows that have them.
 
 use super::NONE;
+use crate::filter::positions;
 use crate::krao::Groups;
 
 /// The rows of one partition of a join table, while it is filled by one thread.
@@ -256,7 +257,10 @@ pub struct Probe {
     hashes: Vec<u64>,
     /// The group of each row's key within its table (or its partition), [`NONE`] where there is none.
     pub(super) groups: Vec<u32>,
-    /// The row whose matches come next.
+    /// The rows that found something, ascending; made when the first matches are asked for.
+    hits: Vec<u32>,
+    found: Vec<bool>,
+    /// Which of `hits` is the row whose matches come next.
     pub(super) row: usize,
     /// How many of them were given.
     pub(super) taken: usize,
@@ -292,21 +296,26 @@ impl Probe {
     ) -> bool {
         probe_out.clear();
         build_out.clear();
-        while self.row < self.groups.len() && build_out.len() < limit {
-            let group = self.groups[self.row];
-            if group != NONE {
-                let rest = &places(self.row, group)[self.taken..];
-                let taken = rest.len().min(limit - build_out.len());
-                build_out.extend_from_slice(&rest[..taken]);
-                probe_out.resize(build_out.len(), self.row as u32);
-                if taken < rest.len() {
-                    self.taken += taken;
-                    return true;
-                }
+        if self.row == 0 && self.taken == 0 {
+            super::found(&self.groups, &mut self.found);
+            positions(&self.found, &mut self.hits);
+        }
+        while self.row < self.hits.len() && build_out.len() < limit {
+            let row = self.hits[self.row];
+            let rest = &places(row as usize, self.groups[row as usize])[self.taken..];
+            let taken = rest.len().min(limit - build_out.len());
+            // Most have few: a loop is less than two calls.
+            for partner in &rest[..taken] {
+                build_out.push(*partner);
+                probe_out.push(row);
+            }
+            if taken < rest.len() {
+                self.taken += taken;
+                return true;
             }
             self.row += 1;
             self.taken = 0;
         }
-        self.row < self.groups.len()
+        self.row < self.hits.len()
     }
 }

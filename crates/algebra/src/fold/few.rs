@@ -24,7 +24,8 @@ pub(super) trait Word: Copy {}
 impl Word for i64 {}
 impl Word for f64 {}
 
-/// The result of each group, in bits, and in bit `g` whether group `g` had a row.
+/// The result of each group, in bits, and in bit `g` whether group `g` had a row; of sums, which start from nothing,
+/// no bit.
 pub(super) type Folded = ([u64; FEW], u8);
 
 /// Folds a piece with up to [`FEW`] states by masks, if the processor can.
@@ -150,7 +151,10 @@ impl<const G: usize> Lanes<G> {
                 MIN | MIN_F64 => _mm512_mask_min_epi64(old, here, old, words),
                 _ => _mm512_mask_max_epi64(old, here, old, words),
             };
-            self.seen[group] |= here;
+            // To look at masks one by one takes as long as the sums.
+            if !matches!(KIND, SUM | SUM_F64) {
+                self.seen[group] |= here;
+            }
         }
     }
 
@@ -183,7 +187,10 @@ pub(super) fn count(groups: &[u32], valid: Option<&[bool]>, state: &mut [i64]) -
     unsafe {
         match state.len() {
             0..=2 => counted::<2>(groups, valid, state),
-            3..=4 => counted::<4>(groups, valid, state),
+            3 => counted::<3>(groups, valid, state),
+            4 => counted::<4>(groups, valid, state),
+            5 => counted::<5>(groups, valid, state),
+            6 => counted::<6>(groups, valid, state),
             _ => counted::<FEW>(groups, valid, state),
         }
     }
@@ -194,7 +201,8 @@ pub(super) fn count(groups: &[u32], valid: Option<&[bool]>, state: &mut [i64]) -
 /// `valid` must be as long as `groups`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,popcnt")]
 unsafe fn counted<const G: usize>(groups: &[u32], valid: Option<&[bool]>, state: &mut [i64]) {
-    let mut counts = [0; G];
+    // Lanes of 32 bits: pieces have fewer rows than those can count.
+    let (mut counts, one) = ([_mm512_setzero_si512(); G], _mm512_set1_epi32(1));
     for (piece, numbers) in groups.chunks(16).enumerate() {
         let rest = u16::MAX >> (16 - numbers.len());
         let flags = valid.map_or(rest, |valid| {
@@ -207,11 +215,11 @@ unsafe fn counted<const G: usize>(groups: &[u32], valid: Option<&[bool]>, state:
         let numbers = unsafe { _mm512_maskz_loadu_epi32(rest, numbers.as_ptr().cast()) };
         for (group, count) in counts.iter_mut().enumerate() {
             let number = _mm512_set1_epi32(group as i32);
-            *count += _mm512_mask_cmpeq_epi32_mask(flags, numbers, number).count_ones();
+            let here = _mm512_mask_cmpeq_epi32_mask(flags, numbers, number);
+            *count = _mm512_mask_add_epi32(*count, here, *count, one);
         }
     }
-    state
-        .iter_mut()
-        .zip(counts)
-        .for_each(|(state, count)| *state += i64::from(count));
+    for (state, counts) in state.iter_mut().zip(counts) {
+        *state += i64::from(_mm512_reduce_add_epi32(counts));
+    }
 }

@@ -50,4 +50,9 @@ dispatched! {
     pub fn numbers(index: &[u64], out: &mut Vec<u32>) {
         fill::map(index, out, |i| i as u32);
     }
+
+    /// In bit `n` whether number `n` is among `numbers`, which are below 32.
+    pub fn occurring(numbers: &[u32]) -> u32 {
+        numbers.iter().fold(0, |bits, n| bits | 1u32.wrapping_shl(*n))
+    }
 }

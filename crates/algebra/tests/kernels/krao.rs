@@ -18,6 +18,7 @@ proptest! {
             start_i64(&years, -3, &mut index);
             numbers(&index, &mut groups);
             prop_assert_eq!(&groups, &a);
+            prop_assert_eq!(occurring(&a), a.iter().fold(0, |bits, n| bits | 1 << n));
             Ok(())
         })?;
     }
