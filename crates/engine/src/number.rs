@@ -1,5 +1,6 @@
 //! Keys of several whole numbers as one: krao of digits.
 
+use algebra::krao;
 use algebra::lift::Bounds;
 
 use crate::error::{Error, Result};
@@ -66,14 +67,7 @@ impl Numbers {
         valid.clear();
         valid.resize(rows, true);
         for (digit, vector) in digits.iter().zip(vectors) {
-            let (base, size) = (digit.base, digit.size);
-            for ((number, valid), value) in numbers.iter_mut().zip(&mut *valid).zip(ints(vector)?) {
-                let distance = value.wrapping_sub(base) as u64;
-                *number = number
-                    .wrapping_mul(size as i64)
-                    .wrapping_add(distance as i64);
-                *valid &= distance < size;
-            }
+            krao::digit(numbers, valid, ints(vector)?, digit.base, digit.size);
             if let Some(there) = &vector.valid {
                 valid
                     .iter_mut()

@@ -46,6 +46,20 @@ dispatched! {
         }
     }
 
+    /// `numbers[i] = numbers[i] * size + (values[i] - base)`; `valid[i]` stays only where `values[i] - base` is below
+    /// `size`: a digit of a key that is looked up, which may be outside the table's.
+    ///
+    /// # Panics
+    /// When the lengths differ.
+    pub fn digit(numbers: &mut [i64], valid: &mut [bool], values: &[i64], base: i64, size: u64) {
+        assert!(numbers.len() == values.len() && valid.len() == values.len(), "three inputs of different lengths");
+        for ((number, valid), value) in numbers.iter_mut().zip(valid).zip(values) {
+            let distance = value.wrapping_sub(base) as u64;
+            *number = number.wrapping_mul(size as i64).wrapping_add(distance as i64);
+            *valid &= distance < size;
+        }
+    }
+
     /// The low halves of indexes: group numbers, where the index is dense.
     pub fn numbers(index: &[u64], out: &mut Vec<u32>) {
         fill::map(index, out, |i| i as u32);

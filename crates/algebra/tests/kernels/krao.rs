@@ -18,6 +18,12 @@ proptest! {
             start_i64(&years, -3, &mut index);
             numbers(&index, &mut groups);
             prop_assert_eq!(&groups, &a);
+            let (mut keys, mut valid) = (vec![2; a.len()], vec![true; a.len()]);
+            digit(&mut keys, &mut valid, &years, -2, 4);
+            for (row, year) in years.iter().enumerate() {
+                prop_assert_eq!(valid[row], (-2..2).contains(year));
+                prop_assert_eq!(keys[row], 2 * 4 + year + 2);
+            }
             prop_assert_eq!(occurring(&a), a.iter().fold(0, |bits, n| bits | 1 << n));
             Ok(())
         })?;
