@@ -76,6 +76,7 @@ mod spill;
 mod stop;
 mod translate;
 mod types;
+mod words;
 mod work;
 mod write;
 

@@ -20,6 +20,8 @@ use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
 use datafusion::physical_plan::PhysicalExpr;
 use table::{Filter, Form, LabelHits, Test};
 
+use crate::words::Words;
+
 /// Both ends included, ascending, apart.
 type Ranges = Vec<(i128, i128)>;
 
@@ -111,6 +113,7 @@ fn filter(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Result<Filter> {
         }
     };
     let test = Arc::new(Expression {
+        words: Words::of(own.data.as_ref()),
         expr: own.data,
         schema: schema_of_test,
     });
@@ -130,6 +133,8 @@ fn is_text(data_type: &DataType) -> bool {
 #[derive(Debug)]
 struct Expression {
     expr: Arc<dyn PhysicalExpr>,
+    /// The same, if it can be said like this.
+    words: Option<Words>,
     schema: Arc<Schema>,
 }
 
@@ -139,6 +144,11 @@ impl Test for Expression {
         columns: &[ArrayRef],
         rows: usize,
     ) -> std::result::Result<BooleanArray, Box<dyn std::error::Error + Send + Sync>> {
+        if let (Some(words), [texts]) = (&self.words, columns)
+            && let Some(answers) = words.test(texts)
+        {
+            return Ok(answers);
+        }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let schema = nullable(&self.schema, columns);
         let batch = RecordBatch::try_new_with_options(schema, columns.to_vec(), &options)?;
