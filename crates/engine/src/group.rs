@@ -3,6 +3,7 @@
 use algebra::filter::positions;
 use algebra::krao::{Groups, combine, combine_i64, numbers, occurring, start, start_i64};
 
+use crate::ascending::Ascending;
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::expr::Var;
@@ -35,6 +36,8 @@ enum How {
     Dense { digits: Vec<Digit>, seen: Vec<bool> },
     /// The number is that of a table's row.
     Row { seen: Vec<bool> },
+    /// Rows come in the order of their keys, until one does not.
+    Ascending(Ascending),
     Hash {
         layout: Layout,
         groups: Groups,
@@ -51,8 +54,32 @@ struct Digit {
     ty: Type,
 }
 
+impl How {
+    /// For groups by keys of these types, in whatever order: a dense index if it has at most `most` entries.
+    fn of(types: &[Type], most: u64) -> How {
+        match digits(types, most.max(SMALL)) {
+            Some((digits, size)) => How::Dense {
+                digits,
+                seen: vec![false; size as usize],
+            },
+            None => {
+                let layout = Layout::groups(types.to_vec());
+                let groups = Groups::new(layout.words());
+                How::Hash {
+                    layout,
+                    groups,
+                    interners: vec![],
+                }
+            }
+        }
+    }
+}
+
 /// Dense indexes up to this size are always used.
 const SMALL: u64 = 1 << 16;
+
+/// Groups that are numbered anew at a time.
+const TAKEN: usize = 1 << 16;
 
 /// What groups are made by.
 #[derive(Clone, Copy, Debug)]
@@ -84,21 +111,14 @@ impl Grouping {
                 seen: vec![false; rows],
             },
             By::Keys([]) => How::One,
-            By::Keys(types) => match digits(types, most.max(SMALL)) {
-                Some((digits, size)) => How::Dense {
-                    digits,
-                    seen: vec![false; size as usize],
-                },
-                None => {
-                    let layout = Layout::groups(types.to_vec());
-                    let groups = Groups::new(layout.words());
-                    How::Hash {
-                        layout,
-                        groups,
-                        interners: vec![],
-                    }
-                }
-            },
+            By::Keys(types) => {
+                let distinct = folds
+                    .iter()
+                    .any(|fold| fold.function.of_distinct().is_some());
+                let few = distinct || digits(types, SMALL).is_some();
+                let ascending = Ascending::new(types, most).filter(|_| !few);
+                ascending.map_or_else(|| How::of(types, most), How::Ascending)
+            }
         };
         let mut grouping = Grouping {
             held: Held::default(),
@@ -109,16 +129,14 @@ impl Grouping {
             index: vec![],
             words: Words::default(),
         };
-        let size = match &grouping.how {
-            How::One => 1,
-            How::Dense { seen, .. } | How::Row { seen } => seen.len(),
-            How::Hash { .. } => 0,
-        };
-        grouping
-            .states
-            .iter_mut()
-            .for_each(|state| state.resize(size));
+        grouping.resize();
         Ok(grouping)
+    }
+
+    /// Gives states as many groups as there are numbers.
+    fn resize(&mut self) {
+        let size = self.number_of();
+        self.states.iter_mut().for_each(|state| state.resize(size));
     }
 
     /// Adds the rows of `batch`.
@@ -150,8 +168,15 @@ impl Grouping {
 
     /// Finds the numbers of rows with these keys, or of this row of the table; groups that are new are added.
     fn number(&mut self, keys: &[&Vector], row: Option<&Vector>, rows: usize) -> Result<()> {
+        if let How::Ascending(own) = &mut self.how {
+            if let Some(true) = keys.first().map(|key| own.number(key, &mut self.numbers)) {
+                self.resize();
+                return Ok(());
+            }
+            self.settle()?;
+        }
         match &mut self.how {
-            How::One => {}
+            How::One | How::Ascending(_) => {}
             How::Row { seen } => {
                 let row = row.ok_or_else(|| Error::internal("groups by row without row"))?;
                 let Values::Int(rows) = &row.values else {
@@ -179,15 +204,45 @@ impl Grouping {
                 let mut texts = Texts::Adding(interners);
                 layout.encode(keys, rows, &mut texts, &mut self.words)?;
                 groups.insert(&self.words.hashes, &self.words.columns(), &mut self.numbers);
-                let size = groups.len();
-                self.states.iter_mut().for_each(|state| state.resize(size));
+                self.resize();
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives groups that were taken to come in order the numbers that they would have had otherwise.
+    fn settle(&mut self) -> Result<()> {
+        let How::Ascending(own) = &self.how else {
+            return Ok(());
+        };
+        let mut settled = Grouping {
+            held: std::mem::take(&mut self.held),
+            how: How::of(std::slice::from_ref(own.ty()), own.most),
+            states: self.states.iter().map(State::fresh).collect(),
+            shares: self.shares.clone(),
+            numbers: vec![],
+            index: vec![],
+            words: Words::default(),
+        };
+        settled.resize();
+        let ascending = std::mem::replace(self, settled);
+        self.take_in(&ascending)
+    }
+
+    /// Takes in groups that were numbered in another way.
+    fn take_in(&mut self, other: &Grouping) -> Result<()> {
+        for from in other.numbers().chunks(TAKEN) {
+            let keys = other.keys(from)?;
+            self.number(&keys.iter().collect::<Vec<_>>(), None, from.len())?;
+            for (state, other) in self.states.iter_mut().zip(&other.states) {
+                state.merge(other, from, &self.numbers)?;
             }
         }
         Ok(())
     }
 
     /// Takes in the groups of another worker.
-    pub fn merge(&mut self, other: Grouping) -> Result<()> {
+    pub fn merge(&mut self, mut other: Grouping) -> Result<()> {
         let (from, to) = match (&mut self.how, &other.how) {
             (How::One, How::One) => (vec![0], vec![0]),
             (How::Dense { seen: mine, .. }, How::Dense { seen: theirs, .. })
@@ -209,10 +264,22 @@ impl Grouping {
                 },
             ) => {
                 let to = adopt(layout, groups, interners, theirs, their_texts);
-                let size = groups.len();
-                self.states.iter_mut().for_each(|state| state.resize(size));
+                self.resize();
                 ((0..theirs.len() as u32).collect(), to)
             }
+            (How::Ascending(mine), How::Ascending(theirs)) => {
+                let to = mine.adopt(theirs);
+                self.resize();
+                ((0..to.len() as u32).collect(), to)
+            }
+            (How::Ascending(_), How::Dense { .. } | How::Hash { .. }) => {
+                std::mem::swap(&mut self.held, &mut other.held);
+                std::mem::swap(self, &mut other);
+                return self.take_in(&other);
+            }
+            (How::Dense { .. } | How::Hash { .. }, How::Ascending(_))
+            | (How::Dense { .. }, How::Hash { .. })
+            | (How::Hash { .. }, How::Dense { .. }) => return self.take_in(&other),
             _ => return Err(Error::internal("groups made in different ways")),
         };
         for (state, other) in self.states.iter_mut().zip(&other.states) {
@@ -227,6 +294,7 @@ impl Grouping {
         let besides: usize = self.states.iter().map(State::besides).sum();
         let own = match &self.how {
             How::One => width,
+            How::Ascending(own) => own.memory() + own.len() * width,
             How::Dense { seen, .. } | How::Row { seen } => seen.len() * (width + 1),
             How::Hash {
                 groups, interners, ..
@@ -247,7 +315,7 @@ impl Grouping {
     /// Whether groups take memory one by one, not all at once.
     pub fn grows(&self) -> bool {
         let distinct = self.states.iter().any(|state| state.besides() > 0);
-        distinct || matches!(self.how, How::Hash { .. })
+        distinct || matches!(self.how, How::Hash { .. } | How::Ascending(_))
     }
 
     /// Whether there is but one group.
@@ -266,6 +334,7 @@ impl Grouping {
             How::One => 1,
             How::Row { seen } | How::Dense { seen, .. } => seen.len(),
             How::Hash { groups, .. } => groups.len(),
+            How::Ascending(own) => own.len(),
         }
     }
 
@@ -274,7 +343,7 @@ impl Grouping {
         match &self.how {
             How::One => vec![0],
             How::Row { seen } | How::Dense { seen, .. } => set(seen),
-            How::Hash { groups, .. } => (0..groups.len() as u32).collect(),
+            How::Hash { .. } | How::Ascending(_) => (0..self.number_of() as u32).collect(),
         }
     }
 
@@ -283,6 +352,7 @@ impl Grouping {
         match &self.how {
             How::One | How::Row { .. } => Ok(vec![]),
             How::Dense { digits, .. } => Ok(undigit(digits, some)),
+            How::Ascending(own) => Ok(vec![own.keys(some)]),
             How::Hash {
                 layout,
                 groups,
@@ -515,3 +585,6 @@ fn adopt(
     }
     to
 }
+
+#[cfg(test)]
+mod tests;

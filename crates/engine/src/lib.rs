@@ -53,6 +53,7 @@
 //! # }
 //! ```
 
+mod ascending;
 mod batch;
 mod batches;
 mod column;

@@ -101,6 +101,25 @@ impl State {
         })
     }
 
+    /// A state of the same function without groups; of one that does not look at different values.
+    pub fn fresh(&self) -> State {
+        let values = match &self.values {
+            Cells::None => Cells::None,
+            Cells::Int(_) => Cells::Int(vec![]),
+            Cells::Wide(_) => Cells::Wide(vec![]),
+            Cells::Float(_) => Cells::Float(vec![]),
+            Cells::Text(_) => Cells::Text(Texts::default()),
+            Cells::Code(_, labels) => Cells::Code(vec![], labels.clone()),
+        };
+        State {
+            distinct: None,
+            function: self.function,
+            values,
+            counts: self.counts.as_ref().map(|_| vec![]),
+            seen: vec![],
+        }
+    }
+
     /// Leaves out what the states of other functions have.
     pub fn leave(&mut self, values: bool, counts: bool) {
         if values {

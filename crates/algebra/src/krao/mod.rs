@@ -2,10 +2,12 @@
 //!
 //! Where the product of the numbers of labels is small the index is dense: [`start`] and
 //! [`combine`] compute it, and states are addressed by it. Elsewhere [`Groups`] numbers the
-//! combinations that occur.
+//! combinations that occur, or [`ascend`] where they come in order.
 
+mod ascending;
 mod groups;
 
+pub use ascending::ascend;
 pub use groups::{Groups, MAX_WORDS};
 
 use crate::fill;

@@ -29,6 +29,26 @@ proptest! {
         })?;
     }
 
+    #[test]
+    fn keys_in_order(steps in vec(vec(0i64..3, 0..40), 0..6), fall in prop::option::of(0usize..6)) {
+        let (mut keys, mut numbers, mut last) = (vec![], vec![7], -9);
+        for (vector, steps) in steps.iter().enumerate() {
+            let mut values: Vec<i64> = steps.iter().map(|step| { last += step; last }).collect();
+            if fall == Some(vector) && !values.is_empty() && !keys.is_empty() {
+                let before = keys.clone();
+                let place = values.len() / 2;
+                values[place] = -10;
+                prop_assert!(!ascend(&values, &mut keys, &mut numbers));
+                prop_assert_eq!(&keys, &before);
+                break;
+            }
+            prop_assert!(ascend(&values, &mut keys, &mut numbers));
+            let found: Vec<i64> = numbers.iter().map(|n| keys[*n as usize]).collect();
+            prop_assert_eq!(found, values);
+            prop_assert!(keys.is_sorted_by(|a, b| a < b));
+        }
+    }
+
     /// Against a map, for any number of words, with good hashes, bad ones and equal ones.
     #[test]
     fn groups_as_a_map(
