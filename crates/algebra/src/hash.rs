@@ -49,23 +49,35 @@ dispatched! {
 
 /// The hash of a text.
 pub fn hash_bytes(bytes: &[u8], seed: u64) -> u64 {
-    /// Up to eight bytes as a word.
-    fn word(bytes: &[u8]) -> u64 {
-        let mut word = [0; 8];
-        word[..bytes.len()].copy_from_slice(bytes);
-        u64::from_le_bytes(word)
-    }
     let mut hash = mix(seed.wrapping_add(GOLDEN) ^ bytes.len() as u64);
-    let (whole, rest) = bytes.as_chunks::<16>();
-    for pair in whole {
+    for pair in bytes.as_chunks::<16>().0 {
         let pair = u128::from_le_bytes(*pair);
         hash = fold(
             pair as u64 ^ hash,
             (pair >> 64) as u64 ^ GOLDEN.rotate_left(32),
         ) ^ mul(hash);
     }
-    let (low, high) = rest.split_at(rest.len().min(8));
-    mix(fold(word(low) ^ hash, word(high) ^ GOLDEN) ^ mul(hash))
+    let (low, high) = ends(bytes);
+    mix(fold(low ^ hash, high ^ GOLDEN) ^ mul(hash))
+}
+
+/// The last 16 bytes, or all there are: with the length they tell which. Words overlap, as loads of a length that is
+/// known take less than a copy of one that is not.
+#[inline(always)]
+fn ends(bytes: &[u8]) -> (u64, u64) {
+    if let Some(last) = bytes.last_chunk::<16>() {
+        let last = u128::from_le_bytes(*last);
+        return (last as u64, (last >> 64) as u64);
+    }
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        return (u64::from_le_bytes(*first), u64::from_le_bytes(*last));
+    }
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        let word = |four: [u8; 4]| u64::from(u32::from_le_bytes(four));
+        return (word(*first), word(*last));
+    }
+    let byte = |at: usize| bytes.get(at).map_or(0, |byte| u64::from(*byte));
+    (byte(0) | byte(1) << 8 | byte(2) << 16, 0)
 }
 
 /// Keeps a factor of zero in [`fold`] from forgetting what was hashed before.

@@ -336,6 +336,8 @@ fn words_of(
 #[derive(Debug, Default)]
 pub(crate) struct Interner {
     table: HashTable<u32>,
+    /// The hash of each text: a table that grows does not look at texts, nor a search at those that only seem equal.
+    hashes: Vec<u64>,
     /// Where each text ends in `bytes`; it starts where the one before ends.
     ends: Vec<usize>,
     bytes: Vec<u8>,
@@ -358,21 +360,26 @@ impl Interner {
     }
 
     fn add(&mut self, text: &str) -> u64 {
-        let hash = hash_bytes(text.as_bytes(), SEED);
-        if let Some(found) = self.table.find(hash, |n| self.text(*n) == text.as_bytes()) {
-            return u64::from(*found);
+        self.add_bytes(text.as_bytes(), hash_bytes(text.as_bytes(), SEED))
+    }
+
+    fn add_bytes(&mut self, text: &[u8], hash: u64) -> u64 {
+        if let Some(found) = self.number(text, hash) {
+            return u64::from(found);
         }
         let number = self.ends.len() as u32;
-        self.bytes.extend_from_slice(text.as_bytes());
+        self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len());
-        let Interner {
-            table, ends, bytes, ..
-        } = self;
-        table.insert_unique(hash, number, |n| {
-            let start = if *n == 0 { 0 } else { ends[*n as usize - 1] };
-            hash_bytes(&bytes[start..ends[*n as usize]], SEED)
-        });
+        self.hashes.push(hash);
+        let hashes = &self.hashes;
+        self.table
+            .insert_unique(hash, number, |n| hashes[*n as usize]);
         u64::from(number)
+    }
+
+    fn number(&self, text: &[u8], hash: u64) -> Option<u32> {
+        let same = |n: &u32| self.hashes[*n as usize] == hash && self.text(*n) == text;
+        self.table.find(hash, same).copied()
     }
 
     /// The words of rows of an array; each row of it is looked up once.
@@ -404,8 +411,8 @@ impl Interner {
 
     fn find(&self, text: &str) -> u64 {
         let hash = hash_bytes(text.as_bytes(), SEED);
-        let found = self.table.find(hash, |n| self.text(*n) == text.as_bytes());
-        found.map_or(UNKNOWN, |n| u64::from(*n))
+        self.number(text.as_bytes(), hash)
+            .map_or(UNKNOWN, u64::from)
     }
 
     /// The texts of these numbers.
@@ -422,13 +429,15 @@ impl Interner {
 
     /// Bytes it takes.
     pub fn memory(&self) -> usize {
-        self.bytes.capacity() + 8 * self.ends.capacity() + 5 * self.table.capacity()
+        self.bytes.capacity()
+            + 8 * (self.ends.capacity() + self.hashes.capacity())
+            + 5 * self.table.capacity()
     }
 
     /// The numbers that the texts of `other` have here, in its order.
     pub fn adopt(&mut self, other: &Interner) -> Vec<u64> {
         (0..other.ends.len() as u32)
-            .map(|n| self.add(std::str::from_utf8(other.text(n)).unwrap_or_default()))
+            .map(|n| self.add_bytes(other.text(n), other.hashes[n as usize]))
             .collect()
     }
 }
