@@ -67,6 +67,35 @@ impl Collected {
         Ok(())
     }
 
+    /// The same worker's rows, of which only `some` are left; they are in no order of pieces then.
+    pub fn left(&mut self, mut columns: BTreeMap<Var, Vector>, some: &[u32]) -> Result<()> {
+        for (var, column) in &mut self.columns {
+            let all = columns.remove(var);
+            let vector = all.ok_or_else(|| Error::internal("a column that was not collected"))?;
+            let Vector { values, valid } = vector.at(some)?;
+            (column.values, column.texts) = match values {
+                // What is left of many is not to keep all of them.
+                Values::Text(texts) => (Values::new(column.kind), vec![texts.copied()?]),
+                values => (values, vec![]),
+            };
+            column.valid = valid;
+        }
+        self.rows = some.len();
+        self.pieces = vec![(0, 0)];
+        Ok(())
+    }
+
+    /// All rows, of which nothing is left here.
+    pub fn taken(&mut self) -> Result<(BTreeMap<Var, Vector>, usize)> {
+        let vars: Vec<(Var, Kind)> = self.columns.iter().map(|(v, c)| (*v, c.kind)).collect();
+        let fresh = Collected {
+            held: std::mem::take(&mut self.held),
+            node: self.node,
+            ..Collected::new(&vars)
+        };
+        Collected::concat(vec![std::mem::replace(self, fresh)])
+    }
+
     /// Bytes it takes.
     pub fn memory(&self) -> usize {
         self.columns

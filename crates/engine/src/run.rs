@@ -3,6 +3,7 @@
 
 mod answer;
 mod away;
+mod best;
 mod distr;
 mod enough;
 mod fold;

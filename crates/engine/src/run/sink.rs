@@ -63,6 +63,7 @@ impl Shape {
             _ => End::Rows(Box::new(Gathered {
                 rows: Collected::new(&self.vars),
                 away: vec![],
+                worst: None,
             })),
         })
     }
@@ -74,7 +75,7 @@ impl Shape {
     pub fn add(&self, end: &mut End, batch: &Batch) -> Result<()> {
         match (end, &self.sink) {
             (End::Rows(gathered), _) => {
-                gathered.rows.add(batch)?;
+                self.add_rows(gathered, batch)?;
                 self.keep_rows(gathered)
             }
             (End::Sent(rows), _) => rows.add(batch, &self.budget),

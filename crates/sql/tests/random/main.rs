@@ -331,6 +331,35 @@ fn what_is_not_ours_runs_over_the_rows_of_what_is() {
     assert!(analysed.contains("rows: 40"), "{analysed}");
 }
 
+/// More rows than a worker keeps before it looks for the best of them.
+#[test]
+fn the_best_of_many_rows_are_found() {
+    let orders = [
+        "a.rid, b.rid desc, c.rid limit 10",
+        "a.rid % 13 desc, b.rid, c.rid, a.rid limit 7 offset 30",
+        "case when a.rid % 5 = 0 then null else a.rid % 13 end desc nulls last, c.rid, b.rid, a.rid limit 50",
+        "case when a.rid % 50 = 0 then null else b.rid end nulls first, a.rid, b.rid, c.rid limit 900",
+        "cast(a.rid % 100 as varchar) desc, b.rid, c.rid, a.rid limit 33",
+        "a.rid * 0.5 - b.rid, c.rid, b.rid, a.rid limit 3000",
+    ];
+    for way in WAYS {
+        let database = Database::new(5, way);
+        for order in orders {
+            let text = format!(
+                "select a.rid, b.rid, c.rid from many a, few b, few c where c.rid < 8 order by {order}"
+            );
+            match (database.ours(&text), database.theirs(&text)) {
+                (Outcome::Rows { rows, ran_on, .. }, Outcome::Rows { rows: expected, .. }) => {
+                    assert_eq!(difference(&rows, &expected, &[]), None, "{way:?}: {text}");
+                    assert!(!rows.is_empty(), "{text}");
+                    assert_eq!(ran_on, "algebra", "{text}");
+                }
+                other => panic!("{way:?}: {text}: {other:?}"),
+            }
+        }
+    }
+}
+
 #[test]
 fn groups_that_are_read_twice_are_found_once() {
     let groups =
