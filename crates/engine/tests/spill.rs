@@ -314,9 +314,13 @@ fn a_small_limit_changes_no_answer() {
     let much = runtime::on("2x1", 2);
     let mut little = much.clone();
     little.budget = memory::Budget::new(8 << 20);
+    // Each worker may gather half a MiB though the limit leaves nothing: what such a little more is enough for need not
+    // be put away.
+    let mut more = much.clone();
+    more.budget = memory::Budget::new(9 << 20);
     for (name, prepared, is_ordered) in all(120_000) {
         let (wanted, _) = run(&prepared, &much, &Execution::default()).unwrap();
-        let refused = run(&prepared, &little, &Execution::default());
+        let refused = run(&prepared, &more, &Execution::default());
         let short = matches!(refused, Err(Error::Memory { .. }));
         for executor in EXECUTORS {
             let (found, told) = match run(&prepared, &little, &spilling(executor)) {
