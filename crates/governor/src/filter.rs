@@ -11,6 +11,10 @@ pub(crate) struct Filter {
     /// Checks in a row in which the net wanted more, or fewer.
     up: u32,
     down: u32,
+    /// The highest `u` of the checks in a row that wanted fewer.
+    highest: Option<f64>,
+    /// The same, where this check looked at it.
+    peak: Option<f64>,
     /// When the number of cores changed, within the rate's time.
     changes: VecDeque<f64>,
 }
@@ -31,16 +35,34 @@ impl Filter {
         (self.smooth, self.up, self.down) = (None, 0, 0);
     }
 
+    /// A check begins.
+    pub(crate) fn checks(&mut self) {
+        self.peak = None;
+    }
+
+    /// The highest `u` of the checks that agree on fewer; `None` where others decide.
+    pub(crate) fn peak(&self) -> Option<f64> {
+        self.peak
+    }
+
+    /// Checks in a row that wanted fewer.
+    pub(crate) fn down(&self) -> u32 {
+        self.down
+    }
+
     /// Why the net may not do what it wants, where it may not.
     pub(crate) fn hold_back(
         &mut self,
         policy: &Policy,
         time: f64,
-        now: usize,
+        (now, u): (usize, f64),
         wanted: usize,
     ) -> Option<String> {
         self.up = if wanted > now { self.up + 1 } else { 0 };
         self.down = if wanted < now { self.down + 1 } else { 0 };
+        let before = self.highest.filter(|_| self.down > 1);
+        self.highest = (self.down > 0).then(|| before.map_or(u, |highest| highest.max(u)));
+        self.peak = self.highest;
         let (seen, needed) = if wanted > now {
             (self.up, policy.confirm_up)
         } else {

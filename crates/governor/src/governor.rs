@@ -2,6 +2,8 @@
 
 mod ask;
 
+use std::collections::BTreeSet;
+
 use petri::Net;
 use placement::CpuSet;
 use topology::Machine;
@@ -10,12 +12,10 @@ use self::ask::Asked;
 use crate::filter::Filter;
 use crate::follow::{self, Follow};
 use crate::lonc::Search;
+use crate::nodes::{AWAY, Nodes};
 use crate::readings::{BUSY, LOAD, THROUGHPUT, TRAFFIC, WAITING};
 use crate::sites::{Priorities, Sites};
 use crate::{Action, Decision, Exchanged, Moved, Policy, Readings, Result, Sensor, Site};
-
-/// A core of another node has to have so much to do, as a share of its time: there memory is remote.
-const AWAY: f64 = 0.5;
 
 /// Decides how many cores a database has and which. It has no clock and reads nothing: the same
 /// readings give the same decisions.
@@ -44,8 +44,7 @@ pub struct Governor {
     cpus: CpuSet,
     filter: Filter,
     search: Search,
-    /// Checks in a row that wanted more cores than its nodes have.
-    crossing: u32,
+    nodes: Nodes,
     follow: Follow,
 }
 
@@ -78,7 +77,7 @@ impl Governor {
             cpus: CpuSet::default(),
             filter: Filter::default(),
             search: Search::new(policy.probe_every),
-            crossing: 0,
+            nodes: Nodes::default(),
             follow: Follow::default(),
             policy,
         })
@@ -171,8 +170,9 @@ impl Governor {
             }
         };
         let u = self.filter.smooth(u, self.policy.smoothing);
+        self.nodes.check(readings.number(BUSY));
         let free = self.ask(u, readings, now, least, most)?;
-        let (floor, ceiling, held) = self.bounds(readings, &free, now, least, most);
+        let (floor, ceiling, held) = self.bounds(readings, &free, (now, u), least, most);
         let asked = if (floor, ceiling) == (least, most) {
             free
         } else {
@@ -182,15 +182,95 @@ impl Governor {
             Some(held) => format!("{told}; {held}"),
             None => told,
         };
+        let (asked, peak) = self.by_peak(u, readings, asked, now, (floor, ceiling))?;
+        if let Some(peak) = peak {
+            plan.why = format!("{}, {peak:.0} % in a check before", plan.why);
+        }
         plan.cores = asked.cores;
         plan.place = asked.place;
         plan.transitions = asked.transitions;
-        if let Some((home, why)) = self.stay(readings, &usable, now, plan.cores) {
-            plan.cores = home;
+        let other = self.stay(readings, &usable, now, plan.cores);
+        let other = other.or_else(|| self.homeward(now, plan.cores));
+        let other = other.or_else(|| self.linger(&plan.weights, plan.cores));
+        if let Some((cores, why)) = other {
+            plan.cores = cores;
             plan.why = format!("{}; {why}", plan.why);
         }
         self.filter.decided(readings.time, now, plan.cores);
         Ok(plan)
+    }
+
+    /// A release leaves as many as the busiest of the checks that agreed on it needs; its `u`, where it is not the last.
+    fn by_peak(
+        &self,
+        u: f64,
+        readings: &Readings,
+        asked: Asked,
+        now: usize,
+        (floor, ceiling): (usize, usize),
+    ) -> Result<(Asked, Option<f64>)> {
+        let peak = self.filter.peak();
+        let Some(peak) = peak.filter(|peak| asked.cores < now && *peak > u) else {
+            return Ok((asked, None));
+        };
+        let asked = self.ask(peak, readings, now, floor, ceiling)?;
+        Ok((asked, Some(peak)))
+    }
+
+    /// The cores of the nodes where it was before, and why, where these could have done it all and no more are wanted.
+    fn homeward(&self, now: usize, cores: usize) -> Option<(usize, String)> {
+        let home = self.nodes.homeward().filter(|_| self.careful())?;
+        let why = format!("the {home} cores of its nodes could have done it for a while");
+        (cores <= now && home < cores).then_some((home, why))
+    }
+
+    /// Whether nodes are entered and left with care.
+    fn careful(&self) -> bool {
+        let policy = &self.policy;
+        policy.mode == crate::Mode::Adaptive && policy.sensor == Sensor::Load && policy.patience > 1
+    }
+
+    /// Fewer than are to be released, and why, where all of them would leave a node too soon again.
+    fn linger(&self, weights: &[f64], cores: usize) -> Option<(usize, String)> {
+        let policy = &self.policy;
+        let (seen, needed) = (self.filter.down(), self.nodes.to_leave(policy.confirm_down));
+        if !self.careful() || cores >= self.cpus.len() || seen >= needed {
+            return None;
+        }
+        let priorities = self.sites.priorities(weights);
+        let nodes = self.nodes_of(&self.cpus);
+        let stays = |cores: &usize| {
+            let kept = self.kept(&priorities, self.cpus.clone(), *cores);
+            self.nodes_of(&kept) == nodes
+        };
+        let most = (cores..=self.cpus.len()).find(stays)?;
+        let why = format!("check {seen} of {needed} that must agree before a node is left");
+        (most > cores).then_some((most, why))
+    }
+
+    /// The cores that are left of these.
+    fn kept(&self, priorities: &Priorities, mut cpus: CpuSet, cores: usize) -> CpuSet {
+        while cpus.len() > cores {
+            let Some(site) = self.sites.last(self.policy.mode, priorities, &cpus) else {
+                break;
+            };
+            cpus = cpus.iter().filter(|cpu| *cpu != site.cpu).collect();
+        }
+        cpus
+    }
+
+    /// On how many nodes cpus are.
+    fn nodes_of(&self, cpus: &CpuSet) -> usize {
+        let nodes = cpus.iter().filter_map(|cpu| self.sites.site(cpu));
+        let nodes: BTreeSet<usize> = nodes.map(|site| site.node).collect();
+        nodes.len()
+    }
+
+    /// Of these cpus, how many are on the nodes of others.
+    fn near(&self, usable: &CpuSet, cpus: &CpuSet) -> usize {
+        let node = |cpu| self.sites.site(cpu).map(|site| site.node);
+        let near = |cpu: &u32| cpus.iter().any(|own| node(own) == node(*cpu));
+        usable.iter().filter(near).count()
     }
 
     /// The cores of the nodes where it is, and why no more, where it would get some of another node: these can do
@@ -204,23 +284,23 @@ impl Governor {
     ) -> Option<(usize, String)> {
         let policy = &self.policy;
         let asked = policy.mode == crate::Mode::Adaptive && policy.sensor == Sensor::Load;
-        let node = |cpu| self.sites.site(cpu).map(|site| site.node);
-        let near = |cpu: &u32| self.cpus.iter().any(|own| node(own) == node(*cpu));
-        let home = usable.iter().filter(near).count().max(now);
+        let home = self.near(usable, &self.cpus).max(now);
         // Where nobody tells how much waits the cores become more step by step anyway.
         let demand = readings.number(BUSY).zip(readings.number(WAITING));
         let Some((busy, waiting)) = demand.filter(|_| asked && cores > home) else {
-            self.crossing = 0;
+            self.nodes.stays();
             return None;
         };
         if policy.confirm_node > 1 && busy + waiting <= home as f64 + AWAY {
-            self.crossing = 0;
+            self.nodes.stays();
             return Some((home, format!("the {home} cores of its nodes can do it")));
         }
-        self.crossing += 1;
+        if self.nodes.enters(now, waiting, policy.confirm_node) {
+            return None;
+        }
         let more = cores - home;
         let why = format!("{more} more would be of other nodes: if the next checks agree");
-        (self.crossing < policy.confirm_node).then_some((home, why))
+        Some((home, why))
     }
 
     /// The cpus to choose from, those of others left out.
@@ -267,10 +347,11 @@ impl Governor {
         &mut self,
         readings: &Readings,
         free: &Asked,
-        now: usize,
+        (now, u): (usize, f64),
         least: usize,
         most: usize,
     ) -> (usize, usize, Option<String>) {
+        self.filter.checks();
         if self.policy.sensor == Sensor::Throughput {
             let (overloaded, idle) = (free.place == "Overload", free.place == "Idle");
             match readings.number(THROUGHPUT) {
@@ -290,7 +371,7 @@ impl Governor {
         let wanted = free.cores;
         match self
             .filter
-            .hold_back(&self.policy, readings.time, now, wanted)
+            .hold_back(&self.policy, readings.time, (now, u), wanted)
         {
             Some(why) => (now, now, Some(why)),
             None => (least, most, None),
@@ -309,14 +390,9 @@ impl Governor {
         let before = self.cpus.clone();
         let usable = self.usable(readings, others);
         let priorities = self.sites.priorities(&plan.weights);
-        let mut now: CpuSet = before.iter().filter(|cpu| usable.contains(*cpu)).collect();
+        let now: CpuSet = before.iter().filter(|cpu| usable.contains(*cpu)).collect();
         let cores = cores.min(usable.len());
-        while now.len() > cores {
-            let Some(site) = self.sites.last(self.policy.mode, &priorities, &now) else {
-                break;
-            };
-            now = now.iter().filter(|cpu| *cpu != site.cpu).collect();
-        }
+        let mut now = self.kept(&priorities, now, cores);
         while now.len() < cores {
             let Some(site) = self.next(&priorities, &usable, &now) else {
                 break;
@@ -363,6 +439,10 @@ impl Governor {
             migrated: None,
             target: None,
         };
+        let nodes = (self.nodes_of(&before), self.nodes_of(&now));
+        let home = self.near(&usable, &before);
+        self.nodes
+            .settled(nodes, (home, now.len()), self.policy.patience);
         self.cpus = now;
         decision
     }

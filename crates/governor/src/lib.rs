@@ -16,6 +16,7 @@ mod follow;
 mod governor;
 pub mod live;
 mod lonc;
+mod nodes;
 mod policy;
 mod published;
 mod readings;

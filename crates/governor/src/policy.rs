@@ -99,6 +99,9 @@ pub struct Policy {
     /// it gets some of another node, as threads move there and back; until then it gets all of its nodes. 1: at
     /// once, and for headroom too. Only where it is known how much waits.
     pub confirm_node: u32,
+    /// A node that is entered for what its own could have done, or left and soon entered again: before the next is entered
+    /// or left twice as many checks must agree, up to so many times as many. 1: never. In adaptive mode, by load.
+    pub patience: u32,
     /// At most so many changes within `rate_seconds`; 0: no limit.
     pub rate_changes: u32,
     /// See `rate_changes`.
@@ -125,6 +128,7 @@ impl Policy {
             slack: 0.0,
             confirm_down: 1,
             confirm_node: 1,
+            patience: 1,
             follow: 0.0,
             ..Policy::default()
         }
@@ -178,6 +182,7 @@ impl Policy {
             ("confirm_up", self.confirm_up),
             ("confirm_down", self.confirm_down),
             ("confirm_node", self.confirm_node),
+            ("patience", self.patience),
             ("confirm_follow", self.confirm_follow),
             ("probe_every", self.probe_every),
         ];
@@ -234,6 +239,7 @@ impl Default for Policy {
             confirm_up: 1,
             confirm_down: 3,
             confirm_node: 3,
+            patience: 8,
             rate_changes: 0,
             rate_seconds: 0.0,
             follow: 2.0,

@@ -6,6 +6,7 @@ mod follow;
 #[path = "../../../placement/tests/machines/mod.rs"]
 mod machines;
 mod modes;
+mod near;
 #[path = "../curves/run.rs"]
 mod run;
 mod sharing;

@@ -54,6 +54,7 @@ fn another_policy_is_tried_on_a_trace() {
     // In sparse mode there is no node to stay on.
     let eager = Policy {
         confirm_node: 1,
+        patience: 1,
         ..Policy::default()
     };
     let trace = Trace {
