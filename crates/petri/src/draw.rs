@@ -1,4 +1,4 @@
-//! The net for other programs: drawings (DOT) and editors (PNML).
+//! The net for other programs: drawings (DOT, Mermaid) and editors (PNML).
 
 use std::fmt::Write as _;
 
@@ -42,6 +42,31 @@ impl Net {
             }
         }
         text.push_str("}\n");
+        text
+    }
+
+    /// The net in Mermaid's language, which is drawn in Markdown documents: places round, transitions with their guards.
+    pub fn mermaid(&self) -> String {
+        let mut text = String::from("flowchart LR\n");
+        for (at, place) in self.places().iter().enumerate() {
+            let _ = writeln!(text, "    p{at}((\"{}\"))", entities(&place.name));
+        }
+        for (at, transition) in self.transitions().iter().enumerate() {
+            let guard = entities(transition.guard.text());
+            let name = entities(&transition.name);
+            let _ = match &*guard {
+                "true" => writeln!(text, "    t{at}[\"{name}\"]"),
+                _ => writeln!(text, "    t{at}[\"{name}: {guard}\"]"),
+            };
+            for flow in &transition.pre {
+                let label = entities(&inscribed(flow, ", "));
+                let _ = writeln!(text, "    p{} -->|\"{label}\"| t{at}", flow.place);
+            }
+            for flow in &transition.post {
+                let label = entities(&inscribed(flow, ", "));
+                let _ = writeln!(text, "    t{at} -->|\"{label}\"| p{}", flow.place);
+            }
+        }
         text
     }
 
@@ -117,6 +142,14 @@ fn quoted(text: &str) -> String {
         .replace('"', "\\\"")
         .replace('\n', "\\n");
     format!("\"{escaped}\"")
+}
+
+/// What means something in HTML or ends a string, as entities.
+fn entities(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 /// A label of PNML.

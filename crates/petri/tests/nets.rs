@@ -237,6 +237,23 @@ fn other_programs_get_the_net() {
     assert!(bare.dot(None).starts_with(r#"digraph "a\"\\b" {"#));
 }
 
+#[test]
+fn the_documents_draw_the_net_that_there_is() {
+    let net = Net::parse(ELASTIC).unwrap();
+    let drawn = net.mermaid();
+    assert!(
+        drawn.contains("t5[\"t5: n_alloc &lt; n_total\"]"),
+        "{drawn}"
+    );
+    assert!(drawn.contains("t5 -->|\"n_alloc + 1\"| p4"), "{drawn}");
+    assert!(drawn.contains("    t3[\"t3\"]\n"), "{drawn}");
+    let document = include_str!("../../../docs/govern.md");
+    assert!(
+        document.contains(&format!("```mermaid\n{drawn}```\n")),
+        "docs/govern.md should have:\n{drawn}"
+    );
+}
+
 proptest! {
     /// Whatever the loads, the number of cores goes by at most one and stays within its bounds.
     #[test]
