@@ -65,6 +65,49 @@ END
 exec "$bin/psql" -X -q -A -t -h "$data" -U postgres
 "#;
 
+/// Makes a database in the memory of the machine, or waits for the one that another client of the same parent makes, and
+/// goes on as its client. Words: the server, the client, the file of the table. The server ends with the client that
+/// started it; what one has left whose parent is gone is removed.
+const MARIADB: &str = r#"
+set -e
+server=$1 client=$2 table=$3
+data=/tmp/atoll-lab-mariadb.$PPID
+ask="$client --no-defaults --socket=$data/socket --user=root --batch --skip-column-names --unbuffered --local-infile=1"
+if mkdir "$data" 2>/dev/null; then
+    for old in /tmp/atoll-lab-mariadb.*; do
+        [ -d "/proc/${old##*.}" ] || rm -rf "$old"
+    done
+    mkdir "$data/db"
+    user=
+    [ "$(id -u)" != 0 ] || user=--user=root
+    setpriv --pdeathsig KILL "$server" --no-defaults --datadir="$data/db" --socket="$data/socket" --pid-file="$data/pid" \
+        --skip-networking --skip-grant-tables --innodb-buffer-pool-size=96M --innodb-log-file-size=8M \
+        --innodb-flush-log-at-trx-commit=0 --innodb-doublewrite=0 --max-connections=300 $user >"$data/server" 2>&1 </dev/null &
+    tries=0
+    until $ask -e 'select 1' >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ $tries -lt 300 ] || { cat "$data/server" >&2; exit 1; }
+        sleep 0.2
+    done
+    $ask >&2 <<END
+create database tpch;
+use tpch;
+create table lineitem (l_quantity decimal(15,2), l_extendedprice decimal(15,2), l_discount decimal(15,2), l_tax decimal(15,2),
+    l_returnflag varchar(1), l_linestatus varchar(1), l_shipdate date);
+load data local infile '$table' into table lineitem fields terminated by ',' ignore 1 lines;
+analyze table lineitem;
+END
+    : >"$data/ready"
+fi
+tries=0
+until [ -e "$data/ready" ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 3000 ] || { echo 'the server does not start' >&2; exit 1; }
+    sleep 0.2
+done
+exec $ask -D tpch
+"#;
+
 /// A database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -75,6 +118,8 @@ pub enum Engine {
     Duckdb,
     /// PostgreSQL, unchanged, with parallel scans
     Postgres,
+    /// MariaDB, unchanged: a thread for each client, as it answers a statement with one
+    Mariadb,
 }
 
 impl Engine {
@@ -84,6 +129,15 @@ impl Engine {
             Engine::Atoll => "atoll",
             Engine::Duckdb => "duckdb",
             Engine::Postgres => "postgres",
+            Engine::Mariadb => "mariadb",
+        }
+    }
+
+    /// Clients that ask at the same time where so many threads are to be busy.
+    pub(super) fn clients(self, threads: usize) -> usize {
+        match self {
+            Engine::Atoll | Engine::Duckdb | Engine::Postgres => 1,
+            Engine::Mariadb => threads,
         }
     }
 
@@ -94,6 +148,8 @@ impl Engine {
             Engine::Atoll | Engine::Duckdb => 1,
             // The client, the server, and its five helpers.
             Engine::Postgres => 7,
+            // The client, and the server's main thread and helpers.
+            Engine::Mariadb => 9,
         }
     }
 }
@@ -167,6 +223,22 @@ impl Databases {
                 let table = self.table(&store, "csv", desk)?;
                 let bin = self.postgres_folder()?;
                 let words = ["-c", POSTGRES, "sh", &text(&bin), &threads, &text(&table)];
+                std::iter::once("sh")
+                    .chain(words)
+                    .map(str::to_owned)
+                    .collect()
+            }
+            Engine::Mariadb => {
+                let table = self.table(&store, "csv", desk)?;
+                let [server, client] = ["mariadbd", "mariadb"].map(mariadb);
+                let words = [
+                    "-c",
+                    MARIADB,
+                    "sh",
+                    &text(&server?),
+                    &text(&client?),
+                    &text(&table),
+                ];
                 std::iter::once("sh")
                     .chain(words)
                     .map(str::to_owned)
@@ -321,6 +393,18 @@ impl Databases {
     }
 }
 
+/// A program of MariaDB.
+fn mariadb(name: &str) -> Result<PathBuf> {
+    let folders = ["/usr/sbin", "/usr/bin", "/usr/libexec", "/usr/local/bin"];
+    let mut paths = folders
+        .map(|folder| Path::new(folder).join(name))
+        .into_iter();
+    paths.find(|path| path.exists()).ok_or_else(|| Error::Drive {
+        program: name.to_owned(),
+        why: "it is not there; install it with: sudo apt-get install -y mariadb-server-core mariadb-client-core".to_owned(),
+    })
+}
+
 fn rename(from: &Path, to: &Path) -> Result<()> {
     std::fs::rename(from, to).map_err(|source| Error::Write {
         path: to.to_owned(),
@@ -339,4 +423,40 @@ fn cache() -> PathBuf {
         .filter(|path| path.is_absolute());
     let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache"));
     named.or_else(home).unwrap_or_else(std::env::temp_dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::drive::Driven;
+    use super::*;
+
+    /// Two clients of one server, which ends with the first.
+    #[test]
+    fn clients_of_mariadb_share_a_server() {
+        let (Ok(server), Ok(client)) = (mariadb("mariadbd"), mariadb("mariadb")) else {
+            eprintln!("NOT RUN: this machine has no MariaDB");
+            return;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let table = folder.path().join("lineitem.csv");
+        let rows = "1.00,10.50,0.01,0.02,N,O,1996-03-13\n30.00,1.00,0.01,0.02,A,F,1996-03-14\n";
+        std::fs::write(&table, format!("{COLUMNS}\n{rows}")).unwrap();
+        let words = [&server, &client, &table].map(|path| text(path));
+        let command = ["sh", "-c", MARIADB, "sh"].map(str::to_owned).into_iter();
+        let task = Task {
+            command: command.chain(words).collect(),
+            ..Task::default()
+        };
+        let mut clients = [(); 2].map(|()| Driven::start(&task).unwrap());
+        let sum = "select sum(l_extendedprice) from lineitem where l_quantity < 23.5;";
+        for client in &mut clients {
+            assert_eq!(client.ask(sum).unwrap(), "10.50\n");
+        }
+        let threads = clients.each_ref().map(|client| client.look().unwrap());
+        let has_server = threads.map(|look| look.threads.iter().any(|one| one.name == "mariadbd"));
+        assert_eq!(has_server.iter().filter(|has| **has).count(), 1);
+        drop(clients);
+        let data = format!("/tmp/atoll-lab-mariadb.{}", std::process::id());
+        std::fs::remove_dir_all(data).unwrap();
+    }
 }

@@ -66,7 +66,7 @@ pub struct ElasticNodes {
     /// Also with the text's net and nothing around it, in each of these modes: a core at each decision
     #[arg(long)]
     pub plain: bool,
-    /// A database instead of queries of our own: one client, the number of clients is its threads
+    /// A database instead of queries of our own: one client, the number of clients is its threads; of MariaDB so many clients
     #[arg(long)]
     pub engine: Option<Engine>,
     /// The databases under test
@@ -219,7 +219,9 @@ impl ElasticNodes {
             variants: variants.to_vec(),
             runs: self.options.runs(),
             // A database has threads of its own.
-            clients: self.engine.map_or(clients, |_| 1),
+            clients: self
+                .engine
+                .map_or(clients, |engine| engine.clients(clients)),
             command,
             statements: vec![SCAN.to_owned()],
             share: self.share,
