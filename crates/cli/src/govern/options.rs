@@ -37,7 +37,7 @@ pub struct Govern {
     #[command(flatten)]
     pub policy: PolicyOptions,
     /// Where throughput is read: postgres:CONNECTION, mariadb:ARGUMENTS (each also with -rows), atoll or
-    /// atoll-statements (what Atoll itself counts), file:PATH or command:SHELL with a number that grows; implies --sensor throughput
+    /// atoll-statements (what Atoll itself counts), instructions (where the processor counts them), file:PATH or command:SHELL with a number that grows; implies --sensor throughput
     #[arg(long, value_name = "COUNTER")]
     pub throughput: Option<Counter>,
     /// Time between two decisions [default: 100ms; with --throughput what the counter is good for]

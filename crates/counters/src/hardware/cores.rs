@@ -5,6 +5,12 @@ use crate::perf::software::reason;
 use crate::perf::unit::Pmu;
 use crate::{Process, Reading, Reason, Result, Scope, Sensor, Source, System, Unit, Value, Why};
 
+/// `PERF_TYPE_HARDWARE`
+const HARDWARE: u32 = 0;
+
+/// `PERF_COUNT_HW_INSTRUCTIONS`
+const INSTRUCTIONS: u64 = 1;
+
 /// `PERF_TYPE_HW_CACHE`
 const CACHE: u32 = 3;
 
@@ -63,6 +69,25 @@ impl CoreEvents {
         Ok(CoreEvents {
             process: process.pid(),
             events,
+        })
+    }
+
+    /// Only `instructions`, completed by a process and the threads it starts; counting begins now.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](CoreEvents::new).
+    pub fn instructions(system: &System, process: &Process) -> Result<CoreEvents> {
+        let wanted = Wanted {
+            kind: HARDWARE,
+            config: [INSTRUCTIONS, 0, 0],
+            threads: true,
+            ..Wanted::default()
+        };
+        let opened = open(system, &process.threads()?, wanted);
+        Ok(CoreEvents {
+            process: process.pid(),
+            events: vec![("instructions".to_owned(), opened)],
         })
     }
 }
@@ -166,6 +191,20 @@ mod tests {
             "{}",
             readings[5]
         );
+    }
+
+    #[test]
+    fn instructions_are_counted_or_it_is_told_why_not() {
+        let system = System::real();
+        let process = Process::open(&system, std::process::id()).unwrap();
+        let mut events = CoreEvents::instructions(&system, &process).unwrap();
+        let readings = events.read();
+        assert_eq!(readings.len(), 1);
+        assert_eq!(readings[0].name, "instructions");
+        match &readings[0].value {
+            Value::Unavailable(reason) => assert!(reason.text.len() > 10, "{}", readings[0]),
+            counted => assert!(counted.number().is_some_and(|n| n > 0.0)),
+        }
     }
 
     #[test]

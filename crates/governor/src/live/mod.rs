@@ -4,6 +4,7 @@ mod actuate;
 mod affinity;
 mod cgroup;
 mod energy;
+mod instructions;
 mod memory;
 mod metrics;
 mod migrate;

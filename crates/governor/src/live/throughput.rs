@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::instructions::Instructions;
 use super::own::Own;
 use super::target::Group;
 use crate::{Error, Measure, Result};
@@ -34,6 +35,8 @@ pub enum Counter {
         /// Statements instead of bytes.
         statements: bool,
     },
+    /// Instructions completed, where the processor counts them.
+    Instructions,
     /// A file that holds a number which grows, written by the program.
     File(PathBuf),
     /// A command of the shell that prints a line with a number which grows, each time it is due.
@@ -44,7 +47,7 @@ impl FromStr for Counter {
     type Err = Error;
 
     /// `postgres:CONNECTION`, `postgres-rows:...`, `mariadb:ARGUMENTS`, `mariadb-rows:...`,
-    /// `atoll`, `atoll-statements`, `file:PATH`, `command:SHELL`.
+    /// `atoll`, `atoll-statements`, `instructions`, `file:PATH`, `command:SHELL`.
     fn from_str(text: &str) -> Result<Counter> {
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
         let rows = kind.ends_with("-rows");
@@ -61,12 +64,13 @@ impl FromStr for Counter {
             "atoll" | "atoll-statements" if rest.is_empty() => Ok(Counter::Atoll {
                 statements: kind != "atoll",
             }),
+            "instructions" if rest.is_empty() => Ok(Counter::Instructions),
             "file" if !rest.is_empty() => Ok(Counter::File(PathBuf::from(rest))),
             "command" if !rest.is_empty() => Ok(Counter::Command(given)),
             _ => Err(Error::Name {
                 what: "counter of throughput",
                 name: text.to_owned(),
-                known: "postgres:CONNECTION, postgres-rows:CONNECTION, mariadb:ARGUMENTS, mariadb-rows:ARGUMENTS, atoll, atoll-statements, file:PATH, command:SHELL",
+                known: "postgres:CONNECTION, postgres-rows:CONNECTION, mariadb:ARGUMENTS, mariadb-rows:ARGUMENTS, atoll, atoll-statements, instructions, file:PATH, command:SHELL",
             }),
         }
     }
@@ -96,6 +100,7 @@ impl Counter {
             Counter::Postgres { .. } => "PostgreSQL statistics",
             Counter::Mariadb { .. } => "MariaDB status",
             Counter::Atoll { .. } => "Atoll's own counter",
+            Counter::Instructions => "perf",
             Counter::File(_) => "file",
             Counter::Command(_) => "command",
         }
@@ -110,6 +115,7 @@ impl Counter {
             Counter::Postgres { .. } => "transactions per second",
             Counter::Atoll { statements: false } => "bytes per second",
             Counter::Mariadb { .. } | Counter::Atoll { .. } => "statements per second",
+            Counter::Instructions => "instructions per second",
             Counter::File(_) | Counter::Command(_) => "per second",
         }
     }
@@ -120,9 +126,10 @@ impl Counter {
         match self {
             Counter::Postgres { .. } => Duration::from_secs(2),
             Counter::Mariadb { .. } => Duration::from_millis(500),
-            Counter::File(_) | Counter::Command(_) | Counter::Atoll { .. } => {
-                Duration::from_millis(200)
-            }
+            Counter::File(_)
+            | Counter::Command(_)
+            | Counter::Instructions
+            | Counter::Atoll { .. } => Duration::from_millis(200),
         }
     }
 }
@@ -143,8 +150,9 @@ pub(crate) struct Throughput {
     used: Option<(Instant, f64)>,
     last: Option<(Instant, f64)>,
     stop: Arc<Mutex<bool>>,
-    /// Atoll's is read, not asked.
+    /// Atoll's is read, not asked, and so is the processor's.
     own: Own,
+    instructions: Instructions,
 }
 
 impl Throughput {
@@ -154,7 +162,7 @@ impl Throughput {
         let every = (period / 2).max(Duration::from_millis(20));
         let (told, ended, of) = (state.clone(), stop.clone(), counter.clone());
         // It ends by itself once nobody holds the other end of `stop`.
-        if !matches!(counter, Counter::Atoll { .. }) {
+        if !matches!(counter, Counter::Atoll { .. } | Counter::Instructions) {
             std::thread::spawn(move || ask(&of, every, &told, &ended));
         }
         Throughput {
@@ -164,6 +172,7 @@ impl Throughput {
             last: None,
             stop,
             own: Own::default(),
+            instructions: Instructions::default(),
         }
     }
 
@@ -177,6 +186,11 @@ impl Throughput {
                 true => counted.statements as f64,
                 false => counted.bytes as f64,
             });
+            state.why = number.clone().err();
+            state.now = number.ok().map(|number| (Instant::now(), number));
+        }
+        if self.counter == Counter::Instructions {
+            let number = self.instructions.read(group);
             state.why = number.clone().err();
             state.now = number.ok().map(|number| (Instant::now(), number));
         }
@@ -304,7 +318,7 @@ impl Client {
 fn total(counter: &Counter, client: &mut Option<Client>) -> std::result::Result<f64, String> {
     match counter {
         // Read where the processes are known.
-        Counter::Atoll { .. } => Err("it is not asked".to_owned()),
+        Counter::Atoll { .. } | Counter::Instructions => Err("it is not asked".to_owned()),
         Counter::File(path) => {
             let text = std::fs::read_to_string(path);
             let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
@@ -397,6 +411,7 @@ mod tests {
             ),
             ("atoll", Counter::Atoll { statements: false }),
             ("atoll-statements", Counter::Atoll { statements: true }),
+            ("instructions", Counter::Instructions),
             ("file:/a:b", Counter::File(PathBuf::from("/a:b"))),
         ] {
             assert_eq!(text.parse::<Counter>().unwrap(), counter);
