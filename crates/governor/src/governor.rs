@@ -193,7 +193,7 @@ impl Governor {
         let other = other.or_else(|| self.homeward(now, plan.cores));
         let other = other.or_else(|| self.linger(&plan.weights, plan.cores));
         if let Some((cores, why)) = other {
-            plan.cores = cores;
+            plan.cores = cores.max(least);
             plan.why = format!("{}; {why}", plan.why);
         }
         self.filter.decided(readings.time, now, plan.cores);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use proptest::prelude::*;
+
 use governor::{Governor, Measure, Policy, Readings, WAITING};
 
 use super::curves::Random;
@@ -155,5 +157,48 @@ fn near_the_limit_of_a_node_cores_do_not_swing() {
             seldom * times <= often,
             "{load}: {seldom} instead of {often} changes of nodes"
         );
+    }
+}
+
+/// Its nodes had fewer cores once than it must have now.
+#[test]
+fn going_back_leaves_the_least() {
+    let machine = machine("4x4");
+    let policy = Policy {
+        min_cores: 6,
+        ..Policy::default()
+    };
+    let mut governor = governor(policy, &machine);
+    let few: placement::CpuSet = (0..3).collect();
+    for check in 0..100 {
+        let cpus = if check < 3 { &few } else { &all(&machine) };
+        let decision = governor.step(&busy(f64::from(check), cpus, 1.0)).unwrap();
+        let least = if check < 3 { 3 } else { 6 };
+        assert_eq!(decision.cpus.len(), least, "{decision}");
+    }
+}
+
+proptest! {
+    /// Whatever is read, and whichever cpus come and go: never fewer than the least, never more than the most.
+    #[test]
+    fn the_least_and_the_most_hold(
+        checks in proptest::collection::vec((0.0f64..20.0, 0.0f64..40.0, 0.0f64..9.0, any::<u16>()), 1..120),
+        (min, more) in (1usize..9, 0usize..9),
+        calm in 1usize..30,
+    ) {
+        let machine = machine("4x4");
+        let policy = Policy { min_cores: min, max_cores: Some(min + more), ..Policy::default() };
+        let mut governor = governor(policy, &machine);
+        for (at, (used, waiting, pages, mask)) in checks.iter().enumerate() {
+            // For some checks in a row the same cpus, mostly all.
+            let mask = if at / calm % 3 == 2 { *mask | 1 } else { u16::MAX };
+            let cpus: placement::CpuSet = (0..16).filter(|cpu| mask >> cpu & 1 == 1).collect();
+            let waiting = Measure::new(*waiting, "threads", "test");
+            let readings = busy(at as f64, &cpus, *used).with(WAITING, waiting);
+            let decision = governor.step(&resident(readings, &[1.0, *pages, 3.0, 0.0])).unwrap();
+            let cores = decision.cpus.len();
+            prop_assert!(cores >= min.min(cpus.len()), "{decision}");
+            prop_assert!(cores <= (min + more).min(cpus.len()), "{decision}");
+        }
     }
 }
