@@ -1,4 +1,4 @@
-"""One wide table of visits to pages, as web analytics has it, and 32 queries in the manner of ClickBench: many groups by
+"""One wide table of visits to pages, as web analytics has it, and 36 queries in the manner of ClickBench: many groups by
 numbers and by texts, different values, searches in texts, ten rows of millions. Atoll and DuckDB in turn, hot, each its
 own store.
 
@@ -69,6 +69,10 @@ select clientip, clientip - 1, clientip - 2, clientip - 3, count(*) as c from hi
 select url, count(*) as v from hits where counterid = 62 and eventdate >= date '2013-07-01' and eventdate <= date '2013-07-31' and isrefresh = false and url <> '' group by url order by v desc, url limit 10
 select date_trunc('minute', eventtime) as m, count(*) as v from hits where counterid = 62 and eventdate >= date '2013-07-14' and eventdate <= date '2013-07-15' group by m order by m limit 10 offset 100
 select eventdate, count(*), avg(width) from hits group by eventdate order by eventdate
+select searchphrase, min(url), count(*) as c, count(distinct userid) from hits where url not like '%.com/page/1%' and searchphrase <> '' group by searchphrase order by c desc, searchphrase limit 10
+select regexp_replace(url, '^https?://(?:www\\.)?([^/]+)/.*$', '\\1') as k, avg(length(url)) as l, count(*) as c, min(url) from hits where url <> '' group by k having count(*) > 1000 order by l desc, k limit 25
+select 1, url, count(*) as c from hits group by 1, url order by c desc, url limit 10
+select counterid, case when adv = 0 and osid = 0 then searchphrase else '' end as src, url as dst, count(*) as v from hits where eventdate >= date '2013-07-03' and isrefresh = false group by counterid, src, dst order by v desc, counterid, src, dst limit 10 offset 100
 """
 
 

@@ -47,6 +47,13 @@ dispatched! {
     }
 }
 
+/// The hash of a word of 128 bits.
+#[inline]
+pub fn hash_u128(word: u128, seed: u64) -> u64 {
+    let low = mix(seed.wrapping_add(GOLDEN) ^ word as u64);
+    mix(low.wrapping_add(GOLDEN) ^ (word >> 64) as u64)
+}
+
 /// The hash of a text.
 pub fn hash_bytes(bytes: &[u8], seed: u64) -> u64 {
     let mut hash = mix(seed.wrapping_add(GOLDEN) ^ bytes.len() as u64);

@@ -74,9 +74,11 @@ pub mod krao;
 mod level;
 pub mod lift;
 pub mod order;
+mod prefetch;
 mod total;
 
 pub use level::{Level, level, levels, with_level};
+pub use prefetch::prefetch;
 
 /// Rows of a vector: what kernels work on at once.
 pub const VECTOR_ROWS: usize = 2048;

@@ -256,6 +256,12 @@ pub struct Sql {
     /// Read the statements from a file
     #[arg(short, long, value_name = "FILE", conflicts_with = "query")]
     pub file: Option<PathBuf>,
+    /// Show how statements run instead of running them, as `explain` does: matrices, operators, pipelines, what runs where
+    #[arg(long)]
+    pub explain: bool,
+    /// Run the statements and show how it went instead of their rows, as `explain analyze` does
+    #[arg(long, conflicts_with = "explain")]
+    pub analyze: bool,
     /// Open the store for reading: several processes may do so at once
     #[arg(long)]
     pub read_only: bool,

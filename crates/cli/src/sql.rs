@@ -83,6 +83,11 @@ pub fn run(args: &Sql) -> Result<(), Failure> {
     let database = open(args, reads)?;
     let most = interactive.then_some(shell::MOST_ROWS);
     let mut runner = Runner::new(&database, &args.results, most)?;
+    runner.showing = match (args.explain, args.analyze) {
+        (true, _) => Some("explain"),
+        (_, true) => Some("explain analyze"),
+        _ => None,
+    };
     let ran = match statements {
         Some(statements) => runner.all(&statements),
         None if interactive => shell::run(&database, &mut runner),
@@ -157,6 +162,8 @@ pub struct Runner {
     pub sink: Sink,
     /// Whether times are told.
     pub timing: bool,
+    /// What stands before a statement to show how it runs, if that is asked for.
+    pub showing: Option<&'static str>,
     /// Whether any statement failed.
     pub failed: bool,
 }
@@ -174,6 +181,7 @@ impl Runner {
             cache: Emptying::of(database, results.cache),
             sink: Sink::new(path, format, results.json, most)?,
             timing: results.timing,
+            showing: None,
             failed: false,
         })
     }
@@ -215,6 +223,8 @@ impl Runner {
 
     /// Runs one statement and writes its result. Ctrl-C ends only the statement.
     pub fn one(&mut self, statement: &Statement) -> Result<(), Failure> {
+        let shown = self.showing.map(|how| statement.shown(how));
+        let statement = shown.as_ref().unwrap_or(statement);
         self.perform(|session| {
             session
                 .sql(&statement.text)

@@ -7,16 +7,33 @@ pub struct Statement {
     pub text: String,
     /// Line of the first character, from 1.
     pub line: usize,
-    /// Characters before it on that line.
-    pub column: usize,
+    /// Characters before it on that line; fewer than 0 if the text begins with words that are not there.
+    pub column: i64,
 }
 
 impl Statement {
+    /// The statement that shows how this one runs: `explain`, or `explain analyze`. Those that have no way to run stay
+    /// as they are.
+    pub fn shown(&self, how: &str) -> Statement {
+        let plain = ["explain", "set", "reset", "show", "describe", "desc"];
+        if words(&self.text)
+            .next()
+            .is_some_and(|first| plain.contains(&&*first))
+        {
+            return self.clone();
+        }
+        Statement {
+            text: format!("{how} {}", self.text),
+            line: self.line,
+            column: self.column - how.len() as i64 - 1,
+        }
+    }
+
     /// The statement's error with its position in the whole text.
     pub fn place(&self, error: atoll::Error) -> atoll::Error {
         match error {
             atoll::Error::Sql(error) => {
-                atoll::Error::Sql(error.within(self.line as u64 - 1, self.column as u64))
+                atoll::Error::Sql(error.within(self.line as u64 - 1, self.column))
             }
             other => other,
         }
@@ -47,9 +64,9 @@ pub struct Splitter {
     scanned: usize,
     inside: Inside,
     line: usize,
-    column: usize,
+    column: i64,
     /// Where `text` starts.
-    start: (usize, usize),
+    start: (usize, i64),
     /// `text` holds more than white space and comments.
     substance: bool,
 }

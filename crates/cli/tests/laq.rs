@@ -102,6 +102,31 @@ fn how_a_program_ran_is_shown_after_it() {
 }
 
 #[test]
+fn statements_are_explained() {
+    let folder = shop();
+    folder.write(
+        "heavy.sql",
+        "select name from fish where weight > 0.2; select 1",
+    );
+    let shown = folder
+        .run(&["sql", "s.atoll", "-f", "heavy.sql", "--explain"])
+        .succeeded();
+    for part in ["scan fish (", "filter fish.weight", "stage 0"] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    let ran = folder
+        .run(&["sql", "s.atoll", "select count(*) from fish", "--analyze"])
+        .succeeded();
+    assert!(ran.contains("rows: 1"), "{ran}");
+    let again = folder.run(&["sql", "s.atoll", "explain select 1", "--explain"]);
+    assert!(again.succeeded().contains("stage 0"));
+    let wrong = folder.run(&["sql", "s.atoll", "select nam from fish", "--explain"]);
+    wrong.failed(1, &["line 1, column 8"]);
+    let both = folder.run(&["sql", "s.atoll", "select 1", "--analyze", "--explain"]);
+    both.failed_usage(&["cannot be used with"]);
+}
+
+#[test]
 fn errors_show_the_line_they_are_in() {
     let folder = shop();
     folder.write(

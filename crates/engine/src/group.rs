@@ -1,18 +1,24 @@
-//! Grouping: krao of the keys, as a dense index where it is small, otherwise by hash (L2).
+//! Grouping: krao of the keys, as a dense index where it is small, otherwise by hash (L2); by one key, in its order
+//! as long as rows come so.
 
 use algebra::filter::positions;
-use algebra::krao::{Groups, combine, combine_i64, numbers, occurring, start, start_i64};
+use algebra::krao::{Groups, numbers};
 
 use crate::ascending::Ascending;
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::expr::Var;
 use crate::held::Held;
-use crate::key::{Interner, Layout, Texts, Words};
+use crate::interner::{Interner, NOBODY};
+use crate::key::{Layout, Texts, Words};
 use crate::rel::Fold;
 use crate::shares::{Share, shares};
 use crate::state::State;
 use crate::value::{Kind, Type, Values, Vector};
+
+use digit::{Digit, digits, note, undigit};
+
+mod digit;
 
 /// Groups of one worker, or of all once they were merged.
 #[derive(Debug)]
@@ -38,6 +44,8 @@ enum How {
     Row { seen: Vec<bool> },
     /// Rows come in the order of their keys, until one does not.
     Ascending(Ascending),
+    /// The number is that of a text, the only key.
+    Text { texts: Interner, ty: Type },
     Hash {
         layout: Layout,
         groups: Groups,
@@ -45,24 +53,19 @@ enum How {
     },
 }
 
-/// One key of a dense index.
-#[derive(Clone, Debug)]
-struct Digit {
-    base: i64,
-    /// Values there can be, NULL included as the last if there may be one.
-    size: u64,
-    ty: Type,
-}
-
 impl How {
     /// For groups by keys of these types, in whatever order: a dense index if it has at most `most` entries.
     fn of(types: &[Type], most: u64) -> How {
-        match digits(types, most.max(SMALL)) {
-            Some((digits, size)) => How::Dense {
+        match (digits(types, most.max(SMALL)), types) {
+            (Some((digits, size)), _) => How::Dense {
                 digits,
                 seen: vec![false; size as usize],
             },
-            None => {
+            (None, [ty]) if ty.kind == Kind::Text => How::Text {
+                texts: Interner::default(),
+                ty: ty.clone(),
+            },
+            (None, _) => {
                 let layout = Layout::groups(types.to_vec());
                 let groups = Groups::new(layout.words());
                 How::Hash {
@@ -196,6 +199,20 @@ impl Grouping {
                 numbers(&self.index, &mut self.numbers);
                 note(&self.numbers, seen);
             }
+            How::Text { texts, .. } => {
+                let Some((Values::Text(own), valid)) =
+                    keys.first().map(|key| (&key.values, key.valid.as_deref()))
+                else {
+                    return Err(Error::internal("a key of another kind"));
+                };
+                texts.add(own, valid, &mut self.numbers);
+                for number in &mut self.numbers {
+                    if *number == NOBODY {
+                        *number = texts.null();
+                    }
+                }
+                self.resize();
+            }
             How::Hash {
                 layout,
                 groups,
@@ -267,6 +284,11 @@ impl Grouping {
                 self.resize();
                 ((0..theirs.len() as u32).collect(), to)
             }
+            (How::Text { texts, .. }, How::Text { texts: theirs, .. }) => {
+                let to = texts.adopt(theirs);
+                self.resize();
+                ((0..to.len() as u32).collect(), to)
+            }
             (How::Ascending(mine), How::Ascending(theirs)) => {
                 let to = mine.adopt(theirs);
                 self.resize();
@@ -296,6 +318,7 @@ impl Grouping {
             How::One => width,
             How::Ascending(own) => own.memory() + own.len() * width,
             How::Dense { seen, .. } | How::Row { seen } => seen.len() * (width + 1),
+            How::Text { texts, .. } => texts.memory() + texts.len() * width,
             How::Hash {
                 groups, interners, ..
             } => {
@@ -315,7 +338,11 @@ impl Grouping {
     /// Whether groups take memory one by one, not all at once.
     pub fn grows(&self) -> bool {
         let distinct = self.states.iter().any(|state| state.besides() > 0);
-        distinct || matches!(self.how, How::Hash { .. } | How::Ascending(_))
+        let one_by_one = matches!(
+            self.how,
+            How::Hash { .. } | How::Text { .. } | How::Ascending(_)
+        );
+        distinct || one_by_one
     }
 
     /// Whether there is but one group.
@@ -335,6 +362,7 @@ impl Grouping {
             How::Row { seen } | How::Dense { seen, .. } => seen.len(),
             How::Hash { groups, .. } => groups.len(),
             How::Ascending(own) => own.len(),
+            How::Text { texts, .. } => texts.len(),
         }
     }
 
@@ -343,7 +371,9 @@ impl Grouping {
         match &self.how {
             How::One => vec![0],
             How::Row { seen } | How::Dense { seen, .. } => set(seen),
-            How::Hash { .. } | How::Ascending(_) => (0..self.number_of() as u32).collect(),
+            How::Hash { .. } | How::Text { .. } | How::Ascending(_) => {
+                (0..self.number_of() as u32).collect()
+            }
         }
     }
 
@@ -353,6 +383,15 @@ impl Grouping {
             How::One | How::Row { .. } => Ok(vec![]),
             How::Dense { digits, .. } => Ok(undigit(digits, some)),
             How::Ascending(own) => Ok(vec![own.keys(some)]),
+            How::Text { texts, ty } => {
+                let there = some.iter().map(|number| !texts.is_null(*number));
+                let valid: Option<Vec<bool>> = ty.nullable.then(|| there.collect());
+                let array = texts.array(some.iter().copied());
+                Ok(vec![Vector {
+                    values: Values::Text(crate::text::Texts::new(array)),
+                    valid: valid.filter(|valid| valid.contains(&false)),
+                }])
+            }
             How::Hash {
                 layout,
                 groups,
@@ -444,121 +483,6 @@ fn set(seen: &[bool]) -> Vec<u32> {
     out
 }
 
-/// The dense index of keys of these types, if it has at most `most` entries.
-fn digits(types: &[Type], most: u64) -> Option<(Vec<Digit>, u64)> {
-    let mut product: u64 = 1;
-    let mut digits = Vec::with_capacity(types.len());
-    for ty in types {
-        let (base, values) = match ty.kind {
-            Kind::Bool => (0, 2),
-            Kind::Code => (0, ty.labels.as_ref()?.len() as u64),
-            Kind::Int => {
-                let span = ty.bounds.1.checked_sub(ty.bounds.0)?.checked_add(1)?;
-                (i64::try_from(ty.bounds.0).ok()?, u64::try_from(span).ok()?)
-            }
-            _ => return None,
-        };
-        let size = values.checked_add(u64::from(ty.nullable))?.max(1);
-        product = product.checked_mul(size).filter(|p| *p <= most)?;
-        digits.push(Digit {
-            base,
-            size,
-            ty: ty.clone(),
-        });
-    }
-    Some((digits, product))
-}
-
-/// Notes which groups there are.
-fn note(numbers: &[u32], seen: &mut [bool]) {
-    if seen.len() > 32 {
-        numbers.iter().for_each(|n| seen[*n as usize] = true);
-        return;
-    }
-    let bits = occurring(numbers);
-    for (group, seen) in seen.iter_mut().enumerate() {
-        *seen |= bits >> group & 1 == 1;
-    }
-}
-
-impl Digit {
-    /// The index of this digit alone.
-    fn start(&self, vector: &Vector, rows: usize, index: &mut Vec<u64>) -> Result<()> {
-        match (&vector.values, &vector.valid) {
-            (Values::Code(codes), None) => start(codes, index),
-            (Values::Int(values), None) => start_i64(values, self.base, index),
-            _ => {
-                index.clear();
-                index.resize(rows, 0);
-                self.combine(vector, index)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn combine(&self, vector: &Vector, index: &mut [u64]) -> Result<()> {
-        let Some(valid) = &vector.valid else {
-            match &vector.values {
-                Values::Code(codes) => combine(index, codes, self.size),
-                Values::Int(values) => combine_i64(index, values, self.base, self.size),
-                Values::Bool(values) => {
-                    index
-                        .iter_mut()
-                        .zip(values)
-                        .for_each(|(i, v)| *i = *i * self.size + u64::from(*v));
-                }
-                _ => return Err(Error::internal("a digit of another kind")),
-            }
-            return Ok(());
-        };
-        let digit = |row: usize| match &vector.values {
-            _ if !valid[row] => self.size - 1,
-            Values::Code(codes) => u64::from(codes[row]),
-            Values::Int(values) => values[row].wrapping_sub(self.base) as u64,
-            Values::Bool(values) => u64::from(values[row]),
-            _ => 0,
-        };
-        for (row, index) in index.iter_mut().enumerate() {
-            *index = *index * self.size + digit(row);
-        }
-        Ok(())
-    }
-}
-
-/// The keys of dense groups.
-fn undigit(digits: &[Digit], groups: &[u32]) -> Vec<Vector> {
-    let mut left = groups.to_vec();
-    let mut vectors = Vec::with_capacity(digits.len());
-    for (place, digit) in digits.iter().enumerate().rev() {
-        // A dense index has fewer entries than 32 bits can count; of the first digit nothing is left to divide.
-        let size = digit.size as u32;
-        let own: Vec<u32> = match place {
-            0 => std::mem::take(&mut left),
-            _ => left.iter().map(|g| g % size).collect(),
-        };
-        left.iter_mut().for_each(|g| *g /= size);
-        let values = match digit.ty.kind {
-            Kind::Code => Values::Code(own.clone()),
-            Kind::Bool => Values::Bool(own.iter().map(|d| *d == 1).collect()),
-            _ => Values::Int(
-                own.iter()
-                    .map(|d| digit.base.wrapping_add(i64::from(*d)))
-                    .collect(),
-            ),
-        };
-        let valid = digit
-            .ty
-            .nullable
-            .then(|| own.iter().map(|d| *d != size - 1).collect::<Vec<bool>>());
-        vectors.push(Vector {
-            values,
-            valid: valid.filter(|v| v.contains(&false)),
-        });
-    }
-    vectors.reverse();
-    vectors
-}
-
 /// Inserts the groups of `theirs`; returns the number of each here.
 fn adopt(
     layout: &Layout,
@@ -570,7 +494,7 @@ fn adopt(
     if interners.len() < their_texts.len() {
         interners.resize_with(their_texts.len(), Interner::default);
     }
-    let renumbered: Vec<Vec<u64>> = interners
+    let renumbered: Vec<Vec<u32>> = interners
         .iter_mut()
         .zip(their_texts)
         .map(|(mine, other)| mine.adopt(other))

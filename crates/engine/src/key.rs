@@ -1,16 +1,14 @@
 //! Keys as words: what rows are found and grouped by.
 
-use std::sync::Arc;
-
-use algebra::hash::{combine_u64, hash_bytes, hash_u64};
+use algebra::hash::{combine_u64, hash_u64};
 use algebra::krao::Groups;
-use arrow::array::{Array, ArrayRef, AsArray};
-use hashbrown::HashTable;
+use arrow::array::AsArray;
 
 use crate::error::{Error, Result};
+use crate::interner::{Interner, NOBODY};
 use crate::value::{Kind, Type, Values, Vector};
 
-const SEED: u64 = 0x5EED_A701;
+const SEED: u64 = 0x5EED_A703;
 
 /// The word of a text that an interner does not know; no text has it.
 const UNKNOWN: u64 = u64::MAX;
@@ -19,6 +17,8 @@ const UNKNOWN: u64 = u64::MAX;
 #[derive(Debug, Default)]
 pub(crate) struct Words {
     words: Vec<Vec<u64>>,
+    /// Scratch: numbers of texts.
+    numbers: Vec<u32>,
     pub hashes: Vec<u64>,
     /// Rows none of whose keys is NULL; absent if that is all of them.
     pub valid: Option<Vec<bool>>,
@@ -106,7 +106,10 @@ impl Layout {
         let mut word = 0;
         for (position, (vector, ty)) in vectors.iter().zip(types).enumerate() {
             match self.is_text(ty) {
-                true => text_words(vector, ty, texts, position, &mut out.words[word])?,
+                true => {
+                    let (numbers, own) = (&mut out.numbers, &mut out.words[word]);
+                    text_words(vector, ty, texts, position, numbers, own)?;
+                }
                 false => {
                     let (low, high) = out.words.split_at_mut(word + 1);
                     plain_words(&vector.values, &mut low[word], high.first_mut())?;
@@ -144,7 +147,7 @@ impl Layout {
     }
 
     /// The keys of `some` groups as words, their texts numbered anew.
-    pub fn take(&self, groups: &Groups, some: &[u32], texts: &[Vec<u64>], out: &mut Words) {
+    pub fn take(&self, groups: &Groups, some: &[u32], texts: &[Vec<u32>], out: &mut Words) {
         out.words.resize_with(self.words(), Vec::new);
         for (word, column) in out.words.iter_mut().enumerate() {
             groups.column(word, some, column);
@@ -160,7 +163,8 @@ impl Layout {
                     // The word of a NULL stands for no text.
                     let null = mask.is_some_and(|mask| mask[row] >> (position % 64) & 1 == 1);
                     if !null {
-                        *number = numbers.get(*number as usize).copied().unwrap_or(*number);
+                        let own = numbers.get(*number as usize).copied();
+                        *number = own.map_or(*number, u64::from);
                     }
                 }
             }
@@ -189,12 +193,12 @@ impl Layout {
                 Kind::Float => Values::Float(own.iter().map(|w| f64::from_bits(*w)).collect()),
                 Kind::Bool => Values::Bool(own.iter().map(|w| *w != 0).collect()),
                 Kind::Code => Values::Code(own.iter().map(|w| *w as u32).collect()),
-                // There is none where no text ever came.
                 Kind::Text => {
-                    Values::Text(crate::text::Texts::new(match interners.get(position) {
-                        Some(interner) => interner.array(own),
-                        None => Interner::default().array(own),
-                    }))
+                    let numbers = own.iter().map(|word| *word as u32);
+                    let nothing = Interner::default();
+                    // There is none where no text ever came.
+                    let interner = interners.get(position).unwrap_or(&nothing);
+                    Values::Text(crate::text::Texts::new(interner.array(numbers)))
                 }
             };
             word += if ty.kind == Kind::Wide { 2 } else { 1 };
@@ -270,174 +274,69 @@ pub(crate) enum Texts<'a> {
     Known(&'a [Interner]),
 }
 
+/// The numbers of texts, as words.
 fn text_words(
     vector: &Vector,
     ty: &Type,
     texts: &mut Texts<'_>,
     position: usize,
+    numbers: &mut Vec<u32>,
     out: &mut Vec<u64>,
 ) -> Result<()> {
     out.clear();
+    let word = |number: &u32| match *number {
+        NOBODY => UNKNOWN,
+        number => u64::from(number),
+    };
     if let (Values::Code(codes), Some(labels)) = (&vector.values, &ty.labels) {
         // Each label once, where that is less than each row.
         if labels.len() <= codes.len() {
-            let mut per = Vec::with_capacity(labels.len());
-            words_of(labels.labels().as_string_view(), texts, position, &mut per);
-            out.extend(
-                codes
-                    .iter()
-                    .map(|code| per.get(*code as usize).copied().unwrap_or(UNKNOWN)),
-            );
+            let labels = crate::text::Texts::new(labels.labels().clone());
+            texts.number(&labels, None, position, numbers)?;
+            let of = |code: &u32| numbers.get(*code as usize).map_or(UNKNOWN, word);
+            out.extend(codes.iter().map(of));
             return Ok(());
         }
     }
-    if let (Values::Text(some), Texts::Adding(interners)) = (&vector.values, &mut *texts)
-        && let (base, Some(rows)) = some.parts()
-    {
-        if interners.len() <= position {
-            interners.resize_with(position + 1, Interner::default);
+    let valid = vector.valid.as_deref();
+    match &vector.values {
+        Values::Text(some) => texts.number(some, valid, position, numbers)?,
+        _ => {
+            let array = vector.to_arrow(&Type {
+                data: arrow::datatypes::DataType::Utf8View,
+                ..ty.clone()
+            })?;
+            texts.number(&crate::text::Texts::new(array), valid, position, numbers)?;
         }
-        interners[position].add_rows(base, rows, vector.valid.as_deref(), out);
-        return Ok(());
     }
-    let array = vector.to_arrow(&Type {
-        data: arrow::datatypes::DataType::Utf8View,
-        ..ty.clone()
-    })?;
-    words_of(array.as_string_view(), texts, position, out);
+    out.extend(numbers.iter().map(word));
     Ok(())
 }
 
-fn words_of(
-    array: &arrow::array::StringViewArray,
-    texts: &mut Texts<'_>,
-    position: usize,
-    out: &mut Vec<u64>,
-) {
-    if let Texts::Adding(interners) = texts
-        && interners.len() <= position
-    {
-        interners.resize_with(position + 1, Interner::default);
-    }
-    for row in 0..array.len() {
-        if array.is_null(row) {
-            out.push(UNKNOWN);
-            continue;
-        }
-        let text = array.value(row);
-        out.push(match texts {
-            Texts::Adding(interners) => interners[position].add(text),
-            Texts::Known(interners) => interners.get(position).map_or(UNKNOWN, |i| i.find(text)),
-        });
-    }
-}
-
-/// Numbers for texts: equal texts have one number.
-#[derive(Debug, Default)]
-pub(crate) struct Interner {
-    table: HashTable<u32>,
-    /// The hash of each text: a table that grows does not look at texts, nor a search at those that only seem equal.
-    hashes: Vec<u64>,
-    /// Where each text ends in `bytes`; it starts where the one before ends.
-    ends: Vec<usize>,
-    bytes: Vec<u8>,
-    /// The array that rows were added of last, and the number of each row that was; [`NEW`] for the others.
-    last: Option<(ArrayRef, Vec<u32>)>,
-}
-
-/// The number of a row whose text was not numbered yet.
-const NEW: u32 = u32::MAX;
-
-impl Interner {
-    fn text(&self, number: u32) -> &[u8] {
-        let number = number as usize;
-        let start = if number == 0 {
-            0
-        } else {
-            self.ends[number - 1]
-        };
-        &self.bytes[start..self.ends[number]]
-    }
-
-    fn add(&mut self, text: &str) -> u64 {
-        self.add_bytes(text.as_bytes(), hash_bytes(text.as_bytes(), SEED))
-    }
-
-    fn add_bytes(&mut self, text: &[u8], hash: u64) -> u64 {
-        if let Some(found) = self.number(text, hash) {
-            return u64::from(found);
-        }
-        let number = self.ends.len() as u32;
-        self.bytes.extend_from_slice(text);
-        self.ends.push(self.bytes.len());
-        self.hashes.push(hash);
-        let hashes = &self.hashes;
-        self.table
-            .insert_unique(hash, number, |n| hashes[*n as usize]);
-        u64::from(number)
-    }
-
-    fn number(&self, text: &[u8], hash: u64) -> Option<u32> {
-        let same = |n: &u32| self.hashes[*n as usize] == hash && self.text(*n) == text;
-        self.table.find(hash, same).copied()
-    }
-
-    /// The words of rows of an array; each row of it is looked up once.
-    fn add_rows(
+impl Texts<'_> {
+    /// The numbers of `texts`.
+    fn number(
         &mut self,
-        base: &ArrayRef,
-        rows: &[u32],
+        texts: &crate::text::Texts,
         valid: Option<&[bool]>,
-        out: &mut Vec<u64>,
-    ) {
-        let mut numbers = match self.last.take() {
-            Some((last, numbers)) if Arc::ptr_eq(&last, base) => numbers,
-            _ => vec![NEW; base.len()],
-        };
-        let texts = base.as_string_view();
-        for (position, row) in rows.iter().enumerate() {
-            let row = *row as usize;
-            if valid.is_some_and(|valid| !valid[position]) || texts.is_null(row) {
-                out.push(UNKNOWN);
-                continue;
+        position: usize,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        match self {
+            Texts::Adding(interners) => {
+                if interners.len() <= position {
+                    interners.resize_with(position + 1, Interner::default);
+                }
+                interners[position].add(texts, valid, out);
             }
-            if numbers[row] == NEW {
-                numbers[row] = self.add(texts.value(row)) as u32;
-            }
-            out.push(u64::from(numbers[row]));
+            Texts::Known(interners) => match interners.get(position) {
+                Some(interner) => interner.find(texts.array()?.as_string_view(), out),
+                None => {
+                    out.clear();
+                    out.resize(texts.len(), NOBODY);
+                }
+            },
         }
-        self.last = Some((base.clone(), numbers));
-    }
-
-    fn find(&self, text: &str) -> u64 {
-        let hash = hash_bytes(text.as_bytes(), SEED);
-        self.number(text.as_bytes(), hash)
-            .map_or(UNKNOWN, u64::from)
-    }
-
-    /// The texts of these numbers.
-    fn array(&self, numbers: &[u64]) -> arrow::array::ArrayRef {
-        let texts = numbers
-            .iter()
-            .map(|number| match (*number as usize) < self.ends.len() {
-                // What was added were texts.
-                true => std::str::from_utf8(self.text(*number as u32)).unwrap_or_default(),
-                false => "",
-            });
-        std::sync::Arc::new(arrow::array::StringViewArray::from_iter_values(texts))
-    }
-
-    /// Bytes it takes.
-    pub fn memory(&self) -> usize {
-        self.bytes.capacity()
-            + 8 * (self.ends.capacity() + self.hashes.capacity())
-            + 5 * self.table.capacity()
-    }
-
-    /// The numbers that the texts of `other` have here, in its order.
-    pub fn adopt(&mut self, other: &Interner) -> Vec<u64> {
-        (0..other.ends.len() as u32)
-            .map(|n| self.add_bytes(other.text(n), other.hashes[n as usize]))
-            .collect()
+        Ok(())
     }
 }

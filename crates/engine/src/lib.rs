@@ -65,6 +65,7 @@ mod explain;
 mod expr;
 mod group;
 mod held;
+mod interner;
 mod join;
 mod key;
 pub mod ledger;

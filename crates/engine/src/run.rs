@@ -39,6 +39,7 @@ use crate::stop::Stop;
 use crate::value::{Type, Vector};
 use crate::{staged, stream};
 
+pub(crate) use best::Bar;
 pub(crate) use enough::Enough;
 pub(crate) use job::{Job, node};
 pub(crate) use open::Opened;
@@ -332,6 +333,7 @@ impl Run {
             Sink::Fold { .. } => BTreeSet::new(),
         };
         Ok(Shape {
+            bar: Bar::of(sink, &self.types),
             sink: sink.clone(),
             rows: rows.transpose()?.map(|lookup| lookup.all),
             types: self.types.clone(),

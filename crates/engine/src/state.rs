@@ -58,7 +58,7 @@ impl State {
     /// For `function` of vectors of type `arg`; `empty` if a group may be without rows.
     pub fn new(function: Function, arg: Option<&Type>, empty: bool) -> Result<State> {
         if let (Some(inner), Some(ty)) = (function.of_distinct(), arg) {
-            let distinct = Some(Box::new(Distinct::new(ty)?));
+            let distinct = Some(Box::new(Distinct::new(ty, empty)?));
             return Ok(State {
                 distinct,
                 ..State::new(inner, arg, empty)?

@@ -12,6 +12,7 @@ use crate::expr::{Expr, Var};
 use crate::ledger::{At, Watch};
 use crate::lookup::{Finding, Lookup};
 use crate::plan::{How, Probe, Step};
+use crate::run::Bar;
 use crate::source::{Feed, Origin};
 use crate::stop::Stop;
 use crate::value::{Type, Values, Vector};
@@ -27,6 +28,8 @@ pub(crate) struct Line<'a> {
     /// Whether batches hold all vectors of the last entry of `live` when they reach the end. Otherwise those that
     /// no step read may still be in the feed.
     pub complete: bool,
+    /// What rows must reach at the end, where few of all are asked for; looked at if `complete`.
+    pub bar: Option<&'a Bar>,
     /// Raised when nobody waits for the answer any more.
     pub stop: &'a Stop,
     /// The worker's clock, if operators are measured.
@@ -123,7 +126,18 @@ impl Line<'_> {
         }
         if self.complete {
             self.turn(At::Read(self.steps.len()), batch.rows);
-            self.load(&self.live[self.steps.len()], feed, origin, batch)?;
+            let live = &self.live[self.steps.len()];
+            if let Some(bar) = self.bar {
+                self.load(&[bar.var()], feed, origin, batch)?;
+                if let Some(picks) = bar.picks(batch)? {
+                    batch.pick(&picks, live)?;
+                    *origin = origin.pick(&picks);
+                }
+                if batch.rows == 0 {
+                    return Ok(());
+                }
+            }
+            self.load(live, feed, origin, batch)?;
         }
         self.turn(At::Sink, batch.rows);
         end(batch, origin)

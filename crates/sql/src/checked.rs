@@ -95,6 +95,18 @@ fn nesting(expr: &Expr) -> usize {
     }
 }
 
+/// The operator and its operands, if `expr` is a checked one.
+pub(crate) fn operands(expr: &Expr) -> Option<(&'static str, &Expr, &Expr)> {
+    let Expr::ScalarFunction(call) = expr else {
+        return None;
+    };
+    let checked = call.func.inner().downcast_ref::<Checked>()?;
+    match &call.args[..] {
+        [a, b] => Some((checked.operator, a, b)),
+        _ => None,
+    }
+}
+
 static PLUS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Checked::new("+").into()));
 static MINUS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Checked::new("-").into()));
 static TIMES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Checked::new("*").into()));

@@ -139,8 +139,8 @@ impl Error {
     }
 
     /// The same error with its position in a longer text, in which the statement starts on the line `lines` + 1 after
-    /// `columns` characters.
-    pub fn within(mut self, lines: u64, columns: u64) -> Error {
+    /// `columns` characters; fewer than 0 where the statement begins with words that the text does not have.
+    pub fn within(mut self, lines: u64, columns: i64) -> Error {
         if let Error::Syntax { position, .. }
         | Error::UnknownTable { position, .. }
         | Error::UnknownColumn { position, .. }
@@ -148,7 +148,7 @@ impl Error {
             && let Some(position) = position
         {
             if position.line == 1 {
-                position.column += columns;
+                position.column = position.column.saturating_add_signed(columns).max(1);
             }
             position.line += lines;
         }

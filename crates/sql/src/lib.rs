@@ -74,6 +74,7 @@ mod scope;
 mod session;
 mod spill;
 mod stop;
+mod sums;
 mod translate;
 mod types;
 mod words;

@@ -11,6 +11,9 @@ use datafusion::logical_expr::{Distinct, Expr, JoinType, LogicalPlan};
 use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_plan::ExecutionPlan;
 
+use crate::checked::operands;
+use crate::sums::SumsOfOne;
+
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
 /// Rules that are never applied. The first drops keys of an order that others determine: of groups over joins it
@@ -24,7 +27,8 @@ const NEVER: [&str; 4] = [
 ];
 
 /// Rules that find nothing more where they have been before.
-const ONCE: [&str; 3] = [
+const ONCE: [&str; 4] = [
+    SumsOfOne::NAME,
     "eliminate_group_by_constant",
     "common_sub_expression_eliminate",
     "single_distinct_aggregation_to_group_by",
@@ -38,6 +42,8 @@ enum Part {
     Comparison,
     Distinct,
     DistinctAggregate,
+    /// Sums of what is computed.
+    Sum,
     Union,
     Limit,
     OuterJoin,
@@ -57,6 +63,7 @@ fn subject(rule: &str) -> Option<Part> {
         | "decorrelate_lateral_join" => Part::Subquery,
         "replace_distinct_aggregate" => Part::Distinct,
         "single_distinct_aggregation_to_group_by" => Part::DistinctAggregate,
+        SumsOfOne::NAME => Part::Sum,
         "optimize_unions" | "unions_to_filter" => Part::Union,
         "eliminate_limit" | "push_down_limit" => Part::Limit,
         "eliminate_outer_join" => Part::OuterJoin,
@@ -100,6 +107,11 @@ fn parts(plan: &LogicalPlan) -> Result<HashSet<Part>> {
                     Expr::AggregateFunction(function) if function.params.distinct => {
                         parts.insert(Part::DistinctAggregate);
                     }
+                    Expr::AggregateFunction(function)
+                        if function.params.args.iter().any(|e| operands(e).is_some()) =>
+                    {
+                        parts.insert(Part::Sum);
+                    }
                     _ => {}
                 }
                 Ok(TreeNodeRecursion::Continue)
@@ -116,6 +128,8 @@ fn parts(plan: &LogicalPlan) -> Result<HashSet<Part>> {
 pub(crate) fn rules() -> Vec<Rule> {
     let mut rules = Optimizer::new().rules;
     rules.retain(|rule| !NEVER.contains(&rule.name()));
+    // First: the others give names to what sums have in common.
+    rules.insert(0, Arc::new(SumsOfOne));
     rules
 }
 

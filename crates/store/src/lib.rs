@@ -45,6 +45,7 @@ mod log;
 mod map;
 mod options;
 mod raw;
+mod reclaim;
 mod recovery;
 mod snapshot;
 mod source;

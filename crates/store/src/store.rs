@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use buffer::{PageId, Pool};
@@ -14,10 +14,11 @@ use crate::changes::Changes;
 use crate::disk;
 use crate::error::{Error, Result};
 use crate::extents::{Extents, Ids};
-use crate::format::{Blob, CHUNK, Directory, Entry, FIRST_EXTENT, Identity, Root, aligned};
+use crate::format::{Blob, CHUNK, Directory, FIRST_EXTENT, Identity, Root, aligned};
 use crate::kind::Codec;
 use crate::log::{Log, MAX_BODY};
 use crate::options::Options;
+use crate::reclaim::Freed;
 use crate::snapshot::{Snapshot, Version};
 use crate::source::Pages;
 use crate::statistics::Statistics;
@@ -33,13 +34,13 @@ pub const CHECKPOINT_BYTES: u64 = 16 << 20;
 pub struct Store {
     pub(crate) identity: Identity,
     pub(crate) access: Access,
-    pages: Arc<Pages>,
-    pool: Arc<Pool>,
+    pub(crate) pages: Arc<Pages>,
+    pub(crate) pool: Arc<Pool>,
     /// Free parts of the file and free ids; held for as long as it takes to find some.
     pub(crate) space: Mutex<Space>,
     current: RwLock<Arc<Version>>,
     /// All versions that somebody may still hold, oldest first. The last is the current one.
-    versions: Mutex<Vec<(u64, Weak<Version>)>>,
+    pub(crate) versions: Mutex<Vec<(u64, Weak<Version>)>>,
     /// Whether there is a writer.
     busy: Mutex<bool>,
     /// Signalled when the writer leaves.
@@ -47,7 +48,7 @@ pub struct Store {
     /// What only the writer changes.
     pub(crate) writer: Mutex<Writer>,
     /// The failure after which nothing is committed any more.
-    latch: OnceLock<Arc<Error>>,
+    pub(crate) latch: OnceLock<Arc<Error>>,
     pub(crate) checkpoints: AtomicU64,
 }
 
@@ -77,14 +78,6 @@ pub(crate) struct Writer {
     /// The log length at which a commit tries a checkpoint.
     pub(crate) due: u64,
     pub(crate) checkpoint_failure: Option<Error>,
-}
-
-/// A page that is to be free when nobody can see it any more.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Freed {
-    /// The version that has it no more: snapshots of older ones may.
-    version: u64,
-    pub(crate) entry: Entry,
 }
 
 /// The right to write; the next writer gets in when it is dropped.
@@ -409,78 +402,6 @@ impl Store {
     /// Whether the store holds the pages of a [`PageStore`](crate::PageStore), and so no tables.
     pub fn is_raw(self: &Arc<Self>) -> bool {
         crate::raw::holds_pages(&self.snapshot())
-    }
-
-    /// Gives back what `allocate` took and nothing refers to.
-    pub(crate) fn give_back(&self, ids: &[PageId], extents: &[(u64, u64)]) {
-        let mut space = self.space.lock();
-        space.ids.give(ids);
-        for &(offset, bytes) in extents {
-            space.extents.give(offset, bytes);
-        }
-    }
-
-    /// Undoes the writing of pages that no version has.
-    pub(crate) fn undo(&self, written: Vec<PageId>) {
-        // After the latch a record on disk may refer to them, so they must stay as they are.
-        if written.is_empty() || self.latch.get().is_some() {
-            return;
-        }
-        let mut writer = self.writer.lock();
-        // No snapshot has them, so only a pin can keep these pages: that is what version 0 says.
-        self.pend(&mut writer, 0, written.into_iter());
-        self.reclaim(&mut writer);
-    }
-
-    /// Frees the pages that no snapshot and no pin keeps any more.
-    fn reclaim(&self, writer: &mut Writer) {
-        if writer.pending.is_empty() || self.latch.get().is_some() {
-            return;
-        }
-        let oldest = self.oldest_version();
-        let mut ids = Vec::new();
-        let mut extents = Vec::new();
-        writer.pending.retain(|&page, freed| {
-            if freed.version > oldest {
-                return true;
-            }
-            // In this order: a late prefetch that begins after the first finds no page, one that
-            // began before is made void by the second. Else it could leave the old page in a
-            // frame under an id that is about to name another.
-            self.pages.map.clear(page);
-            if self.pool.discard(page).is_err() {
-                return true;
-            }
-            extents.push((freed.entry.offset, freed.entry.extent()));
-            ids.push(page);
-            false
-        });
-        ids.sort_unstable();
-        self.give_back(&ids, &extents);
-    }
-
-    fn pend(&self, writer: &mut Writer, version: u64, pages: impl Iterator<Item = PageId>) {
-        let freed = |page| {
-            Some((
-                page,
-                Freed {
-                    version,
-                    entry: self.pages.map.get(page)?,
-                },
-            ))
-        };
-        writer.pending.extend(pages.filter_map(freed));
-    }
-
-    /// The oldest version that somebody holds.
-    fn oldest_version(&self) -> u64 {
-        let mut versions = self.versions.lock();
-        // All of them, or one long-lived snapshot would keep a trace of every later version.
-        versions.retain(|(_, held)| held.strong_count() > 0);
-        // Pairs with the release in the last holder's drop: what it read, it read before we
-        // write.
-        fence(Ordering::Acquire);
-        versions.first().map_or(0, |(number, _)| *number)
     }
 
     /// Logs and publishes `changes`, whose result is `catalog`.

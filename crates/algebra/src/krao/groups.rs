@@ -1,6 +1,7 @@
 //! Numbering the keys that occur: a hash table from keys to dense group numbers.
 
 use crate::hash::mix;
+use crate::prefetch;
 
 /// The most words that a key may have.
 pub const MAX_WORDS: usize = 16;
@@ -357,19 +358,6 @@ fn own_hash(words: &[u64]) -> u64 {
     words.iter().fold(0x5851_f42d_4c95_7f2d, |hash, w| {
         mix(hash ^ w).rotate_left(23)
     })
-}
-
-/// Asks for the cache line of `value`.
-#[inline(always)]
-pub(crate) fn prefetch<T>(value: &T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint; SSE is part of the target.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
 }
 
 /// The columns of keys, with their number known to the compiler or not.

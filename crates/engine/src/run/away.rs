@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::ArrayRef;
-
 use super::answer::order;
 use super::sink::Shape;
 use crate::column::Collected;
@@ -34,9 +32,6 @@ pub(crate) type Lists = Vec<Vec<Extent>>;
 pub(crate) struct Gathered {
     pub rows: Collected,
     pub away: Lists,
-    /// Where the best rows are asked for and enough were seen: the first key of the worst of these, which no row behind it
-    /// can replace.
-    pub worst: Option<ArrayRef>,
 }
 
 /// The groups that a worker made.

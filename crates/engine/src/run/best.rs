@@ -1,7 +1,14 @@
-//! Limits with an order: each worker keeps the best rows it has seen, and lets those pass that can be among them.
+//! Limits with an order: each worker keeps the best rows it has seen, and what no row behind can be among them any more
+//! is known to all of them. Other columns than the first key are read of rows only that can.
 
-use arrow::array::{Array, ArrayRef, Scalar};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, Scalar};
 use arrow::compute::kernels::cmp::{gt_eq, lt_eq};
+use arrow::error::ArrowError;
+use parking_lot::RwLock;
+use table::{Filter, Form, Scan, Test};
 
 use super::answer::order;
 use super::away::Gathered;
@@ -13,43 +20,165 @@ use crate::expr::Var;
 use crate::plan::Sink;
 use crate::rel::Key;
 use crate::source::Stored;
+use crate::value::{Kind, Type, Values};
 
 /// More rows than this are not kept so: to find the best again and again would cost more than to sort once.
 const FEW: usize = 4_096;
-/// Rows that come before the best of them are found.
-const MANY: usize = 16_384;
+/// Rows that come before the best of them are found: one vector, as all columns are read of these.
+const MANY: usize = algebra::VECTOR_ROWS;
+
+/// The first key of a row that so many are at least as good as as are asked for.
+#[derive(Clone, Debug)]
+struct Worst {
+    /// One value, not NULL.
+    value: ArrayRef,
+    descending: bool,
+    /// As a table stores it, if it may be asked for rows that are not behind it: without NULLs, these are all there are.
+    stored: Option<i128>,
+}
+
+impl Worst {
+    /// Whether each of `values` is not behind it.
+    fn admits(&self, values: &ArrayRef) -> std::result::Result<BooleanArray, ArrowError> {
+        let worst = Scalar::new(self.value.clone());
+        match self.descending {
+            true => gt_eq(values, &worst),
+            false => lt_eq(values, &worst),
+        }
+    }
+}
+
+impl Test for Worst {
+    fn evaluate(
+        &self,
+        columns: &[ArrayRef],
+        _rows: usize,
+    ) -> std::result::Result<BooleanArray, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(self.admits(&columns[0])?)
+    }
+}
+
+/// What rows must reach to be among the best; raised by all workers of a pipeline.
+#[derive(Debug)]
+pub(crate) struct Bar {
+    /// The first key of the order.
+    key: Key,
+    ty: Type,
+    /// Empty until some worker has seen enough rows.
+    worst: RwLock<Option<Worst>>,
+}
+
+impl Bar {
+    /// The bar for what ends in `sink`, if that is few rows in an order.
+    pub fn of(sink: &Sink, types: &[Type]) -> Option<Bar> {
+        let (keys, _) = best(sink)?;
+        Some(Bar {
+            key: keys[0].clone(),
+            ty: types[keys[0].var].clone(),
+            worst: RwLock::new(None),
+        })
+    }
+
+    /// The vector that is compared with it.
+    pub fn var(&self) -> Var {
+        self.key.var
+    }
+
+    /// The rows of `batch` that can be among the best; `None` if all can. A NULL may stand anywhere.
+    pub fn picks(&self, batch: &Batch) -> Result<Option<Vec<u32>>> {
+        let Some(worst) = self.worst.read().clone() else {
+            return Ok(None);
+        };
+        let own = batch.get(self.key.var)?.to_arrow(&self.ty)?;
+        let admitted = worst.admits(&own)?;
+        let kept = |row: &u32| admitted.is_null(*row as usize) || admitted.value(*row as usize);
+        let picks: Vec<u32> = (0..batch.rows as u32).filter(kept).collect();
+        Ok((picks.len() < batch.rows).then_some(picks))
+    }
+
+    /// So many rows as are asked for are not behind row `last` of `stored`.
+    fn raise(&self, stored: &Stored, last: u32) -> Result<()> {
+        let vector = stored.columns.get(&self.key.var).ok_or_else(missing)?;
+        let one = vector.at(&[last])?;
+        let value = one.to_arrow(&self.ty)?;
+        if value.is_null(0) {
+            return Ok(());
+        }
+        let whole = match &one.values {
+            Values::Int(values) => Some(i128::from(values[0])),
+            Values::Wide(values) => Some(values[0]),
+            _ => None,
+        };
+        let worst = Worst {
+            value,
+            descending: self.key.descending,
+            stored: whole.filter(|_| !(self.ty.nullable && self.key.nulls_first)),
+        };
+        let mut known = self.worst.write();
+        let better = match &*known {
+            None => true,
+            Some(before) => before.admits(&worst.value)?.value(0),
+        };
+        if better {
+            *known = Some(worst);
+        }
+        Ok(())
+    }
+
+    /// The same as a filter of a table's column, of numbers that are stored as they are.
+    fn filter(&self, column: usize) -> Option<Filter> {
+        let worst = self.worst.read().clone()?;
+        let range = match worst.descending {
+            true => (worst.stored?, i128::MAX),
+            false => (i128::MIN, worst.stored?),
+        };
+        Some(Filter {
+            columns: vec![column],
+            form: Form::Ranges([range].into()),
+            test: Arc::new(worst),
+            gauge: None,
+        })
+    }
+}
+
+/// The order of the rows that are asked for, and how many, if these are few.
+fn best(sink: &Sink) -> Option<(&[Key], usize)> {
+    match sink {
+        Sink::Rows {
+            order, skip, fetch, ..
+        } if !order.is_empty() => {
+            let end = skip.saturating_add((*fetch)?);
+            (end > 0 && end <= FEW).then_some((order, end))
+        }
+        _ => None,
+    }
+}
 
 impl Shape {
-    /// The order of the rows that are asked for, and how many, if these are few.
-    fn best(&self) -> Option<(&[Key], usize)> {
-        match &self.sink {
-            Sink::Rows {
-                order, skip, fetch, ..
-            } if !order.is_empty() => {
-                let end = skip.saturating_add((*fetch)?);
-                (end > 0 && end <= FEW).then_some((order, end))
-            }
-            _ => None,
+    /// `filters`, and what is known by now of the rows that can be among the best. `vars` are those of `scan`.
+    pub(crate) fn filters<'f>(
+        &self,
+        filters: &'f [Filter],
+        scan: &Scan,
+        vars: &[Var],
+    ) -> Cow<'f, [Filter]> {
+        let known = self.bar.as_ref().and_then(|bar| {
+            let numbers = matches!(bar.ty.kind, Kind::Int | Kind::Wide);
+            let place = vars.iter().position(|var| numbers && *var == bar.var())?;
+            bar.filter(scan.columns()[place])
+        });
+        match known {
+            None => Cow::Borrowed(filters),
+            Some(known) => Cow::Owned([&[known], filters].concat()),
         }
     }
 
-    /// Adds the rows of `batch` that can be among those asked for.
+    /// Adds the rows of `batch`, and keeps the best only if they are asked for and have become many.
     pub(super) fn add_rows(&self, gathered: &mut Gathered, batch: &Batch) -> Result<()> {
-        let Some((keys, end)) = self.best() else {
-            return gathered.rows.add(batch);
+        gathered.rows.add(batch)?;
+        let (Some(bar), Some((keys, end))) = (&self.bar, best(&self.sink)) else {
+            return Ok(());
         };
-        match &gathered.worst {
-            None => gathered.rows.add(batch)?,
-            Some(worst) => {
-                let picks = self.hopeful(batch, &keys[0], worst)?;
-                if picks.len() == batch.rows {
-                    gathered.rows.add(batch)?;
-                } else if !picks.is_empty() {
-                    let live: Vec<Var> = self.vars.iter().map(|(var, _)| *var).collect();
-                    gathered.rows.add(&batch.gathered(&picks, &live)?)?;
-                }
-            }
-        }
         if gathered.rows.rows < MANY.max(4 * end) {
             return Ok(());
         }
@@ -57,27 +186,9 @@ impl Shape {
         let stored = Stored { columns, rows };
         let mut picks = order(&stored, &self.types, keys, Some(end))?;
         if let Some(last) = picks.last() {
-            let key = keys[0].var;
-            let vector = stored.columns.get(&key).ok_or_else(missing)?;
-            gathered.worst = Some(vector.at(&[*last])?.to_arrow(&self.types[key])?);
+            bar.raise(&stored, *last)?;
         }
         picks.sort_unstable();
         gathered.rows.left(stored.columns, &picks)
-    }
-
-    /// The rows whose first key is not behind `worst`; NULL may stand anywhere.
-    fn hopeful(&self, batch: &Batch, key: &Key, worst: &ArrayRef) -> Result<Vec<u32>> {
-        let all = 0..batch.rows as u32;
-        if worst.is_null(0) {
-            return Ok(all.collect());
-        }
-        let own = batch.get(key.var)?.to_arrow(&self.types[key.var])?;
-        let worst = Scalar::new(worst.clone());
-        let not_behind = match key.descending {
-            true => gt_eq(&own, &worst)?,
-            false => lt_eq(&own, &worst)?,
-        };
-        let kept = |row: &u32| not_behind.is_null(*row as usize) || not_behind.value(*row as usize);
-        Ok(all.filter(kept).collect())
     }
 }

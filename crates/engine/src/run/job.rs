@@ -81,7 +81,9 @@ impl Job {
                     let pool = scan.table().snapshot().pool();
                     for morsel in &pieces[piece as usize] {
                         watch.inspect(|watch| watch.turn(At::Scan));
-                        let opened = scan.open(pool, *morsel, filters, traffic, node).await?;
+                        let filters = self.shape.filters(filters, scan, vars);
+                        let opened = scan.open(pool, *morsel, &filters, traffic, node);
+                        let opened = opened.await?;
                         if let Some(watch) = watch {
                             watch.opened(morsel.rows(scan.table()));
                             watch.turn(At::Elsewhere);
@@ -183,6 +185,7 @@ impl Job {
             lookups: &self.lookups,
             parameters: &self.parameters,
             complete,
+            bar: self.shape.bar.as_ref(),
             stop: &self.stop,
             watch: None,
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use memory::Budget;
 
 use super::away::{Folded, Gathered, Groups};
+use super::best::Bar;
 use super::send::{Out, Sending};
 use crate::batch::Batch;
 use crate::column::Collected;
@@ -34,6 +35,8 @@ pub(crate) struct Shape {
     pub(super) most: u64,
     /// Where rows go as they come, if they do.
     pub(super) out: Option<Arc<Out>>,
+    /// What rows must reach to be kept, if few are asked for.
+    pub bar: Option<Bar>,
 }
 
 impl Shape {
@@ -63,7 +66,6 @@ impl Shape {
             _ => End::Rows(Box::new(Gathered {
                 rows: Collected::new(&self.vars),
                 away: vec![],
-                worst: None,
             })),
         })
     }

@@ -257,6 +257,7 @@ impl Walk<'_> {
             lookups: &job.lookups,
             parameters: &job.parameters,
             complete,
+            bar: None,
             stop: &job.stop,
             watch: None,
         }
@@ -281,6 +282,7 @@ impl Walk<'_> {
                 lookups: &job.lookups,
                 parameters: &job.parameters,
                 complete: true,
+                bar: job.shape.bar.as_ref(),
                 stop: &job.stop,
                 watch: None,
             };
@@ -321,6 +323,7 @@ impl Walk<'_> {
                     lookups: &job.lookups,
                     parameters: &job.parameters,
                     complete: false,
+                    bar: None,
                     stop: &job.stop,
                     watch: None,
                 };

@@ -42,13 +42,13 @@ impl Chunk {
         filters: &[table::Filter],
         permit: OwnedSemaphorePermit,
     ) -> Result<Option<Chunk>> {
-        let Opened::Scan { scan, .. } = &job.source else {
+        let Opened::Scan { scan, vars, .. } = &job.source else {
             return Err(Error::internal("a piece of what is no table"));
         };
         let pool = scan.table().snapshot().pool();
-        let opened = scan
-            .open(pool, piece, filters, &job.traffic, crate::run::node)
-            .await?;
+        let filters = job.shape.filters(filters, scan, vars);
+        let opened = scan.open(pool, piece, &filters, &job.traffic, crate::run::node);
+        let opened = opened.await?;
         Ok(opened.map(|cursor| Chunk {
             // SAFETY: the cursor borrows from the scan, its table's pool and the traffic counters, which `job`
             // owns on the heap, never changes and never moves; `job` is kept as long, and dropped after it.

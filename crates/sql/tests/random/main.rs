@@ -361,6 +361,44 @@ fn the_best_of_many_rows_are_found() {
 }
 
 #[test]
+fn sums_of_one_number_are_those_of_all() {
+    let queries = [
+        "select sum(n), sum(n + 1), sum(2 + n), sum(n - 3), count(n), min(n + 1) from t",
+        "select k, sum(n + 1) as a, sum(n - 40000) as b from t group by k order by k",
+        "select sum(n + 1), sum(n + 5) from t where n is null",
+        "select sum(n + 1), sum(n + 5) from t where k > 1000",
+        "select k, sum(n + 1) + sum(n + 2), sum(distinct n + 1) from t group by k having sum(n + 7) > 10",
+        "select sum(n + 1) filter (where k = 2), sum(n + 1), sum(n + 3), sum(n * 2), sum(n + k) from t",
+        "select sum(n + 3000000000), sum(n + 3000000001) from t",
+    ];
+    let t = "with t as (select case when rid % 11 = 0 then null else cast(rid * 1000 as int) end as n, rid % 7 as k from many)";
+    for way in WAYS {
+        let database = Database::new(5, way);
+        for query in queries {
+            let text = format!("{t} {query}");
+            match (database.ours(&text), database.theirs(&text)) {
+                (Outcome::Rows { rows, ran_on, .. }, Outcome::Rows { rows: expected, .. }) => {
+                    assert_eq!(difference(&rows, &expected, &[]), None, "{way:?}: {text}");
+                    assert_eq!(ran_on, "algebra", "{text}");
+                }
+                other => panic!("{way:?}: {text}: {other:?}"),
+            }
+        }
+        let text = format!("explain {t} {}", queries[0]);
+        match database.ours(&text) {
+            Outcome::Rows { rows, .. } => {
+                let shown = format!("{rows:?}");
+                assert!(
+                    shown.contains("fold: sum(") && !shown.contains("= (n + 2)"),
+                    "{shown}"
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
 fn groups_that_are_read_twice_are_found_once() {
     let groups =
         "with r as (select rid % 7 as k, sum(rid) as s, avg(rid) as a from many group by rid % 7)";
