@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
-use engine::{Execution, Executor, Fold, Function, Output, Plan, Query, Rel, Runtime, Scan, Type};
+use engine::{
+    Execution, Executor, Fold, Function, Key, Output, Plan, Query, Rel, Runtime, Scan, Type,
+};
 use table::{Catalog, Definition, Filter, Form, Test, create, insert};
 
 /// Values in a range; the form says the same.
@@ -36,6 +38,11 @@ fn filter(column: usize, least: i64, most: i64) -> Filter {
 
 const ROWS: i64 = 300_000;
 
+/// Of row `i`: in no order, and NULL now and then.
+fn shuffled(i: i64) -> Option<i64> {
+    (i % 11 != 0).then_some(i * 7_919 % 1_000_003)
+}
+
 /// A table of five blocks, whose pages lie on as many nodes as there are, in turn.
 fn table(nodes: usize) -> (Arc<table::Table>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
@@ -51,6 +58,10 @@ fn table(nodes: usize) -> (Arc<table::Table>, tempfile::TempDir) {
         (
             "b",
             Arc::new(Int64Array::from_iter_values((0..ROWS).map(|i| i % 1_000))) as ArrayRef,
+        ),
+        (
+            "c",
+            Arc::new((0..ROWS).map(shuffled).collect::<Int64Array>()) as ArrayRef,
         ),
     ])
     .unwrap();
@@ -287,5 +298,97 @@ fn blocks_made_used_again_and_waited_for_are_noted() {
             told.contains(&format!("{} tasks", last.tasks.len())),
             "{told}"
         );
+    }
+}
+
+/// The first of an order, as many as `fetch`: their place in the table.
+fn first(
+    table: &Arc<table::Table>,
+    runtime: &Runtime,
+    execution: &Execution,
+    order: (usize, bool, bool),
+    fetch: usize,
+) -> Vec<i64> {
+    let long = Type::of(&DataType::Int64, true).unwrap();
+    let mut query = Query::default();
+    let columns = [0, 1, 2].map(|column| (query.add("column", long.clone()), column));
+    let scan = Scan {
+        table: table.clone(),
+        alias: "t".into(),
+        columns: columns.to_vec(),
+        filters: vec![filter(1, 0, 899)],
+        shown: vec!["b < 900".into()],
+        expected: 270_000.0,
+    };
+    let (column, descending, nulls_first) = order;
+    let key = |column: usize, descending, nulls_first| Key {
+        var: columns[column].0,
+        descending,
+        nulls_first,
+    };
+    let root = Rel::Sort {
+        input: Box::new(Rel::Scan(scan)),
+        keys: vec![
+            key(column, descending, nulls_first),
+            key(0, descending, false),
+        ],
+        skip: 3,
+        fetch: Some(fetch),
+    };
+    let schema = Schema::new(vec![Field::new("a", DataType::Int64, true)]);
+    let output = Output {
+        vars: vec![columns[0].0],
+        schema: Arc::new(schema),
+    };
+    let prepared = engine::prepare(query, root, output).unwrap();
+    let (runs, how) = (runtime.clone(), execution.clone());
+    let ran = runtime
+        .workers
+        .block_on(async move { prepared.run_by(&runs, &how).await });
+    let (batches, _) = ran.unwrap();
+    let values = |batch: &RecordBatch| {
+        batch
+            .column(0)
+            .as_primitive::<Int64Type>()
+            .values()
+            .to_vec()
+    };
+    batches.iter().flat_map(values).collect()
+}
+
+#[test]
+fn the_first_of_an_order_are_found_in_all_blocks() {
+    let (table, _folder) = table(2);
+    let runtime = runtime::on("2x2", 4);
+    let value = |row: i64, column: usize| match column {
+        0 => Some(row),
+        1 => Some(row % 1_000),
+        _ => shuffled(row),
+    };
+    for executor in [Executor::Fused, Executor::Stream, Executor::Staged] {
+        for plan in [Plan::Obliv, Plan::Distr] {
+            let mut execution = Execution::by(executor);
+            execution.plan = plan;
+            for (column, descending, nulls_first, fetch) in [
+                (0, false, false, 5),
+                (0, true, true, 2_000),
+                (1, true, false, 700),
+                (2, false, false, 10),
+                (2, false, true, 40_000),
+                (2, true, false, 900),
+                (2, true, true, 100),
+            ] {
+                let order = (column, descending, nulls_first);
+                let mut rows: Vec<i64> = (0..ROWS).filter(|row| row % 1_000 < 900).collect();
+                rows.sort_by_key(|row| {
+                    let own = value(*row, column);
+                    let sign = if descending { -1 } else { 1 };
+                    let null = own.is_none() != nulls_first;
+                    (null, own.map(|v| sign * v), sign * row)
+                });
+                let found = first(&table, &runtime, &execution, order, fetch);
+                assert_eq!(found, rows[3..3 + fetch], "{execution:?} {order:?}");
+            }
+        }
     }
 }
