@@ -73,7 +73,7 @@ impl Bar {
     pub fn of(sink: &Sink, types: &[Type]) -> Option<Bar> {
         let (keys, _) = best(sink)?;
         Some(Bar {
-            key: keys[0].clone(),
+            key: keys[0],
             ty: types[keys[0].var].clone(),
             worst: RwLock::new(None),
         })
