@@ -23,7 +23,7 @@ pub(crate) struct Distinct {
 #[derive(Debug)]
 enum Known {
     /// Texts of one group.
-    Texts(Interner),
+    Texts(Box<Interner>),
     Pairs {
         pairs: Groups,
         interners: Vec<Interner>,
@@ -47,7 +47,7 @@ impl Distinct {
         Ok(Distinct {
             one,
             known: match texts {
-                true => Known::Texts(Interner::default()),
+                true => Known::Texts(Box::default()),
                 false => Known::Pairs {
                     pairs: Groups::new(layout.words()),
                     interners: vec![],
@@ -152,7 +152,7 @@ impl Distinct {
     /// Forgets all pairs.
     pub fn forget(&mut self) {
         self.known = match &self.known {
-            Known::Texts(_) => Known::Texts(Interner::default()),
+            Known::Texts(_) => Known::Texts(Box::default()),
             Known::Pairs { .. } => Known::Pairs {
                 pairs: Groups::new(self.layout.words()),
                 interners: vec![],

@@ -45,7 +45,7 @@ enum How {
     /// Rows come in the order of their keys, until one does not.
     Ascending(Ascending),
     /// The number is that of a text, the only key.
-    Text { texts: Interner, ty: Type },
+    Text { texts: Box<Interner>, ty: Type },
     Hash {
         layout: Layout,
         groups: Groups,
@@ -62,7 +62,7 @@ impl How {
                 seen: vec![false; size as usize],
             },
             (None, [ty]) if ty.kind == Kind::Text => How::Text {
-                texts: Interner::default(),
+                texts: Box::default(),
                 ty: ty.clone(),
             },
             (None, _) => {

@@ -59,6 +59,11 @@ pub(crate) struct Interner {
 struct Batch {
     views: Vec<u128>,
     hashes: Vec<u64>,
+    /// The row of each text.
+    rows: Vec<usize>,
+    /// Which of these texts each row has: short ones that come again need not be looked up again.
+    places: Vec<u32>,
+    numbers: Vec<u32>,
 }
 
 impl Batch {
@@ -66,18 +71,40 @@ impl Batch {
     fn read(&mut self, array: &StringViewArray, rows: impl Iterator<Item = usize>) {
         self.views.clear();
         self.hashes.clear();
+        self.rows.clear();
+        self.places.clear();
+        // The short text that came last, and its place.
+        let mut before = None;
         for row in rows {
-            let view = if array.is_null(row) {
-                0
-            } else {
-                array.views()[row]
+            let view = match array.is_null(row) {
+                true => 0,
+                false => array.views()[row],
             };
+            let place = self.views.len() as u32;
+            match before {
+                Some((short, known)) if short == view => {
+                    self.places.push(known);
+                    continue;
+                }
+                _ => self.places.push(place),
+            }
             self.views.push(view);
+            self.rows.push(row);
             self.hashes.push(match view as u32 <= INLINE {
-                true => hash_u128(view, SEED),
+                true => {
+                    before = Some((view, place));
+                    hash_u128(view, SEED)
+                }
                 false => hash_bytes(array.value(row).as_bytes(), SEED),
             });
         }
+    }
+
+    /// Of each row, once each text has its number.
+    fn spread(&self, out: &mut Vec<u32>) {
+        out.clear();
+        let number = |place: &u32| self.numbers[*place as usize];
+        out.extend(self.places.iter().map(number));
     }
 }
 
@@ -170,38 +197,33 @@ impl Interner {
     pub fn find(&self, array: &StringViewArray, out: &mut Vec<u32>) {
         let mut batch = Batch::default();
         batch.read(array, 0..array.len());
-        out.clear();
-        for (place, hash) in batch.hashes.iter().enumerate() {
+        for (place, (hash, row)) in batch.hashes.iter().zip(&batch.rows).enumerate() {
             self.ahead(&batch.hashes, place);
-            let bytes = || array.value(place).as_bytes();
-            out.push(match self.probe(*hash, batch.views[place], bytes) {
+            let bytes = || array.value(*row).as_bytes();
+            let found = self.probe(*hash, batch.views[place], bytes);
+            batch.numbers.push(match found {
                 Found::Number(number) => number,
                 Found::Slot(_) => NOBODY,
             });
         }
+        batch.spread(out);
         strike(array, out);
     }
 
     fn add_some(
         &mut self,
         array: &StringViewArray,
-        rows: impl Iterator<Item = usize> + Clone,
+        rows: impl Iterator<Item = usize>,
         out: &mut Vec<u32>,
     ) {
         let mut batch = std::mem::take(&mut self.batch);
-        batch.read(array, rows.clone());
-        out.clear();
-        let mut before = (0, NOBODY);
-        for ((place, row), hash) in rows.enumerate().zip(&batch.hashes) {
+        batch.read(array, rows);
+        batch.numbers.clear();
+        for (place, (hash, row)) in batch.hashes.iter().zip(&batch.rows).enumerate() {
             self.ahead(&batch.hashes, place);
             let view = batch.views[place];
-            // The same text often comes several times in a row.
-            if before.1 != NOBODY && before.0 == view && view as u32 <= INLINE {
-                out.push(before.1);
-                continue;
-            }
-            let bytes = || array.value(row).as_bytes();
-            let number = match self.probe(*hash, view, bytes) {
+            let bytes = || array.value(*row).as_bytes();
+            batch.numbers.push(match self.probe(*hash, view, bytes) {
                 Found::Number(number) => number,
                 Found::Slot(slot) => {
                     let view = match view as u32 <= INLINE {
@@ -210,10 +232,9 @@ impl Interner {
                     };
                     self.insert(slot, *hash, view)
                 }
-            };
-            before = (view, number);
-            out.push(number);
+            });
         }
+        batch.spread(out);
         self.batch = batch;
     }
 
@@ -322,6 +343,9 @@ impl Interner {
         for (number, hash) in self.hashes.iter().enumerate() {
             if self.null == Some(number as u32) {
                 continue;
+            }
+            if let Some(later) = self.hashes.get(number + SLOTS_AHEAD) {
+                prefetch(&self.slots[*later as usize & mask]);
             }
             let mut at = *hash as usize & mask;
             while self.slots[at] != EMPTY {

@@ -327,6 +327,9 @@ impl Groups {
         self.slots.resize(slots, EMPTY);
         let mask = slots - 1;
         for group in 0..self.hashes.len() {
+            if let Some(later) = self.hashes.get(group + SLOTS_AHEAD) {
+                self.ahead_slot(*later);
+            }
             let hash = match self.own {
                 false => self.hashes[group],
                 true => own_hash(&self.keys[group * self.words..][..self.words]),
