@@ -38,6 +38,7 @@ impl Ascending {
         &self.ty
     }
 
+    /// How many groups there are.
     pub fn len(&self) -> usize {
         self.keys.len()
     }

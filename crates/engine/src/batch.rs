@@ -33,16 +33,19 @@ impl Batch {
         self.vectors.iter_mut().for_each(|v| *v = None);
     }
 
+    /// Gives the rows at hand a vector, as long as they are many.
     pub fn set(&mut self, var: Var, vector: Vector) {
         debug_assert_eq!(vector.len(), self.rows);
         self.vectors[var] = Some(vector);
     }
 
+    /// The vector `var`; an internal error if it was not read.
     pub fn get(&self, var: Var) -> Result<&Vector> {
         let found = self.vectors.get(var).and_then(Option::as_ref);
         found.ok_or_else(|| Error::internal(format!("vector {var} is not there")))
     }
 
+    /// Whether `var` was read already.
     pub fn has(&self, var: Var) -> bool {
         self.vectors[var].is_some()
     }
