@@ -21,17 +21,28 @@ pub enum Depth {
     /// Every page: the kernel walks the page tables, which takes time in proportion to the
     /// memory and holds up the process's own changes of its mappings for as long.
     Walk,
-    /// About so many addresses, and at least one per mapping.
+    /// About so many addresses, and at least one per mapping; more, up to 65,536, where these find less than half of
+    /// what the kernel counts: in a mapping that is nearly empty a few addresses meet nothing.
     Sample(u64),
-    /// [`Depth::Walk`] up to 4 GiB in memory, beyond that a sample of 65,536 addresses.
+    /// [`Depth::Walk`] up to so many bytes in memory, beyond that [`Depth::Sample`].
+    UpTo {
+        /// Bytes.
+        walked: u64,
+        /// Of the sample.
+        addresses: u64,
+    },
+    /// [`Depth::UpTo`] 4 GiB, beyond that 65,536 addresses.
     Auto,
 }
 
 /// Up to where every page is looked at.
 const WALK_UP_TO: u64 = 4 << 30;
 
-/// Addresses of a sample where nobody says.
+/// Addresses of a sample where nobody says, and the most where few of them meet anything.
 const ADDRESSES: u64 = 1 << 16;
+
+/// So many times as many addresses are next.
+const MORE: u64 = 4;
 
 /// What a mapping holds.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -216,10 +227,11 @@ impl Looker {
         let budget = match self.depth {
             Depth::Walk => None,
             Depth::Sample(addresses) => Some(addresses),
+            Depth::UpTo { walked, addresses } => (counted > walked).then_some(addresses),
             Depth::Auto => (counted > WALK_UP_TO).then_some(ADDRESSES),
         };
         let mut found = match budget {
-            Some(budget) if self.system.is_real() => sampled(process, budget, page),
+            Some(budget) if self.system.is_real() => enough(process, budget, page, counted),
             _ => walk::walk(process, self.huge),
         }?;
         // What was read of one that gave its memory back meanwhile is a part of it, or nothing.
@@ -331,6 +343,19 @@ struct Part {
     policy: Option<String>,
     bytes: Vec<(u32, u64)>,
     huge: Option<u64>,
+}
+
+/// A sample that has found what there is: of `counted` bytes, half at least.
+fn enough(process: &Process, mut budget: u64, page: u64, counted: u64) -> Result<Found> {
+    loop {
+        let found = sampled(process, budget, page)?;
+        let bytes = found.parts.iter().flat_map(|part| &part.bytes);
+        let sum: u64 = bytes.map(|(_, bytes)| *bytes).sum();
+        if sum >= counted / 2 || budget >= ADDRESSES {
+            return Ok(found);
+        }
+        budget = budget.saturating_mul(MORE).clamp(1, ADDRESSES);
+    }
 }
 
 fn sampled(process: &Process, budget: u64, page: u64) -> Result<Found> {

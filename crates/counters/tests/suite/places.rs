@@ -182,3 +182,43 @@ fn looking_is_bounded() {
     assert_eq!(sum[0].value.number(), Some(total));
     subject.end();
 }
+
+/// Little memory in a mapping that is nearly empty, as allocators reserve them.
+#[test]
+fn what_is_rare_is_found() {
+    const RESERVED: usize = 8 << 30;
+    const FILLED: usize = 64 << 20;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let rights = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping, which is nobody else's.
+    let reserved = unsafe { libc::mmap(std::ptr::null_mut(), RESERVED, rights, flags, -1, 0) };
+    assert_ne!(reserved, libc::MAP_FAILED);
+    // SAFETY: within the mapping, and nobody else knows it.
+    unsafe { std::ptr::write_bytes(reserved.cast::<u8>().add(RESERVED / 3), 1, FILLED) };
+    let process = Process::open(&real(), std::process::id()).unwrap();
+    let look = |depth| {
+        let looker = Looker::new(&real(), &nodes()).depth(depth);
+        looker.look(&process).unwrap()
+    };
+    let found = |residency: &counters::Residency| {
+        let address = reserved.addr() as u64;
+        let mut regions = residency.regions.iter();
+        let region = regions
+            .find(|region| region.start <= address && region.end.is_some_and(|end| address < end));
+        region.map_or(0, |region| region.total())
+    };
+    let walked = look(Depth::UpTo {
+        walked: 16 << 30,
+        addresses: 0,
+    });
+    assert_eq!(walked.look, Look::Walked);
+    assert!(found(&walked) >= FILLED as u64);
+    let sampled = look(Depth::UpTo {
+        walked: 0,
+        addresses: 64,
+    });
+    let near = found(&sampled).abs_diff(found(&walked)) < FILLED as u64 / 2;
+    assert!(near, "{} of {}", found(&sampled), found(&walked));
+    // SAFETY: the mapping made above, which nobody uses any more.
+    unsafe { libc::munmap(reserved, RESERVED) };
+}

@@ -2,14 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use counters::{Depth, Looker, Nodes, Process, System};
+use counters::{Depth, Look, Looker, Nodes, Process, System};
 use topology::Machine;
 
 use super::target::Group;
 use crate::{Measure, RESIDENCY, Readings, Residency};
 
-/// Addresses of one look.
-const ADDRESSES: u64 = 512;
+/// How a process is looked at. The page tables of a small one are walked, in a few milliseconds: what it has in memory
+/// may be little of what it has mapped, so that samples hardly meet it.
+const DEPTH: Depth = Depth::UpTo {
+    walked: 256 << 20,
+    addresses: 512,
+};
 
 /// A look is not repeated before this many times what it took.
 const REST: u32 = 400;
@@ -34,13 +38,15 @@ pub(crate) struct Memory {
     at: u32,
     next: Option<Instant>,
     looks: u32,
+    /// How the last one was looked at.
+    source: &'static str,
     why: Option<String>,
 }
 
 impl Memory {
     pub(crate) fn new(machine: &Machine, half_life: f64) -> Memory {
         let nodes = Nodes::new(machine);
-        let looker = Looker::new(&System::real(), &nodes).depth(Depth::Sample(ADDRESSES));
+        let looker = Looker::new(&System::real(), &nodes).depth(DEPTH);
         Memory {
             looker,
             residency: Residency::new(half_life),
@@ -48,6 +54,7 @@ impl Memory {
             at: 0,
             next: None,
             looks: 0,
+            source: "move_pages",
             why: None,
         }
     }
@@ -85,6 +92,10 @@ impl Memory {
                 let nodes = found.nodes.iter().copied();
                 let bytes = nodes.zip(bytes.iter().map(|bytes| *bytes as f64)).collect();
                 self.residency.looked(*pid, time, bytes);
+                self.source = match found.look {
+                    Look::Walked => "numa_maps",
+                    Look::Sampled { .. } => "move_pages, sampled",
+                };
                 self.why = None;
             }
             Err(counters::Error::Ended { .. } | counters::Error::NoProcess { .. }) => {
@@ -113,13 +124,13 @@ impl Memory {
         match (self.residency.age(time), &self.why) {
             (Some(age), _) => {
                 for (node, bytes) in self.residency.bytes(time) {
-                    let mut measure = Measure::new(bytes.round(), "bytes", "move_pages, sampled");
+                    let mut measure = Measure::new(bytes.round(), "bytes", self.source);
                     measure.age_seconds = (age * 1000.0).round() / 1000.0;
                     readings.set(&format!("{RESIDENCY}{node}"), measure);
                 }
             }
             (None, Some(why)) => {
-                let measure = Measure::unavailable("bytes", "move_pages", why);
+                let measure = Measure::unavailable("bytes", self.source, why);
                 readings.set("residency", measure);
             }
             (None, None) => {}
