@@ -28,7 +28,7 @@ pub struct Top {
     /// Look once, and end
     #[arg(long)]
     pub once: bool,
-    /// Where running governors are recorded [default: /run/atoll-govern, or the user's own]
+    /// Only governors that are recorded in this folder [default: all that this user may know of]
     #[arg(long, value_name = "FOLDER")]
     pub state: Option<PathBuf>,
     /// One JSON object, of one look
@@ -38,7 +38,6 @@ pub struct Top {
 
 /// Runs the command.
 pub fn run(args: &Top) -> Result<(), Failure> {
-    let folder = args.state.clone().unwrap_or_else(live::state_folder);
     let machine = Machine::live()?;
     let mut load = CpuLoad::new(&System::real(), &Nodes::new(&machine));
     let interval = Duration::from_secs_f64(args.interval);
@@ -55,7 +54,7 @@ pub fn run(args: &Top) -> Result<(), Failure> {
             std::thread::sleep(Duration::from_millis(20).min(interval));
         }
         let loads = by_cpu(&mut load);
-        let statuses = live::statuses(&folder);
+        let statuses = live::statuses(args.state.as_deref());
         if args.json {
             writeln!(out, "{}", object(&machine, &loads, &statuses))?;
             return Ok(out.flush()?);
@@ -66,8 +65,8 @@ pub fn run(args: &Top) -> Result<(), Failure> {
         }
         for line in &lines {
             match terminal {
-                true => writeln!(out, "{}", line.chars().take(WIDTH).collect::<String>())?,
-                false => writeln!(out, "{line}")?,
+                true => writeln!(out, "{}", plain(line).take(WIDTH).collect::<String>())?,
+                false => writeln!(out, "{}", plain(line).collect::<String>())?,
             }
         }
         drawn = lines.len();
@@ -76,6 +75,12 @@ pub fn run(args: &Top) -> Result<(), Failure> {
             return Ok(());
         }
     }
+}
+
+/// Names of processes and states of others may hold what a terminal would obey.
+fn plain(line: &str) -> impl Iterator<Item = char> {
+    let plain = |letter: char| if letter.is_control() { '?' } else { letter };
+    line.chars().map(plain)
 }
 
 /// The load of each cpu, 0..=1, where it is known.

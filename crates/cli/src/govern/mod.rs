@@ -35,7 +35,7 @@ pub fn run(args: &Govern) -> Result<(), Failure> {
 
 fn undo(args: &Undo) -> Result<(), Failure> {
     let folder = args.state.clone().unwrap_or_else(live::state_folder);
-    let undone = live::undo(&folder)?;
+    let undone = live::undo(&folder, args.ended)?;
     let mut out = out::stdout();
     if args.json {
         writeln!(out, "{}", json!({ "undone": undone }))?;

@@ -133,6 +133,9 @@ pub struct Undo {
     /// Where running governors are recorded [default: /run/atoll-govern, or the user's own]
     #[arg(long, value_name = "FOLDER")]
     pub state: Option<PathBuf>,
+    /// Only what governors have left that were ended before they could put it back; those that run go on
+    #[arg(long)]
+    pub ended: bool,
     /// One JSON object
     #[arg(long)]
     pub json: bool,

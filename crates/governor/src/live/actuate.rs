@@ -86,6 +86,8 @@ pub(crate) enum Actuator {
         /// Nobody else is to use its cpus; the partition, once the group is made.
         exclusive: bool,
         partition: Option<Partition>,
+        /// Processes are left in other groups, to which they could not be put back.
+        apart: bool,
     },
     Unit {
         unit: String,
@@ -121,7 +123,18 @@ impl Actuator {
                 Ok(Actuator::Unit { unit, undo, tree })
             }
             (Means::Systemd, ..) => wrong("systemd needs a unit, given with --unit"),
+            (Means::Auto, _, Some(tree)) if !tree.has_cpuset() => {
+                let mut affinity = Affinity::new(group);
+                affinity.note = Some(format!(
+                    "{} has no cpuset, as its controller is not enabled above it: each thread is bound instead; --actuator cgroup enables it",
+                    tree.folder.display()
+                ));
+                Ok(Actuator::Affinity(Box::new(affinity)))
+            }
             (Means::Auto | Means::Cgroup, _, Some(tree)) => {
+                if !tree.has_cpuset() {
+                    cgroup::enable(&tree.folder)?;
+                }
                 let file = tree.folder.join("cpuset.cpus");
                 let cpus = std::fs::read_to_string(&file).map_err(|source| Error::Refused {
                     what: format!("reading {}", file.display()),
@@ -160,6 +173,7 @@ impl Actuator {
                     own,
                     made: false,
                     partition: None,
+                    apart: false,
                 })
             }
             (Means::Auto | Means::Affinity, ..) => {
@@ -232,7 +246,17 @@ impl Actuator {
                 let above = cgroup::effective(&own.from)?;
                 Some(with_own(above, tree, partition.as_ref()))
             }
-            Actuator::Unit { tree, .. } => tree.folder.parent().and_then(cgroup::effective),
+            Actuator::Unit { tree, undo, .. } => {
+                let above = tree.folder.parent().and_then(cgroup::effective)?;
+                match undo {
+                    // What it was given by its own file; empty: whatever there is.
+                    Undo::Unit { cpus, .. } => match cpus.parse::<CpuSet>() {
+                        Ok(cpus) if !cpus.is_empty() => Some(both(&above, &cpus)),
+                        _ => Some(above),
+                    },
+                    _ => Some(above),
+                }
+            }
         }
     }
 
@@ -281,6 +305,7 @@ impl Actuator {
                 made,
                 exclusive,
                 partition,
+                apart,
             } => {
                 if !*made {
                     own.make()?;
@@ -293,7 +318,13 @@ impl Actuator {
                 let listed = tree.processes();
                 let outside = group.members.keys().filter(|pid| !listed.contains(pid));
                 let outside: Vec<u32> = outside.copied().collect();
-                own.take(&outside)?;
+                if !outside.is_empty() {
+                    let mounts = Mounts::find();
+                    let fits = |pid: &u32| own.fits(*pid, &mounts);
+                    let (take, leave): (Vec<u32>, Vec<u32>) = outside.into_iter().partition(fits);
+                    own.take(&take)?;
+                    *apart |= leave.into_iter().any(|pid| Identity::of(pid).is_some());
+                }
                 Ok(false)
             }
             Actuator::Unit { unit, .. } => {
@@ -323,9 +354,20 @@ impl Actuator {
     /// What people should know of the last change, once.
     pub(crate) fn note(&mut self) -> Option<String> {
         match self {
-            Actuator::Cpuset { partition, .. } | Actuator::Own { partition, .. } => {
-                partition.as_mut()?.note()
-            }
+            Actuator::Own {
+                own,
+                apart,
+                partition,
+                ..
+            } => match std::mem::take(apart) {
+                true => Some(format!(
+                    "processes that are not in {} stay in their groups, with all cpus of these; --actuator affinity governs them too",
+                    own.from.display()
+                )),
+                false => partition.as_mut()?.note(),
+            },
+            Actuator::Cpuset { partition, .. } => partition.as_mut()?.note(),
+            Actuator::Affinity(affinity) => affinity.note.take(),
             _ => None,
         }
     }

@@ -36,8 +36,12 @@ pub(crate) struct Affinity {
     given: HashMap<u32, CpuSet>,
     /// What the kernel lets the group use: threads are shown their masks without the rest.
     pub(crate) within: Option<CpuSet>,
+    /// Threads whose wish has become known at the last call, and was not recorded before it.
+    fresh: HashSet<u32>,
     /// Threads that may not be bound: they are another user's.
     pub(crate) refused: HashSet<u32>,
+    /// What people should know, once.
+    pub(crate) note: Option<String>,
 }
 
 /// How it went.
@@ -47,7 +51,8 @@ pub(crate) struct Bound {
     pub(crate) threads: usize,
     /// Threads that were changed.
     pub(crate) changed: usize,
-    /// Threads that had been bound by themselves, or by somebody else, since the last time.
+    /// Threads that had been bound by themselves, or by somebody else, since the last time. They are left alone
+    /// this time, so that what they had can be recorded first.
     pub(crate) wishes: usize,
 }
 
@@ -63,11 +68,14 @@ impl Affinity {
             masks: HashSet::new(),
             given: HashMap::new(),
             within: None,
+            fresh: HashSet::new(),
             refused: HashSet::new(),
+            note: None,
         }
     }
 
-    /// Binds all threads to these cpus.
+    /// Binds all threads to these cpus, but for those of which it becomes known only now what they had: whoever
+    /// calls this records [`before`](Affinity::before) and calls it again.
     ///
     /// # Errors
     ///
@@ -76,6 +84,7 @@ impl Affinity {
         if self.masks.len() < MAX_MASKS {
             self.masks.insert(cpus.clone());
         }
+        self.fresh.clear();
         let mut all = Bound::default();
         let mut failed = None;
         for _ in 0..PASSES {
@@ -87,10 +96,22 @@ impl Affinity {
                 break;
             }
         }
+        self.forget();
         match failed {
             Some(error) if all.threads == 0 => Err(error),
             _ => Ok(all),
         }
+    }
+
+    /// The wishes of threads that have ended: their numbers are used again.
+    fn forget(&mut self) {
+        let ended = |thread: u32| {
+            let cpus = cpus_of(thread.cast_signed());
+            cpus.is_err_and(|error| proc::gone(&error))
+        };
+        self.before.others.retain(|thread, _| !ended(*thread));
+        let others = &self.before.others;
+        self.given.retain(|thread, _| others.contains_key(thread));
     }
 
     fn pass(&mut self, cpus: &CpuSet, group: &Group, failed: &mut Option<io::Error>) -> Bound {
@@ -139,9 +160,13 @@ impl Affinity {
         if now == *cpus {
             return Ok(());
         }
-        if !self.ours(thread, &now) {
+        if !self.ours(thread, &now) && self.before.others.get(&thread) != Some(&now) {
             self.before.others.insert(thread, now.clone());
+            self.fresh.insert(thread);
             bound.wishes += 1;
+        }
+        if self.fresh.contains(&thread) {
+            return Ok(());
         }
         let wanted = match self.before.others.get(&thread) {
             Some(wish) => {
@@ -195,5 +220,81 @@ impl Before {
             Some(error) if restored == 0 => Err(error),
             _ => Ok(restored),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use crate::live::Target;
+
+    /// The own thread's number.
+    fn own() -> u32 {
+        // SAFETY: no preconditions.
+        unsafe { libc::gettid() }.cast_unsigned()
+    }
+
+    #[test]
+    fn what_a_thread_had_is_known_before_it_is_changed_and_forgotten_with_it() {
+        let all = cpus_of(0).unwrap();
+        let (first, last) = (all.iter().min().unwrap(), all.iter().max().unwrap());
+        if first == last {
+            println!("NOT RUN: one cpu leaves nothing to choose");
+            return;
+        }
+        let (one, other): (CpuSet, CpuSet) = (CpuSet::from(vec![first]), CpuSet::from(vec![last]));
+        let mut child = std::process::Command::new("sleep")
+            .arg("600")
+            .spawn()
+            .unwrap();
+        let (pid, group) = (child.id(), Group::find(Target::Pid(child.id())).unwrap());
+        let mut affinity = Affinity::new(&group);
+        bind(pid.cast_signed(), &one).unwrap();
+        let bound = affinity.set(&other, &group).unwrap();
+        assert_eq!((bound.wishes, bound.changed), (1, 0));
+        assert_eq!(affinity.before.others.get(&pid), Some(&one));
+        assert_eq!(
+            cpus_of(pid.cast_signed()).unwrap(),
+            one,
+            "it is not recorded yet"
+        );
+        let bound = affinity.set(&other, &group).unwrap();
+        assert_eq!((bound.wishes, bound.changed), (0, 1));
+        assert_eq!(cpus_of(pid.cast_signed()).unwrap(), other);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        affinity.set(&one, &group).unwrap();
+        assert!(affinity.before.others.is_empty() && affinity.given.is_empty());
+    }
+
+    #[test]
+    fn the_wishes_of_threads_that_live_are_kept() {
+        let (tell, told) = channel();
+        let (end, ended) = channel::<()>();
+        let thread = std::thread::spawn(move || {
+            tell.send(own()).unwrap();
+            let _ = ended.recv();
+        });
+        let number = told.recv().unwrap();
+        let all = cpus_of(0).unwrap();
+        let mut affinity = Affinity {
+            before: Before {
+                base: all.clone(),
+                others: BTreeMap::from([(number, all.clone()), (0x3fff_ffff, all)]),
+            },
+            masks: HashSet::new(),
+            given: HashMap::new(),
+            within: None,
+            fresh: HashSet::new(),
+            refused: HashSet::new(),
+            note: None,
+        };
+        affinity.forget();
+        let left: Vec<u32> = affinity.before.others.keys().copied().collect();
+        assert_eq!(left, [number]);
+        drop(end);
+        thread.join().unwrap();
     }
 }

@@ -121,6 +121,26 @@ pub(crate) fn write(file: &Path, value: &str) -> Result<()> {
     })
 }
 
+/// Lets a group of generation two have a cpuset: the controller has to be enabled in all groups above it, from the
+/// top.
+pub(crate) fn enable(folder: &Path) -> Result<()> {
+    let above: Vec<&Path> = folder.ancestors().skip(1).collect();
+    for folder in above.into_iter().rev() {
+        let control = folder.join("cgroup.subtree_control");
+        // What is above the hierarchy has none.
+        let Ok(enabled) = fs::read_to_string(&control) else {
+            continue;
+        };
+        if !enabled
+            .split_ascii_whitespace()
+            .any(|name| name == "cpuset")
+        {
+            write(&control, "+cpuset")?;
+        }
+    }
+    Ok(())
+}
+
 /// Gives a group what the one above it has. A group with processes in it may not be left without a list of its own
 /// once it had one: then it gets that of the group above.
 pub(crate) fn empty(folder: &Path) -> Result<()> {
@@ -200,6 +220,11 @@ impl Tree {
 
     pub(crate) fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// Whether it can be given cpus: in generation two the controller has to be enabled for that.
+    pub(crate) fn has_cpuset(&self) -> bool {
+        self.folder.join("cpuset.cpus").exists()
     }
 
     /// Whether it is still there.
@@ -344,17 +369,8 @@ impl Own {
             let what = format!("making the control group {}", folder.display());
             move |source: io::Error| Error::Refused { what, source }
         };
-        if self.kind == Kind::Two
-            && let Some(parent) = self.folder.parent()
-        {
-            let control = parent.join("cgroup.subtree_control");
-            let enabled = fs::read_to_string(&control).unwrap_or_default();
-            if !enabled
-                .split_ascii_whitespace()
-                .any(|name| name == "cpuset")
-            {
-                write(&control, "+cpuset")?;
-            }
+        if self.kind == Kind::Two {
+            enable(&self.folder)?;
         }
         fs::create_dir(&self.folder).map_err(refused(&self.folder))?;
         if self.kind == Kind::One {
@@ -370,6 +386,16 @@ impl Own {
             let _ = fs::create_dir(account);
         }
         Ok(())
+    }
+
+    /// Whether a process can be taken: it is where it would be put back to.
+    pub(crate) fn fits(&self, pid: u32, mounts: &Mounts) -> bool {
+        let account = match (&self.account_from, &mounts.account) {
+            (Some(_), Some(mount)) => path_of(pid, "cpuacct").map(|path| mount.join(path)),
+            _ => None,
+        };
+        let group = of_process(pid, mounts).map(|(_, folder)| folder);
+        group.as_ref() == Some(&self.from) && account == self.account_from
     }
 
     /// Moves processes into it. What has ended meanwhile is no error.

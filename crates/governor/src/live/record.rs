@@ -4,7 +4,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -12,23 +12,10 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::actuate::Undo;
+use super::folders;
 use super::proc::{self, Identity};
 use super::target::{Group, Target};
 use crate::{Error, Result};
-
-/// Where running governors are recorded: for root `/run/atoll-govern`, for others in the folder that
-/// the system gives each user, or in `/tmp`.
-pub fn state_folder() -> PathBuf {
-    // SAFETY: geteuid has no preconditions.
-    let user = unsafe { libc::geteuid() };
-    if user == 0 {
-        return PathBuf::from("/run/atoll-govern");
-    }
-    match std::env::var_os("XDG_RUNTIME_DIR") {
-        Some(folder) => PathBuf::from(folder).join("atoll-govern"),
-        None => std::env::temp_dir().join(format!("atoll-govern-{user}")),
-    }
-}
 
 /// One target of a governor.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -59,39 +46,40 @@ fn file(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
     }
 }
 
-/// Makes the folder, which nobody else may write to: what stands in it is carried out.
-fn own_folder(folder: &Path) -> Result<()> {
-    let made = fs::DirBuilder::new()
-        .mode(0o700)
-        .recursive(true)
-        .create(folder);
-    made.map_err(file(folder))?;
-    let about = fs::metadata(folder).map_err(file(folder))?;
-    // SAFETY: geteuid has no preconditions.
-    let user = unsafe { libc::geteuid() };
-    if about.uid() != user || about.mode() & 0o022 != 0 {
-        return Err(Error::Command {
-            what: folder.display().to_string(),
-            why: "it belongs to somebody else, or others may write to it; give --state".to_owned(),
-        });
-    }
-    Ok(())
-}
-
-/// All records of a folder.
+/// All records of an own folder.
 fn all(folder: &Path) -> Vec<(PathBuf, Record)> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found = Vec::new();
-    for entry in entries {
-        let path = entry.path();
-        if path.extension().is_some_and(|end| end == "json")
-            && let Ok(text) = fs::read(&path)
+    for path in folders::files(folder, "json") {
+        if let Ok(text) = fs::read(&path)
             && let Ok(record) = serde_json::from_slice(&text)
         {
             found.push((path, record));
         }
     }
-    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found
+}
+
+/// What governors of others say that they govern.
+fn foreign(own: &Path) -> Vec<Record> {
+    let mut found = Vec::new();
+    for (user, text) in folders::foreign(own, "json") {
+        let Ok(mut record) = serde_json::from_slice::<Record>(&text) else {
+            continue;
+        };
+        if !record.governor.alive() || folders::user_of(record.governor.pid) != Some(user) {
+            continue;
+        }
+        if user != 0 {
+            // Only root can govern what is not its own, whatever is claimed.
+            for entry in &mut record.entries {
+                entry.target = Target::Pid(0);
+                entry
+                    .roots
+                    .retain(|root| folders::user_of(root.pid) == Some(user));
+            }
+        }
+        found.push(record);
+    }
     found
 }
 
@@ -114,24 +102,55 @@ fn conflict(entry: &Entry, target: &Target, roots: &[Identity]) -> Option<u32> {
     {
         return Some(0);
     }
-    let alive = || entry.roots.iter().filter(|root| root.alive());
+    let mut theirs: Vec<Identity> = entry.roots.clone();
+    theirs.retain(|root| root.alive());
+    // Those that came since.
+    theirs.extend(present(&entry.target));
+    let lines: Vec<(Identity, Vec<u32>)> = theirs
+        .into_iter()
+        .map(|root| (root, ancestors(root.pid)))
+        .collect();
     for root in roots {
         let line = ancestors(root.pid);
-        if let Some(theirs) = alive().find(|theirs| line.contains(&theirs.pid)) {
+        let above = |(theirs, _): &&(Identity, Vec<u32>)| line.contains(&theirs.pid);
+        let below = |(_, line): &&(Identity, Vec<u32>)| line.contains(&root.pid);
+        if let Some((theirs, _)) = lines.iter().find(|theirs| above(theirs) || below(theirs)) {
             return Some(theirs.pid);
         }
     }
-    let below = |theirs: &&Identity| {
-        let line = ancestors(theirs.pid);
-        roots.iter().any(|root| line.contains(&root.pid))
-    };
-    alive().find(below).map(|theirs| theirs.pid)
+    None
+}
+
+/// The processes that a target has now, where it is more than one process and what descends from it.
+fn present(target: &Target) -> Vec<Identity> {
+    match target {
+        Target::Pid(_) => Vec::new(),
+        _ => match Group::find(target.clone()) {
+            Ok(group) => group.members.values().map(|m| m.identity).collect(),
+            Err(_) => Vec::new(),
+        },
+    }
+}
+
+/// # Errors
+///
+/// [`Error::Governed`] where one governor has what the other wants.
+fn apart(other: &Record, record: &Record) -> Result<()> {
+    for entry in &other.entries {
+        for own in &record.entries {
+            if let Some(pid) = conflict(entry, &own.target, &own.roots) {
+                let by = other.governor.pid;
+                return Err(Error::Governed { pid, by });
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Kept {
     /// Records what is about to be changed, unless another governor has one of the processes.
     pub(crate) fn new(folder: &Path, record: &Record) -> Result<Kept> {
-        own_folder(folder)?;
+        folders::make(folder)?;
         let lock_path = folder.join("lock");
         let lock = OpenOptions::new()
             .create(true)
@@ -147,14 +166,10 @@ impl Kept {
                 put_back(&path, &other)?;
                 continue;
             }
-            for entry in &other.entries {
-                for own in &record.entries {
-                    if let Some(pid) = conflict(entry, &own.target, &own.roots) {
-                        let by = other.governor.pid;
-                        return Err(Error::Governed { pid, by });
-                    }
-                }
-            }
+            apart(&other, record)?;
+        }
+        for other in foreign(folder) {
+            apart(&other, record)?;
         }
         let kept = Kept {
             path: folder.join(format!("{}.json", record.governor.pid)),
@@ -188,7 +203,7 @@ pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
         .create(true)
         .write(true)
         .truncate(true)
-        .mode(0o600)
+        .mode(folders::FILE)
         .open(&new)?;
     file.write_all(text)?;
     fs::rename(&new, path)
@@ -226,10 +241,8 @@ fn put_back(path: &Path, record: &Record) -> Result<Vec<Undone>> {
                 processes.extend(group.members.values().map(|member| member.identity));
             }
         }
-        if let Target::Name(_) = &entry.target
-            && let Ok(group) = Group::find(entry.target.clone())
-        {
-            processes.extend(group.members.values().map(|member| member.identity));
+        if let Undo::Affinity(_) = &entry.undo {
+            processes.extend(present(&entry.target));
         }
         processes.sort_unstable();
         processes.dedup();
@@ -253,15 +266,18 @@ fn put_back(path: &Path, record: &Record) -> Result<Vec<Undone>> {
 }
 
 /// Puts back what governors have changed: those that run are asked to end first, and ended where
-/// they do not.
+/// they do not. With `ended` those that run go on: only what others have left is put back.
 ///
 /// # Errors
 ///
 /// What the system refuses.
-pub fn undo(folder: &Path) -> Result<Vec<Undone>> {
+pub fn undo(folder: &Path, ended: bool) -> Result<Vec<Undone>> {
     let mut undone = Vec::new();
     for (path, record) in all(folder) {
         let governor = record.governor;
+        if ended && governor.alive() {
+            continue;
+        }
         for signal in [libc::SIGTERM, libc::SIGKILL] {
             if governor.alive() {
                 // SAFETY: sends a signal; the number was its a moment ago.
@@ -375,20 +391,23 @@ pub struct Standing {
     pub spent: Option<crate::Spent>,
 }
 
-/// The state of all governors that run.
-pub fn statuses(folder: &Path) -> Vec<Status> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut found = Vec::new();
-    for entry in entries {
-        let path = entry.path();
-        if path.extension().is_some_and(|end| end == "now")
-            && let Ok(text) = fs::read(&path)
-            && let Ok(status) = serde_json::from_slice::<Status>(&text)
-            && Identity::of(status.governor).is_some_and(|own| own.start == status.start)
-        {
-            found.push(status);
+/// The state of the governors that run: those of this folder, or all that this user may know of.
+pub fn statuses(folder: Option<&Path>) -> Vec<Status> {
+    let own = folder.map_or_else(folders::own, Path::to_owned);
+    let read = |path: PathBuf| fs::read(path).ok();
+    let texts = folders::files(&own, "now").into_iter().filter_map(read);
+    let status = |text: Vec<u8>| serde_json::from_slice::<Status>(&text).ok();
+    let mut found: Vec<Status> = texts.filter_map(status).collect();
+    if folder.is_none() {
+        for (user, text) in folders::foreign(&own, "now") {
+            let claimed = status(text);
+            found.extend(claimed.filter(|s| folders::user_of(s.governor) == Some(user)));
         }
     }
+    found.retain(|status| {
+        let now = Identity::of(status.governor);
+        now.is_some_and(|now| now.start == status.start)
+    });
     found.sort_by_key(|status| status.governor);
     found
 }

@@ -27,8 +27,8 @@ pub(super) const UPKEEP: Duration = Duration::from_secs(1);
 /// The period stretches where a check takes more than one part in so many of it.
 const SHARE: u32 = 100;
 
-/// A target whose cpus could not be set so many times in a row is given up.
-const PATIENCE: u32 = 20;
+/// Threads of which it becomes known at a check what they had are bound at the same one, so many times.
+const AGAIN: usize = 3;
 
 /// Those who look on see a state that is at most so old, and each change at once.
 const TELL: Duration = Duration::from_millis(500);
@@ -183,6 +183,14 @@ impl Live {
         }
     }
 
+    /// Records anew what there was before.
+    fn rewrite(&self) -> Result<()> {
+        match (Identity::of(std::process::id()), &self.kept) {
+            (Some(governor), Some(kept)) => kept.write(&self.record(governor)),
+            _ => Ok(()),
+        }
+    }
+
     /// Looks, decides, sets. One decision for each target that is left.
     ///
     /// # Errors
@@ -284,13 +292,14 @@ impl Live {
                 }
             }
         }
-        let mut at = 0;
+        let (mut at, mut orphaned) = (0, false);
         while at < self.units.len() {
             let unit = &mut self.units[at];
             unit.group.came = false;
             unit.group.refresh();
             if !unit.group.ended() {
                 at += 1;
+                orphaned |= unit.adopt();
                 continue;
             }
             let unit = self.units.remove(at);
@@ -306,7 +315,10 @@ impl Live {
                 together.remove(&unit.name);
             }
         }
-        Ok(())
+        match orphaned {
+            true => self.rewrite(),
+            false => Ok(()),
+        }
     }
 
     /// A sensor that is missing is told of once.
@@ -334,44 +346,22 @@ impl Live {
             Action::None => 1,
             Action::Allocate => 2,
         });
-        let mut better_known = false;
         let mut notes = Vec::new();
-        for at in order {
-            let (unit, decision) = (&mut self.units[at], &mut decisions[at]);
-            let result = unit.apply(&decision.cpus(), begun);
-            decision.decision_seconds = begun.elapsed().as_secs_f64();
-            match result {
-                Ok(known) => {
-                    unit.failures = 0;
-                    better_known |= known;
-                }
-                Err(error) => {
-                    unit.failures += 1;
-                    // Perhaps there are other cpus now.
-                    unit.upkept = None;
-                    notes.push(format!("{error}; it is tried again"));
-                    decision.why = format!("{}; it could not be set: {error}", decision.why);
-                    if unit.failures >= PATIENCE {
-                        return Err(error);
-                    }
+        for _ in 0..AGAIN {
+            let mut again = Vec::new();
+            for at in order {
+                if self.units[at].give(&mut decisions[at], begun, &mut notes)? {
+                    again.push(at);
                 }
             }
-            notes.extend(unit.actuator.note());
-            let refused = unit.actuator.refused();
-            if refused > 0 {
-                notes.push(format!(
-                    "threads of {} belong to another user and are left alone; run as root to govern them",
-                    unit.group.target
-                ));
+            if again.is_empty() {
+                break;
             }
+            // What a thread had is recorded before it is changed: then there is a second time.
+            self.rewrite()?;
+            order = again;
         }
         notes.into_iter().for_each(|text| self.note(text));
-        if better_known
-            && let Some(governor) = Identity::of(std::process::id())
-            && let Some(kept) = &self.kept
-        {
-            kept.write(&self.record(governor))?;
-        }
         Ok(())
     }
 

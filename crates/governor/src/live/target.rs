@@ -57,6 +57,9 @@ pub(crate) struct Member {
     pub(crate) identity: Identity,
     /// Not a descendant of another member.
     pub(crate) root: bool,
+    /// The member that it was found by, 0 for roots; and whether others were by this one.
+    parent: u32,
+    children_known: bool,
     /// Processor time at the last look.
     time: Duration,
     /// That of its children that have ended, for roots: clock ticks.
@@ -80,8 +83,12 @@ pub(crate) struct Group {
     first: bool,
     /// Its control group is not there any more.
     gone: bool,
+    /// The control group tells what its processes have used.
+    counted: bool,
     /// Processes that came since somebody asked.
     pub(crate) came: bool,
+    /// Members became roots since somebody asked, as what they descended from has ended.
+    pub(crate) orphaned: bool,
 }
 
 /// Processor time of a group.
@@ -112,7 +119,9 @@ impl Group {
             strangers: HashMap::new(),
             first: true,
             gone: false,
+            counted: false,
             came: false,
+            orphaned: false,
         };
         if let Target::Pid(pid) = group.target {
             let Some(identity) = Identity::of(pid) else {
@@ -120,7 +129,7 @@ impl Group {
             };
             // A thread has a line of its own, and its process another number.
             counters::Process::open(&counters::System::real(), pid)?;
-            group.add(identity, true);
+            group.add(identity, 0);
         }
         // The second look finds children that have lower numbers than their parents.
         group.refresh();
@@ -165,9 +174,12 @@ impl Group {
                 let listed: BTreeSet<u32> = tree.processes().into_iter().collect();
                 self.members.retain(|pid, _| listed.contains(pid));
                 for pid in listed {
-                    self.meet(pid, true);
+                    self.meet(pid, 0);
                 }
-                self.look();
+                if self.counted {
+                    // Otherwise it is looked who has run whenever that is asked for.
+                    self.look();
+                }
             }
             return;
         }
@@ -195,7 +207,7 @@ impl Group {
                     if same {
                         self.visit(pid, true);
                     } else {
-                        self.members.remove(&pid);
+                        self.lose(pid);
                     }
                 }
                 None => {
@@ -211,7 +223,7 @@ impl Group {
         let roots: Vec<Identity> = self.roots().map(|m| m.identity).take(ROOTS).collect();
         for root in roots {
             if !root.alive() {
-                self.members.remove(&root.pid);
+                self.lose(root.pid);
             }
         }
     }
@@ -233,7 +245,7 @@ impl Group {
             }
             if proc::name(pid).as_deref() == Some(name) {
                 self.strangers.remove(&pid);
-                self.meet(pid, true);
+                self.meet(pid, 0);
                 new.push(pid);
             } else {
                 self.strangers.entry(pid).or_insert(now);
@@ -245,9 +257,49 @@ impl Group {
             if self.members.contains_key(&parent)
                 && let Some(member) = self.members.get_mut(&pid)
             {
-                member.root = false;
+                (member.root, member.parent) = (false, parent);
+                self.parents(parent);
             }
         }
+    }
+
+    /// A member that others were found by.
+    fn parents(&mut self, pid: u32) {
+        if let Some(member) = self.members.get_mut(&pid) {
+            member.children_known = true;
+        }
+    }
+
+    /// Forgets one that has ended. Those that descended from it stay: whoever is to put them back cannot find them
+    /// by it any more, so that they are roots from now on, unless another member is their parent now.
+    fn lose(&mut self, pid: u32) -> Option<Member> {
+        let lost = self.members.remove(&pid)?;
+        if lost.children_known {
+            let of = |(child, member): (&u32, &Member)| (member.parent == pid).then_some(*child);
+            let children: Vec<u32> = self.members.iter().filter_map(of).collect();
+            for child in children {
+                self.orphan(child);
+            }
+        }
+        Some(lost)
+    }
+
+    fn orphan(&mut self, child: u32) {
+        let Some(stat) = proc::stat(child) else {
+            return;
+        };
+        let parent = match self.members.contains_key(&stat.parent) {
+            true => stat.parent,
+            false => 0,
+        };
+        if let Some(member) = self.members.get_mut(&child) {
+            member.parent = parent;
+            member.root = parent == 0;
+            // What those that have ended took is counted from now on.
+            member.children = stat.children_ticks;
+        }
+        self.orphaned |= parent == 0;
+        self.parents(parent);
     }
 
     /// The children of a member; of its main thread only, unless it is time for `all`.
@@ -260,21 +312,23 @@ impl Group {
         let threads = if all { proc::threads(pid) } else { vec![pid] };
         for thread in threads {
             for child in proc::children(pid, thread) {
-                self.meet(child, false);
+                self.meet(child, pid);
             }
         }
     }
 
-    fn meet(&mut self, pid: u32, root: bool) {
+    /// Adds one that is not known; `parent` is a member, or 0.
+    fn meet(&mut self, pid: u32, parent: u32) {
         if self.members.contains_key(&pid) || self.members.len() >= MAX_GOVERNED {
             return;
         }
         if let Some(identity) = Identity::of(pid) {
-            self.add(identity, root);
+            self.add(identity, parent);
+            self.parents(parent);
         }
     }
 
-    fn add(&mut self, identity: Identity, root: bool) {
+    fn add(&mut self, identity: Identity, parent: u32) {
         let stat = proc::stat(identity.pid).unwrap_or_default();
         let time = proc::time(identity.pid).unwrap_or_default();
         // One that came since the last look has used all its time since.
@@ -284,7 +338,9 @@ impl Group {
             identity.pid,
             Member {
                 identity,
-                root,
+                root: parent == 0,
+                parent,
+                children_known: false,
                 time: if new { Duration::ZERO } else { time },
                 children: stat.children_ticks,
                 active: true,
@@ -314,7 +370,9 @@ impl Group {
 
     /// Processor time since the last call.
     pub(crate) fn used(&mut self) -> Option<Used> {
-        if let Some(time) = self.tree.as_mut().and_then(Tree::used) {
+        let used = self.tree.as_mut().and_then(Tree::used);
+        self.counted = used.is_some();
+        if let Some(time) = used {
             let source = match self.tree.as_ref().map(Tree::kind) {
                 Some(Kind::One) => "cpuacct",
                 _ => "cgroup",
@@ -324,7 +382,7 @@ impl Group {
         let (sum, ended) = self.look();
         let mut owed = Duration::ZERO;
         for pid in ended {
-            if let Some(member) = self.members.remove(&pid) {
+            if let Some(member) = self.lose(pid) {
                 owed += member.time;
             }
         }

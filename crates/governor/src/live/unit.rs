@@ -19,10 +19,13 @@ use super::throughput::Throughput;
 use super::traffic::Traffic;
 use super::waiting::Waiting;
 use crate::readings::{BUSY, PRESSURE, THROUGHPUT, TRAFFIC, WAITING};
-use crate::{Measure, Readings, Result};
+use crate::{Decision, Measure, Readings, Result};
 
 /// Looking after threads again takes at most one part in so many of the time.
 const REST: u32 = 400;
+
+/// A target whose cpus could not be set so many times in a row is given up.
+const PATIENCE: u32 = 20;
 
 /// A target that is governed.
 #[derive(Debug)]
@@ -173,6 +176,54 @@ impl Unit {
         self.set = cpus.clone();
         self.applied = Some(now);
         Ok(known)
+    }
+
+    /// Whether there are processes that nobody finds any more by those from which they descended: they are recorded
+    /// beside these.
+    pub(super) fn adopt(&mut self) -> bool {
+        let orphaned = std::mem::take(&mut self.group.orphaned);
+        if orphaned {
+            self.roots = self.group.roots().map(|root| root.identity).collect();
+        }
+        orphaned
+    }
+
+    /// Gives it what was decided. `true` where what there was before has become known better.
+    pub(super) fn give(
+        &mut self,
+        decision: &mut Decision,
+        begun: Instant,
+        notes: &mut Vec<String>,
+    ) -> Result<bool> {
+        let result = self.apply(&decision.cpus(), begun);
+        decision.decision_seconds = begun.elapsed().as_secs_f64();
+        notes.extend(self.actuator.note());
+        if self.actuator.refused() > 0 {
+            notes.push(format!(
+                "threads of {} belong to another user and are left alone; run as root to govern them",
+                self.group.target
+            ));
+        }
+        match result {
+            Ok(better_known) => {
+                self.failures = 0;
+                if better_known {
+                    self.applied = None;
+                }
+                Ok(better_known)
+            }
+            Err(error) => {
+                self.failures += 1;
+                // Perhaps there are other cpus now.
+                self.upkept = None;
+                notes.push(format!("{error}; it is tried again"));
+                decision.why = format!("{}; it could not be set: {error}", decision.why);
+                match self.failures >= PATIENCE {
+                    true => Err(error),
+                    false => Ok(false),
+                }
+            }
+        }
     }
 
     /// Puts it back as it was.

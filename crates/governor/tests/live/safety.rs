@@ -68,11 +68,11 @@ fn undo_puts_back_what_governor_and_guard_leave() {
     governor.kill().unwrap();
     governor.wait().unwrap();
     assert_ne!(load.affinities(), before);
-    let undone = undo(&load.state()).unwrap();
+    let undone = undo(&load.state(), false).unwrap();
     assert_eq!(undone.len(), 1);
     assert_eq!(undone[0].restored, Some(before.len()));
     assert_eq!(load.affinities(), before);
-    assert_eq!(undo(&load.state()).unwrap(), []);
+    assert_eq!(undo(&load.state(), false).unwrap(), []);
 }
 
 #[test]
@@ -81,13 +81,165 @@ fn undo_ends_governors_that_run() {
     let before = load.affinities();
     let mut governor = governor_of(&load);
     let waiter = std::thread::spawn(move || governor.wait().unwrap());
-    let undone = undo(&load.state()).unwrap();
+    let undone = undo(&load.state(), false).unwrap();
     assert_eq!(undone.len(), 1);
     assert!(
         !waiter.join().unwrap().success(),
         "it has no handler for SIGTERM"
     );
     becomes(&load, &before);
+}
+
+#[test]
+fn undo_may_leave_governors_that_run() {
+    if !several_cpus("affinity that is narrower than before") {
+        return;
+    }
+    let (load, left) = (
+        Load::start(&["threads", "2"]),
+        Load::start(&["threads", "2"]),
+    );
+    let before = left.affinities();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_governor-load"));
+    let govern = ["govern".to_owned(), left.pid().to_string()];
+    let mut killed = started(command.args(govern).arg(load.state()));
+    let mut running = governor_of(&load);
+    kill(guard_of(&killed), libc::SIGKILL);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let undone = undo(&load.state(), true).unwrap();
+    assert_eq!(undone.len(), 1, "{undone:?}");
+    assert_eq!(left.affinities(), before);
+    assert!(running.try_wait().unwrap().is_none(), "it was not killed");
+    assert!(load.affinities().iter().all(|cpus| cpus.len() == 1));
+    running.kill().unwrap();
+    running.wait().unwrap();
+}
+
+/// A shell that starts one, which starts a program and ends when it is told to.
+#[test]
+fn who_loses_its_parent_is_put_back_by_the_guard() {
+    if !several_cpus("affinity that is narrower than before") {
+        return;
+    }
+    let load = Load::start(&["threads", "1"]);
+    let folder = tempfile::tempdir().unwrap();
+    let inner =
+        "sleep 600 & echo $! >pid.new; mv pid.new pid; while [ ! -e go ]; do sleep 0.01; done";
+    let mut outer = Command::new("sh");
+    outer.args(["-c", &format!("sh -c '{inner}' & wait; exec sleep 600")]);
+    let mut outer = outer.current_dir(&folder).spawn().unwrap();
+    let until = |what: &str, done: &dyn Fn() -> bool| {
+        let limit = Instant::now() + LIMIT;
+        while !done() {
+            assert!(Instant::now() < limit, "{what} did not happen");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    until("its start", &|| folder.path().join("pid").exists());
+    let pid = std::fs::read_to_string(folder.path().join("pid")).unwrap();
+    let pid: u32 = pid.trim().parse().unwrap();
+    let before = load::affinities(pid);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_governor-load"));
+    let govern = ["govern".to_owned(), outer.id().to_string()];
+    let mut governor = started(command.args(govern).arg(load.state()));
+    until("being bound", &|| load::affinities(pid)[0].len() == 1);
+    std::fs::write(folder.path().join("go"), "").unwrap();
+    let record = load.state().join(format!("{}.json", governor.id()));
+    let recorded = || {
+        std::fs::read_to_string(&record).is_ok_and(|text| text.contains(&format!("\"pid\":{pid},")))
+    };
+    until("being recorded", &recorded);
+    governor.kill().unwrap();
+    governor.wait().unwrap();
+    until("being put back", &|| load::affinities(pid) == before);
+    kill(pid, libc::SIGKILL);
+    outer.kill().unwrap();
+    outer.wait().unwrap();
+}
+
+/// A folder as users have them who are not root.
+struct Users(std::path::PathBuf);
+
+impl Users {
+    fn new(user: u32) -> Users {
+        use std::os::unix::fs::PermissionsExt;
+        let number = 3_000_000_000 + std::process::id() + user;
+        let folder = std::path::PathBuf::from(format!("/tmp/atoll-govern-{number}"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::chown(&folder, Some(user), None).unwrap();
+        Users(folder)
+    }
+}
+
+impl Drop for Users {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn two_governors_that_are_recorded_in_different_folders() {
+    // SAFETY: geteuid has no preconditions.
+    let users = Users::new(unsafe { libc::geteuid() });
+    let load = Load::start(&["threads", "1"]);
+    let mut theirs = options(&load);
+    theirs.state.clone_from(&users.0);
+    let live = Live::begin(vec![load::wanted(Target::Pid(load.pid()))], theirs).unwrap();
+    let second = || Live::begin(vec![load::wanted(Target::Pid(load.pid()))], options(&load));
+    let error = second().unwrap_err();
+    assert!(matches!(error, Error::Governed { .. }), "{error}");
+    drop(live);
+    assert!(second().is_ok());
+}
+
+#[test]
+fn what_other_users_claim_is_believed_of_their_own_processes_only() {
+    // SAFETY: geteuid has no preconditions.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("NOT RUN: only root can be another user");
+        return;
+    }
+    let (own, users) = (Load::start(&["threads", "1"]), Users::new(65534));
+    let sleep = || Command::new("sleep").arg("600").uid(65534).spawn().unwrap();
+    let (mut governor, mut theirs) = (sleep(), sleep());
+    let start = |pid: u32| -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        stat.rsplit_once(") ")
+            .unwrap()
+            .1
+            .split(' ')
+            .nth(19)
+            .unwrap()
+            .parse()
+            .unwrap()
+    };
+    let identity = |pid: u32| format!(r#"{{"pid":{pid},"start":{}}}"#, start(pid));
+    let claim = |pid: u32| {
+        let entry = format!(
+            r#"{{"target":{{"name":"{}"}},"roots":[{}],"undo":"nothing"}}"#,
+            own.name(),
+            identity(pid)
+        );
+        let text = format!(
+            r#"{{"governor":{},"entries":[{entry}]}}"#,
+            identity(governor.id())
+        );
+        let path = users.0.join("1.json");
+        std::fs::write(&path, text).unwrap();
+        std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+    };
+    let begin = |pid: u32| Live::begin(vec![load::wanted(Target::Pid(pid))], options(&own));
+    claim(theirs.id());
+    assert!(matches!(begin(theirs.id()), Err(Error::Governed { .. })));
+    assert!(begin(own.pid()).is_ok(), "neither by its name");
+    claim(own.pid());
+    assert!(begin(own.pid()).is_ok() && begin(theirs.id()).is_ok());
+    for child in [&mut governor, &mut theirs] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }
 
 #[test]
