@@ -26,6 +26,9 @@ const ROOTS: usize = 16;
 /// Members whose children are looked up at one check, beside those of the first processes.
 const VISITS: usize = 4;
 
+/// It is not done again before so many times what it took, as each thread has a file of its own.
+const REST: u32 = 4000;
+
 /// What to govern.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -68,6 +71,8 @@ pub(crate) struct Member {
     pub(crate) active: bool,
     /// Whether it has run since its children were looked up: else there are no new ones.
     moved: bool,
+    /// When they may be looked up again.
+    rested: Option<Instant>,
 }
 
 /// The processes of a target.
@@ -196,7 +201,8 @@ impl Group {
         // One that has not run has no new children, and is the one that it was.
         let next = |group: &Group| -> Option<u32> {
             let mut after = group.members.range(group.visited.saturating_add(1)..);
-            after.find(|(_, member)| member.moved).map(|(pid, _)| *pid)
+            let due = |member: &Member| member.moved && member.rested.is_none_or(|at| now >= at);
+            after.find(|(_, member)| due(member)).map(|(pid, _)| *pid)
         };
         let visits = if self.first { MAX_GOVERNED } else { VISITS };
         for _ in 0..visits {
@@ -304,6 +310,7 @@ impl Group {
 
     /// The children of a member; of its main thread only, unless it is time for `all`.
     fn visit(&mut self, pid: u32, all: bool) {
+        let begun = Instant::now();
         match self.members.get_mut(&pid) {
             // A visit of the main thread alone leaves the others to the next one.
             Some(member) if member.moved => member.moved = !all,
@@ -314,6 +321,9 @@ impl Group {
             for child in proc::children(pid, thread) {
                 self.meet(child, pid);
             }
+        }
+        if let Some(member) = self.members.get_mut(&pid).filter(|_| all) {
+            member.rested = Some(begun + (begun.elapsed() * REST).min(SCAN));
         }
     }
 
@@ -345,6 +355,7 @@ impl Group {
                 children: stat.children_ticks,
                 active: true,
                 moved: true,
+                rested: None,
             },
         );
     }
