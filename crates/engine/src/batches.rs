@@ -78,6 +78,7 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
+    /// What is to be read, with one of `share` parts of the whole: (which, of how many).
     pub fn new(reading: &Reading, share: (usize, usize)) -> Result<Opened> {
         Ok(Opened {
             name: reading.batches.name().to_string(),

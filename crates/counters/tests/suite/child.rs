@@ -35,6 +35,7 @@ impl Subject {
         subject
     }
 
+    /// Its number.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -85,10 +86,12 @@ impl Drop for Subject {
     }
 }
 
+/// Those of this machine.
 pub fn nodes() -> Nodes {
     Nodes::new(&topology::Machine::live().unwrap())
 }
 
+/// This machine.
 pub fn real() -> System {
     System::real()
 }

@@ -65,30 +65,44 @@ END
 exec "$bin/psql" -X -q -A -t -h "$data" -U postgres
 "#;
 
+/// What the scripts of databases begin with whose clients share a server.
+const SHARING: &str = r#"
+set -e
+# Whether this client is the first of its parent's: then it makes the database. What one has left whose parent is gone is removed.
+first() {
+    data=$1.$PPID
+    mkdir "$data" 2>/dev/null || return 1
+    for old in "$1".*; do
+        [ -d "/proc/${old##*.}" ] || rm -rf "$old"
+    done
+}
+# Waits for a command to succeed, 0.2 s as often as said.
+await() {
+    tries=$1
+    shift
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries - 1))
+        [ $tries -gt 0 ] || { cat "$data/server" >&2; exit 1; }
+        sleep 0.2
+    done
+}
+"#;
+
 /// Makes a database in the memory of the machine, or waits for the one that another client of the same parent makes, and
 /// goes on as its client. Words: the server, the client, the file of the table. The server ends with the client that
-/// started it; what one has left whose parent is gone is removed.
+/// started it.
 const MARIADB: &str = r#"
-set -e
 server=$1 client=$2 table=$3
 data=/tmp/atoll-lab-mariadb.$PPID
 ask="$client --no-defaults --socket=$data/socket --user=root --batch --skip-column-names --unbuffered --local-infile=1"
-if mkdir "$data" 2>/dev/null; then
-    for old in /tmp/atoll-lab-mariadb.*; do
-        [ -d "/proc/${old##*.}" ] || rm -rf "$old"
-    done
+if first /tmp/atoll-lab-mariadb; then
     mkdir "$data/db"
     user=
     [ "$(id -u)" != 0 ] || user=--user=root
     setpriv --pdeathsig KILL "$server" --no-defaults --datadir="$data/db" --socket="$data/socket" --pid-file="$data/pid" \
         --skip-networking --skip-grant-tables --innodb-buffer-pool-size=96M --innodb-log-file-size=8M \
         --innodb-flush-log-at-trx-commit=0 --innodb-doublewrite=0 --max-connections=300 $user >"$data/server" 2>&1 </dev/null &
-    tries=0
-    until $ask -e 'select 1' >/dev/null 2>&1; do
-        tries=$((tries + 1))
-        [ $tries -lt 300 ] || { cat "$data/server" >&2; exit 1; }
-        sleep 0.2
-    done
+    await 300 $ask -e 'select 1'
     $ask >&2 <<END
 create database tpch;
 use tpch;
@@ -99,13 +113,35 @@ analyze table lineitem;
 END
     : >"$data/ready"
 fi
-tries=0
-until [ -e "$data/ready" ]; do
-    tries=$((tries + 1))
-    [ $tries -lt 3000 ] || { echo 'the server does not start' >&2; exit 1; }
-    sleep 0.2
-done
+await 3000 test -e "$data/ready"
 exec $ask -D tpch
+"#;
+
+/// The same for PostgreSQL, with a process for each client and none beside it. Words: the folder of the programs, the file
+/// of the table.
+const BACKENDS: &str = r#"
+bin=$1 table=$2
+data=/tmp/atoll-lab-postgres.$PPID
+if first /tmp/atoll-lab-postgres; then
+    user=
+    if [ "$(id -u)" = 0 ]; then
+        chown postgres "$data"
+        user='--reuid=postgres --regid=postgres --clear-groups'
+    fi
+    ${user:+setpriv $user} "$bin/initdb" -D "$data/db" -U postgres -A trust --no-sync >"$data/log" 2>&1 || { cat "$data/log" >&2; exit 1; }
+    setpriv $user --pdeathsig KILL "$bin/postgres" -D "$data/db" -k "$data" -h '' -c fsync=off -c autovacuum=off \
+        -c shared_buffers=64MB -c max_connections=300 -c max_parallel_workers_per_gather=0 -c jit=off >"$data/server" 2>&1 </dev/null &
+    await 300 "$bin/pg_isready" -q -h "$data"
+    "$bin/psql" -X -q -h "$data" -U postgres -v ON_ERROR_STOP=1 >&2 <<END
+create table lineitem (l_quantity numeric, l_extendedprice numeric, l_discount numeric, l_tax numeric,
+    l_returnflag text, l_linestatus text, l_shipdate date);
+\copy lineitem from '$table' with (format csv, header)
+vacuum analyze lineitem;
+END
+    : >"$data/ready"
+fi
+await 3000 test -e "$data/ready"
+exec "$bin/psql" -X -q -A -t -h "$data" -U postgres
 "#;
 
 /// A database.
@@ -118,6 +154,10 @@ pub enum Engine {
     Duckdb,
     /// PostgreSQL, unchanged, with parallel scans
     Postgres,
+    /// PostgreSQL, unchanged: a process for each client
+    #[value(name = "postgres-clients")]
+    #[serde(rename = "postgres-clients")]
+    Backends,
     /// MariaDB, unchanged: a thread for each client, as it answers a statement with one
     Mariadb,
 }
@@ -129,6 +169,7 @@ impl Engine {
             Engine::Atoll => "atoll",
             Engine::Duckdb => "duckdb",
             Engine::Postgres => "postgres",
+            Engine::Backends => "postgres-clients",
             Engine::Mariadb => "mariadb",
         }
     }
@@ -137,7 +178,7 @@ impl Engine {
     pub(super) fn clients(self, threads: usize) -> usize {
         match self {
             Engine::Atoll | Engine::Duckdb | Engine::Postgres => 1,
-            Engine::Mariadb => threads,
+            Engine::Backends | Engine::Mariadb => threads,
         }
     }
 
@@ -147,7 +188,7 @@ impl Engine {
             // The main thread waits.
             Engine::Atoll | Engine::Duckdb => 1,
             // The client, the server, and its five helpers.
-            Engine::Postgres => 7,
+            Engine::Postgres | Engine::Backends => 7,
             // The client, and the server's main thread and helpers.
             Engine::Mariadb => 9,
         }
@@ -222,27 +263,20 @@ impl Databases {
             Engine::Postgres => {
                 let table = self.table(&store, "csv", desk)?;
                 let bin = self.postgres_folder()?;
-                let words = ["-c", POSTGRES, "sh", &text(&bin), &threads, &text(&table)];
-                std::iter::once("sh")
-                    .chain(words)
-                    .map(str::to_owned)
-                    .collect()
+                shell(POSTGRES, &[&text(&bin), &threads, &text(&table)])
+            }
+            Engine::Backends => {
+                let table = self.table(&store, "csv", desk)?;
+                let bin = self.postgres_folder()?;
+                shell(&[SHARING, BACKENDS].concat(), &[&text(&bin), &text(&table)])
             }
             Engine::Mariadb => {
                 let table = self.table(&store, "csv", desk)?;
                 let [server, client] = ["mariadbd", "mariadb"].map(mariadb);
-                let words = [
-                    "-c",
-                    MARIADB,
-                    "sh",
-                    &text(&server?),
-                    &text(&client?),
-                    &text(&table),
-                ];
-                std::iter::once("sh")
-                    .chain(words)
-                    .map(str::to_owned)
-                    .collect()
+                shell(
+                    &[SHARING, MARIADB].concat(),
+                    &[&text(&server?), &text(&client?), &text(&table)],
+                )
             }
         };
         Ok(Task {
@@ -282,16 +316,7 @@ impl Databases {
     }
 
     fn postgres_folder(&self) -> Result<PathBuf> {
-        let found = || {
-            let all = std::fs::read_dir("/usr/lib/postgresql").ok()?;
-            let mut bins: Vec<PathBuf> = all
-                .flatten()
-                .map(|entry| entry.path().join("bin"))
-                .collect();
-            bins.sort();
-            bins.pop()
-        };
-        let bin = self.postgres.clone().or_else(found);
+        let bin = self.postgres.clone().or_else(newest_postgres);
         bin.filter(|bin| bin.join("initdb").exists()).ok_or_else(|| Error::Drive {
             program: "postgres".to_owned(),
             why: "it is not in /usr/lib/postgresql; install it with: sudo apt-get install -y postgresql, or name its folder with --postgres".to_owned(),
@@ -393,6 +418,13 @@ impl Databases {
     }
 }
 
+/// The folder of PostgreSQL's programs, of its latest version.
+fn newest_postgres() -> Option<PathBuf> {
+    let all = std::fs::read_dir("/usr/lib/postgresql").ok()?;
+    let bins = all.flatten().map(|entry| entry.path().join("bin"));
+    bins.max()
+}
+
 /// A program of MariaDB.
 fn mariadb(name: &str) -> Result<PathBuf> {
     let folders = ["/usr/sbin", "/usr/bin", "/usr/libexec", "/usr/local/bin"];
@@ -403,6 +435,15 @@ fn mariadb(name: &str) -> Result<PathBuf> {
         program: name.to_owned(),
         why: "it is not there; install it with: sudo apt-get install -y mariadb-server-core mariadb-client-core".to_owned(),
     })
+}
+
+/// A script with its words.
+fn shell(script: &str, words: &[&str]) -> Vec<String> {
+    let command = ["sh", "-c", script, "sh"].into_iter();
+    command
+        .chain(words.iter().copied())
+        .map(str::to_owned)
+        .collect()
 }
 
 fn rename(from: &Path, to: &Path) -> Result<()> {
@@ -431,20 +472,17 @@ mod tests {
     use super::*;
 
     /// Two clients of one server, which ends with the first.
-    #[test]
-    fn clients_of_mariadb_share_a_server() {
-        let (Ok(server), Ok(client)) = (mariadb("mariadbd"), mariadb("mariadb")) else {
-            eprintln!("NOT RUN: this machine has no MariaDB");
-            return;
-        };
+    fn share_a_server(script: &str, programs: &[&Path], server: &str, data: &str) {
         let folder = tempfile::tempdir().unwrap();
         let table = folder.path().join("lineitem.csv");
         let rows = "1.00,10.50,0.01,0.02,N,O,1996-03-13\n30.00,1.00,0.01,0.02,A,F,1996-03-14\n";
         std::fs::write(&table, format!("{COLUMNS}\n{rows}")).unwrap();
-        let words = [&server, &client, &table].map(|path| text(path));
-        let command = ["sh", "-c", MARIADB, "sh"].map(str::to_owned).into_iter();
+        let words: Vec<String> = programs.iter().map(|path| text(path)).collect();
+        let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let table = text(&table);
+        words.push(&table);
         let task = Task {
-            command: command.chain(words).collect(),
+            command: shell(script, &words),
             ..Task::default()
         };
         let mut clients = [(); 2].map(|()| Driven::start(&task).unwrap());
@@ -453,10 +491,39 @@ mod tests {
             assert_eq!(client.ask(sum).unwrap(), "10.50\n");
         }
         let threads = clients.each_ref().map(|client| client.look().unwrap());
-        let has_server = threads.map(|look| look.threads.iter().any(|one| one.name == "mariadbd"));
+        let has_server = threads.map(|look| look.threads.iter().any(|one| one.name == server));
         assert_eq!(has_server.iter().filter(|has| **has).count(), 1);
         drop(clients);
-        let data = format!("/tmp/atoll-lab-mariadb.{}", std::process::id());
+        let data = format!("{data}.{}", std::process::id());
         std::fs::remove_dir_all(data).unwrap();
+    }
+
+    #[test]
+    fn clients_of_mariadb_share_a_server() {
+        let (Ok(server), Ok(client)) = (mariadb("mariadbd"), mariadb("mariadb")) else {
+            eprintln!("NOT RUN: this machine has no MariaDB");
+            return;
+        };
+        let programs: [&Path; 2] = [&server, &client];
+        share_a_server(
+            &[SHARING, MARIADB].concat(),
+            &programs,
+            "mariadbd",
+            "/tmp/atoll-lab-mariadb",
+        );
+    }
+
+    #[test]
+    fn clients_of_postgres_share_a_server() {
+        let Some(bin) = newest_postgres() else {
+            eprintln!("NOT RUN: this machine has no PostgreSQL");
+            return;
+        };
+        share_a_server(
+            &[SHARING, BACKENDS].concat(),
+            &[&bin],
+            "postgres",
+            "/tmp/atoll-lab-postgres",
+        );
     }
 }

@@ -331,6 +331,18 @@ fn what_is_not_ours_runs_over_the_rows_of_what_is() {
     assert!(analysed.contains("rows: 40"), "{analysed}");
 }
 
+/// Both engines have rows for a query, the same, and ours found them by itself.
+fn agree(database: &Database, way: Way, text: &str) {
+    match (database.ours(text), database.theirs(text)) {
+        (Outcome::Rows { rows, ran_on, .. }, Outcome::Rows { rows: expected, .. }) => {
+            assert_eq!(difference(&rows, &expected, &[]), None, "{way:?}: {text}");
+            assert!(!rows.is_empty(), "{way:?}: {text}");
+            assert_eq!(ran_on, "algebra", "{way:?}: {text}");
+        }
+        other => panic!("{way:?}: {text}: {other:?}"),
+    }
+}
+
 /// More rows than a worker keeps before it looks for the best of them.
 #[test]
 fn the_best_of_many_rows_are_found() {
@@ -348,14 +360,7 @@ fn the_best_of_many_rows_are_found() {
             let text = format!(
                 "select a.rid, b.rid, c.rid from many a, few b, few c where c.rid < 8 order by {order}"
             );
-            match (database.ours(&text), database.theirs(&text)) {
-                (Outcome::Rows { rows, ran_on, .. }, Outcome::Rows { rows: expected, .. }) => {
-                    assert_eq!(difference(&rows, &expected, &[]), None, "{way:?}: {text}");
-                    assert!(!rows.is_empty(), "{text}");
-                    assert_eq!(ran_on, "algebra", "{text}");
-                }
-                other => panic!("{way:?}: {text}: {other:?}"),
-            }
+            agree(&database, way, &text);
         }
     }
 }
@@ -376,13 +381,7 @@ fn sums_of_one_number_are_those_of_all() {
         let database = Database::new(5, way);
         for query in queries {
             let text = format!("{t} {query}");
-            match (database.ours(&text), database.theirs(&text)) {
-                (Outcome::Rows { rows, ran_on, .. }, Outcome::Rows { rows: expected, .. }) => {
-                    assert_eq!(difference(&rows, &expected, &[]), None, "{way:?}: {text}");
-                    assert_eq!(ran_on, "algebra", "{text}");
-                }
-                other => panic!("{way:?}: {text}: {other:?}"),
-            }
+            agree(&database, way, &text);
         }
         let text = format!("explain {t} {}", queries[0]);
         match database.ours(&text) {
@@ -414,14 +413,7 @@ fn groups_that_are_read_twice_are_found_once() {
         let database = Database::new(5, way);
         for query in queries {
             let text = format!("{groups} {query}");
-            match (database.ours(&text), database.theirs(&text)) {
-                (Outcome::Rows { rows, ran_on, .. }, Outcome::Rows { rows: expected, .. }) => {
-                    assert_eq!(difference(&rows, &expected, &[]), None, "{way:?}: {text}");
-                    assert!(!rows.is_empty(), "{text}");
-                    assert_eq!(ran_on, "algebra", "{text}");
-                }
-                other => panic!("{way:?}: {text}: {other:?}"),
-            }
+            agree(&database, way, &text);
         }
         let scans = |query: &str| match database.ours(&format!("explain {query}")) {
             Outcome::Rows { rows, .. } => format!("{rows:?}").matches("scan many").count(),

@@ -66,7 +66,7 @@ pub struct ElasticNodes {
     /// Also with the text's net and nothing around it, in each of these modes: a core at each decision
     #[arg(long)]
     pub plain: bool,
-    /// A database instead of queries of our own: one client, the number of clients is its threads; of MariaDB so many clients
+    /// A database instead of queries of our own: one client, the number of clients is its threads; of mariadb and postgres-clients so many clients
     #[arg(long)]
     pub engine: Option<Engine>,
     /// The databases under test
