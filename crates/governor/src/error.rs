@@ -48,7 +48,7 @@ pub enum Error {
     },
     /// Another governor has this process, or one above or below it.
     Governed {
-        /// The process that is governed already.
+        /// The process that is governed already; 0 where it is a control group.
         pid: u32,
         /// The governor's number.
         by: u32,
@@ -89,6 +89,10 @@ impl fmt::Display for Error {
             Error::Trace { line, why } => write!(f, "trace, line {line}: {why}"),
             Error::NoTarget { what, hint } => write!(f, "nothing to govern: {what}; {hint}"),
             Error::Ended { what } => write!(f, "{what} has ended"),
+            Error::Governed { pid: 0, by } => write!(
+                f,
+                "this control group, or one above or below it, is governed already, by process {by}; end that one first"
+            ),
             Error::Governed { pid, by } => write!(
                 f,
                 "process {pid} is governed already, by process {by}; end that one first"

@@ -14,10 +14,11 @@ const ROOT: &str = "/run/atoll-govern";
 pub(super) const FILE: u32 = 0o644;
 
 /// No record is longer.
-const LONGEST: u64 = 16 << 20;
+const LONGEST: u64 = 4 << 20;
 
-/// The most users whose folders are looked at.
+/// The most users whose folders are looked at, and the most files of one.
 const USERS: usize = 1000;
+const FILES: usize = 100;
 
 /// Where running governors are recorded: for root `/run/atoll-govern`, where everybody can read it; for others in the
 /// folder that the system gives each user, or in `/tmp`.
@@ -92,8 +93,9 @@ pub(super) fn foreign(own: &Path, ending: &str) -> Vec<(u32, Vec<u8>)> {
     }
     let own = fs::canonicalize(own).unwrap_or_else(|_| own.to_owned());
     folders.retain(|folder| fs::canonicalize(folder).is_ok_and(|folder| folder != own));
-    let files = folders.iter().flat_map(|folder| files(folder, ending));
-    files.filter_map(|path| read(&path)).collect()
+    let files = |folder: &PathBuf| files(folder, ending).into_iter().take(FILES);
+    let all = folders.iter().flat_map(files);
+    all.filter_map(|path| read(&path)).collect()
 }
 
 /// A file that anybody may have made: nothing but a plain one is read, and nothing is waited for.

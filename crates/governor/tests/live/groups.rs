@@ -88,6 +88,12 @@ fn a_group_is_governed_and_put_back() {
     }
     let first = live.check().unwrap().remove(0);
     assert_eq!(group.cpus(), first.cpus().to_string());
+    let second = Live::begin(
+        vec![load::wanted(Target::Cgroup(group.0.clone()))],
+        load::options(&load),
+    );
+    let error = second.unwrap_err().to_string();
+    assert!(error.starts_with("this control group"), "{error}");
     load.busy(true);
     let all = load::all_cpus();
     let grown = until(&mut live, |decision| decision.cpus.len() == all.len());
