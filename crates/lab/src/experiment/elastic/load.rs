@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use placement::CpuSet;
 use serde::{Deserialize, Serialize};
 
 use super::super::drive::{self, Driven};
@@ -38,10 +39,10 @@ pub struct Task {
     pub statements: Vec<String>,
     /// Rows of the columns that its own queries read.
     pub rows: usize,
-    /// The cpus on which these columns are made, or a database starts and loads its table, and so the
-    /// nodes where they lie; none: wherever.
+    /// The cpus on which these columns are made, equal parts on each set, or a database starts and loads its table, on
+    /// all of them, and so the nodes where they lie; none: wherever.
     #[serde(default)]
-    pub made_on: Option<String>,
+    pub made_on: Vec<String>,
 }
 
 /// What it says once it is ready.
@@ -96,8 +97,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// [`Error::Drive`] where a client of a database cannot be started, and what is wrong with the
 /// input.
 pub fn serve(task: Task, input: impl BufRead, output: &mut dyn Write) -> Result<()> {
-    let cpus = task.made_on.as_deref().map(str::parse::<placement::CpuSet>);
-    let home = Home::new(cpus.transpose()?)?;
+    let homes = task.made_on.iter().map(|cpus| cpus.parse());
+    let homes = homes.collect::<std::result::Result<Vec<CpuSet>, _>>()?;
+    let home = Home::new(&homes)?;
     let mut asked = Vec::new();
     for _ in 0..if task.command.is_empty() {
         0
@@ -107,7 +109,7 @@ pub fn serve(task: Task, input: impl BufRead, output: &mut dyn Write) -> Result<
         asked.push(client(&task)?);
     }
     let shared = Arc::new(Shared {
-        data: data(&task),
+        data: data(&task, &homes)?,
         contended: Contended::new(),
         orders: Mutex::default(),
         changed: Condvar::new(),
@@ -150,30 +152,31 @@ pub fn serve(task: Task, input: impl BufRead, output: &mut dyn Write) -> Result<
 }
 
 /// The columns, which lie where they are made.
-fn data(task: &Task) -> Data {
+fn data(task: &Task, homes: &[CpuSet]) -> Result<Data> {
     let rows = if task.command.is_empty() {
         task.rows
     } else {
         0
     };
-    Data::new(rows)
+    Data::new(rows, homes)
 }
 
 /// Where everything is made: what is started stays on some cpus, until it may go everywhere.
 struct Home {
     /// The cpus there were before; `None`: nothing is bound.
-    all: Option<placement::CpuSet>,
+    all: Option<CpuSet>,
     _pinned: Option<placement::apply::Pinned>,
 }
 
 impl Home {
-    fn new(cpus: Option<placement::CpuSet>) -> Result<Home> {
-        let Some(cpus) = cpus else {
+    fn new(homes: &[CpuSet]) -> Result<Home> {
+        if homes.is_empty() {
             return Ok(Home {
                 all: None,
                 _pinned: None,
             });
-        };
+        }
+        let cpus: CpuSet = homes.iter().flat_map(CpuSet::iter).collect();
         let all = placement::apply::cpus_of(0).ok();
         Ok(Home {
             _pinned: Some(placement::apply::pin(&cpus)?),
@@ -402,7 +405,7 @@ mod tests {
             command: Vec::new(),
             statements: Vec::new(),
             rows: 1 << 16,
-            made_on: None,
+            made_on: Vec::new(),
         };
         (folder, task)
     }

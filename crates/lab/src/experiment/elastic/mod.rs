@@ -138,7 +138,7 @@ impl Elastic {
             command: &client,
             statements: &self.statement,
             rows: queries::ROWS,
-            made_on: None,
+            made_on: Vec::new(),
             own: None,
             period: Duration::from_millis(self.period),
             steady: false,

@@ -25,7 +25,7 @@ use crate::{Error, Result};
 /// The machine of the documents.
 const MACHINE: &str = "opteron-8387";
 
-/// The node on which the columns are.
+/// The node on which the columns are; the first of several.
 const DATA: usize = 1;
 
 /// Rows: 6 MB of columns, several times what a modelled last-level cache holds.
@@ -69,6 +69,9 @@ pub struct ElasticNodes {
     /// A database instead of queries of our own: one client, the number of clients is its threads; of mariadb and postgres-clients so many clients
     #[arg(long)]
     pub engine: Option<Engine>,
+    /// Nodes among which what is read is parted; with more than one nothing is judged
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=4))]
+    pub data_nodes: u16,
     /// The databases under test
     #[command(flatten)]
     pub databases: Databases,
@@ -106,6 +109,7 @@ struct Task {
     runs: usize,
     clients: usize,
     share: f64,
+    data_nodes: usize,
     /// A database's client, and what it is asked.
     command: Vec<String>,
     statements: Vec<String>,
@@ -118,8 +122,8 @@ impl Inside {
     pub(in crate::experiment) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
         let task: Task = super::super::parse(&self.task, "the task")?;
         let machine = Machine::live()?;
-        let data = machine.nodes().get(DATA).or(machine.nodes().last());
-        let cpus = data.map(cpus_of).unwrap_or_default();
+        let nodes = machine.nodes();
+        let data = (DATA..DATA + task.data_nodes).map(|node| &nodes[node % nodes.len()]);
         let lab = desk.lab.clone();
         let mut setting = Setting {
             lab: &lab,
@@ -130,7 +134,7 @@ impl Inside {
             command: &task.command,
             statements: &task.statements,
             rows: ROWS,
-            made_on: Some(cpus.to_string()),
+            made_on: data.map(|node| cpus_of(node).to_string()).collect(),
             // What it reads and writes itself would be remote or not as the system moves it.
             own: machine.nodes().last().map(cpus_of),
             // Everything takes many times as long there.
@@ -192,7 +196,9 @@ impl ElasticNodes {
         let lines = table(&counted, "variant");
         let moves = moves(&all, guest.machine());
         let cores = guest.machine().nodes()[0].cores.len();
-        let judged = judged(&all, cores, guest.machine());
+        // What lies on several nodes is remote to somebody wherever the cores are.
+        let most = if self.data_nodes == 1 { cores } else { 0 };
+        let judged = judged(&all, most, guest.machine());
         let report = self.report(&guest, &all, [&lines, &moves, &judged], &desk.command);
         desk.finish(
             &self.options.report("elastic-nodes"),
@@ -225,6 +231,7 @@ impl ElasticNodes {
             command,
             statements: vec![SCAN.to_owned()],
             share: self.share,
+            data_nodes: usize::from(self.data_nodes),
             warm: 6.0,
             seconds: if quick {
                 self.seconds / 2.0
@@ -274,6 +281,14 @@ impl ElasticNodes {
         })
     }
 
+    /// Where what is read lies, in words.
+    fn home(&self) -> String {
+        match usize::from(self.data_nodes) {
+            1 => format!("node {DATA}"),
+            many => format!("{many} nodes from {DATA} on"),
+        }
+    }
+
     /// What asks, in words.
     fn of(&self, clients: usize) -> String {
         match self.engine {
@@ -295,8 +310,8 @@ impl ElasticNodes {
             .emulated()
             .fact("Caches", guest.caches())
             .fact("Data", match self.engine {
-                Some(_) => format!("TPC-H at scale {}, lineitem, loaded by a database that ran on node {DATA} until then; asked: {SCAN}", self.databases.scale),
-                None => format!("6 MB of columns on node {DATA}, 45 % of the rows selected"),
+                Some(_) => format!("TPC-H at scale {}, lineitem, loaded by a database that ran on {} until then; asked: {SCAN}", self.databases.scale, self.home()),
+                None => format!("6 MB of columns on {}, 45 % of the rows selected", self.home()),
             })
             .fact("Clients", match self.share {
                 share if share < 1.0 => format!("each would be busy {:.0} % of the time if it were alone", share * 100.0),
@@ -444,7 +459,7 @@ fn cores(trials: &[Trial]) -> f64 {
 /// enough.
 fn judged(all: &[Found], most: usize, machine: &Machine) -> Table {
     let mut table = Table::new(["clients", "asked for", "found", "met"]).caption(
-        "Not judged where more cores than a node has are kept busy, or no thread moves at all.",
+        "Not judged where more cores than a node has are kept busy, what is read lies on several, or no thread moves at all.",
     );
     for found in all {
         let base = (&found.counted[0], &found.trials[0]);

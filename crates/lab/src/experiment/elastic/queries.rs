@@ -5,6 +5,10 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use placement::CpuSet;
+
+use crate::Result;
+
 /// Rows on this machine: 24 MB of them, more than most caches hold.
 pub(super) const ROWS: usize = 1 << 21;
 
@@ -22,17 +26,34 @@ pub(super) struct Data {
 }
 
 impl Data {
-    /// With so many rows.
-    pub(super) fn new(rows: usize) -> Data {
-        let column = |factor: u64, of: u64, from: u64| -> Vec<u32> {
-            let value = |row: u64| (row.wrapping_mul(factor) >> 7) % of + from;
-            (0..rows as u64).map(|row| value(row) as u32).collect()
+    /// With so many rows, in as many equal parts as there are sets of cpus: each is made on its own, and lies there.
+    ///
+    /// # Errors
+    ///
+    /// Where this thread may not run on one of them.
+    pub(super) fn new(rows: usize, homes: &[CpuSet]) -> Result<Data> {
+        let column = || Vec::with_capacity(rows);
+        let mut data = Data {
+            quantity: column(),
+            price: column(),
+            discount: column(),
         };
-        Data {
-            quantity: column(7919 * 31, 50, 1),
-            price: column(104_729, 99_999, 900),
-            discount: column(613 * 127, 11, 0),
+        let value = |row: u64, factor: u64, of: u64, from: u64| {
+            ((row.wrapping_mul(factor) >> 7) % of + from) as u32
+        };
+        let parts = homes.len().max(1);
+        for part in 0..parts {
+            let _here = homes.get(part).map(placement::apply::pin).transpose()?;
+            let edge = |part: usize| (rows * part / parts) as u64;
+            let part = edge(part)..edge(part + 1);
+            let quantity = part.clone().map(|row| value(row, 7919 * 31, 50, 1));
+            data.quantity.extend(quantity);
+            let price = part.clone().map(|row| value(row, 104_729, 99_999, 900));
+            data.price.extend(price);
+            let discount = part.map(|row| value(row, 613 * 127, 11, 0));
+            data.discount.extend(discount);
         }
+        Ok(data)
     }
 
     /// The sum over rows with less than this quantity, of 1 to 50: 23 takes 44 % of them.

@@ -39,7 +39,7 @@ pub struct Setting<'a> {
     /// Rows of our own columns, and the cpus on which they are made.
     pub rows: usize,
     /// See `rows`.
-    pub made_on: Option<String>,
+    pub made_on: Vec<String>,
     /// The cpus of the governor and of what records, which are not governed; none: wherever the system puts them.
     pub own: Option<placement::CpuSet>,
     /// Time between two decisions.
