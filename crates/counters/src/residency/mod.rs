@@ -21,8 +21,8 @@ pub enum Depth {
     /// Every page: the kernel walks the page tables, which takes time in proportion to the
     /// memory and holds up the process's own changes of its mappings for as long.
     Walk,
-    /// About so many addresses, and at least one per mapping; more, up to 65,536, where these find less than half of
-    /// what the kernel counts: in a mapping that is nearly empty a few addresses meet nothing.
+    /// About so many addresses, and at least one per mapping; more, up to 65,536, where what these find is more than a
+    /// quarter off what the kernel counts: in a mapping that is nearly empty a few addresses meet nothing.
     Sample(u64),
     /// [`Depth::Walk`] up to so many bytes in memory, beyond that [`Depth::Sample`].
     UpTo {
@@ -345,13 +345,13 @@ struct Part {
     huge: Option<u64>,
 }
 
-/// A sample that has found what there is: of `counted` bytes, half at least.
+/// A sample that has found what there is, `counted` bytes, but for a quarter.
 fn enough(process: &Process, mut budget: u64, page: u64, counted: u64) -> Result<Found> {
     loop {
         let found = sampled(process, budget, page)?;
         let bytes = found.parts.iter().flat_map(|part| &part.bytes);
         let sum: u64 = bytes.map(|(_, bytes)| *bytes).sum();
-        if sum >= counted / 2 || budget >= ADDRESSES {
+        if sum.abs_diff(counted) <= counted / 4 || budget >= ADDRESSES {
             return Ok(found);
         }
         budget = budget.saturating_mul(MORE).clamp(1, ADDRESSES);

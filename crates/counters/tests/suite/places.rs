@@ -217,8 +217,12 @@ fn what_is_rare_is_found() {
         walked: 0,
         addresses: 64,
     });
-    let near = found(&sampled).abs_diff(found(&walked)) < FILLED as u64 / 2;
-    assert!(near, "{} of {}", found(&sampled), found(&walked));
+    // What else the test program has in memory is less than that.
+    let (sampled, exact) = (found(&sampled), found(&walked));
+    assert!(
+        (exact / 2..exact * 2).contains(&sampled),
+        "{sampled} of {exact}"
+    );
     // SAFETY: the mapping made above, which nobody uses any more.
     unsafe { libc::munmap(reserved, RESERVED) };
 }
