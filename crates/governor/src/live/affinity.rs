@@ -279,18 +279,8 @@ mod tests {
         });
         let number = told.recv().unwrap();
         let all = cpus_of(0).unwrap();
-        let mut affinity = Affinity {
-            before: Before {
-                base: all.clone(),
-                others: BTreeMap::from([(number, all.clone()), (0x3fff_ffff, all)]),
-            },
-            masks: HashSet::new(),
-            given: HashMap::new(),
-            within: None,
-            fresh: HashSet::new(),
-            refused: HashSet::new(),
-            note: None,
-        };
+        let mut affinity = Affinity::new(&Group::find(Target::Pid(std::process::id())).unwrap());
+        affinity.before.others = BTreeMap::from([(number, all.clone()), (0x3fff_ffff, all)]);
         affinity.forget();
         let left: Vec<u32> = affinity.before.others.keys().copied().collect();
         assert_eq!(left, [number]);
