@@ -247,14 +247,15 @@ impl Actuator {
                 Some(with_own(above, tree, partition.as_ref()))
             }
             Actuator::Unit { tree, undo, .. } => {
-                let above = tree.folder.parent().and_then(cgroup::effective)?;
-                match undo {
-                    // What it was given by its own file; empty: whatever there is.
-                    Undo::Unit { cpus, .. } => match cpus.parse::<CpuSet>() {
-                        Ok(cpus) if !cpus.is_empty() => Some(both(&above, &cpus)),
-                        _ => Some(above),
-                    },
-                    _ => Some(above),
+                let above = tree.folder.parent().and_then(cgroup::effective);
+                // What its own file gives it; empty: whatever there is.
+                let own = match undo {
+                    Undo::Unit { cpus, .. } => cpus.parse::<CpuSet>().ok(),
+                    _ => None,
+                };
+                match (above, own.filter(|own| !own.is_empty())) {
+                    (Some(above), Some(own)) => Some(both(&above, &own)),
+                    (above, own) => above.or(own),
                 }
             }
         }

@@ -125,6 +125,36 @@ fn processes_go_into_a_group_of_our_own_and_back() {
 }
 
 #[test]
+fn processes_of_another_group_stay_in_it() {
+    let Some(other) = Group::new("other") else {
+        return;
+    };
+    let load = Load::start(&["backends", "2"]);
+    let children = format!("/proc/{0}/task/{0}/children", load.pid());
+    let children = fs::read_to_string(children).unwrap();
+    let child: u32 = children.split_whitespace().next().unwrap().parse().unwrap();
+    fs::write(other.0.join("cgroup.procs"), child.to_string()).unwrap();
+    let place = |pid: u32| fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+    let before = (place(load.pid()), place(child));
+    let mut options = options(&load);
+    options.means = Means::Cgroup;
+    let wanted = load::wanted(Target::Pid(load.pid()));
+    let mut live = Live::begin(vec![wanted], options).unwrap();
+    live.check().unwrap();
+    let notes = live.notes();
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.contains("stay in their groups")),
+        "{notes:?}"
+    );
+    assert_ne!(place(load.pid()), before.0);
+    assert_eq!(place(child), before.1);
+    live.end().unwrap();
+    assert_eq!((place(load.pid()), place(child)), before);
+}
+
+#[test]
 fn a_cpuset_that_somebody_else_shrinks_is_respected() {
     if !load::several_cpus("a cpuset that can shrink") {
         return;
