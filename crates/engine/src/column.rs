@@ -32,6 +32,7 @@ struct Growing {
 }
 
 impl Collected {
+    /// Nothing yet, of these vectors.
     pub fn new(vars: &[(Var, Kind)]) -> Collected {
         let column = |kind: Kind| Growing {
             kind,
@@ -59,6 +60,11 @@ impl Collected {
         }
     }
 
+    /// The rows of a batch, behind those that are there.
+    ///
+    /// # Errors
+    ///
+    /// Where the batch lacks one of the vectors.
     pub fn add(&mut self, batch: &Batch) -> Result<()> {
         for (var, column) in &mut self.columns {
             column.add(batch.get(*var)?, self.rows)?;

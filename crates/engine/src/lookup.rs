@@ -150,6 +150,11 @@ impl Lookup {
         }
     }
 
+    /// The vector of this name.
+    ///
+    /// # Errors
+    ///
+    /// Where the table has none.
     pub fn column(&self, var: Var) -> Result<&Vector> {
         self.columns
             .get(&var)
@@ -287,6 +292,7 @@ impl Lookup {
         }
     }
 
+    /// Notes that these rows were found.
     pub fn mark(&self, rows: &[u32]) {
         for row in rows {
             let mark = &self.marks[*row as usize];

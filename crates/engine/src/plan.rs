@@ -176,6 +176,7 @@ pub(crate) struct Planner<'q> {
 pub(crate) type Need = BTreeSet<Var>;
 
 impl Planner<'_> {
+    /// Adds a stage; its number.
     pub fn stage(&mut self, pipes: Vec<Pipe>, sink: Sink) -> usize {
         self.stages.push(Stage { pipes, sink });
         self.stages.len() - 1

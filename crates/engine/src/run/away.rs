@@ -50,6 +50,7 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
+    /// Whether nothing has been put away.
     pub fn is_empty(&self) -> bool {
         self.states.is_empty()
     }

@@ -14,6 +14,7 @@ pub(crate) struct Enough {
 }
 
 impl Enough {
+    /// As many as `sink` takes where it has a limit and no order; otherwise there are never enough.
     pub fn new(sink: &Sink) -> Enough {
         let wanted = match sink {
             Sink::Rows {

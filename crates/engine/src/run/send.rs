@@ -26,6 +26,7 @@ pub(crate) struct Out {
 }
 
 impl Out {
+    /// Rows of these types go to `sender`, as `output` names them.
     pub fn new(sender: Sender<RecordBatch>, output: &Output, types: &Arc<[Type]>) -> Out {
         Out {
             sender,
