@@ -71,8 +71,9 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// If `path` is not an Atoll file, is damaged or newer than this program, or is open for writing
-    /// elsewhere; if the options ask for what the machine does not have.
+    /// If `path` is not an Atoll file, is damaged or newer than this program, or is to be written and
+    /// another process writes it ([`Error::is_busy`](crate::Error::is_busy)); if the options ask for what
+    /// the machine does not have.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Database> {
         Database::start(path.as_ref(), options, |path, options| {
             Store::open(path, options)
@@ -252,6 +253,16 @@ impl Database {
             }
         }
         Ok(homes)
+    }
+
+    /// Whether statements see the last commit of any process. A database that is opened for reading, or that
+    /// writes on demand, goes on with the version that it found; open it again for a newer one.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read.
+    pub fn is_current(&self) -> Result<bool> {
+        Ok(self.store().is_current()?)
     }
 
     /// Reads and verifies everything in the file; `progress` is told pages done and pages in all.

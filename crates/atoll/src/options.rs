@@ -30,7 +30,8 @@ pub struct Options {
     /// The machine to lay workers and pages out for: a name or description that
     /// [`topology::Machine::parse`] takes; by default the one this runs on.
     pub machine: Option<String>,
-    /// Whether the database may be changed. Any number of processes may read at the same time, one may write.
+    /// Whether the database may be changed, and whether other processes may do so meanwhile: one writes at a
+    /// time, any number reads beside it.
     pub access: Access,
     /// Whether workers are pinned to their cpus and the pool's memory is bound to its nodes (row
     /// M3). Without, the operating system places both; blocks keep their home nodes.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::Access;
 use crate::bytes::Reader;
 use crate::catalog::decode_space;
 use crate::disk::{read, read_blob};
@@ -76,15 +77,22 @@ impl Store {
     /// transaction under way; others may begin as soon as only pages are left to verify.
     ///
     /// # Errors
-    /// None but [`Error::Latched`]: what goes wrong is in the list.
+    /// [`Error::Latched`]; [`Error::Changed`] where another process has committed since this one
+    /// opened the store. What is wrong with the files is in the list.
     pub fn check(self: &Arc<Self>, progress: &dyn Fn(u64, u64)) -> Result<Vec<Problem>> {
         let mut problems = Vec::new();
         let plan = {
-            // A reader has no writer to wait for.
-            let _gate = match self.access {
-                io::Access::Write => Some(self.enter()?),
-                _ => None,
+            // A reader has no writer of its own to wait for, and must hold off that of others.
+            let _gate = match self.hold.access() {
+                Access::Write => Some(self.enter()?),
+                Access::Read | Access::OnDemand => None,
             };
+            let _roots = self.hold.keep_roots()?;
+            if !self.hold.is_writing() && !self.is_unchanged()? {
+                return Err(Error::Changed {
+                    path: self.path().to_path_buf(),
+                });
+            }
             let writer = self.writer.lock();
             self.check_headers(&writer, &mut problems);
             self.check_structures(&writer, &mut problems);
@@ -184,11 +192,7 @@ impl Store {
     fn check_extents(self: &Arc<Self>, writer: &Writer, problems: &mut Vec<Problem>) -> Plan {
         let snapshot = self.snapshot();
         let space = self.space.lock();
-        let (next, end, free) = (
-            space.ids.next,
-            space.extents.end(),
-            space.extents.free_bytes(),
-        );
+        let (next, end, free) = (space.ids.next, space.extents.end(), space.free_bytes());
         drop(space);
         let limbo = writer.limbo.iter().map(|blob| (Region::Directory, blob));
         let own = (Region::Directory, &writer.root.directory);

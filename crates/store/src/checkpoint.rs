@@ -8,7 +8,6 @@
 //! A crash before the end of 2 leaves the former root and the whole log; a crash before the end
 //! of 3 the new root and a log whose records it includes.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::bytes::checksum;
@@ -72,20 +71,20 @@ impl Store {
         Ok(())
     }
 
-    /// Completes, on opening, what a crash left half done.
-    pub(crate) fn settle(self: &Arc<Self>, replayed: u64, sole_root: bool) -> Result<()> {
-        let gate = self.enter()?;
+    /// Completes, before the first transaction, what a crash left half done.
+    pub(crate) fn settle(&self, replayed: u64, sole_root: bool, gate: &Gate) -> Result<()> {
+        let _roots = self.hold.change_roots(self.path())?;
         let mut writer = self.writer.lock();
         if replayed > 0 {
             // What was replayed may not be durable yet: a process that failed to sync its log
             // left it in the page cache.
-            return self.write_checkpoint(&mut writer, &gate);
+            return self.write_checkpoint(&mut writer, gate);
         }
         // Slots that no crash explains stay as they are, for `check` to find.
         let version = writer.root.version;
         writer.log.complete_restart(version)?;
         if sole_root && writer.root.log_counter < writer.log.header().counter {
-            self.write_closing_root(&mut writer, &gate)?;
+            self.write_closing_root(&mut writer, gate)?;
         }
         Ok(())
     }
@@ -106,7 +105,8 @@ impl Store {
             self.write_root(&root)?;
             writer.root = root;
         }
-        if self.data().len()? != end {
+        // A reader's version may have pages beyond.
+        if self.data().len()? != end && !self.hold.others_read() {
             self.data().set_len(end)?;
         }
         Ok(())

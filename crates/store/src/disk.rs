@@ -13,7 +13,7 @@ use crate::format::Blob;
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Error {
         match error {
-            io::Error::Busy { path } => Error::Busy { path },
+            io::Error::Busy { path, holder } => Error::Busy { path, holder },
             io::Error::Full { path } => Error::Full { path },
             io::Error::Exists { path } => Error::Exists { path },
             io::Error::NotFound { path } => Error::Missing { path },

@@ -82,9 +82,22 @@ pub enum Error {
         /// What exactly is wrong.
         detail: String,
     },
-    /// Another process, or another handle of this one, has the store open.
+    /// Another process, or another handle of this one, writes to the store.
     Busy {
         /// The file that is locked.
+        path: PathBuf,
+        /// Who has locked it, where the system tells.
+        holder: Option<io::Holder>,
+    },
+    /// Another process has committed since this handle opened the store, so it cannot write.
+    Changed {
+        /// The data file.
+        path: PathBuf,
+    },
+    /// Another process began to open the store and does not end, so the log cannot be folded into
+    /// the data file now. Nothing is lost.
+    Opening {
+        /// The data file.
         path: PathBuf,
     },
     /// The data file is there and its log is not.
@@ -283,9 +296,23 @@ impl fmt::Display for Error {
                 "{}: {region} at offset {offset} is damaged: {detail}; restore the store from a copy",
                 path.display()
             ),
-            Error::Busy { path } => write!(
+            Error::Busy { path, holder } => {
+                write!(f, "{}: ", path.display())?;
+                match holder {
+                    Some(holder) => holder.fmt(f)?,
+                    None => f.write_str("another process")?,
+                }
+                f.write_str(" is writing to the store; wait until it has ended, or open the store for reading")
+            }
+            Error::Changed { path } => write!(
                 f,
-                "{}: in use by another process (one may write, or any number read); close that one first",
+                "{}: another process has changed the store since it was opened here; open it again",
+                path.display()
+            ),
+            Error::Opening { path } => write!(
+                f,
+                "{}: another process began to open the store and does not go on, so the log was not folded in; \
+                 nothing is lost, the next checkpoint does it",
                 path.display()
             ),
             Error::LogMissing { path } => write!(

@@ -284,6 +284,35 @@ impl Log {
         }
     }
 
+    /// Whether nobody has restarted the log, or appended to it, since it led to `version`.
+    pub(crate) fn is_unchanged(&self, version: u64) -> Result<bool> {
+        let found = Log::open(self.device.clone(), self.id)?;
+        if found.log.header.counter != self.header.counter {
+            return Ok(false);
+        }
+        Ok(self.next_version()? != Some(version + 1))
+    }
+
+    /// The version of the record after the end, if there is a whole one.
+    fn next_version(&self) -> Result<Option<u64>> {
+        let left = self.device.len()?.saturating_sub(self.end);
+        if left < RECORD_HEADER as u64 {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; RECORD_HEADER];
+        disk::read(&*self.device, self.end, &mut bytes)?;
+        let length = bytes[4..8]
+            .iter()
+            .rev()
+            .fold(0, |sum, &byte| sum << 8 | u64::from(byte));
+        if length > left.min(MAX_BODY) {
+            return Ok(None);
+        }
+        bytes.resize(RECORD_HEADER + length as usize, 0);
+        disk::read(&*self.device, self.end, &mut bytes)?;
+        Ok(self.record(&bytes, 0).map(|record| record.version))
+    }
+
     /// Starts anew: a durable root includes everything up to `base`.
     pub(crate) fn restart(&mut self, base: u64) -> Result<()> {
         if self.end == FIRST_RECORD {

@@ -5,6 +5,29 @@ use std::sync::Arc;
 use crate::format::is_page_size;
 use crate::{Error, Result};
 
+/// What a handle does with a store, and what others may do meanwhile. One handle writes at a time,
+/// of all processes; any number read beside it, each the version that it found when it opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Reads. The files are not written to: what the log holds is applied in memory only.
+    Read,
+    /// Reads, and is the writer only while a transaction or a checkpoint lasts. One that begins
+    /// after another process has committed fails with [`Error::Changed`]: open the store again.
+    OnDemand,
+    /// Is the writer until the handle is dropped.
+    Write,
+}
+
+impl Access {
+    /// How the files are opened.
+    pub(crate) fn of_files(self) -> io::Access {
+        match self {
+            Access::Read => io::Access::Read,
+            Access::OnDemand | Access::Write => io::Access::Write,
+        }
+    }
+}
+
 /// Settings of [`Store::create`](crate::Store::create) and [`Store::open`](crate::Store::open).
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -13,8 +36,8 @@ pub struct Options {
     pub page_size: u32,
     /// The buffer pool through which pages are read.
     pub pool: PoolOptions,
-    /// Whether the store may be changed. A store opened for reading is never written to.
-    pub access: io::Access,
+    /// Whether the store may be changed, and whether others may at the same time.
+    pub access: Access,
 }
 
 impl Default for Options {
@@ -22,7 +45,7 @@ impl Default for Options {
         Options {
             page_size: 64 << 10,
             pool: PoolOptions::default(),
-            access: io::Access::Write,
+            access: Access::Write,
         }
     }
 }
@@ -31,7 +54,7 @@ impl Options {
     /// The default settings, for reading only.
     pub fn read_only() -> Options {
         Options {
-            access: io::Access::Read,
+            access: Access::Read,
             ..Options::default()
         }
     }

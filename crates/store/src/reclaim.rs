@@ -4,8 +4,9 @@ use std::sync::atomic::{Ordering, fence};
 
 use buffer::PageId;
 
+use crate::error::Result;
 use crate::format::Entry;
-use crate::store::{Store, Writer};
+use crate::store::{Space, Store, Writer};
 
 /// A page that is to be free when nobody can see it any more.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +14,21 @@ pub(crate) struct Freed {
     /// The version that has it no more: snapshots of older ones may.
     pub(crate) version: u64,
     pub(crate) entry: Entry,
+}
+
+impl Space {
+    /// Bytes that no page of the current version needs, whether they may be used now or not.
+    pub(crate) fn free_bytes(&self) -> u64 {
+        let aside: u64 = self.aside.iter().map(|(_, bytes)| bytes).sum();
+        self.extents.free_bytes() + aside
+    }
+
+    /// Makes what was set aside free again.
+    fn give_back_aside(&mut self) {
+        for (offset, bytes) in std::mem::take(&mut self.aside) {
+            self.extents.give(offset, bytes);
+        }
+    }
 }
 
 impl Store {
@@ -37,11 +53,18 @@ impl Store {
         self.reclaim(&mut writer);
     }
 
-    /// Frees the pages that no snapshot and no pin keeps any more.
+    /// Frees the pages that no snapshot, no pin and no other process keeps any more.
     pub(crate) fn reclaim(&self, writer: &mut Writer) {
-        if writer.pending.is_empty() || self.latch.get().is_some() {
+        if self.latch.get().is_some() {
             return;
         }
+        if writer.pending.is_empty() && self.space.lock().aside.is_empty() {
+            return;
+        }
+        if self.hold.others_read() {
+            return;
+        }
+        self.space.lock().give_back_aside();
         let oldest = self.oldest_version();
         let mut ids = Vec::new();
         let mut extents = Vec::new();
@@ -62,6 +85,18 @@ impl Store {
         });
         ids.sort_unstable();
         self.give_back(&ids, &extents);
+    }
+
+    /// On becoming the writer: where other processes read, what is free may hold pages of versions
+    /// that they opened before, so it is not used while they do.
+    pub(crate) fn set_aside(&self) -> Result<()> {
+        if self.hold.others_read() {
+            let length = self.data().len()?;
+            let mut space = self.space.lock();
+            let free = space.extents.take_all(length);
+            space.aside.extend(free);
+        }
+        Ok(())
     }
 
     pub(crate) fn pend(

@@ -139,6 +139,13 @@ pub(crate) fn root(
     Ok(Root::decode(&block, slot, id))
 }
 
+/// The sequence of the newest valid root, if there is one.
+pub(crate) fn newest_sequence(data: &dyn Device, id: &[u8; 16]) -> Result<Option<u64>> {
+    let (first, second) = (root(data, 0, id)?, root(data, 1, id)?);
+    let valid = [first, second].into_iter().flatten();
+    Ok(valid.map(|root| root.sequence).max())
+}
+
 /// What an opened store starts with.
 #[derive(Debug)]
 pub(crate) struct Recovered {
@@ -395,7 +402,11 @@ impl Loader<'_> {
                 .map_or(Region::Identity, |before| used[before].2);
             self.damaged(region, offset, format!("overlaps {other}"))
         })?;
-        Ok(Space { extents, ids })
+        Ok(Space {
+            extents,
+            ids,
+            aside: Vec::new(),
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use buffer::{PageId, Pool};
-use io::{Access, Device, File};
+use io::{Device, File};
 use parking_lot::{Condvar, Mutex, RwLock};
 
 use crate::catalog::Catalog;
@@ -15,9 +15,10 @@ use crate::disk;
 use crate::error::{Error, Result};
 use crate::extents::{Extents, Ids};
 use crate::format::{Blob, CHUNK, Directory, FIRST_EXTENT, Identity, Root, aligned};
+use crate::hold::Hold;
 use crate::kind::Codec;
 use crate::log::{Log, MAX_BODY};
-use crate::options::Options;
+use crate::options::{Access, Options};
 use crate::reclaim::Freed;
 use crate::snapshot::{Snapshot, Version};
 use crate::source::Pages;
@@ -33,7 +34,10 @@ pub const CHECKPOINT_BYTES: u64 = 16 << 20;
 /// `versions` or `current`; none of the last three is held while another is taken.
 pub struct Store {
     pub(crate) identity: Identity,
-    pub(crate) access: Access,
+    pub(crate) hold: Hold,
+    /// Records of the log that the root did not include when the store was opened, and whether a root
+    /// slot was invalid: settled by the first that writes.
+    unsettled: Mutex<Option<(u64, bool)>>,
     pub(crate) pages: Arc<Pages>,
     pub(crate) pool: Arc<Pool>,
     /// Free parts of the file and free ids; held for as long as it takes to find some.
@@ -57,6 +61,8 @@ pub struct Store {
 pub(crate) struct Space {
     pub(crate) extents: Extents,
     pub(crate) ids: Ids,
+    /// What was free when a writer began, and may be read by processes that opened before.
+    pub(crate) aside: Vec<(u64, u64)>,
 }
 
 /// What the writer needs beyond the page map.
@@ -89,7 +95,10 @@ pub(crate) struct Gate {
 impl Drop for Gate {
     fn drop(&mut self) {
         // The transaction's own snapshot is gone by now, and what it kept can go too.
-        self.store.reclaim(&mut self.store.writer.lock());
+        if self.store.hold.is_writing() {
+            self.store.reclaim(&mut self.store.writer.lock());
+            self.store.hold.end_writing();
+        }
         *self.store.busy.lock() = false;
         self.store.left.notify_one();
     }
@@ -99,7 +108,7 @@ impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Store")
             .field("path", &self.data().path())
-            .field("access", &self.access)
+            .field("access", &self.hold.access())
             .field("version", &self.current.read().number)
             .finish_non_exhaustive()
     }
@@ -129,6 +138,7 @@ impl Store {
         }
         let log_path = disk::log_path(path);
         let data = File::create(path)?;
+        let hold = Hold::take(path, options.access)?;
         let log = match File::create(&log_path) {
             Ok(log) => log,
             Err(error) => {
@@ -136,7 +146,11 @@ impl Store {
                 return Err(error.into());
             }
         };
-        Store::create_holding_on(Arc::new(data), Arc::new(log), options, first).inspect_err(|_| {
+        let data: Arc<dyn Device> = Arc::new(data);
+        let log: Arc<dyn Device> = Arc::new(log);
+        let created = crate::recovery::format(&*data, &log, options.page_size, first)
+            .and_then(|()| Store::open_holding(data, log, options, hold));
+        created.inspect_err(|_| {
             let _ = std::fs::remove_file(path);
             let _ = std::fs::remove_file(&log_path);
         })
@@ -151,8 +165,9 @@ impl Store {
     /// [`Error::Io`], [`Error::Pool`].
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Arc<Store>> {
         let path = path.as_ref();
-        let data: Arc<dyn Device> = Arc::new(File::open(path, options.access)?);
-        let log = match File::open(disk::log_path(path), options.access) {
+        let hold = Hold::take(path, options.access)?;
+        let data: Arc<dyn Device> = Arc::new(open_file(path, options.access)?);
+        let log = match open_file(&disk::log_path(path), options.access) {
             Ok(log) => log,
             Err(io::Error::NotFound { path }) => {
                 // Another sort of file has no log either; say what matters more.
@@ -161,7 +176,7 @@ impl Store {
             }
             Err(error) => return Err(error.into()),
         };
-        Store::open_on(data, Arc::new(log), options)
+        Store::open_holding(data, Arc::new(log), options, hold)
     }
 
     /// Creates a store on two empty devices.
@@ -196,8 +211,17 @@ impl Store {
         log: Arc<dyn Device>,
         options: &Options,
     ) -> Result<Arc<Store>> {
-        let recovered = crate::recovery::recover(data, log, options)?;
-        let (replayed, sole_root) = (recovered.replayed, recovered.sole_root);
+        Store::open_holding(data, log, options, Hold::alone(options.access))
+    }
+
+    fn open_holding(
+        data: Arc<dyn Device>,
+        log: Arc<dyn Device>,
+        options: &Options,
+        hold: Hold,
+    ) -> Result<Arc<Store>> {
+        let recovered = recover_beside(&data, &log, options, &hold)?;
+        let unsettled = Some((recovered.replayed, recovered.sole_root));
         let pages = Arc::new(recovered.pages);
         let pool = make_pool(recovered.identity.page_size, options, &pages)?;
         let version = Arc::new(Version {
@@ -206,7 +230,8 @@ impl Store {
         });
         let store = Arc::new(Store {
             identity: recovered.identity,
-            access: options.access,
+            hold,
+            unsettled: Mutex::new(unsettled),
             pages,
             pool,
             space: Mutex::new(recovered.space),
@@ -219,11 +244,7 @@ impl Store {
             checkpoints: AtomicU64::new(0),
         });
         if options.access == Access::Write {
-            match store.settle(replayed, sole_root) {
-                // This must wait, and can.
-                Err(error) if !error.is_full() => return Err(error),
-                _ => {}
-            }
+            drop(store.enter()?);
         }
         Ok(store)
     }
@@ -293,6 +314,7 @@ impl Store {
         let gate = Gate {
             store: self.clone(),
         };
+        self.become_writer(&gate)?;
         Ok(Some(self.transaction(gate)))
     }
 
@@ -302,7 +324,7 @@ impl Store {
     }
 
     fn writable(&self) -> Result<()> {
-        if self.access == Access::Read {
+        if self.hold.access() == Access::Read {
             return Err(Error::ReadOnly {
                 path: self.path().to_path_buf(),
             });
@@ -324,7 +346,51 @@ impl Store {
         };
         // It may have happened while we waited.
         self.not_latched()?;
+        self.become_writer(&gate)?;
         Ok(gate)
+    }
+
+    /// Makes this handle the writer of the files, if it is not, and completes what a crash left half
+    /// done, if that was not done yet.
+    fn become_writer(self: &Arc<Self>, gate: &Gate) -> Result<()> {
+        if self.hold.start_writing()? && !self.is_unchanged()? {
+            return Err(Error::Changed {
+                path: self.path().to_path_buf(),
+            });
+        }
+        let mut unsettled = self.unsettled.lock();
+        if let Some((replayed, sole_root)) = *unsettled {
+            // Later, what is free was freed when nobody could read it any more.
+            self.set_aside()?;
+            match self.settle(replayed, sole_root, gate) {
+                // This must wait, and can.
+                Err(error) if !error.is_full() && !matches!(error, Error::Opening { .. }) => {
+                    return Err(error);
+                }
+                _ => *unsettled = None,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nobody has committed since this handle read the roots and the log, or wrote them. A
+    /// handle that reads goes on with its own version in any case.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and what else stands against reading the roots and the log's headers.
+    pub fn is_current(&self) -> Result<bool> {
+        if self.hold.is_writing() {
+            return Ok(true);
+        }
+        let _roots = self.hold.keep_roots()?;
+        self.is_unchanged()
+    }
+
+    pub(crate) fn is_unchanged(&self) -> Result<bool> {
+        let writer = self.writer.lock();
+        let sequence = crate::recovery::newest_sequence(&**self.data(), &self.identity.id)?;
+        Ok(sequence == Some(writer.root.sequence)
+            && writer.log.is_unchanged(self.current().number)?)
     }
 
     pub(crate) fn not_latched(&self) -> Result<()> {
@@ -444,7 +510,10 @@ impl Store {
         if writer.log.bytes() > writer.due {
             // The commit is durable whatever becomes of this. A disk that is full stays so for
             // a while: try again when the log has doubled.
-            writer.checkpoint_failure = self.write_checkpoint(&mut writer, gate).err();
+            let roots = self.hold.change_roots(self.path());
+            writer.checkpoint_failure = roots
+                .and_then(|_roots| self.write_checkpoint(&mut writer, gate))
+                .err();
             writer.due = CHECKPOINT_BYTES.max(2 * writer.log.bytes());
         }
         Ok(version)
@@ -479,7 +548,8 @@ impl Store {
         let gate = self.enter()?;
         let mut writer = self.writer.lock();
         self.reclaim(&mut writer);
-        let result = self.write_checkpoint(&mut writer, &gate);
+        let roots = self.hold.change_roots(self.path());
+        let result = roots.and_then(|_roots| self.write_checkpoint(&mut writer, &gate));
         writer.checkpoint_failure = result.as_ref().err().cloned();
         result
     }
@@ -491,12 +561,24 @@ impl Store {
     /// # Errors
     /// As [`checkpoint`](Store::checkpoint); nothing committed is lost.
     pub fn close(self: Arc<Self>) -> Result<()> {
-        if self.access == Access::Read {
-            return Ok(());
+        match self.hold.access() {
+            Access::Read => return Ok(()),
+            // Nothing of its own to fold in.
+            Access::OnDemand if self.unsettled.lock().is_some() => return Ok(()),
+            Access::OnDemand | Access::Write => {}
         }
-        let gate = self.enter()?;
+        let gate = match self.enter() {
+            // Whoever wrote last does it.
+            Err(Error::Busy { .. } | Error::Changed { .. })
+                if self.hold.access() == Access::OnDemand =>
+            {
+                return Ok(());
+            }
+            entered => entered?,
+        };
         let mut writer = self.writer.lock();
         self.reclaim(&mut writer);
+        let _roots = self.hold.change_roots(self.path())?;
         self.write_checkpoint(&mut writer, &gate)?;
         self.write_closing_root(&mut writer, &gate)
     }
@@ -516,11 +598,7 @@ impl Store {
         let writer = self.writer.lock();
         let version = self.current();
         let space = self.space.lock();
-        let (next, end, free) = (
-            space.ids.next,
-            space.extents.end(),
-            space.extents.free_bytes(),
-        );
+        let (next, end, free) = (space.ids.next, space.extents.end(), space.free_bytes());
         drop(space);
         let mut statistics = Statistics {
             page_size: self.identity.page_size,
@@ -556,6 +634,42 @@ impl Store {
         statistics.used_bytes -= statistics.pending_bytes;
         debug_assert!(statistics.used_bytes >= FIRST_EXTENT);
         statistics
+    }
+}
+
+/// How often the last record of the log is read again while another process appends to it.
+const READINGS: u32 = 50;
+
+/// Finds the last committed state. Another process may be appending to the log meanwhile, so what
+/// looks damaged then is read again.
+fn recover_beside(
+    data: &Arc<dyn Device>,
+    log: &Arc<dyn Device>,
+    options: &Options,
+    hold: &Hold,
+) -> Result<crate::recovery::Recovered> {
+    let mut readings = 1;
+    loop {
+        let roots = hold.keep_roots()?;
+        let recovered = crate::recovery::recover(data.clone(), log.clone(), options);
+        drop(roots);
+        match recovered {
+            Err(_) if readings < READINGS && hold.others_write()? => {
+                readings += 1;
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            recovered => return recovered,
+        }
+    }
+}
+
+/// Opens a file as `access` needs it; one that may not be written is read.
+fn open_file(path: &Path, access: Access) -> io::Result<File> {
+    match File::open(path, access.of_files()) {
+        Err(io::Error::Denied { .. }) if access == Access::OnDemand => {
+            File::open(path, io::Access::Read)
+        }
+        opened => opened,
     }
 }
 

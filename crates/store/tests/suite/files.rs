@@ -40,23 +40,6 @@ fn a_store_in_files_comes_back() {
 }
 
 #[test]
-fn one_writer_or_many_readers() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("a.atoll");
-    let writer = Store::create(&path, &small()).unwrap();
-    for access in [Access::Read, Access::Write] {
-        let error = Store::open(&path, &options(access)).unwrap_err();
-        assert!(matches!(error, Error::Busy { .. }), "{error}");
-        assert!(error.to_string().contains("a.atoll"), "{error}");
-    }
-    writer.close().unwrap();
-    let _first = Store::open(&path, &options(Access::Read)).unwrap();
-    let _second = Store::open(&path, &options(Access::Read)).unwrap();
-    let error = Store::open(&path, &small()).unwrap_err();
-    assert!(matches!(error, Error::Busy { .. }), "{error}");
-}
-
-#[test]
 fn files_that_are_not_where_they_should_be() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.atoll");

@@ -1,5 +1,6 @@
 //! The store against a naive model of it: by itself, under crashes, damage, and failing disks.
 
+mod beside;
 mod crash;
 mod damage;
 mod faults;
