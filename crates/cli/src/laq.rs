@@ -3,18 +3,19 @@
 use std::io::Read;
 
 use anyhow::Context;
-use atoll::Database;
 
 use crate::args::Laq;
 use crate::output::Whole;
-use crate::sql::{Runner, options};
-use crate::{Failure, one_line};
+use crate::sql::Runner;
+use crate::{Failure, one_line, store};
 
 /// Runs the command.
 pub fn run(args: &Laq) -> Result<(), Failure> {
     let text = program(args)?;
-    let database = Database::open(&args.store, &options(&args.results.resources, true))?;
-    let mut runner = Runner::new(&database, &args.results, None)?;
+    let (resources, execution) = (&args.results.resources, &args.results.execution);
+    let options = store::executing(resources, execution, true)?;
+    let database = store::open(&args.store, &options)?;
+    let mut runner = Runner::new(&database, &args.results)?;
     let ran = runner.perform(|session| {
         let answer = match (args.explain, args.analyze) {
             (true, _) => session.explain_laq(&text),
@@ -24,6 +25,7 @@ pub fn run(args: &Laq) -> Result<(), Failure> {
         Ok(Box::new(Whole::new(answer?)))
     });
     let told = ran.or_else(|failure| tell(args, &mut runner, failure));
+    let told = told.and_then(|()| runner.finish());
     drop(runner);
     let closed = database.close();
     told?;
@@ -33,8 +35,7 @@ pub fn run(args: &Laq) -> Result<(), Failure> {
 fn program(args: &Laq) -> anyhow::Result<String> {
     match (&args.program, &args.file) {
         (Some(text), _) => Ok(text.clone()),
-        (None, Some(path)) => std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read {}; check the path", path.display())),
+        (None, Some(path)) => crate::text_of(path),
         (None, None) => {
             let mut text = String::new();
             std::io::stdin()

@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use anyhow::{anyhow, bail};
-use atoll::{Access, Database, Options, Plan};
+use atoll::{Access, Options, Plan};
 
 use crate::args::Set;
-use crate::{Failure, out};
+use crate::{Failure, out, store};
 
 /// Runs the command.
 pub fn run(args: &Set) -> Result<(), Failure> {
@@ -22,7 +22,7 @@ pub fn run(args: &Set) -> Result<(), Failure> {
     if plans.is_empty() {
         options.access = Access::Read;
     }
-    let database = Database::open(&args.store, &options)?;
+    let database = store::open(&args.store, &options)?;
     for plan in plans {
         database.set_plan(plan)?;
     }
