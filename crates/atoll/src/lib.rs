@@ -34,6 +34,7 @@ mod error;
 mod governed;
 mod import;
 mod options;
+mod pages;
 mod progress;
 mod residency;
 mod session;
@@ -47,11 +48,14 @@ pub use import::{Existing, FileFormat, Header, ImportOptions, ImportReport, Refe
 pub use laq;
 pub use memory::drop_system_caches;
 pub use options::{Access, Execution, Executor, Govern, Options, Plan};
+pub use pages::PartPages;
 pub use progress::{Position, Progress};
 pub use residency::{Holds, PartResidency, Residency, Tail};
 pub use session::{Interrupter, Rows, Session};
 pub use sql::{Answer, Statistics as QueryStatistics, type_name};
-pub use store::{Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Problem, Share};
+pub use store::{
+    Codec, Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Place, Problem, Share,
+};
 pub use store::{Options as PageOptions, PoolOptions, Statistics as StoreStatistics};
 pub use summary::{ColumnSummary, KeySummary, TableSummary};
 pub use table::{IndexReport, Outcome as IndexOutcome};

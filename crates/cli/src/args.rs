@@ -50,18 +50,13 @@ pub enum Command {
     Man(crate::man::Man),
 }
 
-/// How a store is opened.
-#[derive(Args, Clone, Debug, Default)]
-pub struct Resources {
-    /// Compute threads [default: the cpus this process may use]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub threads: Option<u32>,
+/// Where pages and workers lie.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Memory and machine")]
+pub struct Layout {
     /// Size of the buffer pool, such as 512MiB [default: a share of the free memory]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub pool: Option<u64>,
-    /// Most memory for pool and queries together, such as 2GiB
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    pub memory_limit: Option<u64>,
     /// Lay pages and threads out as on this machine: a shipped name, FILE.xml, 4x4, or an hwloc
     /// synthetic description [default: the machine at hand]
     #[arg(long, value_name = "SPEC")]
@@ -69,36 +64,97 @@ pub struct Resources {
     /// Pin the workers and bind the pool's memory to its nodes, or leave both to the system
     #[arg(long, value_enum, default_value_t = Affinity::On)]
     pub affinity: Affinity,
+}
+
+/// What a command that works on a store may use.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Memory and machine")]
+pub struct Resources {
+    /// Compute threads [default: the cpus this process may use]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub threads: Option<u32>,
+    /// Most memory for pool and queries together, such as 2GiB [default: three quarters of the free memory]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub memory_limit: Option<u64>,
+    #[command(flatten)]
+    pub layout: Layout,
     /// Take workers that a statement does not use out of service, away from its pages first; auto: where there is
     /// more than one node; `explain analyze` tells
     #[arg(long, value_enum, default_value_t = Govern::Auto)]
     pub govern: Govern,
-    /// What runs queries; all give the same answers
+}
+
+/// How queries run; see docs/executors.md. All ways give the same answers.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Execution of queries")]
+pub struct Execution {
+    /// What runs queries
     #[arg(long, value_enum, default_value_t = Executor::Fused)]
     pub executor: Executor,
     /// Which pieces of a table a thread of Atoll's executors takes [default: what `atoll set` made the store keep, or
     /// shard]
     #[arg(long, value_enum)]
     pub plan: Option<Plan>,
-    /// Rows that Atoll's executors hand on at once, 2Ki to 2Mi [default: 64Ki]
+    /// With --executor fused, stream or staged: rows handed on at once, 2Ki to 2Mi [default: 64Ki]
     #[arg(long, value_name = "ROWS", value_parser = parse_rows)]
     pub block: Option<usize>,
-    /// Blocks in the ring of the staged executor [default: two for each thread and one]
+    /// With --executor staged: blocks in the ring [default: two for each thread and one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub ring: Option<u16>,
-    /// Tasks of each operator of the streaming executor, from the source on, the last number for all that follow,
-    /// such as 1,2,1; of the staged one, setup and processing [default: one for each thread, which balances them]
+    /// With --executor stream: tasks of each operator, from the source on, the last number for all that follow, such
+    /// as 1,2,1; with staged: setup and processing [default: one for each thread, which balances them]
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub tasks: Vec<u16>,
-    /// Blocks that a channel of the streaming executor holds
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=4096))]
-    pub queue: u16,
-    /// What channels of the streaming executor are
-    #[arg(long, value_enum, default_value_t = Channel::Ring)]
-    pub channel: Channel,
-    /// Whether blocks are used again
-    #[arg(long, value_enum, default_value_t = Reuse::On)]
-    pub reuse: Reuse,
+    /// With --executor stream: blocks that a channel holds [default: 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub queue: Option<u16>,
+    /// With --executor stream: what channels are [default: ring]
+    #[arg(long, value_enum)]
+    pub channel: Option<Channel>,
+    /// With --executor stream or staged: whether blocks are used again [default: on]
+    #[arg(long, value_enum)]
+    pub reuse: Option<Reuse>,
+}
+
+impl Execution {
+    /// An option that was given and does nothing with the executor chosen, with the executors that it is for.
+    pub fn idle(&self) -> Option<(&'static str, &'static str)> {
+        use Executor::{Datafusion, Staged, Stream};
+        let (stream, staged) = (self.executor == Stream, self.executor == Staged);
+        let options = [
+            (
+                self.plan.is_some(),
+                self.executor != Datafusion,
+                "--plan",
+                "fused, stream or staged",
+            ),
+            (
+                self.block.is_some(),
+                self.executor != Datafusion,
+                "--block",
+                "fused, stream or staged",
+            ),
+            (self.ring.is_some(), staged, "--ring", "staged"),
+            (
+                !self.tasks.is_empty(),
+                stream || staged,
+                "--tasks",
+                "stream or staged",
+            ),
+            (self.queue.is_some(), stream, "--queue", "stream"),
+            (self.channel.is_some(), stream, "--channel", "stream"),
+            (
+                self.reuse.is_some(),
+                stream || staged,
+                "--reuse",
+                "stream or staged",
+            ),
+        ];
+        let idle = options
+            .into_iter()
+            .find(|(given, acts, ..)| *given && !acts);
+        idle.map(|(_, _, option, executors)| (option, executors))
+    }
 }
 
 /// Which pieces of a table a thread takes.
@@ -197,9 +253,29 @@ pub struct Quickstart {
     pub repeat: u32,
     #[command(flatten)]
     pub resources: Resources,
+    #[command(flatten)]
+    pub execution: Execution,
     /// One JSON object instead of a table
     #[arg(long)]
     pub json: bool,
+}
+
+/// What to do while another process writes to the store.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Waiting {
+    /// How long to wait for another process that writes to the store, such as 10s or 5min [default: not at all]
+    #[arg(long, value_name = "TIME", value_parser = crate::units::parse_seconds)]
+    pub wait: Option<f64>,
+}
+
+impl Waiting {
+    /// As a duration.
+    pub fn time(&self) -> std::time::Duration {
+        self.wait.map_or(
+            std::time::Duration::ZERO,
+            std::time::Duration::from_secs_f64,
+        )
+    }
 }
 
 /// `atoll import`
@@ -241,6 +317,8 @@ pub struct Import {
     pub replace: bool,
     #[command(flatten)]
     pub resources: Resources,
+    #[command(flatten)]
+    pub waiting: Waiting,
     /// One JSON object instead of text
     #[arg(long)]
     pub json: bool,
@@ -249,7 +327,7 @@ pub struct Import {
 /// `atoll sql`
 #[derive(Args, Debug)]
 pub struct Sql {
-    /// The store; created when absent, unless --read-only
+    /// The store. One that is not there is made with --create, or where the first statement is a `create table`
     pub store: PathBuf,
     /// Statements, separated by semicolons [default: a shell, or statements from standard input]
     pub query: Option<String>,
@@ -262,9 +340,17 @@ pub struct Sql {
     /// Run the statements and show how it went instead of their rows, as `explain analyze` does
     #[arg(long, conflicts_with = "explain")]
     pub analyze: bool,
+    /// Make the store if it is not there
+    #[arg(long, conflicts_with = "read_only")]
+    pub create: bool,
     /// Open the store for reading: several processes may do so at once
     #[arg(long)]
     pub read_only: bool,
+    /// Most rows of a result that the shell shows; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub rows: usize,
+    #[command(flatten)]
+    pub waiting: Waiting,
     #[command(flatten)]
     pub results: Results,
 }
@@ -272,10 +358,11 @@ pub struct Sql {
 /// How statements run, and what becomes of their results.
 #[derive(Args, Debug)]
 pub struct Results {
-    /// How results are written
-    #[arg(long, value_enum, default_value_t = Format::Table, conflicts_with = "json")]
-    pub format: Format,
-    /// Write results to a file instead of standard output
+    /// How results are written [default: by the extension of --output, else table]
+    #[arg(long, value_enum, conflicts_with = "json")]
+    pub format: Option<Format>,
+    /// Write results to a file, which appears when all of them are in it; .csv, .json, .arrow and .parquet tell the
+    /// format
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Show how long each statement took and what it read, on standard error
@@ -284,17 +371,19 @@ pub struct Results {
     /// What is in memory when a statement begins
     #[arg(long, value_enum, default_value_t = Cache::Warm)]
     pub cache: Cache,
-    #[command(flatten)]
-    pub resources: Resources,
     /// One JSON object per statement, on a line of its own
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub resources: Resources,
+    #[command(flatten)]
+    pub execution: Execution,
 }
 
 /// `atoll laq`
 #[derive(Args, Debug)]
 pub struct Laq {
-    /// The store
+    /// The store, which is opened for reading: programs cannot write
     pub store: PathBuf,
     /// The program [default: from standard input]
     pub program: Option<String>,
@@ -307,8 +396,8 @@ pub struct Laq {
     /// Run the program and show, after what --explain does, how it went instead of its rows
     #[arg(long, conflicts_with = "explain")]
     pub analyze: bool,
-    /// Open the store for reading, as programs always do: they cannot write
-    #[arg(long)]
+    /// Taken for the sake of scripts that run `atoll sql` too
+    #[arg(long, hide = true)]
     pub read_only: bool,
     #[command(flatten)]
     pub results: Results,
@@ -334,7 +423,7 @@ pub struct Pages {
     #[arg(value_enum)]
     pub what: Look,
     #[command(flatten)]
-    pub resources: Resources,
+    pub layout: Layout,
     /// One JSON object instead of text
     #[arg(long)]
     pub json: bool,
@@ -348,6 +437,8 @@ pub struct Set {
     /// Settings to change: plan=obliv, plan=shard, plan=distr; plan= for none. Without, they are shown
     #[arg(value_name = "NAME=VALUE")]
     pub settings: Vec<String>,
+    #[command(flatten)]
+    pub waiting: Waiting,
     /// One JSON object instead of text
     #[arg(long)]
     pub json: bool,
@@ -378,7 +469,8 @@ pub enum Look {
     Stat,
     /// Read and verify every page
     Check,
-    /// The allocation table of a store of raw pages, as ranges of allocated pages
+    /// What lies where in the file, in its order: pages with their tables and columns, or, of a store of raw pages, the
+    /// ranges that are allocated
     Dump,
 }
 
@@ -391,7 +483,7 @@ pub enum Format {
     Csv,
     /// An array of objects
     Json,
-    /// An Arrow IPC stream
+    /// Arrow IPC: a stream; to a file, the file format unless its extension is .arrows
     Arrow,
     /// A Parquet file
     Parquet,

@@ -8,13 +8,16 @@ use atoll::{Database, Existing, ImportOptions, ImportReport};
 
 use crate::args::{FileFormat, Header, Import};
 use crate::progress::Display;
-use crate::{Failure, out, sql, units};
+use crate::{Failure, opened, out, store, units};
 
 /// Runs the command.
 pub fn run(args: &Import) -> Result<(), Failure> {
     let options = options(args)?;
     let existed = args.store.exists();
-    let database = Database::open_or_create(&args.store, &sql::options(&args.resources, false))?;
+    let resources = store::options(&args.resources, false);
+    let database = opened::waiting(args.waiting.time(), || {
+        Database::open_or_create(&args.store, &resources)
+    })?;
     let display = Display::new();
     let report = atoll::import(&database, &args.table, &args.file, &options, &display);
     display.finish();
@@ -24,7 +27,7 @@ pub fn run(args: &Import) -> Result<(), Failure> {
         Err(error) => {
             // A store that was made for a failed import holds nothing.
             if !existed {
-                sql::remove(&args.store);
+                store::remove(&args.store);
             }
             return Err(error.into());
         }

@@ -5,6 +5,8 @@
 //! what failed, where, and what to do.
 
 mod args;
+mod examples;
+mod excerpt;
 mod govern;
 mod heap;
 mod import;
@@ -12,8 +14,10 @@ mod interrupt;
 mod lab;
 mod laq;
 mod man;
+mod opened;
 mod out;
 mod output;
+mod pager;
 mod pages;
 mod pin;
 mod progress;
@@ -24,22 +28,23 @@ mod set;
 mod shell;
 mod sql;
 mod statement;
+mod store;
 mod top;
 mod topology;
 mod tune;
 mod units;
 mod watch;
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
-
+use anyhow::Context;
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
     heap::set_up();
     quiet_panics();
-    let cli = Cli::parse();
+    let cli = examples::parse();
     interrupt::listen();
     let ran = std::panic::catch_unwind(|| run(&cli.command));
     let failure = match ran {
@@ -106,6 +111,16 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
             _ => Failure::Error(error),
         }
     }
+}
+
+/// The text in a file.
+pub fn text_of(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).with_context(|| {
+        format!(
+            "cannot read {}; check the path, and that it is UTF-8 text",
+            path.display()
+        )
+    })
 }
 
 /// An error, with its causes as far as they say more, as one line.

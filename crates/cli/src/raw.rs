@@ -10,7 +10,7 @@ use crate::{Failure, out, pages, units};
 /// Runs the command.
 pub fn run(args: &Pages) -> Result<(), Failure> {
     let mut options = PageOptions::read_only();
-    if let Some(bytes) = args.resources.pool {
+    if let Some(bytes) = args.layout.pool {
         options.pool = PoolOptions {
             bytes,
             ..options.pool

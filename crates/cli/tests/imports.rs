@@ -234,7 +234,12 @@ fn unreadable_files_are_refused() {
         .run(&["import", "s.atoll", "t", "text.parquet"])
         .failed(1, &["text.parquet", "Parquet"]);
     folder
-        .run(&["sql", "s.atoll", "copy (select 1 as a) to 'good.parquet'"])
+        .run(&[
+            "sql",
+            "s.atoll",
+            "--create",
+            "copy (select 1 as a) to 'good.parquet'",
+        ])
         .succeeded();
     let good = std::fs::read(folder.path("good.parquet")).unwrap();
     for cut in [4, good.len() / 2, good.len() - 1] {

@@ -98,13 +98,66 @@ fn tune_runs_a_command_until_nothing_is_left_to_try() {
 }
 
 #[test]
+fn a_dry_run_shows_what_would_be_done_and_does_nothing() {
+    let folder = Folder::new();
+    let pin = [
+        "pin",
+        "--strategy",
+        "compact",
+        "--threads",
+        "1",
+        "--dry-run",
+    ];
+    let shown = folder
+        .run(&[&pin[..], &["--", "touch", "made"]].concat())
+        .succeeded();
+    assert!(shown.contains("thread 0 (group 0): cpu"), "{shown}");
+    assert!(
+        shown.contains("nothing is run") && shown.contains("touch made"),
+        "{shown}"
+    );
+    assert!(!folder.path("made").exists());
+
+    let mut sleeper = std::process::Command::new("sleep")
+        .arg("60")
+        .spawn()
+        .unwrap();
+    let pid = sleeper.id().to_string();
+    let cpus = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("Cpus_allowed_list"));
+        line.unwrap().to_owned()
+    };
+    let before = cpus();
+    let shown = folder
+        .run(&[&pin[..], &["--pid", &pid]].concat())
+        .succeeded();
+    assert!(
+        shown.contains(&format!("process {pid}")) && shown.contains("(sleep)"),
+        "{shown}"
+    );
+    let object = json(
+        &folder
+            .run(&[&pin[..], &["--pid", &pid, "--json"]].concat())
+            .succeeded(),
+    );
+    assert_eq!(object["would_change"][0]["thread"], sleeper.id());
+    assert_eq!(cpus(), before);
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    let gone = [&pin[..], &["--pid", "1073741823"]].concat();
+    folder.run(&gone).failed(1, &["there is no process"]);
+}
+
+#[test]
 fn bad_input_is_told_in_one_line() {
     let folder = Folder::new();
-    let usage: [&[&str]; 6] = [
+    let usage: [&[&str]; 5] = [
         &["pin", "--strategy", "dense", "--dry-run"],
         &["pin", "--strategy", "compact"],
         &["pin", "--strategy", "compact", "--pid", "1", "--", "true"],
-        &["pin", "--strategy", "compact", "--dry-run", "--pid", "1"],
         &["tune"],
         &["tune", "--metric", "speed", "--", "true"],
     ];
