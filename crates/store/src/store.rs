@@ -11,6 +11,7 @@ use parking_lot::{Condvar, Mutex, RwLock};
 
 use crate::catalog::Catalog;
 use crate::changes::Changes;
+use crate::creation::unfinished;
 use crate::disk;
 use crate::error::{Error, Result};
 use crate::extents::{Extents, Ids};
@@ -19,12 +20,13 @@ use crate::kind::Codec;
 use crate::log::{Log, MAX_BODY};
 use crate::options::Options;
 use crate::reclaim::Freed;
+use crate::report::Recovery;
 use crate::snapshot::{Snapshot, Version};
 use crate::source::Pages;
 use crate::statistics::Statistics;
 use crate::transaction::Transaction;
 
-/// A log longer than this is folded into the data file by the commit that made it so.
+/// What [`Options::checkpoint_bytes`] is unless it is set.
 pub const CHECKPOINT_BYTES: u64 = 16 << 20;
 
 /// A data file and its log, open.
@@ -50,6 +52,8 @@ pub struct Store {
     /// The failure after which nothing is committed any more.
     pub(crate) latch: OnceLock<Arc<Error>>,
     pub(crate) checkpoints: AtomicU64,
+    checkpoint_bytes: u64,
+    recovery: Recovery,
 }
 
 /// Free parts of the data file and free page ids.
@@ -106,7 +110,8 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Creates a store: the data file `path` and the log `path.log`, neither of which may exist.
+    /// Creates a store: the data file `path` and the log `path.log`, neither of which may exist,
+    /// but for files that a creation left which was cut short.
     ///
     /// # Errors
     /// [`Error::Exists`], [`Error::MissingDirectory`], [`Error::PageSize`], [`Error::ReadOnly`],
@@ -128,17 +133,17 @@ impl Store {
             });
         }
         let log_path = disk::log_path(path);
-        let data = File::create(path)?;
-        let log = match File::create(&log_path) {
-            Ok(log) => log,
-            Err(error) => {
-                let _ = std::fs::remove_file(path);
-                return Err(error.into());
+        let (data, new_data) = disk::fresh(path)?;
+        let log = disk::fresh(&log_path);
+        let new_log = matches!(&log, Ok((_, true)));
+        let create =
+            |(log, _)| Store::create_holding_on(Arc::new(data), Arc::new(log), options, first);
+        log.and_then(create).inspect_err(|_| {
+            for (path, new) in [(path, new_data), (&log_path, new_log)] {
+                if new {
+                    let _ = std::fs::remove_file(path);
+                }
             }
-        };
-        Store::create_holding_on(Arc::new(data), Arc::new(log), options, first).inspect_err(|_| {
-            let _ = std::fs::remove_file(path);
-            let _ = std::fs::remove_file(&log_path);
         })
     }
 
@@ -148,13 +153,17 @@ impl Store {
     /// # Errors
     /// [`Error::Missing`], [`Error::NotAtoll`], [`Error::NewerFormat`], [`Error::Truncated`],
     /// [`Error::Damaged`], [`Error::Busy`], [`Error::LogMissing`], [`Error::ForeignLog`],
-    /// [`Error::Io`], [`Error::Pool`].
+    /// [`Error::Unfinished`], [`Error::Memory`], [`Error::Io`], [`Error::Pool`].
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Arc<Store>> {
         let path = path.as_ref();
         let data: Arc<dyn Device> = Arc::new(File::open(path, options.access)?);
         let log = match File::open(disk::log_path(path), options.access) {
             Ok(log) => log,
             Err(io::Error::NotFound { path }) => {
+                if unfinished(&*data, None)? {
+                    let path = data.path().to_path_buf();
+                    return Err(Error::Unfinished { path });
+                }
                 // Another sort of file has no log either; say what matters more.
                 crate::recovery::identity(&*data)?;
                 return Err(Error::LogMissing { path });
@@ -164,7 +173,7 @@ impl Store {
         Store::open_on(data, Arc::new(log), options)
     }
 
-    /// Creates a store on two empty devices.
+    /// Creates a store on two devices that are empty, or hold a creation that was cut short.
     ///
     /// # Errors
     /// As [`create`](Store::create).
@@ -183,7 +192,7 @@ impl Store {
         first: Option<&Changes>,
     ) -> Result<Arc<Store>> {
         options.check_page_size()?;
-        crate::recovery::format(&*data, &log, options.page_size, first)?;
+        crate::creation::format(&*data, &log, options.page_size, first)?;
         Store::open_on(data, log, options)
     }
 
@@ -197,7 +206,7 @@ impl Store {
         options: &Options,
     ) -> Result<Arc<Store>> {
         let recovered = crate::recovery::recover(data, log, options)?;
-        let (replayed, sole_root) = (recovered.replayed, recovered.sole_root);
+        let sole_root = recovered.sole_root;
         let pages = Arc::new(recovered.pages);
         let pool = make_pool(recovered.identity.page_size, options, &pages)?;
         let version = Arc::new(Version {
@@ -217,11 +226,15 @@ impl Store {
             writer: Mutex::new(recovered.writer),
             latch: OnceLock::new(),
             checkpoints: AtomicU64::new(0),
+            checkpoint_bytes: options.checkpoint_bytes,
+            recovery: recovered.recovery,
         });
         if options.access == Access::Write {
-            match store.settle(replayed, sole_root) {
-                // This must wait, and can.
-                Err(error) if !error.is_full() => return Err(error),
+            match store.settle(sole_root) {
+                // This must wait, and can, unless the log is of a format that is not written.
+                Err(error) if !error.is_full() || store.writer.lock().log.is_old() => {
+                    return Err(error);
+                }
                 _ => {}
             }
         }
@@ -254,6 +267,11 @@ impl Store {
     /// When the store was created, in seconds since 1970.
     pub fn created(&self) -> u64 {
         self.identity.created
+    }
+
+    /// What opening the store found in its log.
+    pub fn recovery(&self) -> &Recovery {
+        &self.recovery
     }
 
     /// The pool through which pages are read.
@@ -337,10 +355,48 @@ impl Store {
         }
     }
 
-    /// Remembers the first failure that leaves open what is on disk.
-    fn latch(&self, error: Error) -> Error {
-        let _ = self.latch.set(Arc::new(error.clone()));
-        error
+    /// Remembers the first failure that leaves open what is on disk: nothing is committed after.
+    pub(crate) fn latch(&self, cause: Error) -> Error {
+        let cause = self.latch.get_or_init(|| Arc::new(cause));
+        Error::Latched {
+            path: self.path().to_path_buf(),
+            cause: cause.clone(),
+        }
+    }
+
+    /// A log that fails, other than for want of space, takes no more records.
+    pub(crate) fn latch_unless_full(&self, error: Error) -> Error {
+        match error.is_full() {
+            true => error,
+            false => self.latch(error),
+        }
+    }
+
+    /// Makes what was written to the data file durable. A disk that is found full only now is a
+    /// failure like any other: what was written before may be lost.
+    pub(crate) fn sync_data(&self) -> Result<()> {
+        let synced = self.data().sync();
+        synced.map_err(|error| self.latch(Error::Io(Arc::new(error))))
+    }
+
+    /// Appends the record of `changes` to the log, durably.
+    fn log_changes(&self, log: &mut Log, version: u64, changes: &Changes) -> Result<()> {
+        log.tidy().map_err(|error| self.latch_unless_full(error))?;
+        let logged = log.append(version, &changes.encode());
+        match logged.and_then(|end| log.sync(end)) {
+            // The record is not whole.
+            Err(error) if error.is_full() => Err(error),
+            Err(error) => {
+                let uncertain = Error::Uncertain {
+                    path: log.device().path().to_path_buf(),
+                    version,
+                    cause: Arc::new(error),
+                };
+                self.latch(uncertain.clone());
+                Err(uncertain)
+            }
+            Ok(()) => Ok(()),
+        }
     }
 
     /// Takes `count` page ids and `bytes` of the file, which grows if it must.
@@ -430,22 +486,15 @@ impl Store {
         }
         let version = self.current.read().number + 1;
         if !changes.written.is_empty() {
-            self.data()
-                .sync()
-                .map_err(|error| self.latch(error.into()))?;
+            self.sync_data()?;
         }
-        let end = match writer.log.append(version, &changes.encode()) {
-            Ok(end) => end,
-            Err(error) if error.is_full() => return Err(error),
-            Err(error) => return Err(self.latch(error)),
-        };
-        writer.log.sync(end).map_err(|error| self.latch(error))?;
+        self.log_changes(&mut writer.log, version, &changes)?;
         self.publish(&mut writer, version, &changes, catalog);
         if writer.log.bytes() > writer.due {
             // The commit is durable whatever becomes of this. A disk that is full stays so for
             // a while: try again when the log has doubled.
             writer.checkpoint_failure = self.write_checkpoint(&mut writer, gate).err();
-            writer.due = CHECKPOINT_BYTES.max(2 * writer.log.bytes());
+            writer.due = self.checkpoint_bytes.max(2 * writer.log.bytes());
         }
         Ok(version)
     }
