@@ -51,6 +51,7 @@ pub use progress::{Position, Progress};
 pub use residency::{Holds, PartResidency, Residency, Tail};
 pub use session::{Interrupter, Rows, Session};
 pub use sql::{Answer, Statistics as QueryStatistics, type_name};
+pub use store::{Damage, Dropped, Recovery, Repair, repair};
 pub use store::{Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Problem, Share};
 pub use store::{Options as PageOptions, PoolOptions, Statistics as StoreStatistics};
 pub use summary::{ColumnSummary, KeySummary, TableSummary};

@@ -380,6 +380,8 @@ pub enum Look {
     Check,
     /// The allocation table of a store of raw pages, as ranges of allocated pages
     Dump,
+    /// Give up commits at the damaged end of the log, which is copied first; then check
+    Repair,
 }
 
 /// How results are written.

@@ -11,7 +11,7 @@ use crate::args::{
 };
 use crate::output::Sink;
 use crate::statement::{Splitter, Statement, only_reads, split};
-use crate::{Failure, interrupt, one_line, shell, units};
+use crate::{Failure, interrupt, one_line, pages, shell, units};
 
 /// The options of the library for those of the command line.
 pub fn options(resources: &Resources, read_only: bool) -> Options {
@@ -117,16 +117,13 @@ fn given(args: &Sql) -> anyhow::Result<Option<Vec<Statement>>> {
 /// Opens the store: for reading where that is asked for or suffices, else for writing.
 fn open(args: &Sql, reads: bool) -> Result<Database, Failure> {
     let exists = args.store.exists();
-    if args.read_only || (reads && exists) {
-        return Ok(Database::open(
-            &args.store,
-            &options(&args.results.resources, true),
-        )?);
-    }
-    Ok(Database::open_or_create(
-        &args.store,
-        &options(&args.results.resources, false),
-    )?)
+    let database = if args.read_only || (reads && exists) {
+        Database::open(&args.store, &options(&args.results.resources, true))?
+    } else {
+        Database::open_or_create(&args.store, &options(&args.results.resources, false))?
+    };
+    pages::tell(&database.recovery().dropped);
+    Ok(database)
 }
 
 /// Empties caches before a statement.
