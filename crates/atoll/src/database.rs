@@ -80,16 +80,23 @@ impl Database {
         })
     }
 
-    /// Opens a database, or creates it where there is no file.
+    /// Opens a database, or creates it where there is no file, or only what a creation left that was cut short.
     ///
     /// # Errors
     ///
     /// Those of [`open`](Database::open) and [`create`](Database::create).
     pub fn open_or_create(path: impl AsRef<Path>, options: &Options) -> Result<Database> {
         let path = path.as_ref();
-        match path.exists() || options.access == Access::Read {
-            true => Database::open(path, options),
-            false => Database::create(path, options),
+        if !path.exists() && options.access == Access::Write {
+            return Database::create(path, options);
+        }
+        match Database::open(path, options) {
+            Err(crate::Error::Store(store::Error::Unfinished { .. }))
+                if options.access == Access::Write =>
+            {
+                Database::create(path, options)
+            }
+            opened => opened,
         }
     }
 
@@ -151,6 +158,11 @@ impl Database {
     /// The data file.
     pub fn path(&self) -> &Path {
         self.engine.store().path()
+    }
+
+    /// What opening the store found in its log: commits applied from there, and one that a crash cut short.
+    pub fn recovery(&self) -> &store::Recovery {
+        self.store().recovery()
     }
 
     /// The machine that workers and pages are laid out for.

@@ -54,7 +54,8 @@ pub use residency::{Holds, PartResidency, Residency, Tail};
 pub use session::{Interrupter, Rows, Session};
 pub use sql::{Answer, Statistics as QueryStatistics, type_name};
 pub use store::{
-    Codec, Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Place, Problem, Share,
+    Codec, Damage, Dropped, Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Place,
+    Problem, Recovery, Repair, Share, repair,
 };
 pub use store::{Options as PageOptions, PoolOptions, Statistics as StoreStatistics};
 pub use summary::{ColumnSummary, KeySummary, TableSummary};

@@ -472,6 +472,8 @@ pub enum Look {
     /// What lies where in the file, in its order: pages with their tables and columns, or, of a store of raw pages, the
     /// ranges that are allocated
     Dump,
+    /// Give up commits at the damaged end of the log, which is copied first; then check
+    Repair,
 }
 
 /// How results are written.

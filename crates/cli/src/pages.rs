@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::io::Write;
 
-use atoll::{Codec, Database, PartPages, Place, Problem, Statistics, StoreStatistics};
+use atoll::{
+    Codec, Database, Dropped, PageOptions, PartPages, Place, Problem, Statistics, StoreStatistics,
+};
 
 use crate::args::{Look, Pages};
 use crate::residency::holder;
@@ -14,15 +16,42 @@ pub fn run(args: &Pages) -> Result<(), Failure> {
     if store::absent(&args.store) {
         return Err(store::missing(&args.store).into());
     }
+    if args.what == Look::Repair {
+        repair(args)?;
+    }
     let database = match Database::open(&args.store, &store::reading(&args.layout)) {
         Err(error) if error.is_raw_pages() => return raw::run(args),
         database => database?,
     };
+    tell(&database.recovery().dropped);
     match args.what {
         Look::Stat => stat(args, &database),
-        Look::Check => check(args, |progress| Ok(database.check(progress)?)),
+        Look::Check | Look::Repair => check(args, |progress| Ok(database.check(progress)?)),
         Look::Dump => dump(args, &database),
     }
+}
+
+/// Tells of what opening a store has not taken from its log.
+pub fn tell(dropped: &Option<Dropped>) {
+    if let Some(dropped) = dropped {
+        eprintln!("note: {dropped}");
+    }
+}
+
+/// Gives up what is damaged at the end of the log; what is left is checked after.
+fn repair(args: &Pages) -> Result<(), Failure> {
+    let done = atoll::repair(&args.store, &PageOptions::default())?;
+    let store = args.store.display();
+    match (&done.recovery.dropped, &done.copy) {
+        (Some(dropped), Some(copy)) => {
+            eprintln!(
+                "{store}: {dropped}; the log as it was is kept in {}",
+                copy.display()
+            );
+        }
+        _ => eprintln!("{store}: the log is not damaged, nothing was given up"),
+    }
+    Ok(())
 }
 
 fn stat(args: &Pages, database: &Database) -> Result<(), Failure> {

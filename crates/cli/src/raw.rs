@@ -17,9 +17,10 @@ pub fn run(args: &Pages) -> Result<(), Failure> {
         };
     }
     let store = PageStore::open(&args.store, &options)?;
+    pages::tell(&store.recovery().dropped);
     match args.what {
         Look::Stat => stat(args, &store),
-        Look::Check => pages::check(args, |progress| Ok(store.check(progress)?)),
+        Look::Check | Look::Repair => pages::check(args, |progress| Ok(store.check(progress)?)),
         Look::Dump => dump(args, &store),
     }
 }

@@ -13,7 +13,7 @@ use crate::args::{Cache, Results, Sql};
 use crate::opened::Opened;
 use crate::output::{self, Sink, Style};
 use crate::statement::{self, Splitter, Statement, only_reads, split};
-use crate::{Failure, excerpt, interrupt, one_line, out, pager, shell, store, units};
+use crate::{Failure, excerpt, interrupt, one_line, out, pager, pages, shell, store, units};
 
 /// Runs the command.
 pub fn run(args: &Sql) -> Result<(), Failure> {
@@ -86,7 +86,9 @@ fn open(args: &Sql, absent: bool, reads: bool, makes: bool) -> Result<(Opened, b
         )
     };
     if !absent || args.read_only {
-        return Ok((opened(store::open(&args.store, &options)?), false));
+        let database = store::open(&args.store, &options)?;
+        pages::tell(&database.recovery().dropped);
+        return Ok((opened(database), false));
     }
     if !args.create && !makes {
         let missing = store::missing(&args.store);

@@ -64,10 +64,21 @@ impl File {
                 },
                 _ => failed(path, "create", None, source),
             })?;
-        file.sync_all()
-            .map_err(|source| failed(path, "sync", None, source))?;
-        sync_directory(path)?;
-        Ok(File::new(path, file, Access::Write))
+        let file = File::new(path, file, Access::Write);
+        file.sync_name()?;
+        Ok(file)
+    }
+
+    /// Makes the file and its name survive a loss of power, as [`create`](File::create) does: for
+    /// a file that somebody else created and perhaps did not come so far with.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    pub fn sync_name(&self) -> Result<()> {
+        self.file
+            .sync_all()
+            .map_err(|source| failed(&self.path, "sync", None, source))?;
+        sync_directory(&self.path)
     }
 
     /// Opens a file that exists.

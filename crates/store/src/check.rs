@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::Access;
 use crate::bytes::Reader;
 use crate::catalog::decode_space;
-use crate::disk::{read, read_blob};
+use crate::disk::{Limits, read, read_blob};
 use crate::error::{Error, Region, Result};
 use crate::format::{Directory, Entry, FIRST_EXTENT, aligned};
 use crate::recovery;
@@ -149,13 +149,16 @@ impl Store {
     }
 
     fn check_structures(&self, writer: &Writer, problems: &mut Vec<Problem>) {
-        let file_bytes = self.data().len().unwrap_or(u64::MAX);
+        let limits = Limits {
+            file_bytes: self.data().len().unwrap_or(u64::MAX),
+            memory: memory::available().unwrap_or(u64::MAX),
+        };
         let directory = &writer.directory;
         let mut blob = |region, blob, makes_sense: &dyn Fn(&[u8]) -> bool| match read_blob(
             &**self.data(),
             region,
             blob,
-            file_bytes,
+            &limits,
         ) {
             Ok(bytes) if makes_sense(&bytes) => {}
             Ok(_) => problems.push(Problem::Damaged(Error::damaged(

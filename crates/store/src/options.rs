@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::format::is_page_size;
+use crate::store::CHECKPOINT_BYTES;
 use crate::{Error, Result};
 
 /// What a handle does with a store, and what others may do meanwhile. One handle writes at a time,
@@ -38,6 +39,24 @@ pub struct Options {
     pub pool: PoolOptions,
     /// Whether the store may be changed, and whether others may at the same time.
     pub access: Access,
+    /// What to do with a damaged record of the log that may have been an acknowledged commit.
+    pub damage: Damage,
+    /// A log longer than this many bytes is folded into the data file by the commit that made it
+    /// so.
+    pub checkpoint_bytes: u64,
+}
+
+/// What opening a store does where the log is damaged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Damage {
+    /// Fails with [`Error::Damaged`], and changes nothing.
+    #[default]
+    Refuse,
+    /// Gives up the damaged record and all that follow, though their commits were perhaps
+    /// acknowledged. [`Store::recovery`](crate::Store::recovery) says which. Pages of an older
+    /// version may have been written over since, which [`Store::check`](crate::Store::check) finds.
+    /// Opened for writing, the store forgets what it gave up: keep a copy of the log.
+    Drop,
 }
 
 impl Default for Options {
@@ -46,6 +65,8 @@ impl Default for Options {
             page_size: 64 << 10,
             pool: PoolOptions::default(),
             access: Access::Write,
+            damage: Damage::Refuse,
+            checkpoint_bytes: CHECKPOINT_BYTES,
         }
     }
 }

@@ -11,6 +11,7 @@ use parking_lot::{Condvar, Mutex, RwLock};
 
 use crate::catalog::Catalog;
 use crate::changes::Changes;
+use crate::creation::unfinished;
 use crate::disk;
 use crate::error::{Error, Result};
 use crate::extents::{Extents, Ids};
@@ -20,12 +21,13 @@ use crate::kind::Codec;
 use crate::log::{Log, MAX_BODY};
 use crate::options::{Access, Options};
 use crate::reclaim::Freed;
+use crate::report::Recovery;
 use crate::snapshot::{Snapshot, Version};
 use crate::source::Pages;
 use crate::statistics::Statistics;
 use crate::transaction::Transaction;
 
-/// A log longer than this is folded into the data file by the commit that made it so.
+/// What [`Options::checkpoint_bytes`] is unless it is set.
 pub const CHECKPOINT_BYTES: u64 = 16 << 20;
 
 /// A data file and its log, open.
@@ -35,9 +37,9 @@ pub const CHECKPOINT_BYTES: u64 = 16 << 20;
 pub struct Store {
     pub(crate) identity: Identity,
     pub(crate) hold: Hold,
-    /// Records of the log that the root did not include when the store was opened, and whether a root
-    /// slot was invalid: settled by the first that writes.
-    unsettled: Mutex<Option<(u64, bool)>>,
+    /// Whether a root slot was invalid when the store was opened, until the first that writes has
+    /// completed what a crash left half done.
+    unsettled: Mutex<Option<bool>>,
     pub(crate) pages: Arc<Pages>,
     pub(crate) pool: Arc<Pool>,
     /// Free parts of the file and free ids; held for as long as it takes to find some.
@@ -54,6 +56,8 @@ pub struct Store {
     /// The failure after which nothing is committed any more.
     pub(crate) latch: OnceLock<Arc<Error>>,
     pub(crate) checkpoints: AtomicU64,
+    checkpoint_bytes: u64,
+    recovery: Recovery,
 }
 
 /// Free parts of the data file and free page ids.
@@ -115,7 +119,8 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Creates a store: the data file `path` and the log `path.log`, neither of which may exist.
+    /// Creates a store: the data file `path` and the log `path.log`, neither of which may exist,
+    /// but for files that a creation left which was cut short.
     ///
     /// # Errors
     /// [`Error::Exists`], [`Error::MissingDirectory`], [`Error::PageSize`], [`Error::ReadOnly`],
@@ -137,22 +142,28 @@ impl Store {
             });
         }
         let log_path = disk::log_path(path);
-        let data = File::create(path)?;
-        let hold = Hold::take(path, options.access)?;
-        let log = match File::create(&log_path) {
-            Ok(log) => log,
-            Err(error) => {
-                let _ = std::fs::remove_file(path);
-                return Err(error.into());
-            }
+        let (data, new_data) = disk::fresh(path)?;
+        let hold = Hold::take(path, Access::Write)?;
+        let log = disk::fresh(&log_path);
+        let new_log = matches!(&log, Ok((_, true)));
+        let create = |(log, _): (File, bool)| {
+            let (data, log): (Arc<dyn Device>, Arc<dyn Device>) = (Arc::new(data), Arc::new(log));
+            crate::creation::format(&*data, &log, options.page_size, first)?;
+            let hold = match options.access {
+                Access::Write => hold,
+                access => {
+                    drop(hold);
+                    Hold::take(path, access)?
+                }
+            };
+            Store::open_holding(data, log, options, hold)
         };
-        let data: Arc<dyn Device> = Arc::new(data);
-        let log: Arc<dyn Device> = Arc::new(log);
-        let created = crate::recovery::format(&*data, &log, options.page_size, first)
-            .and_then(|()| Store::open_holding(data, log, options, hold));
-        created.inspect_err(|_| {
-            let _ = std::fs::remove_file(path);
-            let _ = std::fs::remove_file(&log_path);
+        log.and_then(create).inspect_err(|_| {
+            for (path, new) in [(path, new_data), (&log_path, new_log)] {
+                if new {
+                    let _ = std::fs::remove_file(path);
+                }
+            }
         })
     }
 
@@ -162,7 +173,7 @@ impl Store {
     /// # Errors
     /// [`Error::Missing`], [`Error::NotAtoll`], [`Error::NewerFormat`], [`Error::Truncated`],
     /// [`Error::Damaged`], [`Error::Busy`], [`Error::LogMissing`], [`Error::ForeignLog`],
-    /// [`Error::Io`], [`Error::Pool`].
+    /// [`Error::Unfinished`], [`Error::Memory`], [`Error::Io`], [`Error::Pool`].
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Arc<Store>> {
         let path = path.as_ref();
         let hold = Hold::take(path, options.access)?;
@@ -170,6 +181,10 @@ impl Store {
         let log = match open_file(&disk::log_path(path), options.access) {
             Ok(log) => log,
             Err(io::Error::NotFound { path }) => {
+                if unfinished(&*data, None)? {
+                    let path = data.path().to_path_buf();
+                    return Err(Error::Unfinished { path });
+                }
                 // Another sort of file has no log either; say what matters more.
                 crate::recovery::identity(&*data)?;
                 return Err(Error::LogMissing { path });
@@ -179,7 +194,7 @@ impl Store {
         Store::open_holding(data, Arc::new(log), options, hold)
     }
 
-    /// Creates a store on two empty devices.
+    /// Creates a store on two devices that are empty, or hold a creation that was cut short.
     ///
     /// # Errors
     /// As [`create`](Store::create).
@@ -198,7 +213,7 @@ impl Store {
         first: Option<&Changes>,
     ) -> Result<Arc<Store>> {
         options.check_page_size()?;
-        crate::recovery::format(&*data, &log, options.page_size, first)?;
+        crate::creation::format(&*data, &log, options.page_size, first)?;
         Store::open_on(data, log, options)
     }
 
@@ -221,7 +236,7 @@ impl Store {
         hold: Hold,
     ) -> Result<Arc<Store>> {
         let recovered = recover_beside(&data, &log, options, &hold)?;
-        let unsettled = Some((recovered.replayed, recovered.sole_root));
+        let unsettled = Some(recovered.sole_root);
         let pages = Arc::new(recovered.pages);
         let pool = make_pool(recovered.identity.page_size, options, &pages)?;
         let version = Arc::new(Version {
@@ -242,6 +257,8 @@ impl Store {
             writer: Mutex::new(recovered.writer),
             latch: OnceLock::new(),
             checkpoints: AtomicU64::new(0),
+            checkpoint_bytes: options.checkpoint_bytes,
+            recovery: recovered.recovery,
         });
         if options.access == Access::Write {
             drop(store.enter()?);
@@ -275,6 +292,11 @@ impl Store {
     /// When the store was created, in seconds since 1970.
     pub fn created(&self) -> u64 {
         self.identity.created
+    }
+
+    /// What opening the store found in its log.
+    pub fn recovery(&self) -> &Recovery {
+        &self.recovery
     }
 
     /// The pool through which pages are read.
@@ -353,18 +375,21 @@ impl Store {
     /// Makes this handle the writer of the files, if it is not, and completes what a crash left half
     /// done, if that was not done yet.
     fn become_writer(self: &Arc<Self>, gate: &Gate) -> Result<()> {
-        if self.hold.start_writing()? && !self.is_unchanged()? {
-            return Err(Error::Changed {
-                path: self.path().to_path_buf(),
-            });
+        if self.hold.start_writing()? {
+            if !self.is_unchanged()? {
+                return Err(Error::Changed {
+                    path: self.path().to_path_buf(),
+                });
+            }
+            self.writer.lock().log.look_behind()?;
         }
         let mut unsettled = self.unsettled.lock();
-        if let Some((replayed, sole_root)) = *unsettled {
+        if let Some(sole_root) = *unsettled {
             // Later, what is free was freed when nobody could read it any more.
             self.set_aside()?;
-            match self.settle(replayed, sole_root, gate) {
-                // This must wait, and can.
-                Err(error) if !error.is_full() && !matches!(error, Error::Opening { .. }) => {
+            match self.settle(sole_root, gate) {
+                // This must wait, and can, unless the log is of a format that is not written.
+                Err(error) if !error.may_wait() || self.writer.lock().log.is_old() => {
                     return Err(error);
                 }
                 _ => *unsettled = None,
@@ -403,10 +428,48 @@ impl Store {
         }
     }
 
-    /// Remembers the first failure that leaves open what is on disk.
-    fn latch(&self, error: Error) -> Error {
-        let _ = self.latch.set(Arc::new(error.clone()));
-        error
+    /// Remembers the first failure that leaves open what is on disk: nothing is committed after.
+    pub(crate) fn latch(&self, cause: Error) -> Error {
+        let cause = self.latch.get_or_init(|| Arc::new(cause));
+        Error::Latched {
+            path: self.path().to_path_buf(),
+            cause: cause.clone(),
+        }
+    }
+
+    /// A log that fails, other than for want of space, takes no more records.
+    pub(crate) fn latch_unless_full(&self, error: Error) -> Error {
+        match error.is_full() {
+            true => error,
+            false => self.latch(error),
+        }
+    }
+
+    /// Makes what was written to the data file durable. A disk that is found full only now is a
+    /// failure like any other: what was written before may be lost.
+    pub(crate) fn sync_data(&self) -> Result<()> {
+        let synced = self.data().sync();
+        synced.map_err(|error| self.latch(Error::Io(Arc::new(error))))
+    }
+
+    /// Appends the record of `changes` to the log, durably.
+    fn log_changes(&self, log: &mut Log, version: u64, changes: &Changes) -> Result<()> {
+        log.tidy().map_err(|error| self.latch_unless_full(error))?;
+        let logged = log.append(version, &changes.encode());
+        match logged.and_then(|end| log.sync(end)) {
+            // The record is not whole.
+            Err(error) if error.is_full() => Err(error),
+            Err(error) => {
+                let uncertain = Error::Uncertain {
+                    path: log.device().path().to_path_buf(),
+                    version,
+                    cause: Arc::new(error),
+                };
+                self.latch(uncertain.clone());
+                Err(uncertain)
+            }
+            Ok(()) => Ok(()),
+        }
     }
 
     /// Takes `count` page ids and `bytes` of the file, which grows if it must.
@@ -496,16 +559,9 @@ impl Store {
         }
         let version = self.current.read().number + 1;
         if !changes.written.is_empty() {
-            self.data()
-                .sync()
-                .map_err(|error| self.latch(error.into()))?;
+            self.sync_data()?;
         }
-        let end = match writer.log.append(version, &changes.encode()) {
-            Ok(end) => end,
-            Err(error) if error.is_full() => return Err(error),
-            Err(error) => return Err(self.latch(error)),
-        };
-        writer.log.sync(end).map_err(|error| self.latch(error))?;
+        self.log_changes(&mut writer.log, version, &changes)?;
         self.publish(&mut writer, version, &changes, catalog);
         if writer.log.bytes() > writer.due {
             // The commit is durable whatever becomes of this. A disk that is full stays so for
@@ -514,7 +570,7 @@ impl Store {
             writer.checkpoint_failure = roots
                 .and_then(|_roots| self.write_checkpoint(&mut writer, gate))
                 .err();
-            writer.due = CHECKPOINT_BYTES.max(2 * writer.log.bytes());
+            writer.due = self.checkpoint_bytes.max(2 * writer.log.bytes());
         }
         Ok(version)
     }
@@ -653,13 +709,19 @@ fn recover_beside(
         let roots = hold.keep_roots()?;
         let recovered = crate::recovery::recover(data.clone(), log.clone(), options);
         drop(roots);
-        match recovered {
-            Err(_) if readings < READINGS && hold.others_write()? => {
-                readings += 1;
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-            recovered => return recovered,
+        let whole = matches!(&recovered, Ok(found) if found.recovery.dropped.is_none());
+        if whole || !hold.others_write()? {
+            return recovered;
         }
+        if readings == READINGS {
+            // What is written at the moment is not dropped.
+            return recovered.map(|mut found| {
+                found.recovery.dropped = None;
+                found
+            });
+        }
+        readings += 1;
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
 

@@ -182,8 +182,9 @@ impl Transaction {
     /// [`Error::Full`]: the transaction is undone, the store stays usable.
     /// [`Error::NoSuchPage`]: a page was freed that is not live; undone.
     /// [`Error::RecordTooLarge`]: undone.
-    /// Other failures of the disk: whether the changes are durable is known only when the store
-    /// is opened again; until then every later commit fails with [`Error::Latched`].
+    /// [`Error::Latched`]: an earlier failure, or now one of the data file; undone.
+    /// [`Error::Uncertain`]: the log failed, so whether the changes are durable is known only when
+    /// the store is opened again. After this and the former, every later commit fails.
     pub fn commit(mut self) -> Result<u64> {
         let mut changes = std::mem::take(&mut self.changes);
         let written = self.written.get_mut();
@@ -207,6 +208,8 @@ impl Transaction {
             .into_iter()
             .filter(|page| self.freed.contains(page))
             .collect();
+        // Before the commit, which may write a checkpoint: that takes what is in the page map.
+        store.undo(unwritten);
         let catalog = std::mem::take(&mut self.catalog);
         let result = if changes.is_empty() {
             Ok(self.base.version())
@@ -214,11 +217,9 @@ impl Transaction {
             store.commit(changes, catalog, &self.gate)
         };
         // What is left in `written` is undone when `self` is dropped.
-        let written = self.written.get_mut();
         if result.is_ok() {
-            written.clear();
+            self.written.get_mut().clear();
         }
-        written.extend(unwritten);
         result
     }
 }

@@ -17,6 +17,7 @@ use crate::check::Problem;
 use crate::error::{Error, Region, Result};
 use crate::kind::Kind;
 use crate::options::Options;
+use crate::report::Recovery;
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 
@@ -132,6 +133,11 @@ impl PageStore {
     /// The data file.
     pub fn path(&self) -> &Path {
         self.store.path()
+    }
+
+    /// What opening the store found in its log.
+    pub fn recovery(&self) -> &Recovery {
+        self.store.recovery()
     }
 
     /// The pool through which pages are read.
