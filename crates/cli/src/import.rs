@@ -15,6 +15,7 @@ pub fn run(args: &Import) -> Result<(), Failure> {
     let options = options(args)?;
     let existed = args.store.exists();
     let database = Database::open_or_create(&args.store, &sql::options(&args.resources, false))?;
+    crate::pages::tell(&database.recovery().dropped);
     let display = Display::new();
     let report = atoll::import(&database, &args.table, &args.file, &options, &display);
     display.finish();
