@@ -18,6 +18,7 @@ pub fn run(args: &Import) -> Result<(), Failure> {
     let database = opened::waiting(args.waiting.time(), || {
         Database::open_or_create(&args.store, &resources)
     })?;
+    crate::pages::tell(&database.recovery().dropped);
     let display = Display::new();
     let report = atoll::import(&database, &args.table, &args.file, &options, &display);
     display.finish();

@@ -308,6 +308,53 @@ fn pages_shows_and_checks() {
 }
 
 #[test]
+fn a_damaged_log_is_given_up_only_by_repair() {
+    let folder = Folder::new();
+    let path = folder.path("r.pages");
+    let options = ::atoll::PageOptions {
+        page_size: 4096,
+        ..Default::default()
+    };
+    let store = ::atoll::PageStore::create(&path, &options).unwrap();
+    for _ in 0..2 {
+        let mut batch = store.begin().unwrap();
+        batch.alloc().unwrap();
+        batch.commit().unwrap();
+    }
+    // Not closed: the last two commits are in the log.
+    drop(store);
+    let log = folder.path("r.pages.log");
+    let mut bytes = std::fs::read(&log).unwrap();
+    let at = bytes.len() - 100;
+    bytes[at] ^= 1;
+    std::fs::write(&log, &bytes).unwrap();
+    for what in ["stat", "check"] {
+        folder.run(&["pages", "r.pages", what]).failed(
+            1,
+            &[
+                "r.pages.log",
+                "log record of version 3",
+                "atoll pages STORE repair",
+            ],
+        );
+    }
+    assert!(
+        std::fs::read(&log).unwrap() == bytes,
+        "nothing is written over it"
+    );
+    let text = folder.run(&["pages", "r.pages", "repair"]).succeeded();
+    assert!(text.contains("pages read"), "{text}");
+    let kept = std::fs::read(folder.path("r.pages.log.damaged")).unwrap();
+    assert!(kept == bytes, "a copy is kept");
+    let stat = json(
+        &folder
+            .run(&["pages", "r.pages", "stat", "--json"])
+            .succeeded(),
+    );
+    assert_eq!(stat["version"], 2);
+}
+
+#[test]
 fn pages_knows_stores_of_raw_pages() {
     let folder = Folder::new();
     let path = folder.path("r.pages");

@@ -598,8 +598,8 @@ impl Store {
     /// Folds the log into the data file. Waits for the transaction under way.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::Latched`], [`Error::Full`], [`Error::Io`]. The store is as
-    /// it was before.
+    /// [`Error::ReadOnly`], [`Error::Full`], [`Error::Io`]: the store is as it was before.
+    /// [`Error::Latched`]: nothing committed is lost, and nothing more is committed.
     pub fn checkpoint(self: &Arc<Self>) -> Result<()> {
         let gate = self.enter()?;
         let mut writer = self.writer.lock();

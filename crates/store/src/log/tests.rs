@@ -265,6 +265,25 @@ fn a_log_with_a_hole_is_read_in_pieces() {
 }
 
 #[test]
+fn the_search_for_later_records_reads_nothing_often() {
+    let device = Disk::new(1).device("log");
+    let mut log = Log::create(device.clone(), ID).unwrap();
+    write(&mut log, 1..=300);
+    let length = log.bytes();
+    // Of the first record nothing is left, and the search finds no version that is later.
+    device.write_at(FIRST_RECORD, &[0; SECTOR]).unwrap();
+    let read = Arc::new(AtomicU64::new(0));
+    let seen = read.clone();
+    let count = move |_: u64, into: &mut [u8]| {
+        seen.fetch_add(into.len() as u64, Ordering::Relaxed);
+    };
+    let counted: Arc<dyn Device> = Arc::new(Read(device, count));
+    assert_eq!(versions(&counted, 300).unwrap(), [0u64; 0]);
+    let read = read.load(Ordering::Relaxed);
+    assert!(read < 3 * length, "{read} bytes of {length}");
+}
+
+#[test]
 fn a_log_of_format_1_is_read_and_then_written_anew() {
     let device = Disk::new(1).device("log");
     let mut log = Log::create(device.clone(), ID).unwrap();
