@@ -38,7 +38,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use args::{Cli, Command};
+use args::Command;
 
 fn main() -> ExitCode {
     heap::set_up();
