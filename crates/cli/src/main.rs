@@ -35,11 +35,13 @@ mod tune;
 mod units;
 mod watch;
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use args::{Cli, Command};
+use args::Command;
 
 fn main() -> ExitCode {
     heap::set_up();
@@ -113,14 +115,27 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
+/// Bytes of the longest text that is read from a file: a device may have no end.
+const LONGEST: u64 = 256 << 20;
+
 /// The text in a file.
 pub fn text_of(path: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path).with_context(|| {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text));
+    let read = read.with_context(|| {
         format!(
             "cannot read {}; check the path, and that it is UTF-8 text",
             path.display()
         )
-    })
+    })?;
+    if read as u64 > LONGEST {
+        anyhow::bail!(
+            "{}: longer than {}; split it",
+            path.display(),
+            units::bytes(LONGEST)
+        );
+    }
+    Ok(text)
 }
 
 /// An error, with its causes as far as they say more, as one line.

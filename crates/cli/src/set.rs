@@ -42,6 +42,7 @@ pub fn run(args: &Set) -> Result<(), Failure> {
             None => writeln!(out, "plan= (none; --plan is {})", Plan::default().name())?,
         }
     }
+    out.flush()?;
     Ok(database.close()?)
 }
 

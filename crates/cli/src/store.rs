@@ -13,6 +13,9 @@ use crate::args::{Affinity, Channel, Execution, Executor, Govern, Layout, Plan, 
 /// What every store begins with.
 const MAGIC: &[u8; 8] = b"ATOLL\r\n\0";
 
+/// What every log begins with.
+const LOG_MAGIC: &[u8; 8] = b"ATOLLOG\0";
+
 /// Most names that are suggested.
 const SUGGESTED: usize = 3;
 
@@ -90,9 +93,18 @@ pub fn stores(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn is_store(path: &Path) -> bool {
+    first_bytes(path).is_some_and(|first| first == *MAGIC)
+}
+
+/// Whether a file is a store or the log of one, which nothing but a store may be written over.
+pub fn is_part(path: &Path) -> bool {
+    path.is_file() && first_bytes(path).is_some_and(|first| first == *MAGIC || first == *LOG_MAGIC)
+}
+
+fn first_bytes(path: &Path) -> Option<[u8; MAGIC.len()]> {
     let mut first = [0; MAGIC.len()];
-    let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut first));
-    read.is_ok() && first == *MAGIC
+    fs::File::open(path).ok()?.read_exact(&mut first).ok()?;
+    Some(first)
 }
 
 /// Those whose names are close to `wanted`, nearest first.

@@ -76,7 +76,7 @@ fn the_extension_tells_the_format() {
 fn a_failure_leaves_no_file_or_the_one_before() {
     let folder = with_table();
     folder.write("old.csv", "before\n");
-    let big = "select value, 1 / (value - 900000) as q from generate_series(1, 1000000)";
+    let big = "select value, 1 / (value - 290000) as q from generate_series(1, 300000)";
     for (query, file) in [
         ("select nothing from t", "new.csv"),
         ("select nothing from t", "old.csv"),
@@ -100,11 +100,21 @@ fn a_failure_leaves_no_file_or_the_one_before() {
         .run(&["sql", "s.atoll", "select 1", "-o", "."])
         .failed(1, &["directory"]);
 
+    // A store is no file of results, nor is its log.
+    for file in ["s.atoll", "s.atoll.log"] {
+        folder
+            .run(&["sql", "s.atoll", "select 1", "-o", file])
+            .failed(1, &[file, "a store"]);
+    }
+    folder
+        .run(&["sql", "s.atoll", "select * from t"])
+        .succeeded();
+
     // A limit on the size of files stands in for a full disk.
     let mut full = folder.command(&[
         "sql",
         "s.atoll",
-        "select value from generate_series(1, 1000000)",
+        "select value from generate_series(1, 300000)",
         "-o",
         "new.csv",
     ]);
@@ -210,7 +220,7 @@ fn a_mistyped_store_creates_nothing() {
         .failed(1, &["nothing"]);
     assert_eq!(others(&folder), before);
     folder
-        .run(&["sql", "new.atoll", "-- first\ncreate table t (a int)"])
+        .run(&["sql", "new.atoll", "/* first */ create table t (a int)"])
         .succeeded();
     assert!(folder.path("new.atoll").exists());
     folder
