@@ -6,9 +6,18 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::units::{parse_bytes, parse_rows};
 
+/// The commit that this program was built from, with `-dirty` where files differed from it; empty where that is not known.
+pub const COMMIT: &str = env!("ATOLL_COMMIT");
+
+/// `0.1.0 (5afe76295d01)`, without the commit where it is not known.
+const VERSION: &str = match COMMIT.is_empty() {
+    true => env!("CARGO_PKG_VERSION"),
+    false => concat!(env!("CARGO_PKG_VERSION"), " (", env!("ATOLL_COMMIT"), ")"),
+};
+
 /// An analytical database that knows where its memory is.
 #[derive(Debug, Parser)]
-#[command(name = "atoll", version, arg_required_else_help = true)]
+#[command(name = "atoll", version = VERSION, arg_required_else_help = true)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
