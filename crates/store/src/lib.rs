@@ -44,6 +44,7 @@ mod kind;
 mod log;
 mod map;
 mod options;
+mod pending;
 mod raw;
 mod reclaim;
 mod recovery;
@@ -52,6 +53,7 @@ mod source;
 mod statistics;
 mod store;
 mod transaction;
+mod tree;
 
 pub use buffer::PageId;
 pub use catalog::Entries;

@@ -1,6 +1,6 @@
 //! Making a new store, and finding the last committed state of an old one.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -21,6 +21,7 @@ use crate::format::{
 use crate::log::Log;
 use crate::map::PageMap;
 use crate::options::Options;
+use crate::pending::Pending;
 use crate::source::Pages;
 use crate::store::{CHECKPOINT_BYTES, Space, Writer};
 
@@ -207,7 +208,7 @@ pub(crate) fn recover(
         directory,
         chunks: state.chunks,
         spaces: state.spaces,
-        pending: HashMap::new(),
+        pending: Pending::default(),
         limbo: Vec::new(),
         due: CHECKPOINT_BYTES,
         checkpoint_failure: None,
@@ -367,7 +368,7 @@ impl Loader<'_> {
             let region = Region::Space(*number);
             let space = decode_space(&self.blob(region, blob)?)
                 .ok_or_else(|| self.damaged(region, blob.offset, "its entries make no sense"))?;
-            catalog.spaces.insert(*number, Arc::new(space));
+            catalog.spaces.insert(*number, space);
         }
         catalog.next_space = directory.next_space;
         Ok(catalog)

@@ -154,7 +154,7 @@ impl Transaction {
     pub fn delete_space(&mut self, space: u32) {
         self.catalog.spaces.remove(&space);
         self.changes.keys.retain(|(of, _), _| *of != space);
-        if self.base.catalog().spaces.contains_key(&space) {
+        if self.base.catalog().spaces.get(&space).is_some() {
             self.changes.dropped.insert(space);
         }
     }
@@ -184,7 +184,13 @@ impl Transaction {
     /// [`Error::RecordTooLarge`]: undone.
     /// Other failures of the disk: whether the changes are durable is known only when the store
     /// is opened again; until then every later commit fails with [`Error::Latched`].
-    pub fn commit(mut self) -> Result<u64> {
+    pub fn commit(self) -> Result<u64> {
+        self.commit_then(drop)
+    }
+
+    /// As [`commit`](Transaction::commit); `then` is given what was committed before the next
+    /// writer gets in.
+    pub(crate) fn commit_then(mut self, then: impl FnOnce(Snapshot)) -> Result<u64> {
         let mut changes = std::mem::take(&mut self.changes);
         let written = self.written.get_mut();
         let own: HashSet<PageId> = written.iter().copied().collect();
@@ -209,7 +215,7 @@ impl Transaction {
             .collect();
         let catalog = std::mem::take(&mut self.catalog);
         let result = if changes.is_empty() {
-            Ok(self.base.version())
+            Ok(self.base.clone())
         } else {
             store.commit(changes, catalog, &self.gate)
         };
@@ -219,7 +225,10 @@ impl Transaction {
             written.clear();
         }
         written.extend(unwritten);
-        result
+        let committed = result?;
+        let version = committed.version();
+        then(committed);
+        Ok(version)
     }
 }
 
