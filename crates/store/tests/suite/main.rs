@@ -7,3 +7,6 @@ mod files;
 mod model;
 mod raw;
 mod readers;
+mod reads;
+mod threads;
+mod torn;
