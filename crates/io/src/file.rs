@@ -119,6 +119,36 @@ impl File {
     }
 }
 
+impl File {
+    fn fallocate(&self, offset: u64, bytes: u64) -> Result<()> {
+        let failed = |source| failed(&self.path, "reserve", Some(offset), source);
+        let too_large = |_| failed(std::io::Error::from_raw_os_error(libc::EFBIG));
+        let start = libc::off_t::try_from(offset).map_err(too_large)?;
+        let length = libc::off_t::try_from(bytes).map_err(too_large)?;
+        loop {
+            // SAFETY: the descriptor is open for as long as `self.file` lives; no memory is passed.
+            let status = unsafe { libc::fallocate(self.file.as_raw_fd(), 0, start, length) };
+            if status == 0 {
+                return Ok(());
+            }
+            let source = std::io::Error::last_os_error();
+            match source.raw_os_error() {
+                Some(libc::EINTR) => {}
+                // The file system cannot set room aside: the file only grows.
+                Some(libc::EOPNOTSUPP | libc::ENOSYS) => {
+                    let end = offset.saturating_add(bytes);
+                    return if self.len()? < end {
+                        self.set_len(end)
+                    } else {
+                        Ok(())
+                    };
+                }
+                _ => return Err(failed(source)),
+            }
+        }
+    }
+}
+
 impl Device for File {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
         let mut got = 0;
@@ -183,6 +213,23 @@ impl Device for File {
         self.file
             .set_len(bytes)
             .map_err(|source| failed(&self.path, "resize", Some(bytes), source))
+    }
+
+    fn allocate(&self, offset: u64, bytes: u64) -> Result<()> {
+        self.writable()?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let before = self.len()?;
+        let result = self.fallocate(offset, bytes);
+        if let Err(error) = result {
+            // What was set aside before it failed: others may need it.
+            if self.len().is_ok_and(|now| now > before) {
+                let _ = self.file.set_len(before);
+            }
+            return Err(error);
+        }
+        Ok(())
     }
 
     fn forget(&self) -> Result<()> {

@@ -89,6 +89,32 @@ fn what_cannot_be_opened_is_named() {
 }
 
 #[test]
+fn allocated_room_is_taken_on_the_disk() {
+    use std::os::unix::fs::MetadataExt;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    let room = || std::fs::metadata(&path).unwrap().blocks() * 512;
+    let file = File::create(&path).unwrap();
+    file.write_at(0, b"kept").unwrap();
+    file.set_len(1 << 20).unwrap();
+    assert!(room() < 1 << 20, "a hole takes no room");
+    file.allocate(1 << 19, 1 << 20).unwrap();
+    assert_eq!(file.len().unwrap(), 3 << 19);
+    assert!((1 << 20..2 << 20).contains(&room()), "{}", room());
+    file.allocate(0, 100).unwrap();
+    file.allocate(1 << 30, 0).unwrap();
+    assert_eq!(file.len().unwrap(), 3 << 19, "it never gets shorter");
+    let mut into = [1; 8];
+    file.read_at(0, &mut into).unwrap();
+    assert_eq!(&into, b"kept\0\0\0\0");
+    assert!(file.allocate(0, u64::MAX).is_err());
+    assert_eq!(file.len().unwrap(), 3 << 19, "nor longer when it fails");
+    drop(file);
+    let file = File::open(&path, Access::Read).unwrap();
+    assert!(matches!(file.allocate(0, 1), Err(Error::Denied { .. })));
+}
+
+#[test]
 fn a_file_opened_for_reading_takes_no_writes() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("data");

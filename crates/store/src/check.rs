@@ -205,13 +205,9 @@ impl Store {
             .collect();
         let live = self.pages().map.live(next);
         let mut pages: Vec<_> = live
-            .filter(|(page, _)| !writer.pending.contains_key(page))
+            .filter(|(page, _)| !writer.pending.contains(*page))
             .collect();
-        let pending = writer
-            .pending
-            .iter()
-            .map(|(page, freed)| (*page, freed.entry));
-        let all = pages.iter().copied().chain(pending);
+        let all = pages.iter().copied().chain(writer.pending.iter());
         used.extend(all.map(|(page, entry)| (entry.offset, entry.extent(), Region::Page(page))));
         used.sort_unstable_by_key(|&(offset, length, _)| (offset, length));
         for pair in used.windows(2) {

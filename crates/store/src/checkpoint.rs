@@ -174,7 +174,7 @@ impl Store {
         let mut bytes = vec![0; CHUNK as usize * ENTRY_BYTES];
         let mut any = false;
         for (page, entry) in self.pages().map.chunk(chunk) {
-            if !writer.pending.contains_key(&page) {
+            if !writer.pending.contains(page) {
                 any = true;
                 let at = (page % CHUNK) as usize * ENTRY_BYTES;
                 entry.write(&mut bytes[at..at + ENTRY_BYTES]);

@@ -78,6 +78,15 @@ impl Extents {
         Some(offset)
     }
 
+    /// Gives back what `take` gave last, so that it gives it next.
+    pub(crate) fn untake(&mut self, offset: u64, bytes: u64) {
+        if offset + bytes == self.run.0 {
+            self.run.0 = offset;
+        } else {
+            self.give(offset, bytes);
+        }
+    }
+
     fn new_run(&mut self, offset: u64, length: u64) {
         let (start, end) = std::mem::replace(&mut self.run, (offset, offset + length));
         self.give(start, end - start);

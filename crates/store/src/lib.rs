@@ -46,6 +46,7 @@ mod kind;
 mod log;
 mod map;
 mod options;
+mod pending;
 mod place;
 mod raw;
 mod reclaim;
@@ -57,6 +58,7 @@ mod source;
 mod statistics;
 mod store;
 mod transaction;
+mod tree;
 
 pub use buffer::PageId;
 pub use catalog::Entries;

@@ -1,6 +1,6 @@
 //! Finding the last committed state of a store.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use io::Device;
@@ -20,6 +20,7 @@ use crate::format::{
 use crate::log::Log;
 use crate::map::PageMap;
 use crate::options::Options;
+use crate::pending::Pending;
 use crate::report::Recovery;
 use crate::source::Pages;
 use crate::store::{Space, Writer};
@@ -149,7 +150,7 @@ pub(crate) fn recover(
         directory,
         chunks: state.chunks,
         spaces: state.spaces,
-        pending: HashMap::new(),
+        pending: Pending::default(),
         limbo: Vec::new(),
         due: options.checkpoint_bytes,
         checkpoint_failure: None,
@@ -372,7 +373,7 @@ impl Loader<'_> {
             let region = Region::Space(*number);
             let space = decode_space(&self.blob(region, blob)?)
                 .ok_or_else(|| self.damaged(region, blob.offset, "its entries make no sense"))?;
-            catalog.spaces.insert(*number, Arc::new(space));
+            catalog.spaces.insert(*number, space);
         }
         catalog.next_space = directory.next_space;
         Ok(catalog)

@@ -1,9 +1,9 @@
 //! The store: what an open data file and its log are together.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 
 use buffer::{PageId, Pool};
 use io::{Device, File};
@@ -20,9 +20,9 @@ use crate::hold::Hold;
 use crate::kind::Codec;
 use crate::log::{Log, MAX_BODY};
 use crate::options::{Access, Options};
-use crate::reclaim::Freed;
+use crate::pending::Pending;
 use crate::report::Recovery;
-use crate::snapshot::{Snapshot, Version};
+use crate::snapshot::{Snapshot, Version, Versions};
 use crate::source::Pages;
 use crate::statistics::Statistics;
 use crate::transaction::Transaction;
@@ -45,8 +45,7 @@ pub struct Store {
     /// Free parts of the file and free ids; held for as long as it takes to find some.
     pub(crate) space: Mutex<Space>,
     current: RwLock<Arc<Version>>,
-    /// All versions that somebody may still hold, oldest first. The last is the current one.
-    pub(crate) versions: Mutex<Vec<(u64, Weak<Version>)>>,
+    pub(crate) versions: Mutex<Versions>,
     /// Whether there is a writer.
     busy: Mutex<bool>,
     /// Signalled when the writer leaves.
@@ -82,7 +81,7 @@ pub(crate) struct Writer {
     /// Catalog spaces changed since then.
     pub(crate) spaces: BTreeSet<u32>,
     /// Freed pages whose space and id are still kept. The map on disk does not have them.
-    pub(crate) pending: HashMap<PageId, Freed>,
+    pub(crate) pending: Pending,
     /// Structures of a root that was perhaps written: not free before a later root is durable.
     pub(crate) limbo: Vec<Blob>,
     /// The log length at which a commit tries a checkpoint.
@@ -243,6 +242,8 @@ impl Store {
             number: recovered.version,
             catalog: recovered.catalog,
         });
+        let mut versions = Versions::default();
+        versions.add(&version);
         let store = Arc::new(Store {
             identity: recovered.identity,
             hold,
@@ -250,7 +251,7 @@ impl Store {
             pages,
             pool,
             space: Mutex::new(recovered.space),
-            versions: Mutex::new(vec![(version.number, Arc::downgrade(&version))]),
+            versions: Mutex::new(versions),
             current: RwLock::new(version),
             busy: Mutex::new(false),
             left: Condvar::new(),
@@ -501,11 +502,13 @@ impl Store {
             return Ok(offset);
         }
         let (wanted, enough) = space.extents.growth(bytes);
-        let end = match self.data().set_len(wanted) {
+        let old = space.extents.end();
+        // Room is set aside, or a full disk would be met only when the pages are written.
+        let end = match self.data().allocate(old, wanted - old) {
             Ok(()) => wanted,
             // There may be room for less.
             Err(io::Error::Full { .. }) => {
-                self.data().set_len(enough)?;
+                self.data().allocate(old, enough - old)?;
                 enough
             }
             Err(error) => return Err(error.into()),
@@ -516,7 +519,8 @@ impl Store {
         })
     }
 
-    /// Makes the data file long enough for `bytes` more, in one piece.
+    /// Sets room aside in the data file for `bytes` more, in one piece, which is what pages are
+    /// written to next.
     pub(crate) fn reserve(&self, bytes: u64) -> Result<()> {
         if bytes == 0 {
             return Ok(());
@@ -524,8 +528,10 @@ impl Store {
         let bytes = aligned(bytes);
         let mut space = self.space.lock();
         let offset = self.allocate_extent(&mut space, bytes)?;
-        space.extents.give(offset, bytes);
-        Ok(())
+        // What was free in the file before may be a hole, which takes no room on the disk yet.
+        let allocated = self.data().allocate(offset, bytes);
+        space.extents.untake(offset, bytes);
+        Ok(allocated?)
     }
 
     /// Whether the store holds the pages of a [`PageStore`](crate::PageStore), and so no tables.
@@ -539,11 +545,11 @@ impl Store {
         changes: Changes,
         catalog: Catalog,
         gate: &Gate,
-    ) -> Result<u64> {
+    ) -> Result<Snapshot> {
         self.not_latched()?;
         let mut writer = self.writer.lock();
         for &page in &changes.freed {
-            if writer.pending.contains_key(&page) || self.pages.map.get(page).is_none() {
+            if writer.pending.contains(page) || self.pages.map.get(page).is_none() {
                 return Err(Error::NoSuchPage {
                     path: self.path().to_path_buf(),
                     page,
@@ -562,7 +568,7 @@ impl Store {
             self.sync_data()?;
         }
         self.log_changes(&mut writer.log, version, &changes)?;
-        self.publish(&mut writer, version, &changes, catalog);
+        let version = self.publish(&mut writer, version, &changes, catalog);
         if writer.log.bytes() > writer.due {
             // The commit is durable whatever becomes of this. A disk that is full stays so for
             // a while: try again when the log has doubled.
@@ -572,10 +578,16 @@ impl Store {
                 .err();
             writer.due = self.checkpoint_bytes.max(2 * writer.log.bytes());
         }
-        Ok(version)
+        Ok(Snapshot::new(self.clone(), version))
     }
 
-    fn publish(&self, writer: &mut Writer, number: u64, changes: &Changes, catalog: Catalog) {
+    fn publish(
+        &self,
+        writer: &mut Writer,
+        number: u64,
+        changes: &Changes,
+        catalog: Catalog,
+    ) -> Arc<Version> {
         let pages = changes
             .written
             .iter()
@@ -585,10 +597,9 @@ impl Store {
         writer.spaces.extend(changes.spaces());
         self.pend(writer, number, changes.freed.iter().copied());
         let version = Arc::new(Version { number, catalog });
-        self.versions
-            .lock()
-            .push((number, Arc::downgrade(&version)));
-        *self.current.write() = version;
+        self.versions.lock().add(&version);
+        *self.current.write() = version.clone();
+        version
     }
 
     pub(crate) fn current(&self) -> Arc<Version> {
@@ -668,16 +679,12 @@ impl Store {
             checkpoints: self.checkpoints.load(Ordering::Relaxed),
             checkpoint_failure: writer.checkpoint_failure.as_ref().map(Error::to_string),
             latched: self.latch.get().map(|cause| cause.to_string()),
-            pending_bytes: writer
-                .pending
-                .values()
-                .map(|freed| freed.entry.extent())
-                .sum(),
+            pending_bytes: writer.pending.bytes(),
             ..Statistics::default()
         };
         for (page, entry) in self.pages.map.live(next) {
             let (raw, stored) = (u64::from(entry.raw), u64::from(entry.stored));
-            if writer.pending.contains_key(&page) {
+            if writer.pending.contains(page) {
                 continue;
             }
             statistics.pages.add(raw, stored);

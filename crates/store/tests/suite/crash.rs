@@ -32,15 +32,15 @@ fn changes_of(disk: &Disk) -> u64 {
 }
 
 /// What happened before the disk stopped.
-struct History {
+pub struct History {
     /// The state of each version, from 0; the last one may not have been acknowledged.
-    states: Vec<State>,
+    pub states: Vec<State>,
     /// The last version that was acknowledged, if the store was created at all.
-    acknowledged: Option<usize>,
+    pub acknowledged: Option<usize>,
 }
 
 /// Commits, checkpoints, closes and opens until the disk stops.
-fn work(disk: &Disk, options: &Options, seed: u64, steps: usize) -> History {
+pub fn work(disk: &Disk, options: &Options, seed: u64, steps: usize) -> History {
     let mut random = Random::new(seed);
     let mut history = History {
         states: vec![State::default()],
@@ -104,7 +104,7 @@ fn seed_of(operation: u64, image: u64) -> u64 {
 }
 
 /// Opens what a crash left and compares; then goes on working with it.
-fn recovers(image: &Disk, history: &History, of: &str) {
+pub fn recovers(image: &Disk, history: &History, of: &str) {
     // A reader first: it finds the same, and leaves everything as it is.
     let store = match open_to_read(image) {
         Ok(store) => store,

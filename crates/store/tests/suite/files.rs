@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use io::fault::Disk;
-use store::{Error, Kind, Options, PageId, Store, repair};
+use store::{Error, Kind, PageId, Store, repair};
 
 use crate::model::{open, open_to_read, small};
 

@@ -8,3 +8,6 @@ mod files;
 mod model;
 mod raw;
 mod readers;
+mod reads;
+mod threads;
+mod torn;
