@@ -6,6 +6,7 @@ use anyhow::Context;
 use atoll::Database;
 
 use crate::args::Laq;
+use crate::output::Whole;
 use crate::sql::{Runner, options};
 use crate::{Failure, one_line};
 
@@ -20,7 +21,7 @@ pub fn run(args: &Laq) -> Result<(), Failure> {
             (_, true) => session.analyze_laq(&text),
             _ => session.laq(&text),
         };
-        Ok(vec![answer?])
+        Ok(Box::new(Whole::new(answer?)))
     });
     let told = ran.or_else(|failure| tell(args, &mut runner, failure));
     drop(runner);

@@ -4,14 +4,16 @@ use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use atoll::{Access, Answer, Database, Options, Session};
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use atoll::{Access, Database, Options, QueryStatistics as Statistics, Rows, Session};
 
 use crate::args::{
     Affinity, Cache, Channel, Executor, Govern, Plan, Resources, Results, Reuse, Sql,
 };
-use crate::output::Sink;
+use crate::output::{self, Sink};
 use crate::statement::{Splitter, Statement, only_reads, split};
-use crate::{Failure, interrupt, one_line, shell, units};
+use crate::{Failure, heap, interrupt, one_line, shell, units};
 
 /// The options of the library for those of the command line.
 pub fn options(resources: &Resources, read_only: bool) -> Options {
@@ -19,6 +21,7 @@ pub fn options(resources: &Resources, read_only: bool) -> Options {
     options.threads = resources.threads.map(|threads| threads as usize);
     options.pool_bytes = resources.pool;
     options.memory_limit = resources.memory_limit;
+    options.reclaim = Some(heap::give_back);
     options.machine = resources.machine.clone();
     options.affinity = resources.affinity == Affinity::On;
     options.govern = match resources.govern {
@@ -226,32 +229,31 @@ impl Runner {
         let shown = self.showing.map(|how| statement.shown(how));
         let statement = shown.as_ref().unwrap_or(statement);
         self.perform(|session| {
-            session
-                .sql(&statement.text)
-                .map_err(|error| statement.place(error))
+            let rows = session.query(&statement.text);
+            Ok(Box::new(Streamed {
+                rows: rows.map_err(|error| statement.place(error))?,
+                statement: statement.clone(),
+            }))
         })
     }
 
-    /// Runs `work` and writes its results. Ctrl-C ends only that.
+    /// Runs `work` and writes its results as they come. Ctrl-C ends only that.
     pub fn perform(
         &mut self,
-        work: impl FnOnce(&Session) -> atoll::Result<Vec<Answer>>,
+        work: impl FnOnce(&Session) -> atoll::Result<Box<dyn output::Results>>,
     ) -> Result<(), Failure> {
         if let Some(cache) = &self.cache {
             cache.empty()?;
         }
         let interrupter = self.session.interrupter();
-        let guard = interrupt::during(move || interrupter.interrupt());
+        let _guard = interrupt::during(move || interrupter.interrupt());
         if interrupt::asked() {
             return Err(Failure::Interrupted);
         }
-        let answers = work(&self.session);
-        drop(guard);
-        for answer in answers? {
-            self.sink.write(&answer)?;
-            if self.timing {
-                eprintln!("{}", time_line(&answer));
-            }
+        let mut results = work(&self.session)?;
+        self.sink.write(&mut *results)?;
+        if self.timing {
+            eprintln!("{}", time_line(&results.statistics()));
         }
         Ok(())
     }
@@ -280,9 +282,37 @@ impl Runner {
     }
 }
 
+/// The rows of a statement, from the workers.
+struct Streamed {
+    rows: Rows,
+    statement: Statement,
+}
+
+impl output::Results for Streamed {
+    fn schema(&self) -> &SchemaRef {
+        self.rows.schema()
+    }
+
+    fn next(&mut self) -> atoll::Result<Option<RecordBatch>> {
+        // Who waits for its reader hears of Ctrl-C here.
+        if interrupt::asked() {
+            return Err(atoll::Error::Interrupted);
+        }
+        let next = self.rows.next().transpose();
+        next.map_err(|error| self.statement.place(error))
+    }
+
+    fn changed(&self) -> Option<u64> {
+        self.rows.changed()
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.rows.statistics()
+    }
+}
+
 /// `0.123 s (planning 4.5 ms), 12.3 MiB read, 98.0 % of it on the home node`
-fn time_line(answer: &Answer) -> String {
-    let statistics = &answer.statistics;
+fn time_line(statistics: &Statistics) -> String {
     let (total, local) = (statistics.total_bytes(), statistics.local_bytes());
     let mut line = format!(
         "{} (planning {})",

@@ -8,11 +8,11 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::Context;
-use arrow::array::Array;
+use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use arrow::ipc::writer::StreamWriter;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use atoll::Answer;
+use atoll::{Answer, QueryStatistics as Statistics};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
@@ -24,6 +24,59 @@ use crate::{out, units};
 pub(crate) static TEXT: FormatOptions<'static> =
     FormatOptions::new().with_null("").with_display_error(true);
 
+/// Rows of a group of a Parquet file: as many as two stored blocks have. A writer holds one group.
+const ROW_GROUP: usize = 131_072;
+
+/// What one statement gives, batch by batch: what is written is not kept.
+pub trait Results {
+    /// The columns; none of a statement that gives no rows.
+    fn schema(&self) -> &SchemaRef;
+
+    /// The next rows; none after the last.
+    ///
+    /// # Errors
+    /// Where the statement fails.
+    fn next(&mut self) -> atoll::Result<Option<RecordBatch>>;
+
+    /// Rows that it changed, if that is what it does.
+    fn changed(&self) -> Option<u64>;
+
+    /// What it cost; final after the last rows.
+    fn statistics(&self) -> Statistics;
+}
+
+/// An answer that is there as a whole.
+pub struct Whole {
+    answer: Answer,
+    batches: std::vec::IntoIter<RecordBatch>,
+}
+
+impl Whole {
+    /// The rows of `answer`.
+    pub fn new(mut answer: Answer) -> Whole {
+        let batches = std::mem::take(&mut answer.batches).into_iter();
+        Whole { answer, batches }
+    }
+}
+
+impl Results for Whole {
+    fn schema(&self) -> &SchemaRef {
+        &self.answer.schema
+    }
+
+    fn next(&mut self) -> atoll::Result<Option<RecordBatch>> {
+        Ok(self.batches.next())
+    }
+
+    fn changed(&self) -> Option<u64> {
+        self.answer.changed
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.answer.statistics.clone()
+    }
+}
+
 /// Where results go and how they look.
 pub struct Sink {
     out: Box<dyn Write + Send>,
@@ -32,6 +85,8 @@ pub struct Sink {
     /// Most rows of a table that are shown; the others are counted.
     most: Option<usize>,
     results: usize,
+    /// Whether an object of JSON has begun and not ended.
+    begun: bool,
 }
 
 impl Sink {
@@ -63,19 +118,21 @@ impl Sink {
             json,
             most,
             results: 0,
+            begun: false,
         })
     }
 
-    /// Writes the answer to one statement.
+    /// Writes the answer to one statement as it comes.
     ///
     /// # Errors
-    /// Where the output cannot be written or does not know a type.
-    pub fn write(&mut self, answer: &Answer) -> anyhow::Result<()> {
-        let rows = !answer.schema.fields().is_empty();
+    /// Where the output cannot be written or does not know a type, and where the statement fails while its rows are
+    /// written: those before stay.
+    pub fn write(&mut self, results: &mut dyn Results) -> anyhow::Result<()> {
+        let rows = !results.schema().fields().is_empty();
         match (self.json, rows) {
-            (true, _) => json::object(&mut self.out, answer)?,
-            (false, true) => self.write_rows(answer)?,
-            (false, false) => self.write_change(answer)?,
+            (true, _) => self.write_object(results)?,
+            (false, true) => self.write_rows(results)?,
+            (false, false) => self.write_change(results)?,
         }
         Ok(self.out.flush()?)
     }
@@ -86,16 +143,28 @@ impl Sink {
     /// Where the output cannot be written.
     pub fn write_error(&mut self, message: &str) -> anyhow::Result<bool> {
         if self.json {
-            writeln!(self.out, "{}", serde_json::json!({ "error": message }))?;
+            match std::mem::take(&mut self.begun) {
+                true => json::fail(&mut self.out, message)?,
+                false => writeln!(self.out, "{}", serde_json::json!({ "error": message }))?,
+            }
             self.out.flush()?;
         }
         Ok(self.json)
     }
 
+    /// The answer as one object on one line.
+    fn write_object(&mut self, results: &mut dyn Results) -> anyhow::Result<()> {
+        self.begun = true;
+        json::object(&mut self.out, results)?;
+        self.begun = false;
+        Ok(())
+    }
+
     /// A statement without a result: only people want to hear of it.
-    fn write_change(&mut self, answer: &Answer) -> anyhow::Result<()> {
+    fn write_change(&mut self, results: &mut dyn Results) -> anyhow::Result<()> {
+        while results.next()?.is_some() {}
         if self.format == Format::Table {
-            match answer.changed {
+            match results.changed() {
                 Some(1) => writeln!(self.out, "1 row changed")?,
                 Some(rows) => writeln!(self.out, "{} rows changed", units::count(rows))?,
                 None => writeln!(self.out, "done")?,
@@ -104,35 +173,34 @@ impl Sink {
         Ok(())
     }
 
-    fn write_rows(&mut self, answer: &Answer) -> anyhow::Result<()> {
+    fn write_rows(&mut self, results: &mut dyn Results) -> anyhow::Result<()> {
         let single = matches!(self.format, Format::Arrow | Format::Parquet);
         if single && self.results > 0 {
             anyhow::bail!("a file of this format holds one result; run one query at a time");
         }
         self.results += 1;
         match self.format {
-            Format::Table => table::write(&mut self.out, answer, self.most),
-            Format::Csv => csv(&mut self.out, &answer.schema, answer),
-            Format::Json => json::array(&mut self.out, answer),
+            Format::Table => table::write(&mut self.out, results, self.most),
+            Format::Csv => csv(&mut self.out, results),
+            Format::Json => json::array(&mut self.out, results),
             Format::Arrow => {
-                let mut writer = StreamWriter::try_new(&mut self.out, &answer.schema)?;
-                answer
-                    .batches
-                    .iter()
-                    .try_for_each(|batch| writer.write(batch))?;
+                let mut writer = StreamWriter::try_new(&mut self.out, results.schema())?;
+                while let Some(batch) = results.next()? {
+                    writer.write(&batch)?;
+                }
                 Ok(writer.finish()?)
             }
             Format::Parquet => {
                 let compression = Compression::ZSTD(ZstdLevel::default());
                 let properties = WriterProperties::builder()
                     .set_compression(compression)
+                    .set_max_row_group_row_count(Some(ROW_GROUP))
                     .build();
-                let mut writer =
-                    ArrowWriter::try_new(&mut self.out, answer.schema.clone(), Some(properties))?;
-                answer
-                    .batches
-                    .iter()
-                    .try_for_each(|batch| writer.write(batch))?;
+                let schema = results.schema().clone();
+                let mut writer = ArrowWriter::try_new(&mut self.out, schema, Some(properties))?;
+                while let Some(batch) = results.next()? {
+                    writer.write(&batch)?;
+                }
                 writer.close()?;
                 Ok(())
             }
@@ -141,14 +209,11 @@ impl Sink {
 }
 
 /// Comma-separated values: a header, then a line per row; NULL is an empty field, empty text `""`.
-fn csv(out: &mut dyn Write, schema: &SchemaRef, answer: &Answer) -> anyhow::Result<()> {
-    let names: Vec<_> = schema
-        .fields()
-        .iter()
-        .map(|field| quoted(field.name()))
-        .collect();
+fn csv(out: &mut dyn Write, results: &mut dyn Results) -> anyhow::Result<()> {
+    let fields = results.schema().fields().iter();
+    let names: Vec<_> = fields.map(|field| quoted(field.name())).collect();
     writeln!(out, "{}", names.join(","))?;
-    for batch in &answer.batches {
+    while let Some(batch) = results.next()? {
         let columns = batch
             .columns()
             .iter()
