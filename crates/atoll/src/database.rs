@@ -9,6 +9,7 @@ use memory::Budget;
 use store::{PoolOptions, Store};
 use topology::Machine;
 
+use crate::options::BASE_BYTES;
 use crate::{Access, Options, Result, Session, TableSummary, governed, setting};
 
 /// An open database: one data file, its log, its workers and its memory.
@@ -116,6 +117,9 @@ impl Database {
             .unwrap_or_else(|| live.cpus().max(machine.nodes().len()));
         let workers = Workers::new(Layout::of(&machine, &live, threads, options.affinity))?;
         let budget = Budget::new(sizes.limit);
+        if let Some(reclaim) = options.reclaim {
+            budget.watch(BASE_BYTES, reclaim);
+        }
         let pool = PoolOptions {
             bytes: sizes.pool,
             nodes: homes(&machine, options.affinity),

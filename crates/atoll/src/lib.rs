@@ -47,7 +47,7 @@ pub use error::{Error, Result};
 pub use import::{Existing, FileFormat, Header, ImportOptions, ImportReport, Reference, import};
 pub use laq;
 pub use memory::drop_system_caches;
-pub use options::{Access, Execution, Executor, Govern, Options, Plan};
+pub use options::{Access, BASE_BYTES, Execution, Executor, Govern, Options, Plan};
 pub use pages::PartPages;
 pub use progress::{Position, Progress};
 pub use residency::{Holds, PartResidency, Residency, Tail};

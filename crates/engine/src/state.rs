@@ -130,15 +130,21 @@ impl State {
         }
     }
 
-    /// Bytes per group.
-    pub fn width(&self) -> usize {
-        let cell = match self.values {
+    /// Bytes it takes, room for groups that have not come yet included.
+    pub fn memory(&self) -> usize {
+        let cells = match &self.values {
             Cells::None => 0,
-            Cells::Int(_) | Cells::Float(_) => 8,
-            Cells::Wide(_) | Cells::Text(_) => 16,
-            Cells::Code(..) => 4,
+            Cells::Int(cells) => 8 * cells.capacity(),
+            Cells::Float(cells) => 8 * cells.capacity(),
+            Cells::Wide(cells) => 16 * cells.capacity(),
+            Cells::Text(texts) => 16 * texts.best.capacity(),
+            Cells::Code(cells, _) => 4 * cells.capacity(),
         };
-        cell + if self.counts.is_some() { 8 } else { 0 } + usize::from(self.extreme())
+        let counts = self
+            .counts
+            .as_ref()
+            .map_or(0, |counts| 8 * counts.capacity());
+        cells + counts + self.seen.capacity() + self.besides()
     }
 
     /// Bytes besides those of each group.
