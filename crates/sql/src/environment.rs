@@ -20,6 +20,7 @@ use crate::checked::CheckedArithmetic;
 use crate::exact;
 use crate::guard;
 use crate::keys::KeysOnce;
+use crate::membership::Memberships;
 use crate::multiset::Multisets;
 use crate::optimise;
 use crate::spill::SpillFiles;
@@ -56,6 +57,7 @@ pub(crate) fn template(
         .with_analyzer_rule(Arc::new(KeysOnce))
         .with_analyzer_rule(Arc::new(Multisets))
         .with_analyzer_rule(Arc::new(CheckedArithmetic))
+        .with_analyzer_rule(Arc::new(Memberships))
         .with_optimizer_rules(optimise::rules())
         .with_physical_optimizer_rules(physical_rules())
         .with_session_id(CATALOG.to_string())

@@ -1,7 +1,7 @@
 //! `in`, `exists`, `any` and `all` over subqueries, as values of three truth values and wherever an expression may stand.
 //!
 //! DataFusion makes joins of `in` and `exists` where rows are chosen by them; as values it takes NULL for false, and in
-//! other places it has nothing. [`joined`] makes joins of all others before DataFusion sees them. A comparison with
+//! other places it has nothing. [`Memberships`] makes joins of all others before DataFusion sees them. A comparison with
 //! `any` row is
 //!
 //! * true if it is true of one row,
@@ -15,6 +15,7 @@
 use std::sync::Arc;
 
 use datafusion::common::alias::AliasGenerator;
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, DFSchema, JoinType, ScalarValue};
 use datafusion::error::Result;
@@ -26,18 +27,26 @@ use datafusion::logical_expr::{
     EmptyRelation, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
     binary_expr, lit, not, when,
 };
+use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::decorrelate::PullUpCorrelatedExpr;
 
 use crate::Error;
 use crate::correlated::{self, Place};
 
-/// `plan` with joins in the place of what DataFusion would get wrong. Names of tables that it makes come from `names`.
-///
-/// # Errors
-/// If a subquery depends on the row outside in a way that no join can express.
-pub(crate) fn joined(plan: LogicalPlan, names: &AliasGenerator) -> Result<LogicalPlan> {
-    plan.transform_up_with_subqueries(|node| rewritten(node, names))
-        .data()
+/// The analyzer rule; it must come after type coercion, which makes both sides of a comparison of one type.
+#[derive(Debug)]
+pub(crate) struct Memberships;
+
+impl AnalyzerRule for Memberships {
+    fn name(&self) -> &str {
+        "memberships"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let names = AliasGenerator::new();
+        plan.transform_up_with_subqueries(|node| rewritten(node, &names))
+            .data()
+    }
 }
 
 fn is_member(expr: &Expr) -> bool {

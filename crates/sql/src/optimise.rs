@@ -12,16 +12,16 @@ use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::checked::operands;
+use crate::correlated;
 use crate::steady::MoveFilters;
 use crate::sums::SumsOfOne;
-use crate::{correlated, membership};
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
 /// Rules that are never applied. The first drops keys of an order that others determine: of groups over joins it
 /// believes that one key determines the rest (`order by x.a, y.b` lost `y.b`). The next are for fields of
 /// structs, and for tests of join keys that are not asked for. The last confuses the columns of `t` in `t.i > any (select i
-/// from t)`; [`membership`] does what it is for.
+/// from t)`; [`crate::membership`] does what it is for.
 const NEVER: [&str; 5] = [
     "eliminate_duplicated_expr",
     "extract_leaf_expressions",
@@ -92,6 +92,10 @@ fn parts(plan: &LogicalPlan) -> Result<HashSet<Part>> {
                 ) {
                     parts.insert(Part::OuterJoin);
                 }
+                // Made of a subquery.
+                if join.join_type == JoinType::LeftMark {
+                    parts.insert(Part::Subquery);
+                }
             }
             _ => {}
         }
@@ -100,9 +104,6 @@ fn parts(plan: &LogicalPlan) -> Result<HashSet<Part>> {
                 match expr {
                     Expr::Exists(_) | Expr::InSubquery(_) => _ = parts.insert(Part::Subquery),
                     Expr::ScalarSubquery(_) => {
-                        parts.extend([Part::Subquery, Part::OuterJoin]);
-                    }
-                    Expr::SetComparison(_) => {
                         parts.extend([Part::Subquery, Part::OuterJoin]);
                     }
                     Expr::AggregateFunction(function) if function.params.distinct => {
@@ -145,11 +146,6 @@ pub(crate) fn logical(state: &SessionState, plan: &LogicalPlan) -> Result<Logica
     let analyzer = state.analyzer();
     let plan = analyzer.execute_and_check(plan.clone(), &state.options(), |_, _| {})?;
     let parts = parts(&plan)?;
-    let subqueries = parts.contains(&Part::Subquery);
-    let plan = match subqueries {
-        true => membership::joined(plan, state.alias_generator())?,
-        false => plan,
-    };
     let all = &state.optimizer().rules;
     let found = |rule: &&Rule| subject(rule.name()).is_none_or(|part| parts.contains(&part));
     let mut rules: Vec<Rule> = all.iter().filter(found).cloned().collect();
@@ -159,7 +155,7 @@ pub(crate) fn logical(state: &SessionState, plan: &LogicalPlan) -> Result<Logica
     }
     // One list of both: what surrounds a pass takes as long as several rules.
     let plan = Optimizer::with_rules(rules).optimize(plan, state, |_, _| {})?;
-    if subqueries {
+    if parts.contains(&Part::Subquery) {
         correlated::all_joined(&plan)?;
     }
     Ok(plan)
