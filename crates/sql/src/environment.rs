@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use datafusion::config::ConfigNonZeroUsize;
-use datafusion::execution::SessionState;
 use datafusion::execution::cache::cache_manager::CacheManagerConfig;
 use datafusion::execution::config::SessionConfig;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::execution::{FunctionRegistry, SessionState};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use memory::Budget;
@@ -17,7 +17,11 @@ use memory::Budget;
 use crate::Result;
 use crate::budget::BudgetPool;
 use crate::checked::CheckedArithmetic;
+use crate::exact;
 use crate::guard;
+use crate::keys::KeysOnce;
+use crate::membership::Memberships;
+use crate::multiset::Multisets;
 use crate::optimise;
 use crate::spill::SpillFiles;
 
@@ -46,15 +50,20 @@ pub(crate) fn template(
         )
         .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(spill))
         .build_arc()?;
-    Ok(SessionStateBuilder::new()
+    let mut state = SessionStateBuilder::new()
         .with_default_features()
         .with_config(config(width, budget.limit()))
         .with_runtime_env(runtime)
+        .with_analyzer_rule(Arc::new(KeysOnce))
+        .with_analyzer_rule(Arc::new(Multisets))
         .with_analyzer_rule(Arc::new(CheckedArithmetic))
+        .with_analyzer_rule(Arc::new(Memberships))
         .with_optimizer_rules(optimise::rules())
         .with_physical_optimizer_rules(physical_rules())
         .with_session_id(CATALOG.to_string())
-        .build())
+        .build();
+    state.register_udaf(exact::sum())?;
+    Ok(state)
 }
 
 /// DataFusion's rules for physical plans, without the one that moves filters below operators once more (the logical plan has them in

@@ -14,8 +14,7 @@
 //!
 //! NOT NULL is enforced, and implied by a primary key. Primary keys and foreign keys are declarations that the
 //! optimiser and derived columns use: uniqueness and the existence of parents are not checked row by row. The length of
-//! `varchar(n)` and `char(n)` is not enforced either. Integer arithmetic that overflows fails; sums of integers and
-//! expressions of more than eight operators in one another are the exceptions, they wrap around.
+//! `varchar(n)` and `char(n)` is not enforced either. Arithmetic and sums whose result does not fit its type fail.
 //!
 //! # Example
 //!
@@ -46,6 +45,7 @@ mod answer;
 mod budget;
 mod checked;
 mod copy;
+mod correlated;
 mod crowd;
 mod cuts;
 mod ddl;
@@ -54,12 +54,16 @@ mod dml;
 mod engine;
 mod environment;
 mod error;
+mod exact;
 mod explain;
 mod files;
 mod fused;
 mod guard;
 mod information;
+mod keys;
 mod lower;
+mod membership;
+mod multiset;
 mod names;
 mod optimise;
 mod parse;
@@ -73,6 +77,7 @@ mod scan;
 mod scope;
 mod session;
 mod spill;
+mod steady;
 mod stop;
 mod sums;
 mod translate;

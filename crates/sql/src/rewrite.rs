@@ -61,11 +61,20 @@ impl VisitorMut for Namer {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        // Only the plain form: branches of unions are matched by position, and the first one gives the names.
-        if let SetExpr::Select(select) = query.body.as_mut() {
-            name_items(&mut select.projection);
-        }
+        name_all(&mut query.body);
         ControlFlow::Continue(())
+    }
+}
+
+/// Names the columns of a select, or of all that a set is made of. Queries in parentheses are visited by themselves.
+fn name_all(body: &mut SetExpr) {
+    match body {
+        SetExpr::Select(select) => name_items(&mut select.projection),
+        SetExpr::SetOperation { left, right, .. } => {
+            name_all(left);
+            name_all(right);
+        }
+        _ => {}
     }
 }
 
