@@ -37,10 +37,9 @@ pub(crate) fn sniff(
         escape: options.escape.filter(|escape| Some(*escape) != quote),
         trailing: tbl,
     };
-    let sample = sample(path, stream, dialect, rows)?;
-    if options.delimiter.is_none() && !tbl {
-        dialect.delimiter = delimiter(path, &sample, dialect);
-    }
+    let known = options.delimiter.is_some() || tbl;
+    let (sample, delimiter) = sample(path, stream, dialect, known, rows)?;
+    dialect.delimiter = delimiter;
     let mut records = Records::default();
     let mut reader = Reader::new(&sample, dialect);
     while records.len() <= rows {
@@ -58,27 +57,44 @@ fn refused(path: &Path, sample: &str, wrong: Wrong) -> Error {
     Error::line(path, line, wrong.reason(sample, 1))
 }
 
-/// Whole records from the beginning of the file.
-fn sample(path: &Path, stream: &mut Stream, dialect: Dialect, rows: usize) -> Result<String> {
+/// Whole records from the beginning of the file, and the delimiter, which is guessed where it is not `known`: what is
+/// within quotes, and so where records end, depends on it.
+fn sample(
+    path: &Path,
+    stream: &mut Stream,
+    dialect: Dialect,
+    known: bool,
+    rows: usize,
+) -> Result<(String, u8)> {
     let mut size = if rows < COMPARED { SAMPLE / 64 } else { SAMPLE };
-    let bytes = loop {
+    loop {
         let bytes = stream.peek(size).map_err(|error| Error::io(path, &error))?;
-        if bytes.len() < size {
-            break bytes.to_vec();
-        }
-        if let Some(end) =
-            Scanner::new(dialect).last_end(bytes.strip_prefix(crate::MARK).unwrap_or(bytes))
-        {
-            let marked = bytes.len() - bytes.strip_prefix(crate::MARK).unwrap_or(bytes).len();
-            break bytes[..marked + end].to_vec();
+        let whole = bytes.len() < size;
+        let bytes = bytes.strip_prefix(crate::MARK).unwrap_or(bytes);
+        let readable = match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
+        };
+        let delimiter = match known {
+            true => dialect.delimiter,
+            false => guess(path, readable, dialect),
+        };
+        let end = match whole {
+            true => Some(bytes.len()),
+            false => Scanner::new(Dialect {
+                delimiter,
+                ..dialect
+            })
+            .last_end(bytes),
+        };
+        if let Some(end) = end {
+            return Ok((text_of(path, &bytes[..end], 1)?.to_owned(), delimiter));
         }
         if size >= LONGEST {
             return Err(Error::line(path, 1, super::record::unclosed()));
         }
         size *= 4;
-    };
-    let text = bytes.strip_prefix(crate::MARK).unwrap_or(&bytes);
-    text_of(path, text, 1).map(str::to_owned)
+    }
 }
 
 /// The bytes, of which the first are on line `line` of the file, as text.
@@ -96,7 +112,7 @@ pub(crate) fn text_of<'b>(path: &Path, bytes: &'b [u8], line: u64) -> Result<&'b
 }
 
 /// The delimiter with which most records have as many fields as the first one.
-fn delimiter(path: &Path, sample: &str, dialect: Dialect) -> u8 {
+fn guess(path: &Path, sample: &str, dialect: Dialect) -> u8 {
     let name = path
         .file_name()
         .and_then(|name| name.to_str())
@@ -108,6 +124,7 @@ fn delimiter(path: &Path, sample: &str, dialect: Dialect) -> u8 {
     {
         return b'\t';
     }
+    let first_line = sample.split('\n').next().unwrap_or_default().as_bytes();
     let score = |delimiter: u8| {
         let mut records = Records::default();
         let mut reader = Reader::new(
@@ -118,14 +135,18 @@ fn delimiter(path: &Path, sample: &str, dialect: Dialect) -> u8 {
             },
         );
         while records.len() < COMPARED && reader.next(&mut records).unwrap_or(false) {}
-        if records.len() == 0 || records.width(0) < 2 {
+        let width = match records.len() {
+            // Its quotes are wrong, which is to be told and not to be avoided by another delimiter.
+            0 => 1 + memchr::memchr_iter(delimiter, first_line).count(),
+            _ => records.width(0),
+        };
+        if width < 2 {
             return (0, 0);
         }
-        let width = records.width(0);
         let alike = (0..records.len())
             .filter(|record| records.width(*record) == width)
             .count();
-        (alike, width)
+        (alike.max(1), width)
     };
     let best = DELIMITERS
         .into_iter()
