@@ -113,6 +113,16 @@ impl std::error::Error for Error {
     }
 }
 
+impl From<ingest::Error> for Error {
+    fn from(error: ingest::Error) -> Error {
+        match error {
+            ingest::Error::File { path, line, reason } => Error::Input { path, line, reason },
+            ingest::Error::Stopped => Error::Interrupted,
+            other => Error::Import(other.to_string()),
+        }
+    }
+}
+
 impl From<sql::Error> for Error {
     fn from(e: sql::Error) -> Error {
         match e {

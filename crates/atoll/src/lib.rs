@@ -44,7 +44,9 @@ pub mod tpch;
 
 pub use database::{Database, Statistics};
 pub use error::{Error, Result};
-pub use import::{Existing, FileFormat, Header, ImportOptions, ImportReport, Reference, import};
+pub use import::{
+    Compression, Existing, FileFormat, FileOptions, ImportOptions, ImportReport, Reference, import,
+};
 pub use laq;
 pub use memory::drop_system_caches;
 pub use options::{Access, BASE_BYTES, Execution, Executor, Govern, Options, Plan};

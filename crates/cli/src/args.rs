@@ -29,7 +29,7 @@ pub struct Cli {
 pub enum Command {
     /// Build a TPC-H store, run the 22 queries, show where their bytes came from
     Quickstart(Quickstart),
-    /// Load files (Parquet, CSV, TPC-H tbl, Arrow IPC) into a table
+    /// Load files (Parquet, CSV, JSON, TPC-H tbl, Arrow IPC) into a table
     Import(Import),
     /// Run SQL; without a query, open a shell
     Sql(Sql),
@@ -294,7 +294,8 @@ pub struct Import {
     pub store: PathBuf,
     /// The table
     pub table: String,
-    /// Files with the same columns, loaded in this order
+    /// Files, loaded in this order: paths, patterns such as 'data/*.csv.gz', folders of folders key=value, or - for
+    /// standard input; compressed with gzip or zstd or not
     #[arg(required = true)]
     pub file: Vec<PathBuf>,
     /// `create table ...` or its list of columns, or a file that holds it [default: inferred]
@@ -309,15 +310,27 @@ pub struct Import {
     /// The files' format
     #[arg(long, value_enum, default_value_t = FileFormat::Auto)]
     pub format: FileFormat,
-    /// Between two fields of a CSV file: one character, or \t
-    #[arg(long, value_name = "CHAR", value_parser = parse_delimiter)]
+    /// CSV: what separates two fields, one character, or \t [default: found out]
+    #[arg(long, value_name = "CHAR", value_parser = parse_character)]
     pub delimiter: Option<u8>,
-    /// Whether CSV files start with a line of column names
+    /// CSV: what encloses fields that hold delimiters or line ends; '' for nothing [default: "]
+    #[arg(long, value_name = "CHAR", value_parser = parse_quote)]
+    pub quote: Option<Quote>,
+    /// CSV: within quotes, what follows this character is nothing but itself; a doubled quote always is
+    #[arg(long, value_name = "CHAR", value_parser = parse_character)]
+    pub escape: Option<u8>,
+    /// CSV: whether files start with a line of column names
     #[arg(long, value_enum, default_value_t = Header::Auto)]
     pub header: Header,
-    /// The text that stands for NULL [default: an empty field]
+    /// CSV: a text that stands for NULL; may be given several times [default: an empty field]
     #[arg(long, value_name = "TEXT")]
-    pub null: Option<String>,
+    pub null: Vec<String>,
+    /// How the files are compressed
+    #[arg(long, value_enum, default_value_t = Compression::Auto)]
+    pub compression: Compression,
+    /// Whether folders key=value on the way to the files are columns
+    #[arg(long, value_enum, default_value_t = Hive::Auto)]
+    pub hive: Hive,
     /// Add the rows to the table if it exists
     #[arg(long, conflicts_with = "replace")]
     pub append: bool,
@@ -511,8 +524,38 @@ pub enum FileFormat {
     Csv,
     /// TPC-H tbl
     Tbl,
+    /// JSON: objects, one after the other or in one array
+    Json,
     /// Arrow IPC file or stream
     Arrow,
+}
+
+/// What encloses fields of CSV files, if anything does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quote(pub Option<u8>);
+
+/// How files to import are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Compression {
+    /// By the file's first bytes
+    Auto,
+    /// Not at all
+    None,
+    /// gzip
+    Gzip,
+    /// Zstandard
+    Zstd,
+}
+
+/// Whether folders are columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Hive {
+    /// If all files of a pattern or folder lie in folders of the same keys
+    Auto,
+    /// They are
+    Yes,
+    /// They are not
+    No,
 }
 
 /// Whether there is a header.
@@ -533,11 +576,18 @@ fn parse_scale(text: &str) -> Result<f64, String> {
     }
 }
 
-fn parse_delimiter(text: &str) -> Result<u8, String> {
+fn parse_character(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"\\t" | b"tab" => Ok(b'\t'),
-        [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | b'"') => Ok(*byte),
+        [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | 0) => Ok(*byte),
         _ => Err("take one ASCII character, or \\t".to_owned()),
+    }
+}
+
+fn parse_quote(text: &str) -> Result<Quote, String> {
+    match text {
+        "" => Ok(Quote(None)),
+        text => parse_character(text).map(|byte| Quote(Some(byte))),
     }
 }
 
@@ -591,8 +641,12 @@ mod tests {
 
     #[test]
     fn delimiters_are_read() {
-        assert_eq!(parse_delimiter("\\t"), Ok(b'\t'));
-        assert_eq!(parse_delimiter("|"), Ok(b'|'));
-        assert!(parse_delimiter("||").is_err() && parse_delimiter("\u{e4}").is_err());
+        assert_eq!(parse_character("\\t"), Ok(b'\t'));
+        assert_eq!(parse_character("|"), Ok(b'|'));
+        assert!(parse_character("||").is_err() && parse_character("\u{e4}").is_err());
+        assert_eq!(
+            (parse_quote(""), parse_quote("'")),
+            (Ok(Quote(None)), Ok(Quote(Some(b'\''))))
+        );
     }
 }

@@ -16,7 +16,7 @@ use table::Zone;
 use super::Lowering;
 use super::call::failed;
 use super::expr::Scope;
-use crate::reading::Files;
+use crate::files::Files;
 
 /// A relation and the vector of each column of the plan's schema.
 pub(super) type Lowered = (Rel, Vec<Var>);
