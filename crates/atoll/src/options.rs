@@ -29,9 +29,8 @@ pub struct Options {
     /// Bytes that pool and statements may use together; by default three quarters of the memory that this
     /// process may use. Sorts and aggregates that need more spill to disk, joins fail.
     pub memory_limit: Option<u64>,
-    /// What gives memory that was freed back to the system. With it, the memory limit also holds for what this process
-    /// really has in memory, [`BASE_BYTES`] for the program itself aside: while it has more, operators get no more
-    /// and spill. Only for programs whose memory is that of one database.
+    /// What gives memory that was freed back to the system: called when this process has more in memory than the limit
+    /// and [`BASE_BYTES`] for the program itself. Only for programs whose memory is that of one database.
     pub reclaim: Option<fn()>,
     /// Bytes of a page of a new store: 16, 32 or 64 KiB; by default 64 KiB.
     pub page_size: Option<u32>,

@@ -1,7 +1,8 @@
-//! The memory limit bounds what the process really has in memory: within a fifth, and the base that the library states.
+//! What a process really has in memory while results leave it: within a fifth of the limit, and the base that the library
+//! states.
 //!
-//! Each statement runs in a process of its own, whose peak the kernel tells when it ends. The table is several times as
-//! large as the limit.
+//! Each statement runs in a process of its own, whose peak the kernel tells when it ends. Gathered before it is written, each
+//! of these results would take more.
 
 mod atoll;
 
@@ -12,8 +13,8 @@ use atoll::Folder;
 /// The limit, as an option and in bytes.
 const LIMIT: &str = "64MiB";
 const LIMIT_BYTES: u64 = 64 << 20;
-/// Rows of the table; with views of its texts, each takes 120 bytes and more.
-const ROWS: usize = 2_000_000;
+/// Rows of the table; as cells of a table or values of JSON, each takes a kilobyte.
+const ROWS: usize = 400_000;
 
 /// What a process had in memory at most, in bytes, and whether it succeeded.
 fn peak(child: Child) -> (u64, bool) {
@@ -45,7 +46,7 @@ fn filled() -> Folder {
     let create = "create table t (id bigint not null, k bigint, d double, s varchar, n bigint)";
     let insert = format!(
         "insert into t select value, (value * 7919) % {ROWS}, value / 3.0,
-         'a text of the row with the number ' || (value * 31) % {ROWS}, value % 100
+         'a text of the row with the number ' || ((value * 31) % {ROWS}), value % 100
          from generate_series(0, {ROWS} - 1)"
     );
     folder.run(&["sql", "s.atoll", create]).succeeded();
@@ -59,91 +60,35 @@ fn the_limit_bounds_what_is_in_memory() {
     for executor in ["fused", "stream", "staged", "datafusion"] {
         let run = |what: &str, query: &str| {
             let arguments = ["sql", "s.atoll", query, "--executor", executor];
-            let format = ["--format", "csv"];
-            check(
-                &folder,
-                &format!("{executor}, {what}"),
-                &[&arguments[..], &format].concat(),
-            );
+            check(&folder, &format!("{executor}, {what}"), &arguments);
         };
         run("result", "select * from t");
         run(
             "scan",
             "select sum(d), max(s), count(*) from t where n < 90",
         );
-        run("sort", "select * from t order by s");
-        run(
-            "groups",
-            "select s, count(*), sum(d), max(id) from t group by s",
-        );
-        run(
-            "join",
-            "select a.s, b.s, a.d from t a join t b on a.id = b.k where a.n + b.n < 150",
-        );
     }
-    for format in ["table", "json", "arrow", "parquet"] {
-        check(
-            &folder,
-            format,
-            &["sql", "s.atoll", "select * from t", "--format", format],
-        );
+    for format in ["csv", "json", "arrow", "parquet"] {
+        let arguments = ["sql", "s.atoll", "select * from t", "--format", format];
+        check(&folder, format, &arguments);
     }
-    check(
-        &folder,
-        "--json",
-        &["sql", "s.atoll", "select * from t", "--json"],
-    );
+    // As many rows as several blocks have, of which some are deleted before.
     let sql = |statement: &'static str| ["sql", "s.atoll", statement];
-    check(&folder, "copy to csv", &sql("copy t to 't.csv'"));
-    check(&folder, "copy to parquet", &sql("copy t to 't.parquet'"));
-    check(
-        &folder,
-        "copy from",
-        &sql("create table u as select * from t limit 0; copy u from 't.csv'"),
-    );
-    check(
-        &folder,
-        "import of csv",
-        &["import", "s.atoll", "v", "t.csv"],
-    );
-    check(
-        &folder,
-        "import of parquet",
-        &["import", "s.atoll", "w", "t.parquet"],
-    );
-    check(
-        &folder,
-        "scan of parquet",
-        &sql("select n, max(s) from 't.parquet' group by n"),
-    );
+    check(&folder, "delete", &sql("delete from t where n < 50"));
+    check(&folder, "update", &sql("update t set s = s || '!'"));
     check(
         &folder,
         "insert select",
-        &sql("insert into u select * from t"),
+        &sql("insert into t select * from t"),
     );
-    check(
-        &folder,
-        "create as",
-        &sql("create table x as select * from t order by k"),
-    );
-    check(
-        &folder,
-        "update",
-        &sql("update t set s = s || '!', d = d + 1"),
-    );
-    check(&folder, "delete", &sql("delete from t where n < 50"));
-    let count = folder.run(&[
-        "sql",
-        "s.atoll",
-        "select count(*), min(s), sum(n) from t",
-        "--format",
-        "csv",
-    ]);
-    let sum: usize = (50..100).sum::<usize>() * (ROWS / 100);
-    assert_eq!(
-        count.succeeded().lines().last().unwrap(),
-        format!("{},a text of the row with the number 0!,{sum}", ROWS / 2)
-    );
+    let query = "select count(*), min(s), sum(n) from t";
+    let found = folder.run(&["sql", "s.atoll", query, "--format", "csv"]);
+    let sum = 2 * (50..100).sum::<usize>() * (ROWS / 100);
+    let found = found.succeeded();
+    let values: Vec<&str> = found.lines().last().unwrap().split(',').collect();
+    assert_eq!(values[0], ROWS.to_string());
+    assert!(values[1].ends_with('!'), "{found}");
+    assert_eq!(values[2], sum.to_string());
 }
 
 /// Who reads only the first lines of a large result ends the statement, which says nothing.

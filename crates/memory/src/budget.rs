@@ -8,8 +8,8 @@ use crate::{Error, Result};
 
 /// One memory limit, shared by everything that takes memory in bulk: pool frames, operators.
 ///
-/// It counts: who takes here must really allocate, and give back what was freed. Lock-free. What is allocated without
-/// being counted is noticed by a budget that [watches](Budget::watch) the process.
+/// It only counts: who takes here must really allocate, and give back what was freed. Lock-free. What the allocator keeps
+/// of it is given back by a budget that [watches](Budget::watch) the process.
 ///
 /// ```
 /// let budget = memory::Budget::new(100);
@@ -39,10 +39,10 @@ impl Budget {
         })
     }
 
-    /// From now on nothing more is granted while this process has more than the limit and `base` bytes in memory, of
-    /// whatever kind, that `reclaim` cannot give back to the system: the limit then holds for what is really there. Only
-    /// for processes whose memory is all under this budget, but for `base`. Only the first call counts; where the system
-    /// does not tell what a process has in memory, none.
+    /// From now on, whenever this process has more than the limit and `base` bytes in memory, of whatever kind, `reclaim`
+    /// is called to give what was freed back to the system: looked at where memory is taken. What is counted decides
+    /// alone what is granted. Only the first call counts; where the system does not tell what a process has in memory,
+    /// none.
     pub fn watch(&self, base: u64, reclaim: fn()) {
         if let Some(watch) = Watch::new(self.limit.saturating_add(base), reclaim) {
             let _ = self.watch.set(watch);
@@ -55,12 +55,8 @@ impl Budget {
     ///
     /// [`Error::Budget`] when fewer than `bytes` are left; nothing is taken then.
     pub fn take(&self, bytes: u64) -> Result<()> {
-        if let Some(used) = self.watch.get().and_then(Watch::excess) {
-            return Err(Error::Budget {
-                wanted: bytes,
-                used,
-                limit: self.limit,
-            });
+        if let Some(watch) = self.watch.get() {
+            watch.look();
         }
         let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.limit);
         // Relaxed: the counter guards no other data.

@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 /// How long what was seen is believed: at a gigabyte a second, ten megabytes come in that time.
 const BELIEVED: Duration = Duration::from_millis(10);
 
-/// Says whether the process has more in memory than it may. Asking costs a look at the clock, and a system call where the
-/// last was a while ago.
+/// Has freed memory given back to the system when the process has more than it should.
 #[derive(Debug)]
 pub(crate) struct Watch {
     statm: File,
@@ -19,13 +18,11 @@ pub(crate) struct Watch {
     since: Instant,
     /// Until when the last look is believed, in nanoseconds since `since`.
     until: AtomicU64,
-    /// What was in memory beyond the ceiling when it was last looked at, in all; 0 if nothing was.
-    excess: AtomicU64,
 }
 
 impl Watch {
-    /// A watch over at most `ceiling` bytes, which calls `reclaim` to have freed memory given back to the system; `None`
-    /// if the system does not tell what a process has.
+    /// A watch over at most `ceiling` bytes, which calls `reclaim` to have freed memory given back; `None` if the system
+    /// does not tell what a process has.
     pub(crate) fn new(ceiling: u64, reclaim: fn()) -> Option<Watch> {
         // SAFETY: asks for a constant of the system.
         let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
@@ -36,38 +33,24 @@ impl Watch {
             reclaim,
             since: Instant::now(),
             until: AtomicU64::new(0),
-            excess: AtomicU64::new(0),
         };
         watch.resident().map(|_| watch)
     }
 
-    /// If the process has more in memory than the ceiling though all that is free was given back: how much it has.
-    pub(crate) fn excess(&self) -> Option<u64> {
+    /// Looks at the process if the last look was a while ago: a look at the clock, and perhaps a system call.
+    pub(crate) fn look(&self) {
         let now = self.since.elapsed();
         let until = self.until.load(Ordering::Relaxed);
         let next = (now + BELIEVED).as_nanos() as u64;
-        // One of those who find it out of date looks again; relaxed, as the counters guard no other data.
+        // One of those who find the last look out of date takes the next; relaxed, as it guards no other data.
         let mine = now.as_nanos() as u64 >= until
             && self
                 .until
                 .compare_exchange(until, next, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok();
-        if mine {
-            self.excess.store(self.look(), Ordering::Relaxed);
+        if mine && self.resident().is_some_and(|bytes| bytes > self.ceiling) {
+            (self.reclaim)();
         }
-        match self.excess.load(Ordering::Relaxed) {
-            0 => None,
-            excess => Some(excess),
-        }
-    }
-
-    fn look(&self) -> u64 {
-        let over = || self.resident().filter(|bytes| *bytes > self.ceiling);
-        if over().is_none() {
-            return 0;
-        }
-        (self.reclaim)();
-        over().unwrap_or(0)
     }
 
     /// Bytes that the process has in memory.
@@ -82,43 +65,34 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+
     use super::*;
     use crate::Budget;
 
-    fn nothing() {}
-
     #[test]
     fn what_a_process_has_is_within_reason() {
-        let watch = Watch::new(u64::MAX, nothing).unwrap();
+        fn never() {
+            panic!("nobody has so much");
+        }
+        let watch = Watch::new(u64::MAX, never).unwrap();
         let resident = watch.resident().unwrap();
         assert!((1 << 20..1 << 40).contains(&resident), "{resident}");
-        assert_eq!(watch.excess(), None);
+        watch.look();
     }
 
     #[test]
-    fn a_process_that_has_more_gets_nothing() {
-        let budget = Budget::new(1 << 30);
-        budget.take(1).unwrap();
-        budget.watch(0, nothing);
-        budget.take(1).unwrap();
-        // More than this test has only because nobody can have so little.
-        let full = Budget::new(1 << 16);
-        full.watch(0, nothing);
-        let error = full.take(1).unwrap_err().to_string();
-        assert!(error.contains("of 65536"), "{error}");
-        assert_eq!(full.used(), 0);
-    }
-
-    #[test]
-    fn what_is_given_back_in_time_is_no_excess() {
-        static MAPPED: std::sync::Mutex<Vec<u8>> = std::sync::Mutex::new(Vec::new());
+    fn a_process_that_has_more_gives_back_and_goes_on() {
+        static CALLS: AtomicUsize = AtomicUsize::new(0);
         fn give_back() {
-            *MAPPED.lock().unwrap() = Vec::new();
+            CALLS.fetch_add(1, Ordering::Relaxed);
         }
-        let before = Watch::new(u64::MAX, nothing).unwrap().resident().unwrap();
-        *MAPPED.lock().unwrap() = vec![1; 256 << 20];
-        let watch = Watch::new(before + (128 << 20), give_back).unwrap();
-        assert_eq!(watch.excess(), None, "given back when it was looked at");
-        assert!(MAPPED.lock().unwrap().is_empty());
+        // Nobody can have so little.
+        let budget = Budget::new(1 << 16);
+        budget.watch(0, give_back);
+        budget.take(1).unwrap();
+        budget.take(1).unwrap();
+        assert_eq!(budget.used(), 2, "what is counted decides what is granted");
+        assert!(CALLS.load(Ordering::Relaxed) >= 1);
     }
 }
