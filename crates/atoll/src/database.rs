@@ -88,12 +88,12 @@ impl Database {
     /// Those of [`open`](Database::open) and [`create`](Database::create).
     pub fn open_or_create(path: impl AsRef<Path>, options: &Options) -> Result<Database> {
         let path = path.as_ref();
-        if !path.exists() && options.access == Access::Write {
+        if !path.exists() && options.access != Access::Read {
             return Database::create(path, options);
         }
         match Database::open(path, options) {
             Err(crate::Error::Store(store::Error::Unfinished { .. }))
-                if options.access == Access::Write =>
+                if options.access != Access::Read =>
             {
                 Database::create(path, options)
             }

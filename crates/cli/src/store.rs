@@ -144,6 +144,7 @@ pub fn options(resources: &Resources, read_only: bool) -> Options {
     let mut options = reading(&resources.layout);
     options.threads = resources.threads.map(|threads| threads as usize);
     options.memory_limit = resources.memory_limit;
+    options.reclaim = Some(crate::heap::give_back);
     options.govern = match resources.govern {
         Govern::Auto => atoll::Govern::Auto,
         Govern::On => atoll::Govern::On,

@@ -263,6 +263,7 @@ fn functions_take_options() {
         ["3"]
     );
     assert_eq!(fixture.rows(&format!("with c as (select * from {read}) select count(*) from c a, c b where a.id in (select id from {read})")), ["4"]);
+    fixture.write("g.dat", "id;name;zip\n1;'a;01234\n2;NA;-\n");
     let typed = "read_csv('$a.dat', quote := '''', nullstr => '-', types = {'zip': 'int', 'ID': 'decimal(9,2)'})";
     assert_eq!(
         fixture.rows(&format!("select id, zip from {typed}")),
@@ -270,7 +271,7 @@ fn functions_take_options() {
     );
     assert_eq!(
         fixture.rows(
-            "select count(*) from read_csv('$a.dat', types = 'zip varchar', delim=';', quote='')"
+            "select count(*) from read_csv('$g.dat', types = 'zip varchar', delim=';', quote='')"
         ),
         ["2"]
     );
