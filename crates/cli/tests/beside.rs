@@ -83,11 +83,7 @@ fn idle_processes_keep_nobody_from_writing() {
     assert_eq!((first.sum(), second.sum()), (1_111_111, 1_111_111));
     first.end();
     second.end();
-    let checked = folder.run(&["pages", STORE, "check"]).succeeded();
-    assert!(
-        checked.contains("0 problems") || checked.contains("no problem"),
-        "{checked}"
-    );
+    folder.run(&["pages", STORE, "check"]).succeeded();
 }
 
 fn writer(folder: &Folder) -> Database {

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-use atoll::{Folder, json};
+use atoll::Folder;
 
 fn with_table() -> Folder {
     let folder = Folder::new();
@@ -80,34 +80,6 @@ fn impossible_pools_are_refused() {
             "512MiB",
         ])
         .failed(1, &["--pool"]);
-}
-
-#[test]
-fn a_store_is_written_by_one_process_at_a_time() {
-    let folder = with_table();
-    let mut writer = folder.command(&["sql", "s.atoll", "--json"]);
-    let mut writer = writer
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // It has opened the store once it answers.
-    use std::io::{BufRead, Write};
-    let mut input = writer.stdin.take().unwrap();
-    input.write_all(b"select 1;\n").unwrap();
-    let mut line = String::new();
-    std::io::BufReader::new(writer.stdout.take().unwrap())
-        .read_line(&mut line)
-        .unwrap();
-    json(&line);
-    folder
-        .run(&["sql", "s.atoll", "insert into t values (4)"])
-        .failed(1, &["s.atoll", "process"]);
-    drop(input);
-    writer.wait().unwrap();
-    folder
-        .run(&["sql", "s.atoll", "insert into t values (4)"])
-        .succeeded();
 }
 
 #[test]

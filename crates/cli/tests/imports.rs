@@ -425,7 +425,9 @@ fn broken_files_leave_nothing() {
             .run(&["import", "new.atoll", "t", name])
             .failed(1, &[told]);
         assert!(!folder.path("new.atoll").exists(), "{name}");
-        folder.run(&["sql", "s.atoll", "select 1"]).succeeded();
+        folder
+            .run(&["sql", "s.atoll", "--create", "select 1"])
+            .succeeded();
         folder
             .run(&["import", "s.atoll", "t", name])
             .failed(1, &[told]);

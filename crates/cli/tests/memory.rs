@@ -97,7 +97,7 @@ fn a_closed_pipe_ends_the_statement() {
     let folder = Folder::new();
     let endless = "select * from generate_series(1, 1000000000000)";
     for format in ["table", "csv", "json"] {
-        let arguments = ["sql", "s.atoll", endless, "--format", format];
+        let arguments = ["sql", "s.atoll", "--create", endless, "--format", format];
         let mut command = folder.command(&arguments);
         let mut child = command
             .stdout(Stdio::piped())

@@ -392,14 +392,16 @@ mod tests {
     #[test]
     fn buffers_are_shared_once_however_many_runs_there_are() {
         let parts = [of_pieces(30), of_pieces(30)];
-        assert_eq!(buffers(&parts[0]), 30);
+        // Arrow begins new buffers while an array grows, so a piece has some.
+        let each = buffers(&parts[0]);
+        assert!((30..200).contains(&each), "{each}");
         let rows = parts[0].len();
         // A run for each thousand rows, of both in turn.
         let runs: Vec<(usize, Range<usize>)> = (0..rows / 1_000)
             .flat_map(|n| [0, 1].map(|part| (part, n * 1_000..(n + 1) * 1_000)))
             .collect();
         let all = Texts::runs(&[&parts[0], &parts[1]], &runs).unwrap();
-        assert_eq!(buffers(&all), 60);
+        assert_eq!(buffers(&all), 2 * each);
         let expected: Vec<String> = runs
             .iter()
             .flat_map(|(part, run)| strings(&parts[*part].run(run.clone())))

@@ -37,7 +37,7 @@ impl Counted {
     }
 
     /// Lines from the memory of one node, by all lines.
-    pub(super) fn from_node(&self, node: usize) -> Sample {
+    pub(super) fn of_node(&self, node: usize) -> Sample {
         self.sample(|run| {
             let from: u64 = run.dram.iter().filter_map(|row| row.get(node)).sum();
             from as f64 / run.dram.iter().flatten().sum::<u64>() as f64

@@ -141,7 +141,7 @@ fn judged(all: &[Counted], on: &[usize]) -> Table {
         NEAR * 100.0
     ));
     for (node, counted) in all.iter().enumerate() {
-        let from = counted.from_node(node).median();
+        let from = counted.of_node(node).median();
         let local = counted.share().median();
         let local = 1.0 - local;
         let wanted = match on.contains(&node) {

@@ -202,7 +202,7 @@ impl Tuner {
         };
         let pair = self.pairs.ratios.len();
         // Who begins changes from pair to pair.
-        let baseline = (pair % 2 == 0) == first.is_none();
+        let baseline = pair.is_multiple_of(2) == first.is_none();
         Some(match baseline {
             true => (self.baseline.clone(), Role::PairBaseline(pair)),
             false => (best.clone(), Role::PairCandidate(pair)),
