@@ -36,7 +36,6 @@ fn check(folder: &Folder, what: &str, arguments: &[&str]) {
     let (peak, succeeded) = peak(child);
     assert!(succeeded, "{what}: {arguments:?}");
     let most = LIMIT_BYTES / 5 * 6 + ::atoll::BASE_BYTES;
-    println!("{what}: {} MiB", peak >> 20);
     assert!(peak <= most, "{what}: {} of {} MiB", peak >> 20, most >> 20);
 }
 

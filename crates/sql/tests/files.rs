@@ -262,7 +262,10 @@ fn files_give_what_datafusion_gives() {
                     continue;
                 };
                 assert_eq!(rows(wanted), rows(found), "{text}");
-                assert_eq!(found.statistics.ran_on, "algebra", "{text}");
+                // Of a file without rows the planner may make a constant, which needs no engine.
+                if ![file, small].contains(&"$none.parquet") {
+                    assert_eq!(found.statistics.ran_on, "algebra", "{text}");
+                }
             }
         }
     }

@@ -179,7 +179,7 @@ fn statistics_of_floats_say_nothing_of_nan() {
         "select a.id, b.id from F a join F b on a.x = b.x where a.id < 6",
         "select a.id, count(*) from F a left join F b on a.y = b.y and b.id > 9 group by a.id",
     ] {
-        for engine in 0..EXECUTORS.len() {
+        for (engine, executor) in EXECUTORS.iter().enumerate() {
             let on = |file: &str| {
                 let text = query.replace('F', &format!("'${file}'"));
                 rows(
@@ -195,12 +195,7 @@ fn statistics_of_floats_say_nothing_of_nan() {
                 "whole.parquet",
                 "many*.parquet",
             ] {
-                assert_eq!(
-                    on(file),
-                    wanted,
-                    "{query} on {file}, {:?}",
-                    EXECUTORS[engine]
-                );
+                assert_eq!(on(file), wanted, "{query} on {file}, {:?}", executor);
             }
         }
     }

@@ -19,7 +19,7 @@ impl Terminal {
     /// Starts `command` on a terminal of `columns` by `lines`.
     pub fn start(mut command: Command, columns: u16, lines: u16) -> Terminal {
         let (mut ours, mut theirs) = (0, 0);
-        let mut size = libc::winsize {
+        let size = libc::winsize {
             ws_row: lines,
             ws_col: columns,
             ws_xpixel: 0,
@@ -27,8 +27,7 @@ impl Terminal {
         };
         use std::ptr::{null, null_mut};
         // SAFETY: the two numbers are valid for writing and the size for reading; the other arguments may be null.
-        let opened =
-            unsafe { libc::openpty(&mut ours, &mut theirs, null_mut(), null(), &mut size) };
+        let opened = unsafe { libc::openpty(&mut ours, &mut theirs, null_mut(), null(), &size) };
         assert_eq!(opened, 0, "{}", std::io::Error::last_os_error());
         // SAFETY: both were just opened and are owned by nobody else.
         let (ours, theirs) = unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };

@@ -270,8 +270,8 @@ fn boolean(expr: &Expr) -> Option<bool> {
     }
     match value_of(expr)? {
         Value::Boolean(value) => Some(*value),
-        Value::Number(number, _) if number.to_string() == "1" => Some(true),
-        Value::Number(number, _) if number.to_string() == "0" => Some(false),
+        Value::Number(number, _) if *number == "1" => Some(true),
+        Value::Number(number, _) if *number == "0" => Some(false),
         Value::SingleQuotedString(text) => match text.to_lowercase().as_str() {
             "true" | "on" | "1" => Some(true),
             "false" | "off" | "0" => Some(false),

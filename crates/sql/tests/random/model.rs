@@ -60,11 +60,15 @@ fn compared(a: Value, sign: &str, b: Value) -> Option<bool> {
 }
 
 fn any(of: impl Iterator<Item = Option<bool>>) -> Option<bool> {
-    of.fold(Some(false), |all, one| match (all, one) {
-        (Some(true), _) | (_, Some(true)) => Some(true),
-        (None, _) | (_, None) => None,
-        _ => Some(false),
-    })
+    let mut found = Some(false);
+    for one in of {
+        match one {
+            Some(true) => return one,
+            Some(false) => {}
+            None => found = None,
+        }
+    }
+    found
 }
 
 fn not(value: Option<bool>) -> Option<bool> {
