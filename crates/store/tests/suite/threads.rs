@@ -9,6 +9,7 @@ use store::{Access, Kind, Options, PageStore, Store, Transaction};
 
 use crate::crash::{History, recovers};
 use crate::model::{Random, State, change, create, small};
+use crate::torn::give_up_half_a_sector;
 
 const WRITERS: u64 = 4;
 
@@ -108,6 +109,7 @@ fn the_power_goes_while_several_threads_write() {
         for (number, (acknowledged, image)) in taken.into_iter().enumerate() {
             images.push((image.bytes("data"), image.bytes("log")));
             history.acknowledged = Some(acknowledged);
+            give_up_half_a_sector(&image);
             recovers(&image, &history, &format!("seed {seed}, image {number}"));
         }
     }
