@@ -23,7 +23,7 @@ use crate::names::{column_name, table_name};
 use crate::parse::{CopyFrom, CopyTo, FileOptions};
 use crate::scope::Scope;
 use crate::write::Writing;
-use crate::{Answer, Error, Result, files};
+use crate::{Answer, Error, Result, files, rewrite};
 
 /// Writes the rows of a query to a file, which appears when it is complete.
 pub(crate) async fn to(
@@ -51,7 +51,7 @@ pub(crate) async fn to(
         .options_mut()
         .execution
         .soft_max_rows_per_output_file = ConfigNonZeroUsize::try_new(usize::MAX)?;
-    let input = scope.plan(Sql::Query(query), None).await?;
+    let input = rewrite::distinctly_named(scope.plan(Sql::Query(query), None).await?)?;
     let plan = LogicalPlanBuilder::copy_to(
         input,
         target.clone(),

@@ -10,6 +10,7 @@ use datafusion::execution::config::SessionConfig;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::optimizer::analyzer::{Analyzer, AnalyzerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use memory::Budget;
@@ -17,7 +18,9 @@ use memory::Budget;
 use crate::Result;
 use crate::budget::BudgetPool;
 use crate::checked::CheckedArithmetic;
+use crate::functions;
 use crate::guard;
+use crate::meaning::{Casts, Comparisons};
 use crate::optimise;
 use crate::spill::SpillFiles;
 
@@ -46,15 +49,26 @@ pub(crate) fn template(
         )
         .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(spill))
         .build_arc()?;
-    Ok(SessionStateBuilder::new()
+    let mut state = SessionStateBuilder::new()
         .with_default_features()
         .with_config(config(width, budget.limit()))
         .with_runtime_env(runtime)
-        .with_analyzer_rule(Arc::new(CheckedArithmetic))
+        .with_analyzer_rules(analyzer_rules())
         .with_optimizer_rules(optimise::rules())
         .with_physical_optimizer_rules(physical_rules())
         .with_session_id(CATALOG.to_string())
-        .build())
+        .build();
+    functions::register(&mut state)?;
+    Ok(state)
+}
+
+/// DataFusion's rules, ours before and after that which makes types agree.
+fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+    let mut rules = Analyzer::new().rules;
+    rules.insert(0, Arc::new(Comparisons));
+    rules.push(Arc::new(Casts));
+    rules.push(Arc::new(CheckedArithmetic));
+    rules
 }
 
 /// DataFusion's rules for physical plans, without the one that moves filters below operators once more (the logical plan has them in
