@@ -104,20 +104,23 @@ impl ExprPlanner for Operators {
             }
             BinaryOperator::Plus | BinaryOperator::Minus => {
                 let widened = |date: Expr| Expr::Cast(Cast::new(Box::new(date), MICROS));
-                let (left, right) = match (kind(&left, schema), kind(&right, schema)) {
-                    (Kind::Date, Kind::Interval) => (widened(left), right),
-                    (Kind::Interval, Kind::Date) if op == BinaryOperator::Plus => {
+                // The right side first: in a long sum it is the short one.
+                let (left, right) = match kind(&right, schema) {
+                    Kind::Interval if kind(&left, schema) == Kind::Date => (widened(left), right),
+                    Kind::Date
+                        if op == BinaryOperator::Plus && kind(&left, schema) == Kind::Interval =>
+                    {
                         (left, widened(right))
                     }
                     _ => (left, right),
                 };
                 PlannerResult::Original(RawBinaryExpr { op, left, right })
             }
-            BinaryOperator::Multiply => match (kind(&left, schema), kind(&right, schema)) {
-                (Kind::Interval, Kind::Number) => {
+            BinaryOperator::Multiply => match kind(&right, schema) {
+                Kind::Number if kind(&left, schema) == Kind::Interval => {
                     PlannerResult::Planned(functions::interval_times(left, right))
                 }
-                (Kind::Number, Kind::Interval) => {
+                Kind::Interval if kind(&left, schema) == Kind::Number => {
                     PlannerResult::Planned(functions::interval_times(right, left))
                 }
                 _ => PlannerResult::Original(RawBinaryExpr { op, left, right }),
