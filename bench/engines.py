@@ -159,7 +159,7 @@ class Atoll(Peer):
         command = [self.program, "sql", str(self.store), "--threads", str(self.threads), "--json", *self.options]
         self.process = Process(self.name, command, self.log)
         self.query("select 1")
-        return {"version": self.call("--version").split()[-1]}
+        return {"version": self.call("--version").strip().removeprefix("atoll ")}
 
     def query(self, sql):
         answer = self.process.ask(sql + ";\n", self.limit)

@@ -9,6 +9,7 @@ use memory::Budget;
 use store::{PoolOptions, Store};
 use topology::Machine;
 
+use crate::options::BASE_BYTES;
 use crate::{Access, Options, Result, Session, TableSummary, governed, setting};
 
 /// An open database: one data file, its log, its workers and its memory.
@@ -71,24 +72,32 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// If `path` is not an Atoll file, is damaged or newer than this program, or is open for writing
-    /// elsewhere; if the options ask for what the machine does not have.
+    /// If `path` is not an Atoll file, is damaged or newer than this program, or is to be written and
+    /// another process writes it ([`Error::is_busy`](crate::Error::is_busy)); if the options ask for what
+    /// the machine does not have.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Database> {
         Database::start(path.as_ref(), options, |path, options| {
             Store::open(path, options)
         })
     }
 
-    /// Opens a database, or creates it where there is no file.
+    /// Opens a database, or creates it where there is no file, or only what a creation left that was cut short.
     ///
     /// # Errors
     ///
     /// Those of [`open`](Database::open) and [`create`](Database::create).
     pub fn open_or_create(path: impl AsRef<Path>, options: &Options) -> Result<Database> {
         let path = path.as_ref();
-        match path.exists() || options.access == Access::Read {
-            true => Database::open(path, options),
-            false => Database::create(path, options),
+        if !path.exists() && options.access == Access::Write {
+            return Database::create(path, options);
+        }
+        match Database::open(path, options) {
+            Err(crate::Error::Store(store::Error::Unfinished { .. }))
+                if options.access == Access::Write =>
+            {
+                Database::create(path, options)
+            }
+            opened => opened,
         }
     }
 
@@ -108,6 +117,9 @@ impl Database {
             .unwrap_or_else(|| live.cpus().max(machine.nodes().len()));
         let workers = Workers::new(Layout::of(&machine, &live, threads, options.affinity))?;
         let budget = Budget::new(sizes.limit);
+        if let Some(reclaim) = options.reclaim {
+            budget.watch(BASE_BYTES, reclaim);
+        }
         let pool = PoolOptions {
             bytes: sizes.pool,
             nodes: homes(&machine, options.affinity),
@@ -150,6 +162,11 @@ impl Database {
     /// The data file.
     pub fn path(&self) -> &Path {
         self.engine.store().path()
+    }
+
+    /// What opening the store found in its log: commits applied from there, and one that a crash cut short.
+    pub fn recovery(&self) -> &store::Recovery {
+        self.store().recovery()
     }
 
     /// The machine that workers and pages are laid out for.
@@ -252,6 +269,16 @@ impl Database {
             }
         }
         Ok(homes)
+    }
+
+    /// Whether statements see the last commit of any process. A database that is opened for reading, or that
+    /// writes on demand, goes on with the version that it found; open it again for a newer one.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read.
+    pub fn is_current(&self) -> Result<bool> {
+        Ok(self.store().is_current()?)
     }
 
     /// Reads and verifies everything in the file; `progress` is told pages done and pages in all.

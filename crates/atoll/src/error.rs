@@ -48,7 +48,30 @@ pub enum Error {
 impl Error {
     /// Whether a database was asked for where there is a [`PageStore`](crate::PageStore).
     pub fn is_raw_pages(&self) -> bool {
-        matches!(self, Error::Store(store::Error::RawPages { .. }))
+        matches!(self.of_store(), Some(store::Error::RawPages { .. }))
+    }
+
+    /// Whether another process writes to the database: try again when it has ended.
+    pub fn is_busy(&self) -> bool {
+        matches!(self.of_store(), Some(store::Error::Busy { .. }))
+    }
+
+    /// Whether another process has changed the database since it was opened: open it again.
+    pub fn is_changed(&self) -> bool {
+        matches!(self.of_store(), Some(store::Error::Changed { .. }))
+    }
+
+    /// The failure of the store that this is, through whichever layer it came.
+    fn of_store(&self) -> Option<&store::Error> {
+        match self {
+            Error::Store(error) | Error::Table(table::Error::Store(error)) => Some(error),
+            Error::Sql(sql::Error::Store(error)) => Some(error),
+            Error::Sql(sql::Error::Table(error)) => match &**error {
+                table::Error::Store(error) => Some(error),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 }
 
@@ -86,6 +109,16 @@ impl std::error::Error for Error {
             Error::Workers(e) => Some(e),
             Error::Arrow(e) => Some(e),
             _ => None,
+        }
+    }
+}
+
+impl From<ingest::Error> for Error {
+    fn from(error: ingest::Error) -> Error {
+        match error {
+            ingest::Error::File { path, line, reason } => Error::Input { path, line, reason },
+            ingest::Error::Stopped => Error::Interrupted,
+            other => Error::Import(other.to_string()),
         }
     }
 }

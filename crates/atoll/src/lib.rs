@@ -34,6 +34,7 @@ mod error;
 mod governed;
 mod import;
 mod options;
+mod pages;
 mod progress;
 mod residency;
 mod session;
@@ -43,15 +44,21 @@ pub mod tpch;
 
 pub use database::{Database, Statistics};
 pub use error::{Error, Result};
-pub use import::{Existing, FileFormat, Header, ImportOptions, ImportReport, Reference, import};
+pub use import::{
+    Compression, Existing, FileFormat, FileOptions, ImportOptions, ImportReport, Reference, import,
+};
 pub use laq;
 pub use memory::drop_system_caches;
-pub use options::{Access, Execution, Executor, Govern, Options, Plan};
+pub use options::{Access, BASE_BYTES, Execution, Executor, Govern, Options, Plan};
+pub use pages::PartPages;
 pub use progress::{Position, Progress};
 pub use residency::{Holds, PartResidency, Residency, Tail};
 pub use session::{Interrupter, Rows, Session};
 pub use sql::{Answer, Statistics as QueryStatistics, type_name};
-pub use store::{Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Problem, Share};
+pub use store::{
+    Codec, Damage, Dropped, Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Place,
+    Problem, Recovery, Repair, Share, repair,
+};
 pub use store::{Options as PageOptions, PoolOptions, Statistics as StoreStatistics};
 pub use summary::{ColumnSummary, KeySummary, TableSummary};
 pub use table::{IndexReport, Outcome as IndexOutcome};

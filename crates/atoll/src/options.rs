@@ -8,6 +8,10 @@ pub use store::Access;
 /// Bytes below which a pool or a limit is refused: they could not run one query.
 const LEAST_BYTES: u64 = 8 << 20;
 
+/// Bytes in memory that no limit counts: the program itself, stacks, plans, what is on its way between a device and a
+/// kernel.
+pub const BASE_BYTES: u64 = 96 << 20;
+
 /// How a [`Database`](crate::Database) is created or opened. All fields have defaults that suit the machine.
 ///
 /// ```
@@ -25,12 +29,16 @@ pub struct Options {
     /// Bytes that pool and statements may use together; by default three quarters of the memory that this
     /// process may use. Sorts and aggregates that need more spill to disk, joins fail.
     pub memory_limit: Option<u64>,
+    /// What gives memory that was freed back to the system: called when this process has more in memory than the limit
+    /// and [`BASE_BYTES`] for the program itself. Only for programs whose memory is that of one database.
+    pub reclaim: Option<fn()>,
     /// Bytes of a page of a new store: 16, 32 or 64 KiB; by default 64 KiB.
     pub page_size: Option<u32>,
     /// The machine to lay workers and pages out for: a name or description that
     /// [`topology::Machine::parse`] takes; by default the one this runs on.
     pub machine: Option<String>,
-    /// Whether the database may be changed. Any number of processes may read at the same time, one may write.
+    /// Whether the database may be changed, and whether other processes may do so meanwhile: one writes at a
+    /// time, any number reads beside it.
     pub access: Access,
     /// Whether workers are pinned to their cpus and the pool's memory is bound to its nodes (row
     /// M3). Without, the operating system places both; blocks keep their home nodes.
@@ -69,6 +77,7 @@ impl Default for Options {
             threads: None,
             pool_bytes: None,
             memory_limit: None,
+            reclaim: None,
             page_size: None,
             machine: None,
             access: Access::Write,

@@ -103,7 +103,7 @@ impl Database {
             .into_iter()
             .filter_map(|name| tables.get(name).map(|table| &**table))
             .collect();
-        let parts: Vec<PartPages> = tables.iter().copied().flat_map(PartPages::of).collect();
+        let parts: Vec<Held> = tables.iter().copied().flat_map(Held::of).collect();
         let mut notes = Vec::new();
         if load {
             let mut room = pool.frames();
@@ -117,7 +117,7 @@ impl Database {
             }
         }
         let nodes = pool.statistics().nodes;
-        let residency = |part: PartPages| part.residency(pool, nodes.len(), &mut notes);
+        let residency = |part: Held| part.residency(pool, nodes.len(), &mut notes);
         Ok(Residency {
             page_size: pool.page_size(),
             nodes: nodes.iter().map(|node| node.os_node).collect(),
@@ -137,14 +137,16 @@ fn tail(table: &Table) -> Option<Tail> {
     })
 }
 
-struct PartPages {
-    table: String,
-    holds: Holds,
-    pages: Vec<PageId>,
+/// Pages of a table that hold the same.
+pub(crate) struct Held {
+    pub table: String,
+    pub holds: Holds,
+    pub pages: Vec<PageId>,
 }
 
-impl PartPages {
-    fn of(table: &Table) -> impl Iterator<Item = PartPages> {
+impl Held {
+    /// All that a table has in the store.
+    pub fn of(table: &Table) -> impl Iterator<Item = Held> {
         let definition = table.definition();
         let name = |column: usize| definition.columns[column].name.clone();
         let named = move |(part, pages)| {
@@ -159,7 +161,7 @@ impl PartPages {
                     }
                 }
             };
-            PartPages {
+            Held {
                 table: definition.name.clone(),
                 holds,
                 pages,

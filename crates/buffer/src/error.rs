@@ -66,11 +66,11 @@ pub enum Error {
         /// The size of a frame, in bytes.
         page_size: usize,
     },
-    /// Every frame of a node stayed pinned for as long as we were willing to wait.
+    /// Every frame stayed pinned for as long as we were willing to wait.
     Exhausted {
         /// The page that was wanted.
         page: PageId,
-        /// The frames of its node.
+        /// All frames of the pool.
         frames: usize,
         /// How many of them were pinned or being loaded.
         pinned: usize,
@@ -141,7 +141,7 @@ impl fmt::Display for Error {
                 bytes,
             } => write!(
                 f,
-                "page {page}: {pinned} of the {frames} frames of its node are in use and none \
+                "page {page}: {pinned} of the {frames} frames of the pool are in use and none \
                  became free; the pool of {bytes} bytes is smaller than this query needs; \
                  raise --pool"
             ),

@@ -52,12 +52,14 @@
 //!   no counter that others write.
 //! * Each node has an arena of frames. Its frames are dealt to partitions, each with a lock, a free
 //!   list and a clock hand (`partition`); only misses come there. A partition short of frames
-//!   takes one of another partition of its node, never of another node.
+//!   takes one of another partition of its node. Where every frame of a node is in use, its pages
+//!   borrow frames of other nodes: reading them there is slower than at home, and faster than
+//!   waiting.
 //! * The clock takes a use off each page it passes and evicts what has none left and no pins, as
-//!   PostgreSQL does (row B3).
+//!   PostgreSQL does (row B3). It turns without a lock, and by a bounded number of frames: then the
+//!   least used of those is evicted.
 //! * A miss suspends the task. The first to come loads, the others wait for it (`load`).
-//! * When all frames of a node are in use, tasks wait until one is unpinned (`starve`), for a
-//!   bounded time.
+//! * When all frames are in use, tasks wait until one is unpinned (`starve`), for a bounded time.
 //!
 //! The pool never writes pages, so it has no dirty ones.
 

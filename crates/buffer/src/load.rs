@@ -1,14 +1,14 @@
 //! The way of a page into a frame.
 //!
 //! Who finds a page absent and swaps its word to loading is the loader:
-//! 1. it takes a frame of the page's node, waiting for one if it must;
+//! 1. it takes a frame of the page's node, else of another node, waiting for one if it must;
 //! 2. it has the source fill the frame;
 //! 3. it describes the frame, swaps the word to resident with its own pin, and only then
 //! 4. wakes those who waited.
 //!
 //! A loader that fails, or is dropped on the way, gives the frame back and the word returns to
-//! absent; those who waited get the error, or, after a drop, try again, and one of them is the
-//! next loader.
+//! absent. Those who waited get the error; after a drop, or if it was a prefetch that failed, they
+//! try again, and one of them is the next loader.
 //!
 //! A loader is a future, and a future that nobody polls any more stands still without being
 //! dropped. Those who wait for one therefore lose patience, and one of them takes the page over.
@@ -34,6 +34,9 @@ struct Loading<'p> {
     frame: Option<u32>,
     /// Whether the word has left `loading`.
     done: bool,
+    /// Whether nobody asked for the page yet: its failure is nobody's, and those who have come to
+    /// wait for it try for themselves.
+    ahead: bool,
 }
 
 impl Pool {
@@ -96,6 +99,7 @@ impl Pool {
             return;
         }
         let mut loader = Loading::new(self, page, partition, claim);
+        loader.ahead = true;
         loader.frame = self
             .partitions
             .take(partition, &self.frames, &self.translation);
@@ -149,17 +153,19 @@ impl Pool {
         }
     }
 
-    /// A frame for a page of this partition, which the caller then owns.
+    /// A frame for a page of this partition, which the caller then owns: of its own node if that
+    /// has one to give, else of another.
     async fn frame(&self, page: PageId, partition: u32) -> Result<u32> {
+        let (frames, words) = (&self.frames, &self.translation);
         let take = || {
-            self.partitions
-                .take(partition, &self.frames, &self.translation)
+            let own = self.partitions.take(partition, frames, words);
+            own.or_else(|| self.partitions.borrow(partition, frames, words))
         };
         if let Some(frame) = take() {
             return Ok(frame);
         }
         let node = self.partitions.get(partition).node;
-        let starving = &self.partitions.node(node).starving;
+        let starving = &self.partitions.starving;
         count(&self.partitions.node(node).waits, 1);
         let since = Instant::now();
         loop {
@@ -172,22 +178,20 @@ impl Pool {
             if let Either::Right(_) = select(freed, sleep).await
                 && starving.gives_up(since, patience)
             {
-                return Err(self.exhausted(page, node));
+                return Err(self.exhausted(page));
             }
         }
     }
 
-    fn exhausted(&self, page: PageId, node: usize) -> Error {
-        let of_node = || self.frames.iter().filter(|(_, f)| f.node as usize == node);
-        let usable = of_node().filter(|&(number, frame)| {
+    fn exhausted(&self, page: PageId) -> Error {
+        let usable = self.frames.iter().filter(|&(number, frame)| {
             let word = self.translation.word(frame.page());
             word.and_then(|word| word.load().resident_in(number)) == Some(0)
         });
-        let frames = of_node().count();
         Error::Exhausted {
             page,
-            frames,
-            pinned: frames - usable.count(),
+            frames: self.frames.len(),
+            pinned: self.frames.len() - usable.count(),
             bytes: self.shape.bytes(),
         }
     }
@@ -202,6 +206,7 @@ impl<'p> Loading<'p> {
             claim,
             frame: None,
             done: false,
+            ahead: false,
         }
     }
 
@@ -260,7 +265,12 @@ impl<'p> Loading<'p> {
     }
 
     fn fail(mut self, error: Error) -> Error {
-        self.abandon(&Err(error.clone()));
+        let told = if self.ahead {
+            Ok(())
+        } else {
+            Err(error.clone())
+        };
+        self.abandon(&told);
         error
     }
 

@@ -1,18 +1,25 @@
 //! Partitions: free lists, clock hands, the lists of those who wait for a load (row B4).
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use futures::channel::oneshot;
 use parking_lot::Mutex;
 
 use crate::frames::{Frames, Shape};
 use crate::starve::Starving;
-use crate::word::{Swept, USAGE_CAP};
+use crate::word::Swept;
 use crate::{Error, PageId, translation::Translation};
 
 /// What those who wait for a load are told; those told nothing (the sender is gone) look again.
 pub(crate) type Outcome = Result<(), Error>;
+
+/// Frames that the clock looks at before it takes the least used of them.
+///
+/// In a pool that has just filled every page counts as used, and the first eviction would look at
+/// all frames of its partition. Pages get older by one at each look all the same, so what the
+/// bound leaves for later evictions to do is no more than what it saved.
+const LOOKS: u32 = 1024;
 
 /// A share of the frames of one node. Two cache lines, so that neighbours do not disturb.
 #[derive(Debug)]
@@ -21,6 +28,8 @@ pub(crate) struct Partition {
     pub(crate) node: usize,
     first: u32,
     count: u32,
+    /// Where the clock looks next, modulo `count`. Turned without the lock, by several at once.
+    hand: AtomicU32,
     inner: Mutex<Inner>,
     pub(crate) counts: Counts,
 }
@@ -30,7 +39,6 @@ pub(crate) struct Partition {
 #[derive(Debug)]
 struct Inner {
     free: Vec<u32>,
-    hand: u32,
     waiting: HashMap<PageId, Vec<oneshot::Sender<Outcome>>>,
 }
 
@@ -44,6 +52,10 @@ pub(crate) struct Counts {
     pub(crate) takeovers: AtomicU64,
     pub(crate) prefetched: AtomicU64,
     pub(crate) evictions: AtomicU64,
+    /// Pages of this partition that were put into a frame of another node.
+    pub(crate) borrowed: AtomicU64,
+    /// Frames that the clock looked at.
+    pub(crate) looks: AtomicU64,
 }
 
 /// What partitions of one node have in common.
@@ -52,7 +64,6 @@ pub(crate) struct Counts {
 pub(crate) struct Node {
     /// How many frames are in the free lists, so that nobody looks there for none.
     free: AtomicUsize,
-    pub(crate) starving: Starving,
     pub(crate) waits: AtomicU64,
 }
 
@@ -62,6 +73,7 @@ pub(crate) struct Partitions {
     partitions: Box<[Partition]>,
     nodes: Box<[Node]>,
     per_node: usize,
+    pub(crate) starving: Starving,
 }
 
 pub(crate) fn count(counter: &AtomicU64, more: u64) {
@@ -80,10 +92,10 @@ impl Partitions {
                     node,
                     first,
                     count: end - first,
+                    hand: AtomicU32::new(0),
                     inner: Mutex::new(Inner {
                         // Taken from the end: the lowest addresses first.
                         free: (first..end).rev().collect(),
-                        hand: 0,
                         waiting: HashMap::new(),
                     }),
                     counts: Counts::default(),
@@ -92,13 +104,13 @@ impl Partitions {
         }
         let nodes = (0..shape.nodes).map(|_| Node {
             free: AtomicUsize::new(shape.frames_per_node),
-            starving: Starving::default(),
             waits: AtomicU64::new(0),
         });
         Partitions {
             partitions: partitions.into_boxed_slice(),
             nodes: nodes.collect(),
             per_node: shape.partitions_per_node,
+            starving: Starving::default(),
         }
     }
 
@@ -142,26 +154,42 @@ impl Partitions {
     ) -> Option<u32> {
         let node = self.node(self.get(partition).node);
         if node.free.load(Ordering::Relaxed) > 0 {
-            for part in self.siblings(partition) {
-                if let Some(frame) = part.inner.lock().free.pop() {
-                    node.free.fetch_sub(1, Ordering::Relaxed);
-                    return Some(frame);
-                }
+            let mut parts = self.siblings(partition);
+            if let Some(frame) = parts.find_map(|part| self.pop(part)) {
+                return Some(frame);
             }
         }
-        for part in self.siblings(partition) {
-            let mut inner = part.inner.lock();
+        self.siblings(partition).find_map(|part| {
             // Somebody may have given a frame back since.
-            if let Some(frame) = inner.free.pop() {
-                node.free.fetch_sub(1, Ordering::Relaxed);
-                return Some(frame);
-            }
-            if let Some(frame) = part.turn(&mut inner, frames, translation) {
-                count(&part.counts.evictions, 1);
-                return Some(frame);
-            }
-        }
-        None
+            self.pop(part).or_else(|| part.evict(frames, translation))
+        })
+    }
+
+    /// As [`take`](Partitions::take), from another node: for a page whose own node has no frame
+    /// to give. It is slower to read there, but it can be read.
+    pub(crate) fn borrow(
+        &self,
+        partition: u32,
+        frames: &Frames,
+        translation: &Translation,
+    ) -> Option<u32> {
+        let (own, nodes) = (partition as usize / self.per_node, self.nodes.len());
+        let within = partition as usize % self.per_node;
+        let others = || (1..nodes).map(|step| (own + step) % nodes);
+        // One that is free costs nobody a page.
+        let free = others().filter(|&node| self.node(node).free.load(Ordering::Relaxed) > 0);
+        let frame = free.chain(others()).find_map(|node| {
+            self.take((node * self.per_node + within) as u32, frames, translation)
+        })?;
+        count(&self.get(partition).counts.borrowed, 1);
+        Some(frame)
+    }
+
+    /// A frame from the free list of a partition.
+    fn pop(&self, part: &Partition) -> Option<u32> {
+        let frame = part.inner.lock().free.pop()?;
+        self.node(part.node).free.fetch_sub(1, Ordering::Relaxed);
+        Some(frame)
     }
 
     /// Gives back a frame that the caller owns, and wakes those who wait for one.
@@ -174,7 +202,7 @@ impl Partitions {
             inner.free.push(frame);
             node.free.fetch_add(1, Ordering::Relaxed);
         }
-        node.starving.freed();
+        self.starving.freed();
     }
 
     /// Empties all frames without pins.
@@ -192,32 +220,48 @@ impl Partitions {
 }
 
 impl Partition {
-    /// Turns the clock until a frame falls out, or none can: a round met only pinned ones.
-    fn turn(&self, inner: &mut Inner, frames: &Frames, translation: &Translation) -> Option<u32> {
-        let rounds = u64::from(USAGE_CAP) + 2;
-        let mut barren = 0;
-        for step in 0..rounds * u64::from(self.count) {
-            let frame = self.first + inner.hand;
-            inner.hand = (inner.hand + 1) % self.count;
-            let word = translation.word(frames.get(frame).page())?;
-            // Pages used faster than the hand turns could keep their counts up for ever: the last
-            // round takes what it finds.
-            let last = step >= (rounds - 1) * u64::from(self.count);
-            let swept = if last {
-                word.evict(frame)
-            } else {
-                word.age(frame)
-            };
-            match swept {
+    /// Takes a page out of its frame, which then belongs to the caller. `None` if all frames are
+    /// pinned, free or being loaded.
+    fn evict(&self, frames: &Frames, translation: &Translation) -> Option<u32> {
+        let mut looks = 0;
+        let mut evicted = None;
+        while looks < self.count && evicted.is_none() {
+            evicted = self.turn(&mut looks, frames, translation);
+        }
+        // Several threads turn the one hand, so one of them need not have met all frames: it says
+        // that there is none to take only after it has looked at each.
+        let evicted = evicted.or_else(|| {
+            let mut all = self.first..self.first + self.count;
+            all.find(|&frame| {
+                looks += 1;
+                let word = translation.word(frames.get(frame).page());
+                word.is_some_and(|word| word.evict(frame) == Swept::Evicted)
+            })
+        });
+        count(&self.counts.looks, u64::from(looks));
+        count(&self.counts.evictions, u64::from(evicted.is_some()));
+        evicted
+    }
+
+    /// Turns the clock until a frame falls out, or for [`LOOKS`] frames: then the least used of
+    /// those falls out. `None` if there was none to take. Adds the frames it looked at to `looks`.
+    fn turn(&self, looks: &mut u32, frames: &Frames, translation: &Translation) -> Option<u32> {
+        let mut least: Option<(u32, u32)> = None;
+        for _ in 0..LOOKS.min(self.count) {
+            *looks += 1;
+            let frame = self.first + self.hand.fetch_add(1, Ordering::Relaxed) % self.count;
+            match translation.word(frames.get(frame).page())?.age(frame) {
                 Swept::Evicted => return Some(frame),
-                Swept::Aged => barren = 0,
-                Swept::Elsewhere | Swept::Pinned => barren += 1,
-            }
-            if barren >= self.count {
-                return None;
+                Swept::Aged(uses) if least.is_none_or(|(fewest, _)| uses < fewest) => {
+                    least = Some((uses, frame));
+                }
+                Swept::Aged(_) | Swept::Elsewhere | Swept::Pinned => {}
             }
         }
-        None
+        let (_, frame) = least?;
+        // It may have been pinned since.
+        let word = translation.word(frames.get(frame).page())?;
+        (word.evict(frame) == Swept::Evicted).then_some(frame)
     }
 
     /// Joins those who wait for a load, if it still goes on: asked under the lock, because the

@@ -99,7 +99,7 @@ impl<'p> Pin<'p> {
 impl Drop for Pin<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.pool.unpin(self.held.page, self.held.frame);
+        self.pool.unpin(self.held.page);
     }
 }
 
@@ -143,7 +143,7 @@ impl OwnedPin {
 
 impl Drop for OwnedPin {
     fn drop(&mut self) {
-        self.pool.unpin(self.held.page, self.held.frame);
+        self.pool.unpin(self.held.page);
         self.pool.lent.fetch_sub(1, Ordering::Relaxed);
     }
 }

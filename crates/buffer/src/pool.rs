@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::frames::{Frames, Shape};
 use crate::hits::Hits;
 use crate::partition::{Partition, Partitions};
+use crate::prefetch::Background;
 use crate::timer::Timer;
 use crate::translation::Translation;
 use crate::word::Discarded;
@@ -35,6 +36,7 @@ pub struct Pool {
     pub(crate) lent: AtomicUsize,
     lend_limit: AtomicUsize,
     pub(crate) prefetching: AtomicUsize,
+    pub(crate) background: Background,
     /// The claim of the next loader.
     pub(crate) claims: AtomicU32,
 }
@@ -66,6 +68,7 @@ impl Pool {
             lent: AtomicUsize::new(0),
             lend_limit: AtomicUsize::new(frames.len() / 4),
             prefetching: AtomicUsize::new(0),
+            background: Background::default(),
             claims: AtomicU32::new(0),
             frames,
         }))
@@ -89,7 +92,7 @@ impl Pool {
     ///
     /// # Errors
     /// [`Error::Load`] and [`Error::TooLong`] for the loader and for all who waited for it;
-    /// [`Error::Exhausted`] when every frame of the page's node stayed pinned for the
+    /// [`Error::Exhausted`] when every frame of every node stayed pinned for the
     /// [patience](Pool::set_patience) of the pool; [`Error::NoSuchPage`], [`Error::TooManyPins`].
     pub async fn pin(&self, page: PageId) -> Result<Pin<'_>> {
         match self.try_pin(page) {
@@ -156,6 +159,7 @@ impl Pool {
             node.misses += partition.counts.misses.load(Ordering::Relaxed);
             node.loads += partition.counts.loads.load(Ordering::Relaxed);
             node.evictions += partition.counts.evictions.load(Ordering::Relaxed);
+            node.borrowed += partition.counts.borrowed.load(Ordering::Relaxed);
         }
         let total = |of: fn(&NodeStatistics) -> u64| nodes.iter().map(of).sum();
         let counted = |of: fn(&Partition) -> &AtomicU64| {
@@ -177,6 +181,8 @@ impl Pool {
             prefetched: counted(|partition| &partition.counts.prefetched),
             evictions: total(|node| node.evictions),
             waits: total(|node| node.waits),
+            borrowed: total(|node| node.borrowed),
+            looks: counted(|partition| &partition.counts.looks),
             nodes,
         }
     }
@@ -186,12 +192,14 @@ impl Pool {
         self.shape.nodes
     }
 
-    /// The logical node on whose memory a page with this placement bucket is put.
+    /// The logical node on whose memory a page with this placement bucket is put while that has
+    /// room.
     pub fn node_of(&self, bucket: u8) -> usize {
         usize::from(bucket) % self.shape.nodes
     }
 
-    /// The logical node on whose memory `page` is put: that of its placement bucket.
+    /// The logical node on whose memory `page` is put while that has room: that of its placement
+    /// bucket. Where it lies in fact is [`Pin::node`].
     pub fn home_of(&self, page: PageId) -> usize {
         self.node_of(self.source.bucket(page))
     }
@@ -245,12 +253,11 @@ impl Pool {
     }
 
     #[inline]
-    pub(crate) fn unpin(&self, page: PageId, frame: u32) {
+    pub(crate) fn unpin(&self, page: PageId) {
         if let Some(word) = self.translation.word(page)
             && word.unpin()
         {
-            let node = self.frames.get(frame).node as usize;
-            self.partitions.node(node).starving.freed();
+            self.partitions.starving.freed();
         }
     }
 

@@ -1,4 +1,4 @@
-//! Waiting for a frame when all of a node are in use.
+//! Waiting for a frame when all are in use, on every node.
 //!
 //! Nobody may miss a frame that becomes free. The waiter
 //! 1. lists itself and raises the flag,
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use futures::channel::oneshot;
 use parking_lot::Mutex;
 
-/// Those who wait for a frame of one node.
+/// Those who wait for a frame.
 #[derive(Debug, Default)]
 pub(crate) struct Starving {
     flag: AtomicBool,

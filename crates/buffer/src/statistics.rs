@@ -30,8 +30,13 @@ pub struct Statistics {
     pub prefetched: u64,
     /// Pages that made room for others.
     pub evictions: u64,
-    /// Times a task had to wait because all frames of a node were in use.
+    /// Times a task had to wait because all frames were in use.
     pub waits: u64,
+    /// Pages put into a frame of another node than their own, because all frames of that were in
+    /// use.
+    pub borrowed: u64,
+    /// Frames that the clock looked at, in search of one to evict.
+    pub looks: u64,
     /// The same, by logical node.
     pub nodes: Vec<NodeStatistics>,
 }
@@ -51,10 +56,12 @@ pub struct NodeStatistics {
     pub pinned: usize,
     /// Pins of a page of this node that was not resident.
     pub misses: u64,
-    /// Pages loaded into frames of this node.
+    /// Pages of this node that were loaded.
     pub loads: u64,
-    /// Pages of this node that made room for others.
+    /// Pages in frames of this node that made room for others.
     pub evictions: u64,
-    /// Times a task had to wait because all frames of this node were in use.
+    /// Times a task that wanted a page of this node had to wait because all frames were in use.
     pub waits: u64,
+    /// Pages of this node that were put into a frame of another.
+    pub borrowed: u64,
 }

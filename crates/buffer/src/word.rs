@@ -90,8 +90,8 @@ pub(crate) enum Swept {
     Elsewhere,
     /// The page is pinned.
     Pinned,
-    /// The page was used since the last round; its count is one less now.
-    Aged,
+    /// The page was used since the last round; this is its count now, one less than before.
+    Aged(u32),
     /// The page is gone; the frame belongs to the caller.
     Evicted,
 }
@@ -237,7 +237,10 @@ impl Word<'_> {
         let seen = self.load();
         match seen.resident_in(frame) {
             None => Swept::Elsewhere,
-            Some(0) if seen.0 & USAGE != 0 => self.swap(seen, seen.0 - USE, Swept::Aged),
+            Some(0) if seen.0 & USAGE != 0 => {
+                let next = seen.0 - USE;
+                self.swap(seen, next, Swept::Aged(((next & USAGE) / USE) as u32))
+            }
             Some(0) => self.swap(seen, ABSENT, Swept::Evicted),
             Some(_) => Swept::Pinned,
         }

@@ -2,8 +2,10 @@
 
 mod source;
 
-use std::sync::Arc;
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use buffer::{Config, Error, Pool};
@@ -277,8 +279,7 @@ fn a_source_that_overstates_a_length_is_an_error() {
 fn exhaustion_is_an_error_within_bounded_time() {
     let (pool, _) = pool(2, 8, 1);
     pool.set_patience(Duration::from_millis(100));
-    // Even pages live on node 0.
-    let pins: Vec<_> = (0..8).map(|i| now(pool.pin(i * 2)).unwrap()).collect();
+    let mut pins: Vec<_> = (0..16).map(|i| now(pool.pin(i)).unwrap()).collect();
     let begin = Instant::now();
     let error = now(pool.pin(100)).unwrap_err();
     let waited = begin.elapsed();
@@ -286,13 +287,57 @@ fn exhaustion_is_an_error_within_bounded_time() {
     assert!(waited < Duration::from_secs(3), "{waited:?}");
     assert_eq!(
         error.to_string(),
-        "page 100: 8 of the 8 frames of its node are in use and none became free; the pool of \
+        "page 100: 16 of the 16 frames of the pool are in use and none became free; the pool of \
          65536 bytes is smaller than this query needs; raise --pool"
     );
-    check(101, 0, &now(pool.pin(101)).unwrap());
-    drop(pins);
+    // One frame on the other node is enough.
+    let other = pins.iter().position(|pin| pin.node() == 1).unwrap();
+    pins.swap_remove(other);
     check(100, 0, &now(pool.pin(100)).unwrap());
+    drop(pins);
+    check(101, 0, &now(pool.pin(101)).unwrap());
     assert_eq!(pool.statistics().waits, 1);
+}
+
+#[test]
+fn a_page_borrows_a_frame_where_its_node_has_none() {
+    let (pool, _) = pool(3, 16, 2);
+    // All of node 0, and nothing elsewhere; then half of node 1 too.
+    let pins: Vec<_> = (0..16).map(|i| now(pool.pin(i * 3)).unwrap()).collect();
+    assert!(pins.iter().all(|pin| pin.node() == 0));
+    assert_eq!(pool.statistics().borrowed, 0);
+    let more: Vec<_> = (16..48).map(|i| now(pool.pin(i * 3)).unwrap()).collect();
+    for pin in &more {
+        check(pin.page(), 0, pin);
+        assert_ne!(pin.node(), 0, "where it says it lies");
+    }
+    let statistics = pool.statistics();
+    assert_eq!((statistics.pinned, statistics.waits), (48, 0));
+    assert_eq!(statistics.borrowed, 32);
+    assert_eq!(statistics.nodes[0].borrowed, 32);
+    assert_eq!(statistics.evictions, 0);
+    // A resident page that nobody has pinned makes room for a page of another node too.
+    drop(more);
+    let again: Vec<_> = (48..80).map(|i| now(pool.pin(i * 3)).unwrap()).collect();
+    assert_eq!(pool.statistics().evictions, 32);
+    drop((pins, again));
+    // With room at home, a page comes home.
+    pool.clear();
+    assert_eq!(now(pool.pin(243)).unwrap().node(), 0);
+}
+
+#[test]
+fn an_unpin_on_any_node_wakes_who_waits() {
+    let (pool, _) = pool(2, 8, 1);
+    let mut pins: Vec<_> = (0..16).map(|i| now(pool.pin(i)).unwrap()).collect();
+    std::thread::scope(|scope| {
+        scope.spawn(|| check(100, 0, &now(pool.pin(100)).unwrap()));
+        while pool.statistics().waits == 0 {
+            std::thread::yield_now();
+        }
+        let other = pins.iter().position(|pin| pin.node() == 1).unwrap();
+        pins.swap_remove(other);
+    });
 }
 
 #[test]
@@ -474,6 +519,41 @@ fn used_pages_outlive_a_scan() {
     assert!(!pool.is_resident(0));
 }
 
+/// In a full pool whose pages all count as used, one eviction looks at a bounded number of frames.
+#[test]
+fn an_eviction_looks_at_few_frames() {
+    let frames = 1 << 14;
+    let (pool, _) = pool(1, frames, 1);
+    let frames = frames as u32;
+    for page in 0..frames {
+        now(pool.pin(page)).unwrap();
+        // Used as often as can be counted.
+        for _ in 0..if page % 7 == 0 { 2 } else { 6 } {
+            drop(pool.try_pin(page).unwrap());
+        }
+    }
+    assert_eq!(pool.statistics().looks, 0, "nothing was evicted yet");
+    let mut most = 0;
+    for page in frames..frames + 300 {
+        let before = pool.statistics().looks;
+        now(pool.pin(page)).unwrap();
+        most = most.max(pool.statistics().looks - before);
+    }
+    assert_eq!(pool.statistics().evictions, 300);
+    assert!(most <= 1025, "{most} frames for one eviction");
+    // What fell out are the least used of those the hand passed.
+    let gone = (0..frames).filter(|&page| !pool.is_resident(page));
+    assert!(gone.clone().count() > 0 && gone.clone().all(|page| page % 7 == 0));
+    // All pinned but one page, which is found wherever the hand stands.
+    let (pool, _) = source::pool(1, 3000, 1);
+    let mut pins: Vec<_> = (0..3000).map(|page| now(pool.pin(page)).unwrap()).collect();
+    for left in [0, 1500, 2998] {
+        drop(pins.swap_remove(left));
+        pins.push(now(pool.pin(5000 + left as u32)).unwrap());
+    }
+    assert_eq!(pool.statistics().evictions, 3);
+}
+
 fn until(what: &str, reached: impl Fn() -> bool) {
     let begin = Instant::now();
     while !reached() {
@@ -521,4 +601,81 @@ fn prefetch_waits_for_nobody() {
     drop(pool);
     source.release(30);
     until("end", || weak.upgrade().is_none());
+}
+
+#[test]
+fn who_joins_a_prefetch_that_fails_tries_for_himself() {
+    let (pool, source) = pool(1, 8, 1);
+    source.broken.lock().unwrap().insert(3);
+    source.hold(3);
+    pool.prefetch(&[3]);
+    until("the prefetch", || {
+        source.waiting.load(Ordering::SeqCst) == 1
+    });
+    let mut joined: Vec<_> = (0..2).map(|_| Box::pin(pool.pin(3))).collect();
+    for pin in &mut joined {
+        assert!(pin.as_mut().now_or_never().is_none());
+    }
+    source.release(3);
+    until("its failure", || pool.statistics().failures == 1);
+    // The second attempt would succeed.
+    source.broken.lock().unwrap().clear();
+    for pin in joined {
+        check(3, 0, &now(pin).unwrap());
+    }
+    assert_eq!(source.loads.load(Ordering::SeqCst), 2);
+
+    // Where it fails again, that is told, to all.
+    source.broken.lock().unwrap().insert(4);
+    source.hold(4);
+    pool.prefetch(&[4]);
+    until("the prefetch", || {
+        source.waiting.load(Ordering::SeqCst) == 1
+    });
+    let mut joined: Vec<_> = (0..2).map(|_| Box::pin(pool.pin(4))).collect();
+    for pin in &mut joined {
+        assert!(pin.as_mut().now_or_never().is_none());
+    }
+    source.release(4);
+    until("its failure", || pool.statistics().failures == 2);
+    let outcomes = now(futures::future::join_all(joined));
+    assert!(
+        outcomes
+            .iter()
+            .all(|pin| matches!(pin, Err(Error::Load { page: 4, .. })))
+    );
+}
+
+#[test]
+fn one_thread_loads_ahead_outside_a_runtime() {
+    #[derive(Default)]
+    struct Threads(Mutex<HashSet<ThreadId>>);
+    impl buffer::Source for Threads {
+        fn bucket(&self, _: u32) -> u8 {
+            0
+        }
+        fn load<'a>(
+            &'a self,
+            page: u32,
+            frame: &'a mut [u8],
+        ) -> futures::future::BoxFuture<'a, Result<usize, buffer::LoadError>> {
+            self.0.lock().unwrap().insert(std::thread::current().id());
+            assert!(page != 7, "a bug in a source");
+            Box::pin(async move { Ok(source::fill(page, 0, frame)) })
+        }
+    }
+    let source = Arc::new(Threads::default());
+    let budget = memory::Budget::new(u64::MAX);
+    let pool = Pool::new(&config(64 * 4096, PAGE, 1), source.clone(), budget).unwrap();
+    for page in 0..32 {
+        pool.prefetch(&[page]);
+        let done = || pool.statistics().prefetched + pool.statistics().failures;
+        until("a page", || done() == u64::from(page) + 1);
+    }
+    assert_eq!(
+        pool.statistics().failures,
+        1,
+        "the panic cost its own page only"
+    );
+    assert_eq!(source.0.lock().unwrap().len(), 1);
 }

@@ -6,9 +6,18 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::units::{parse_bytes, parse_rows};
 
+/// The commit that this program was built from, with `-dirty` where files differed from it; empty where that is not known.
+pub const COMMIT: &str = env!("ATOLL_COMMIT");
+
+/// `0.1.0 (5afe76295d01)`, without the commit where it is not known.
+const VERSION: &str = match COMMIT.is_empty() {
+    true => env!("CARGO_PKG_VERSION"),
+    false => concat!(env!("CARGO_PKG_VERSION"), " (", env!("ATOLL_COMMIT"), ")"),
+};
+
 /// An analytical database that knows where its memory is.
 #[derive(Debug, Parser)]
-#[command(name = "atoll", version, arg_required_else_help = true)]
+#[command(name = "atoll", version = VERSION, arg_required_else_help = true)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -20,7 +29,7 @@ pub struct Cli {
 pub enum Command {
     /// Build a TPC-H store, run the 22 queries, show where their bytes came from
     Quickstart(Quickstart),
-    /// Load files (Parquet, CSV, TPC-H tbl, Arrow IPC) into a table
+    /// Load files (Parquet, CSV, JSON, TPC-H tbl, Arrow IPC) into a table
     Import(Import),
     /// Run SQL; without a query, open a shell
     Sql(Sql),
@@ -50,18 +59,13 @@ pub enum Command {
     Man(crate::man::Man),
 }
 
-/// How a store is opened.
-#[derive(Args, Clone, Debug, Default)]
-pub struct Resources {
-    /// Compute threads [default: the cpus this process may use]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub threads: Option<u32>,
+/// Where pages and workers lie.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Memory and machine")]
+pub struct Layout {
     /// Size of the buffer pool, such as 512MiB [default: a share of the free memory]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub pool: Option<u64>,
-    /// Most memory for pool and queries together, such as 2GiB
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    pub memory_limit: Option<u64>,
     /// Lay pages and threads out as on this machine: a shipped name, FILE.xml, 4x4, or an hwloc
     /// synthetic description [default: the machine at hand]
     #[arg(long, value_name = "SPEC")]
@@ -69,36 +73,97 @@ pub struct Resources {
     /// Pin the workers and bind the pool's memory to its nodes, or leave both to the system
     #[arg(long, value_enum, default_value_t = Affinity::On)]
     pub affinity: Affinity,
+}
+
+/// What a command that works on a store may use.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Memory and machine")]
+pub struct Resources {
+    /// Compute threads [default: the cpus this process may use]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub threads: Option<u32>,
+    /// Most memory for pool and queries together, such as 2GiB [default: three quarters of the free memory]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub memory_limit: Option<u64>,
+    #[command(flatten)]
+    pub layout: Layout,
     /// Take workers that a statement does not use out of service, away from its pages first; auto: where there is
     /// more than one node; `explain analyze` tells
     #[arg(long, value_enum, default_value_t = Govern::Auto)]
     pub govern: Govern,
-    /// What runs queries; all give the same answers
+}
+
+/// How queries run; see docs/executors.md. All ways give the same answers.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Execution of queries")]
+pub struct Execution {
+    /// What runs queries
     #[arg(long, value_enum, default_value_t = Executor::Fused)]
     pub executor: Executor,
     /// Which pieces of a table a thread of Atoll's executors takes [default: what `atoll set` made the store keep, or
     /// shard]
     #[arg(long, value_enum)]
     pub plan: Option<Plan>,
-    /// Rows that Atoll's executors hand on at once, 2Ki to 2Mi [default: 64Ki]
+    /// With --executor fused, stream or staged: rows handed on at once, 2Ki to 2Mi [default: 64Ki]
     #[arg(long, value_name = "ROWS", value_parser = parse_rows)]
     pub block: Option<usize>,
-    /// Blocks in the ring of the staged executor [default: two for each thread and one]
+    /// With --executor staged: blocks in the ring [default: two for each thread and one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub ring: Option<u16>,
-    /// Tasks of each operator of the streaming executor, from the source on, the last number for all that follow,
-    /// such as 1,2,1; of the staged one, setup and processing [default: one for each thread, which balances them]
+    /// With --executor stream: tasks of each operator, from the source on, the last number for all that follow, such
+    /// as 1,2,1; with staged: setup and processing [default: one for each thread, which balances them]
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub tasks: Vec<u16>,
-    /// Blocks that a channel of the streaming executor holds
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=4096))]
-    pub queue: u16,
-    /// What channels of the streaming executor are
-    #[arg(long, value_enum, default_value_t = Channel::Ring)]
-    pub channel: Channel,
-    /// Whether blocks are used again
-    #[arg(long, value_enum, default_value_t = Reuse::On)]
-    pub reuse: Reuse,
+    /// With --executor stream: blocks that a channel holds [default: 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub queue: Option<u16>,
+    /// With --executor stream: what channels are [default: ring]
+    #[arg(long, value_enum)]
+    pub channel: Option<Channel>,
+    /// With --executor stream or staged: whether blocks are used again [default: on]
+    #[arg(long, value_enum)]
+    pub reuse: Option<Reuse>,
+}
+
+impl Execution {
+    /// An option that was given and does nothing with the executor chosen, with the executors that it is for.
+    pub fn idle(&self) -> Option<(&'static str, &'static str)> {
+        use Executor::{Datafusion, Staged, Stream};
+        let (stream, staged) = (self.executor == Stream, self.executor == Staged);
+        let options = [
+            (
+                self.plan.is_some(),
+                self.executor != Datafusion,
+                "--plan",
+                "fused, stream or staged",
+            ),
+            (
+                self.block.is_some(),
+                self.executor != Datafusion,
+                "--block",
+                "fused, stream or staged",
+            ),
+            (self.ring.is_some(), staged, "--ring", "staged"),
+            (
+                !self.tasks.is_empty(),
+                stream || staged,
+                "--tasks",
+                "stream or staged",
+            ),
+            (self.queue.is_some(), stream, "--queue", "stream"),
+            (self.channel.is_some(), stream, "--channel", "stream"),
+            (
+                self.reuse.is_some(),
+                stream || staged,
+                "--reuse",
+                "stream or staged",
+            ),
+        ];
+        let idle = options
+            .into_iter()
+            .find(|(given, acts, ..)| *given && !acts);
+        idle.map(|(_, _, option, executors)| (option, executors))
+    }
 }
 
 /// Which pieces of a table a thread takes.
@@ -197,9 +262,29 @@ pub struct Quickstart {
     pub repeat: u32,
     #[command(flatten)]
     pub resources: Resources,
+    #[command(flatten)]
+    pub execution: Execution,
     /// One JSON object instead of a table
     #[arg(long)]
     pub json: bool,
+}
+
+/// What to do while another process writes to the store.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Waiting {
+    /// How long to wait for another process that writes to the store, such as 10s or 5min [default: not at all]
+    #[arg(long, value_name = "TIME", value_parser = crate::units::parse_seconds)]
+    pub wait: Option<f64>,
+}
+
+impl Waiting {
+    /// As a duration.
+    pub fn time(&self) -> std::time::Duration {
+        self.wait.map_or(
+            std::time::Duration::ZERO,
+            std::time::Duration::from_secs_f64,
+        )
+    }
 }
 
 /// `atoll import`
@@ -209,7 +294,8 @@ pub struct Import {
     pub store: PathBuf,
     /// The table
     pub table: String,
-    /// Files with the same columns, loaded in this order
+    /// Files, loaded in this order: paths, patterns such as 'data/*.csv.gz', folders of folders key=value, or - for
+    /// standard input; compressed with gzip or zstd or not
     #[arg(required = true)]
     pub file: Vec<PathBuf>,
     /// `create table ...` or its list of columns, or a file that holds it [default: inferred]
@@ -224,15 +310,27 @@ pub struct Import {
     /// The files' format
     #[arg(long, value_enum, default_value_t = FileFormat::Auto)]
     pub format: FileFormat,
-    /// Between two fields of a CSV file: one character, or \t
-    #[arg(long, value_name = "CHAR", value_parser = parse_delimiter)]
+    /// CSV: what separates two fields, one character, or \t [default: found out]
+    #[arg(long, value_name = "CHAR", value_parser = parse_character)]
     pub delimiter: Option<u8>,
-    /// Whether CSV files start with a line of column names
+    /// CSV: what encloses fields that hold delimiters or line ends; '' for nothing [default: "]
+    #[arg(long, value_name = "CHAR", value_parser = parse_quote)]
+    pub quote: Option<Quote>,
+    /// CSV: within quotes, what follows this character is nothing but itself; a doubled quote always is
+    #[arg(long, value_name = "CHAR", value_parser = parse_character)]
+    pub escape: Option<u8>,
+    /// CSV: whether files start with a line of column names
     #[arg(long, value_enum, default_value_t = Header::Auto)]
     pub header: Header,
-    /// The text that stands for NULL [default: an empty field]
+    /// CSV: a text that stands for NULL; may be given several times [default: an empty field]
     #[arg(long, value_name = "TEXT")]
-    pub null: Option<String>,
+    pub null: Vec<String>,
+    /// How the files are compressed
+    #[arg(long, value_enum, default_value_t = Compression::Auto)]
+    pub compression: Compression,
+    /// Whether folders key=value on the way to the files are columns
+    #[arg(long, value_enum, default_value_t = Hive::Auto)]
+    pub hive: Hive,
     /// Add the rows to the table if it exists
     #[arg(long, conflicts_with = "replace")]
     pub append: bool,
@@ -241,6 +339,8 @@ pub struct Import {
     pub replace: bool,
     #[command(flatten)]
     pub resources: Resources,
+    #[command(flatten)]
+    pub waiting: Waiting,
     /// One JSON object instead of text
     #[arg(long)]
     pub json: bool,
@@ -249,7 +349,7 @@ pub struct Import {
 /// `atoll sql`
 #[derive(Args, Debug)]
 pub struct Sql {
-    /// The store; created when absent, unless --read-only
+    /// The store. One that is not there is made with --create, or where the first statement is a `create table`
     pub store: PathBuf,
     /// Statements, separated by semicolons [default: a shell, or statements from standard input]
     pub query: Option<String>,
@@ -262,9 +362,17 @@ pub struct Sql {
     /// Run the statements and show how it went instead of their rows, as `explain analyze` does
     #[arg(long, conflicts_with = "explain")]
     pub analyze: bool,
+    /// Make the store if it is not there
+    #[arg(long, conflicts_with = "read_only")]
+    pub create: bool,
     /// Open the store for reading: several processes may do so at once
     #[arg(long)]
     pub read_only: bool,
+    /// Most rows of a result that the shell shows; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub rows: usize,
+    #[command(flatten)]
+    pub waiting: Waiting,
     #[command(flatten)]
     pub results: Results,
 }
@@ -272,10 +380,11 @@ pub struct Sql {
 /// How statements run, and what becomes of their results.
 #[derive(Args, Debug)]
 pub struct Results {
-    /// How results are written
-    #[arg(long, value_enum, default_value_t = Format::Table, conflicts_with = "json")]
-    pub format: Format,
-    /// Write results to a file instead of standard output
+    /// How results are written [default: by the extension of --output, else table]
+    #[arg(long, value_enum, conflicts_with = "json")]
+    pub format: Option<Format>,
+    /// Write results to a file, which appears when all of them are in it; .csv, .json, .arrow and .parquet tell the
+    /// format
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Show how long each statement took and what it read, on standard error
@@ -284,17 +393,19 @@ pub struct Results {
     /// What is in memory when a statement begins
     #[arg(long, value_enum, default_value_t = Cache::Warm)]
     pub cache: Cache,
-    #[command(flatten)]
-    pub resources: Resources,
     /// One JSON object per statement, on a line of its own
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub resources: Resources,
+    #[command(flatten)]
+    pub execution: Execution,
 }
 
 /// `atoll laq`
 #[derive(Args, Debug)]
 pub struct Laq {
-    /// The store
+    /// The store, which is opened for reading: programs cannot write
     pub store: PathBuf,
     /// The program [default: from standard input]
     pub program: Option<String>,
@@ -307,8 +418,8 @@ pub struct Laq {
     /// Run the program and show, after what --explain does, how it went instead of its rows
     #[arg(long, conflicts_with = "explain")]
     pub analyze: bool,
-    /// Open the store for reading, as programs always do: they cannot write
-    #[arg(long)]
+    /// Taken for the sake of scripts that run `atoll sql` too
+    #[arg(long, hide = true)]
     pub read_only: bool,
     #[command(flatten)]
     pub results: Results,
@@ -334,7 +445,7 @@ pub struct Pages {
     #[arg(value_enum)]
     pub what: Look,
     #[command(flatten)]
-    pub resources: Resources,
+    pub layout: Layout,
     /// One JSON object instead of text
     #[arg(long)]
     pub json: bool,
@@ -348,6 +459,8 @@ pub struct Set {
     /// Settings to change: plan=obliv, plan=shard, plan=distr; plan= for none. Without, they are shown
     #[arg(value_name = "NAME=VALUE")]
     pub settings: Vec<String>,
+    #[command(flatten)]
+    pub waiting: Waiting,
     /// One JSON object instead of text
     #[arg(long)]
     pub json: bool,
@@ -378,8 +491,11 @@ pub enum Look {
     Stat,
     /// Read and verify every page
     Check,
-    /// The allocation table of a store of raw pages, as ranges of allocated pages
+    /// What lies where in the file, in its order: pages with their tables and columns, or, of a store of raw pages, the
+    /// ranges that are allocated
     Dump,
+    /// Give up commits at the damaged end of the log, which is copied first; then check
+    Repair,
 }
 
 /// How results are written.
@@ -391,7 +507,7 @@ pub enum Format {
     Csv,
     /// An array of objects
     Json,
-    /// An Arrow IPC stream
+    /// Arrow IPC: a stream; to a file, the file format unless its extension is .arrows
     Arrow,
     /// A Parquet file
     Parquet,
@@ -408,8 +524,38 @@ pub enum FileFormat {
     Csv,
     /// TPC-H tbl
     Tbl,
+    /// JSON: objects, one after the other or in one array
+    Json,
     /// Arrow IPC file or stream
     Arrow,
+}
+
+/// What encloses fields of CSV files, if anything does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quote(pub Option<u8>);
+
+/// How files to import are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Compression {
+    /// By the file's first bytes
+    Auto,
+    /// Not at all
+    None,
+    /// gzip
+    Gzip,
+    /// Zstandard
+    Zstd,
+}
+
+/// Whether folders are columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Hive {
+    /// If all files of a pattern or folder lie in folders of the same keys
+    Auto,
+    /// They are
+    Yes,
+    /// They are not
+    No,
 }
 
 /// Whether there is a header.
@@ -430,11 +576,18 @@ fn parse_scale(text: &str) -> Result<f64, String> {
     }
 }
 
-fn parse_delimiter(text: &str) -> Result<u8, String> {
+fn parse_character(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"\\t" | b"tab" => Ok(b'\t'),
-        [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | b'"') => Ok(*byte),
+        [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | 0) => Ok(*byte),
         _ => Err("take one ASCII character, or \\t".to_owned()),
+    }
+}
+
+fn parse_quote(text: &str) -> Result<Quote, String> {
+    match text {
+        "" => Ok(Quote(None)),
+        text => parse_character(text).map(|byte| Quote(Some(byte))),
     }
 }
 
@@ -488,8 +641,12 @@ mod tests {
 
     #[test]
     fn delimiters_are_read() {
-        assert_eq!(parse_delimiter("\\t"), Ok(b'\t'));
-        assert_eq!(parse_delimiter("|"), Ok(b'|'));
-        assert!(parse_delimiter("||").is_err() && parse_delimiter("\u{e4}").is_err());
+        assert_eq!(parse_character("\\t"), Ok(b'\t'));
+        assert_eq!(parse_character("|"), Ok(b'|'));
+        assert!(parse_character("||").is_err() && parse_character("\u{e4}").is_err());
+        assert_eq!(
+            (parse_quote(""), parse_quote("'")),
+            (Ok(Quote(None)), Ok(Quote(Some(b'\''))))
+        );
     }
 }

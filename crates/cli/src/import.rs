@@ -4,17 +4,21 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use atoll::{Database, Existing, ImportOptions, ImportReport};
+use atoll::{Database, Existing, FileOptions, ImportOptions, ImportReport};
 
-use crate::args::{FileFormat, Header, Import};
+use crate::args::{Compression, FileFormat, Header, Hive, Import};
 use crate::progress::Display;
-use crate::{Failure, out, sql, units};
+use crate::{Failure, opened, out, store, units};
 
 /// Runs the command.
 pub fn run(args: &Import) -> Result<(), Failure> {
     let options = options(args)?;
     let existed = args.store.exists();
-    let database = Database::open_or_create(&args.store, &sql::options(&args.resources, false))?;
+    let resources = store::options(&args.resources, false);
+    let database = opened::waiting(args.waiting.time(), || {
+        Database::open_or_create(&args.store, &resources)
+    })?;
+    crate::pages::tell(&database.recovery().dropped);
     let display = Display::new();
     let report = atoll::import(&database, &args.table, &args.file, &options, &display);
     display.finish();
@@ -24,7 +28,7 @@ pub fn run(args: &Import) -> Result<(), Failure> {
         Err(error) => {
             // A store that was made for a failed import holds nothing.
             if !existed {
-                sql::remove(&args.store);
+                store::remove(&args.store);
             }
             return Err(error.into());
         }
@@ -57,26 +61,49 @@ fn options(args: &Import) -> Result<ImportOptions, Failure> {
     options.schema = args.schema.as_deref().map(schema).transpose()?;
     options.primary_key = args.primary_key.clone();
     options.foreign_keys = args.foreign_key.clone();
-    options.format = match args.format {
-        FileFormat::Auto => atoll::FileFormat::Auto,
-        FileFormat::Parquet => atoll::FileFormat::Parquet,
-        FileFormat::Csv => atoll::FileFormat::Csv,
-        FileFormat::Tbl => atoll::FileFormat::Tbl,
-        FileFormat::Arrow => atoll::FileFormat::Arrow,
-    };
-    options.delimiter = args.delimiter;
-    options.header = match args.header {
-        Header::Auto => atoll::Header::Auto,
-        Header::Yes => atoll::Header::Yes,
-        Header::No => atoll::Header::No,
-    };
-    options.null = args.null.clone();
+    options.files = files(args);
+    options.files.check().map_err(atoll::Error::from)?;
     options.existing = match (args.append, args.replace) {
         (true, _) => Existing::Append,
         (_, true) => Existing::Replace,
         _ => Existing::Refuse,
     };
     Ok(options)
+}
+
+/// How the files are laid out, as far as the command says.
+fn files(args: &Import) -> FileOptions {
+    FileOptions {
+        format: match args.format {
+            FileFormat::Auto => None,
+            FileFormat::Parquet => Some(atoll::FileFormat::Parquet),
+            FileFormat::Csv => Some(atoll::FileFormat::Csv),
+            FileFormat::Tbl => Some(atoll::FileFormat::Tbl),
+            FileFormat::Json => Some(atoll::FileFormat::Json),
+            FileFormat::Arrow => Some(atoll::FileFormat::Arrow),
+        },
+        compression: match args.compression {
+            Compression::Auto => None,
+            Compression::None => Some(atoll::Compression::None),
+            Compression::Gzip => Some(atoll::Compression::Gzip),
+            Compression::Zstd => Some(atoll::Compression::Zstd),
+        },
+        delimiter: args.delimiter,
+        quote: args.quote.map(|quote| quote.0),
+        escape: args.escape,
+        header: match args.header {
+            Header::Auto => None,
+            Header::Yes => Some(true),
+            Header::No => Some(false),
+        },
+        nulls: args.null.clone(),
+        hive: match args.hive {
+            Hive::Auto => None,
+            Hive::Yes => Some(true),
+            Hive::No => Some(false),
+        },
+        ..FileOptions::default()
+    }
 }
 
 /// DDL, or the contents of the file that is named: DDL has white space or parentheses, and a file

@@ -1,26 +1,53 @@
-//! Ctrl-C: what runs is asked to stop; asked twice, the process ends at once.
+//! Ctrl-C: what runs is asked to stop; asked twice, the process ends at once. The shell ends only where a statement does
+//! not stop for seconds.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The exit status of a process ended by Ctrl-C.
 pub const STATUS: i32 = 130;
 
+/// How long a statement in the shell may take to stop before another Ctrl-C ends the shell.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 type Handler = Box<dyn Fn() + Send>;
 
 static ASKED: AtomicU32 = AtomicU32::new(0);
+static IGNORED: AtomicBool = AtomicBool::new(false);
 static RUNNING: Mutex<Option<Handler>> = Mutex::new(None);
+
+/// When the first Ctrl-C came, where further ones are not to end the process.
+static PATIENT: Mutex<Option<Option<Instant>>> = Mutex::new(None);
 
 /// Starts listening. Without it Ctrl-C ends the process, which loses nothing that is committed.
 pub fn listen() {
     let _ = ctrlc::set_handler(|| {
-        if ASKED.fetch_add(1, Ordering::SeqCst) > 0 {
+        if IGNORED.load(Ordering::SeqCst) {
+            return;
+        }
+        let early = wait_longer();
+        if ASKED.fetch_add(1, Ordering::SeqCst) > 0 && !early {
             std::process::exit(STATUS);
         }
         if let Some(stop) = &*RUNNING.lock().unwrap_or_else(PoisonError::into_inner) {
             stop();
         }
     });
+}
+
+/// Whether a Ctrl-C comes too soon after the first to end the process.
+fn wait_longer() -> bool {
+    let mut patient = PATIENT.lock().unwrap_or_else(PoisonError::into_inner);
+    match &mut *patient {
+        None => false,
+        Some(first) => first.get_or_insert_with(Instant::now).elapsed() < PATIENCE,
+    }
+}
+
+/// From now on, repeated Ctrl-C end the process only where the first has had no effect for seconds.
+pub fn be_patient() {
+    *PATIENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(None);
 }
 
 /// Whether Ctrl-C was pressed since the last [`forget`].
@@ -31,6 +58,9 @@ pub fn asked() -> bool {
 /// Forgets that Ctrl-C was pressed: what it was meant for has ended.
 pub fn forget() {
     ASKED.store(0, Ordering::SeqCst);
+    if let Some(first) = &mut *PATIENT.lock().unwrap_or_else(PoisonError::into_inner) {
+        *first = None;
+    }
 }
 
 /// Calls `stop` on Ctrl-C until the guard is dropped.
@@ -46,5 +76,21 @@ pub struct Guard;
 impl Drop for Guard {
     fn drop(&mut self) {
         *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// Leaves Ctrl-C to another program on the terminal until the guard is dropped.
+pub fn ignore() -> Ignored {
+    IGNORED.store(true, Ordering::SeqCst);
+    Ignored
+}
+
+/// Ends [`ignore`].
+#[must_use]
+pub struct Ignored;
+
+impl Drop for Ignored {
+    fn drop(&mut self) {
+        IGNORED.store(false, Ordering::SeqCst);
     }
 }

@@ -7,6 +7,7 @@ use anyhow::Context;
 use lab::experiment::{Desk, Experiment};
 use lab::report::command_line;
 
+use crate::args::COMMIT;
 use crate::args::{Lab, LabWhat};
 use crate::{Failure, interrupt, out};
 
@@ -29,6 +30,7 @@ fn run_experiment(experiment: &Experiment) -> Result<(), Failure> {
         lab: vec![own.clone().into(), "lab".into()],
         database: Some(own),
         command: command_line(),
+        commit: Some(COMMIT.to_owned()),
         out: &mut out::stdout(),
         err: &mut std::io::stderr(),
         stop: &stop,

@@ -1,39 +1,41 @@
 //! `atoll laq`: a program of linear algebra from the command line, a file or standard input.
 
 use std::io::Read;
+use std::time::Duration;
 
 use anyhow::Context;
-use atoll::Database;
 
 use crate::args::Laq;
-use crate::sql::{Runner, options};
-use crate::{Failure, one_line};
+use crate::opened::Opened;
+use crate::output::Whole;
+use crate::sql::Runner;
+use crate::{Failure, one_line, store};
 
 /// Runs the command.
 pub fn run(args: &Laq) -> Result<(), Failure> {
     let text = program(args)?;
-    let database = Database::open(&args.store, &options(&args.results.resources, true))?;
-    let mut runner = Runner::new(&database, &args.results, None)?;
+    let (resources, execution) = (&args.results.resources, &args.results.execution);
+    let options = store::executing(resources, execution, true)?;
+    let database = store::open(&args.store, &options)?;
+    let opened = Opened::new(database, args.store.clone(), options, Duration::ZERO);
+    let mut runner = Runner::new(opened, &args.results)?;
     let ran = runner.perform(|session| {
         let answer = match (args.explain, args.analyze) {
             (true, _) => session.explain_laq(&text),
             (_, true) => session.analyze_laq(&text),
             _ => session.laq(&text),
         };
-        Ok(vec![answer?])
+        Ok(Box::new(Whole::new(answer?)))
     });
     let told = ran.or_else(|failure| tell(args, &mut runner, failure));
-    drop(runner);
-    let closed = database.close();
-    told?;
-    Ok(closed?)
+    let told = told.and_then(|()| runner.finish());
+    told.and(runner.close())
 }
 
 fn program(args: &Laq) -> anyhow::Result<String> {
     match (&args.program, &args.file) {
         (Some(text), _) => Ok(text.clone()),
-        (None, Some(path)) => std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read {}; check the path", path.display())),
+        (None, Some(path)) => crate::text_of(path),
         (None, None) => {
             let mut text = String::new();
             std::io::stdin()

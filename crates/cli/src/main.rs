@@ -5,6 +5,8 @@
 //! what failed, where, and what to do.
 
 mod args;
+mod examples;
+mod excerpt;
 mod govern;
 mod heap;
 mod import;
@@ -12,8 +14,10 @@ mod interrupt;
 mod lab;
 mod laq;
 mod man;
+mod opened;
 mod out;
 mod output;
+mod pager;
 mod pages;
 mod pin;
 mod progress;
@@ -24,22 +28,25 @@ mod set;
 mod shell;
 mod sql;
 mod statement;
+mod store;
 mod top;
 mod topology;
 mod tune;
 mod units;
 mod watch;
 
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use args::{Cli, Command};
+use anyhow::Context;
+use args::Command;
 
 fn main() -> ExitCode {
     heap::set_up();
     quiet_panics();
-    let cli = Cli::parse();
+    let cli = examples::parse();
     interrupt::listen();
     let ran = std::panic::catch_unwind(|| run(&cli.command));
     let failure = match ran {
@@ -106,6 +113,29 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
             _ => Failure::Error(error),
         }
     }
+}
+
+/// Bytes of the longest text that is read from a file: a device may have no end.
+const LONGEST: u64 = 256 << 20;
+
+/// The text in a file.
+pub fn text_of(path: &Path) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text));
+    let read = read.with_context(|| {
+        format!(
+            "cannot read {}; check the path, and that it is UTF-8 text",
+            path.display()
+        )
+    })?;
+    if read as u64 > LONGEST {
+        anyhow::bail!(
+            "{}: longer than {}; split it",
+            path.display(),
+            units::bytes(LONGEST)
+        );
+    }
+    Ok(text)
 }
 
 /// An error, with its causes as far as they say more, as one line.

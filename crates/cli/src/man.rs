@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::{Args, CommandFactory};
+use clap::Args;
 
-use crate::{Failure, args};
+use crate::{Failure, examples};
 
 /// `atoll man`
 #[derive(Args, Debug)]
@@ -19,6 +19,6 @@ pub fn run(args: &Man) -> Result<(), Failure> {
     let folder = &args.folder;
     let failed = || format!("cannot write to {}", folder.display());
     std::fs::create_dir_all(folder).with_context(failed)?;
-    clap_mangen::generate_to(args::Cli::command(), folder).with_context(failed)?;
+    clap_mangen::generate_to(examples::command(), folder).with_context(failed)?;
     Ok(())
 }

@@ -3,26 +3,55 @@
 use std::cell::Cell;
 use std::io::Write;
 
-use atoll::{Database, Problem, Statistics, StoreStatistics};
+use atoll::{
+    Codec, Database, Dropped, PageOptions, PartPages, Place, Problem, Statistics, StoreStatistics,
+};
 
 use crate::args::{Look, Pages};
-use crate::{Failure, interrupt, out, raw, sql, units};
+use crate::residency::holder;
+use crate::{Failure, interrupt, out, raw, store, units};
 
 /// Runs the command.
 pub fn run(args: &Pages) -> Result<(), Failure> {
-    let database = match Database::open(&args.store, &sql::options(&args.resources, true)) {
+    if store::absent(&args.store) {
+        return Err(store::missing(&args.store).into());
+    }
+    if args.what == Look::Repair {
+        repair(args)?;
+    }
+    let database = match Database::open(&args.store, &store::reading(&args.layout)) {
         Err(error) if error.is_raw_pages() => return raw::run(args),
         database => database?,
     };
+    tell(&database.recovery().dropped);
     match args.what {
         Look::Stat => stat(args, &database),
-        Look::Check => check(args, |progress| Ok(database.check(progress)?)),
-        Look::Dump => Err(anyhow::anyhow!(
-            "{}: holds tables, not raw pages, so there is no allocation table to dump; use `stat`",
-            args.store.display()
-        )
-        .into()),
+        Look::Check | Look::Repair => check(args, |progress| Ok(database.check(progress)?)),
+        Look::Dump => dump(args, &database),
     }
+}
+
+/// Tells of what opening a store has not taken from its log.
+pub fn tell(dropped: &Option<Dropped>) {
+    if let Some(dropped) = dropped {
+        eprintln!("note: {dropped}");
+    }
+}
+
+/// Gives up what is damaged at the end of the log; what is left is checked after.
+fn repair(args: &Pages) -> Result<(), Failure> {
+    let done = atoll::repair(&args.store, &PageOptions::default())?;
+    let store = args.store.display();
+    match (&done.recovery.dropped, &done.copy) {
+        (Some(dropped), Some(copy)) => {
+            eprintln!(
+                "{store}: {dropped}; the log as it was is kept in {}",
+                copy.display()
+            );
+        }
+        _ => eprintln!("{store}: the log is not damaged, nothing was given up"),
+    }
+    Ok(())
 }
 
 fn stat(args: &Pages, database: &Database) -> Result<(), Failure> {
@@ -136,6 +165,107 @@ fn print(
             out,
             "node {node}: {} blocks, {home} of the pool",
             units::count(*blocks)
+        )?;
+    }
+    Ok(())
+}
+
+/// A page, and what it holds.
+struct Line<'a> {
+    place: Place,
+    part: &'a PartPages,
+}
+
+/// Prints what lies where in the file.
+fn dump(args: &Pages, database: &Database) -> Result<(), Failure> {
+    let parts = database.pages()?;
+    let of = |part| {
+        move |place: &Place| Line {
+            place: *place,
+            part,
+        }
+    };
+    let mut lines: Vec<Line> = parts
+        .iter()
+        .flat_map(|part| part.places.iter().map(of(part)))
+        .collect();
+    lines.sort_by_key(|line| line.place.offset);
+    let statistics = database.statistics().store;
+    let mut out = out::stdout();
+    match args.json {
+        true => dump_json(&mut out, args, &statistics, &lines)?,
+        false => dump_text(&mut out, args, &statistics, &lines)?,
+    }
+    Ok(out.flush()?)
+}
+
+fn dump_json(
+    out: &mut impl Write,
+    args: &Pages,
+    statistics: &StoreStatistics,
+    lines: &[Line],
+) -> Result<(), Failure> {
+    let head = serde_json::json!({
+        "store": args.store.display().to_string(),
+        "page_size": statistics.page_size,
+        "file_bytes": statistics.file_bytes,
+        "free_bytes": statistics.free_bytes,
+    });
+    // The members so far, then one that is as long as it has to be.
+    write!(
+        out,
+        "{},\"pages\":[",
+        head.to_string().trim_end_matches('}')
+    )?;
+    for (at, Line { place, part }) in lines.iter().enumerate() {
+        let page = serde_json::json!({
+            "page": place.page,
+            "offset": place.offset,
+            "stored_bytes": place.stored_bytes,
+            "raw_bytes": place.raw_bytes,
+            "kind": place.kind.name(),
+            "codec": match place.codec { Codec::Raw => "raw", Codec::Zstd => "zstd" },
+            "table": part.table,
+            "holds": holder(&part.table, &part.holds),
+        });
+        write!(out, "{}{page}", if at > 0 { "," } else { "" })?;
+    }
+    Ok(writeln!(out, "]}}")?)
+}
+
+/// A line for each run of pages that lie next to each other and hold the same.
+fn dump_text(
+    out: &mut impl Write,
+    args: &Pages,
+    statistics: &StoreStatistics,
+    lines: &[Line],
+) -> Result<(), Failure> {
+    file(out, args, statistics, "pages")?;
+    writeln!(
+        out,
+        "\n{:>14} {:>8} {:>11} {:>11}  {:<10} of",
+        "offset", "pages", "raw", "stored", "kind"
+    )?;
+    let same = |a: &Line, b: &Line| std::ptr::eq(a.part, b.part) && a.place.kind == b.place.kind;
+    for run in lines.chunk_by(same) {
+        let sum = |of: fn(&Place) -> u32| -> u64 {
+            run.iter().map(|line| u64::from(of(&line.place))).sum()
+        };
+        writeln!(
+            out,
+            "{:>14} {:>8} {:>11} {:>11}  {:<10} {}",
+            units::count(run[0].place.offset),
+            units::count(run.len() as u64),
+            units::bytes(sum(|place| place.raw_bytes)),
+            units::bytes(sum(|place| place.stored_bytes)),
+            run[0].place.kind.name(),
+            holder(&run[0].part.table, &run[0].part.holds)
+        )?;
+    }
+    if lines.is_empty() {
+        writeln!(
+            out,
+            "no pages: rows that do not fill a block yet are in the catalog"
         )?;
     }
     Ok(())

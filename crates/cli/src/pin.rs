@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, anyhow};
 use atoll::Machine;
 use clap::{ArgGroup, Args};
+use counters::{Process, System};
 use placement::apply::{self, Keeper, Options, Ran};
 use placement::table::{Entry, Table};
 use placement::{Classes, CpuSet, Placement, Site, Strategy, Threads};
@@ -39,8 +40,8 @@ pub struct Pin {
     /// Leave so many threads, those created first, on all cpus of the placement
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub skip: usize,
-    /// Show the placement and run nothing
-    #[arg(long, conflicts_with_all = ["pid", "command"])]
+    /// Show the placement and change nothing: with a command or a process, what it would be given
+    #[arg(long)]
     pub dry_run: bool,
     /// Place the threads of a running process, until it ends or Ctrl-C, which puts them back
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..), conflicts_with = "command")]
@@ -77,10 +78,11 @@ pub fn run(args: &Pin) -> Result<(), Failure> {
     }
 }
 
-/// The machine's cpus; those of this machine that this process may use, unless nothing is to run.
+/// The machine's cpus; those of this machine that this process may use where something is to run, or would be.
 fn site(args: &Pin) -> Result<Site, Failure> {
     let site = Site::new(&Machine::parse(&args.machine)?);
-    if args.dry_run {
+    let alone = args.pid.is_none() && args.command.is_empty();
+    if args.dry_run && (alone || args.machine != "live") {
         return Ok(site);
     }
     let live = Site::new(&Machine::live()?).allowed();
@@ -129,10 +131,20 @@ fn show(
     classes: &Classes,
     placement: &Placement,
 ) -> Result<(), Failure> {
+    let own = args
+        .pid
+        .map(|pid| threads_of(args, pid, placement))
+        .transpose()?;
     let mut out = out::stdout();
     if args.json {
         let mut object = object(args, site, threads, classes);
         object["placements"] = sets(placement);
+        if let Some(own) = &own {
+            object["would_change"] = own
+                .iter()
+                .map(|(thread, _, cpus)| json!({ "thread": thread, "after": cpus }))
+                .collect();
+        }
         writeln!(out, "{object}")?;
         return Ok(out.flush()?);
     }
@@ -163,7 +175,46 @@ fn show(
         let cpus = if set.len() == 1 { "cpu" } else { "cpus" };
         writeln!(out, "thread {thread} (group {group}): {cpus} {set}{node}")?;
     }
+    if let (Some(own), Some(pid)) = (&own, args.pid) {
+        writeln!(out, "process {pid} as it is now; nothing is changed:")?;
+        for (thread, name, cpus) in own {
+            writeln!(out, "  {thread} ({name}): {cpus}")?;
+        }
+    }
+    if !args.command.is_empty() {
+        writeln!(
+            out,
+            "nothing is run; without --dry-run it is: {}",
+            args.command.join(" ")
+        )?;
+    }
     Ok(out.flush()?)
+}
+
+/// The threads of a process in the order of their creation, with their names and the cpus that each would get: those that
+/// are skipped all of the placement's.
+fn threads_of(
+    args: &Pin,
+    pid: i32,
+    placement: &Placement,
+) -> Result<Vec<(u32, String, CpuSet)>, Failure> {
+    let process = Process::open(&System::real(), u32::try_from(pid)?)?;
+    let mut threads = Vec::new();
+    for number in process.threads()? {
+        // One that ends meanwhile is placed nowhere.
+        if let Some(stat) = process.thread(number)? {
+            threads.push((number, stat.name));
+        }
+    }
+    let sets = placement.sets();
+    let cpus = |at: usize| match at.checked_sub(args.skip) {
+        Some(at) => sets[at % sets.len()].clone(),
+        None => placement.cpus(),
+    };
+    let threads = threads.into_iter().enumerate();
+    Ok(threads
+        .map(|(at, (number, name))| (number, name, cpus(at)))
+        .collect())
 }
 
 /// So many of them, in words.

@@ -9,7 +9,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::args::Quickstart;
 use crate::progress::Display;
-use crate::{Failure, interrupt, out, sql, units};
+use crate::{Failure, interrupt, out, store, units};
 
 /// How one query ran.
 struct Run {
@@ -37,14 +37,15 @@ pub fn run(args: &Quickstart) -> Result<(), Failure> {
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("tpch-{}.atoll", args.scale)));
     let existed = path.exists();
-    let database = Database::open_or_create(&path, &sql::options(&args.resources, false))?;
+    let options = store::executing(&args.resources, &args.execution, false)?;
+    let database = store::open_or_create(&path, &options)?;
     let built = match build(args, &database, &path) {
         Ok(built) => built,
         Err(failure) => {
             drop(database);
             // A store that was made for a failed load holds nothing.
             if !existed {
-                sql::remove(&path);
+                store::remove(&path);
             }
             return Err(failure);
         }
@@ -54,7 +55,7 @@ pub fn run(args: &Quickstart) -> Result<(), Failure> {
     let (mut built, runs) = ran?;
     closed?;
     // Sizes are those of the closed store: what a user finds on the disk.
-    built.store_bytes = sql::store_bytes(&path);
+    built.store_bytes = store::bytes(&path);
     let mut out = out::stdout();
     if args.json {
         writeln!(out, "{}", json(args, &built, &runs))?;

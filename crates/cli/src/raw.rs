@@ -10,16 +10,17 @@ use crate::{Failure, out, pages, units};
 /// Runs the command.
 pub fn run(args: &Pages) -> Result<(), Failure> {
     let mut options = PageOptions::read_only();
-    if let Some(bytes) = args.resources.pool {
+    if let Some(bytes) = args.layout.pool {
         options.pool = PoolOptions {
             bytes,
             ..options.pool
         };
     }
     let store = PageStore::open(&args.store, &options)?;
+    pages::tell(&store.recovery().dropped);
     match args.what {
         Look::Stat => stat(args, &store),
-        Look::Check => pages::check(args, |progress| Ok(store.check(progress)?)),
+        Look::Check | Look::Repair => pages::check(args, |progress| Ok(store.check(progress)?)),
         Look::Dump => dump(args, &store),
     }
 }

@@ -6,7 +6,7 @@ use anyhow::{anyhow, bail};
 use atoll::{Access, Database, Options, Plan};
 
 use crate::args::Set;
-use crate::{Failure, out};
+use crate::{Failure, opened, out, store};
 
 /// Runs the command.
 pub fn run(args: &Set) -> Result<(), Failure> {
@@ -22,7 +22,12 @@ pub fn run(args: &Set) -> Result<(), Failure> {
     if plans.is_empty() {
         options.access = Access::Read;
     }
-    let database = Database::open(&args.store, &options)?;
+    if store::absent(&args.store) {
+        return Err(store::missing(&args.store).into());
+    }
+    let database = opened::waiting(args.waiting.time(), || {
+        Database::open(&args.store, &options)
+    })?;
     for plan in plans {
         database.set_plan(plan)?;
     }
@@ -37,6 +42,7 @@ pub fn run(args: &Set) -> Result<(), Failure> {
             None => writeln!(out, "plan= (none; --plan is {})", Plan::default().name())?,
         }
     }
+    out.flush()?;
     Ok(database.close()?)
 }
 

@@ -48,6 +48,8 @@ enum Inside {
     /// A string or a quoted name, and the character that ends it. A doubled one ends it and
     /// starts another, which comes to the same.
     Quotes(char),
+    /// `e'...'`, in which a backslash takes the character behind it along.
+    Escaped,
     LineComment,
     /// How deep.
     BlockComment(u32),
@@ -140,6 +142,22 @@ impl Splitter {
     pub fn pending(&self) -> bool {
         self.substance || self.inside != Inside::Nothing
     }
+
+    /// What has begun inside the statement and not ended: the quote that ends it, `*` for a comment.
+    pub fn open(&self) -> Option<char> {
+        match &self.inside {
+            Inside::Nothing | Inside::LineComment => None,
+            Inside::Quotes(end) => Some(*end),
+            Inside::Escaped => Some('\''),
+            Inside::BlockComment(_) => Some('*'),
+            Inside::Dollar(_) => Some('$'),
+        }
+    }
+
+    /// The text of the statement that has begun.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
 }
 
 /// What the scan is inside of after the token that starts `rest` with `c`, and the token's bytes.
@@ -148,6 +166,21 @@ fn step(inside: &Inside, rest: &str, c: char) -> (Inside, usize) {
         Inside::Nothing if rest.starts_with("--") => (Inside::LineComment, 2),
         Inside::Nothing if rest.starts_with("/*") => (Inside::BlockComment(1), 2),
         Inside::Nothing if c == '\'' || c == '"' || c == '`' => (Inside::Quotes(c), 1),
+        Inside::Nothing if is_word(c) => {
+            let word = rest
+                .find(|c: char| !is_word(c) && c != '$')
+                .unwrap_or(rest.len());
+            match rest[word..].starts_with('\'') && rest[..word].eq_ignore_ascii_case("e") {
+                true => (Inside::Escaped, word + 1),
+                false => (Inside::Nothing, word),
+            }
+        }
+        Inside::Escaped if c == '\\' => {
+            let taken = rest[1..].chars().next().map_or(0, char::len_utf8);
+            (Inside::Escaped, 1 + taken)
+        }
+        Inside::Escaped if c == '\'' && rest[1..].starts_with('\'') => (Inside::Escaped, 2),
+        Inside::Escaped if c == '\'' => (Inside::Nothing, 1),
         Inside::Nothing if c == '$' => match dollar_tag(rest) {
             Some(tag) => (Inside::Dollar(tag.to_owned()), tag.len()),
             None => (Inside::Nothing, 1),
@@ -164,6 +197,11 @@ fn step(inside: &Inside, rest: &str, c: char) -> (Inside, usize) {
         Inside::Dollar(tag) if rest.starts_with(tag.as_str()) => (Inside::Nothing, tag.len()),
         same => (same.clone(), c.len_utf8()),
     }
+}
+
+/// Whether names, keywords and numbers consist of such characters.
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 /// The `$tag$` at the start of `rest`.
@@ -200,23 +238,33 @@ pub fn only_reads(statement: &str) -> bool {
     }
 }
 
+/// Whether a statement makes a table that the store keeps: the one statement with which a store may begin.
+pub fn creates(statement: &str) -> bool {
+    let mut words = words(statement);
+    let mut next = || words.next().unwrap_or_default();
+    let mut word = (next() == "create").then(&mut next).unwrap_or_default();
+    if word == "or" {
+        // `or replace`
+        next();
+        word = next();
+    }
+    word == "table"
+}
+
 /// The words of a statement outside strings, names in quotes and comments, in lower case.
 fn words(statement: &str) -> impl Iterator<Item = String> + '_ {
     let (mut inside, mut at) = (Inside::Nothing, 0);
     std::iter::from_fn(move || {
-        let mut word = String::new();
         while let Some(c) = statement[at..].chars().next() {
             let (next, length) = step(&inside, &statement[at..], c);
-            let plain = inside == Inside::Nothing && next == Inside::Nothing;
-            if !(plain && (c.is_alphanumeric() || c == '_')) && !word.is_empty() {
-                return Some(word);
-            }
-            if plain && (c.is_alphanumeric() || c == '_') {
-                word.extend(c.to_lowercase());
-            }
+            let word = inside == Inside::Nothing && next == Inside::Nothing && is_word(c);
+            let text = &statement[at..at + length];
             (inside, at) = (next, at + length);
+            if word {
+                return Some(text.to_lowercase());
+            }
         }
-        (!word.is_empty()).then_some(word)
+        None
     })
 }
 
@@ -243,6 +291,65 @@ mod tests {
             texts("select '\u{e4};\u{1f41a}';\n"),
             ["select '\u{e4};\u{1f41a}'"]
         );
+    }
+
+    #[test]
+    fn escapes_and_dollars_are_those_of_the_grammar() {
+        for whole in [
+            r"select e'it\'s; ' as a",
+            r"select E'\\' as a",
+            "select e'a'';b'",
+            "select a$b$c from t where d$ = 1",
+            "select $$a;b$$, $x$ ; $$ ; $x$",
+        ] {
+            assert_eq!(texts(&format!("{whole}; select 2")), [whole, "select 2"]);
+        }
+        // Only a word of its own begins escapes.
+        assert_eq!(texts(r"select some'a\'; select 2").len(), 2);
+    }
+
+    #[test]
+    fn statements_that_make_tables_are_known() {
+        for makes in [
+            "create table t (a int)",
+            "-- a comment\nCREATE OR REPLACE TABLE t as select 1",
+            "create table if not exists t (a int)",
+        ] {
+            assert!(creates(makes), "{makes}");
+        }
+        for other in [
+            "",
+            "select 1",
+            "create",
+            "create view table as",
+            "drop table t",
+            "'create' table",
+        ] {
+            assert!(!creates(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_open_is_told() {
+        let open = |text: &str| {
+            let mut splitter = Splitter::default();
+            splitter.push(text);
+            splitter.open()
+        };
+        let texts = [
+            "select\n", "'a\n", "\"a\n", "/* a\n", "$x$ a\n", "e'\\'\n", "-- a",
+        ];
+        let found = texts.map(open);
+        let wanted = [
+            None,
+            Some('\''),
+            Some('"'),
+            Some('*'),
+            Some('$'),
+            Some('\''),
+            None,
+        ];
+        assert_eq!(found, wanted);
     }
 
     #[test]

@@ -1,11 +1,12 @@
-//! `atoll tune`: a placement near the best, in few runs of a command.
+//! `atoll tune`: a placement near the best, in few runs of a command, and whether it is better than none.
 
 use std::io::Write;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use atoll::Machine;
 use clap::Args;
 use counters::{CoreEvents, Powercap, Process, Scope, Sensor, System, Value as Counted};
+use placement::search::tuner::{self, Role, Tuner, Verdict};
 use placement::search::{Metric, Options, Quantity, Reading, Search, Stop};
 use placement::{Placement, Site, Strategy, Threads};
 use serde_json::{Value, json};
@@ -14,13 +15,18 @@ use crate::{Failure, out, pin};
 
 /// `atoll tune`
 #[derive(Args, Debug)]
+#[command(after_help = EXAMPLE)]
 pub struct Tune {
     /// What is to be small: time, remote, energy, or weights such as time=0.7,energy=0.3
     #[arg(long, default_value = "time")]
     pub metric: Metric,
-    /// The most runs of the command, beside one without placement
+    /// The most placements that are tried; every fourth is followed by a run without placement
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=10_000))]
     pub runs: usize,
+    /// Pairs of runs, without placement and with the best one, that decide at the end whether it is
+    /// recommended; fewer where they soon say no
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(tuner::LEAST_PAIRS as u64..=1000))]
+    pub pairs: usize,
     /// Threads to be placed; more than these start over [default: the cores there are]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
@@ -41,6 +47,14 @@ pub struct Tune {
     pub command: Vec<String>,
 }
 
+const EXAMPLE: &str = "\
+The command is run once to warm up, then without placement and on placements that a search asks for, then in
+pairs: without placement, and on the best one. It is recommended only if nearly all pairs say that it is better.
+
+Example: find a placement for the four threads of a program, and use it
+    atoll tune --threads 4 --json -- ./scan > scan.json
+    atoll pin --strategy ./scan.json --threads 4 -- ./scan";
+
 /// Runs the command.
 pub fn run(args: &Tune) -> Result<(), Failure> {
     let site = Site::new(&Machine::live()?);
@@ -50,23 +64,17 @@ pub fn run(args: &Tune) -> Result<(), Failure> {
         seed: args.seed,
         ..Options::default()
     };
-    let mut search = Search::new(&site, &threads, options)?;
-    let os = Strategy::Os.place(&site, &threads)?;
-    let (base, why) = measure(args, &os)?;
-    check(&args.metric, &base, &why)?;
+    let search = Search::new(&site, &threads, options)?;
+    let none = Strategy::Os.place(&site, &threads)?;
+    let mut tuner = Tuner::new(search, args.metric.clone(), none.clone(), args.pairs);
     let mut history = Vec::new();
-    while let Some(placement) = search.ask() {
-        let (reading, _) = measure(args, &placement)?;
-        let cost = args.metric.cost(&reading, &base)?;
-        search.tell(&placement, cost)?;
-        let (_, best) = search.best().context("a search that was told something")?;
-        eprintln!(
-            "atoll: run {} of at most {}: {:.3} times the cost without placement; best {best:.3}",
-            search.runs(),
-            args.runs,
-            cost
-        );
+    while let Some((placement, role)) = tuner.ask() {
+        let (reading, missing) = measure(args, &placement)?;
+        check(&args.metric, &reading, &missing)?;
+        let cost = tuner.tell(&reading)?;
+        progress(args, &tuner, role, &reading, cost);
         history.push(json!({
+            "role": name(role),
             "placements": pin::sets(&placement),
             "cost": cost,
             "seconds": reading.time,
@@ -74,62 +82,141 @@ pub fn run(args: &Tune) -> Result<(), Failure> {
             "joules": reading.energy,
         }));
     }
-    let (best, cost) = search.best().context("the command was never run")?;
-    report(args, &site, &search, &best, cost, &base, history)
+    let mut out = out::stdout();
+    if args.json {
+        let object = object(args, &site, &tuner, &none, history);
+        writeln!(out, "{object}")?;
+    } else {
+        write!(out, "{}", text(&tuner))?;
+    }
+    Ok(out.flush()?)
 }
 
-fn report(
-    args: &Tune,
-    site: &Site,
-    search: &Search,
-    best: &Placement,
-    cost: f64,
-    base: &Reading,
-    history: Vec<Value>,
-) -> Result<(), Failure> {
-    let stopped = match search.stopped() {
+/// What a run is for, in the file of raw numbers. A pair's ratio stands at its second run.
+fn name(role: Role) -> &'static str {
+    match role {
+        Role::WarmUp => "warm-up",
+        Role::Baseline => "baseline",
+        Role::Candidate => "candidate",
+        Role::PairBaseline(_) => "pair-baseline",
+        Role::PairCandidate(_) => "pair-candidate",
+    }
+}
+
+fn progress(args: &Tune, tuner: &Tuner, role: Role, reading: &Reading, cost: Option<f64>) {
+    let seconds = reading.time.unwrap_or(f64::NAN);
+    match (role, cost) {
+        (Role::WarmUp, _) => eprintln!("atoll: warm-up: {seconds:.3} s, not counted"),
+        (Role::Baseline, None) => eprintln!("atoll: without placement: {seconds:.3} s"),
+        (Role::Baseline, Some(cost)) => {
+            eprintln!(
+                "atoll: without placement: {seconds:.3} s, {cost:.3} times the runs like it before"
+            );
+        }
+        (Role::Candidate, Some(cost)) => {
+            let best = tuner.search().best().map_or(f64::NAN, |(_, best)| best);
+            eprintln!(
+                "atoll: placement {} of at most {}: {cost:.3} times the cost without; best {best:.3}, if it is not luck",
+                tuner.search().runs(),
+                args.runs
+            );
+        }
+        (Role::PairBaseline(pair) | Role::PairCandidate(pair), Some(cost)) => {
+            eprintln!("atoll: pair {}: {cost:.3} times the cost without", pair + 1);
+        }
+        _ => {}
+    }
+}
+
+/// Why the search has ended.
+fn stopped(search: &Search) -> String {
+    match search.stopped() {
         Some(Stop::Gain { expected, noise }) => format!(
-            "another run is expected to gain {:.2} %, readings vary by {:.2} %",
+            "another run was expected to gain {:.2} %, readings vary by {:.2} %",
             expected * 100.0,
             noise * 100.0
         ),
         Some(Stop::All) => "every placement that differs was run".to_owned(),
         _ => "the runs are used up".to_owned(),
-    };
-    let mut out = out::stdout();
-    if args.json {
-        let object = json!({
-            "strategy": "tuned",
-            "placements": pin::sets(best),
-            "classes": pin::count(search.classes()),
-            "machine": site.machine().name(),
-            "threads": best.threads(),
-            "metric": args.metric.to_string(),
-            "cost": cost,
-            "runs": search.runs(),
-            "stopped": stopped,
-            "baseline": { "seconds": base.time, "remote": base.remote, "joules": base.energy },
-            "history": history,
-        });
-        writeln!(out, "{object}")?;
-    } else {
-        writeln!(
-            out,
-            "after {} runs ({stopped}): {} is {cost:.3} times what it is without placement",
-            search.runs(),
-            args.metric
-        )?;
-        for (thread, set) in best.sets().iter().enumerate() {
-            writeln!(out, "thread {thread}: cpu {set}")?;
+    }
+}
+
+/// The answer for people.
+fn text(tuner: &Tuner) -> String {
+    let (search, pairs) = (tuner.search(), tuner.pairs());
+    let mut text = format!("{} placements tried ({}); ", search.runs(), stopped(search));
+    if let Some((least, most)) = tuner.spread() {
+        text += &format!(
+            "{} runs without any were {least:.3} to {most:.3} times their median\n",
+            tuner.baselines().len()
+        );
+    }
+    let (least, most) = pairs.range();
+    text += &format!(
+        "in {} of {} pairs the best one has less {}: {:.3} times in the median, {least:.3} to {most:.3}\n",
+        pairs.better(),
+        pairs.ratios().len(),
+        tuner.metric(),
+        pairs.median(),
+    );
+    match (tuner.verdict(), search.best()) {
+        (Verdict::Better, Some((best, _))) => {
+            for (thread, set) in best.sets().iter().enumerate() {
+                text += &format!("thread {thread}: cpu {set}\n");
+            }
         }
-        if cost >= 1.0 {
-            writeln!(
-                out,
-                "no placement is better than none: leave the threads to the system"
-            )?;
+        _ => {
+            text +=
+                "no placement is shown to be better than none: leave the threads to the system\n";
         }
     }
-    Ok(out.flush()?)
+    text
+}
+
+/// The answer for programs. `placements` is what is recommended, so that `atoll pin` can read it.
+fn object(args: &Tune, site: &Site, tuner: &Tuner, none: &Placement, history: Vec<Value>) -> Value {
+    let (search, pairs) = (tuner.search(), tuner.pairs());
+    let recommended = tuner.verdict() == Verdict::Better;
+    let best = search.best();
+    let candidate = best.as_ref().map(|(best, cost)| {
+        let (least, most) = pairs.range();
+        json!({
+            "placements": pin::sets(best),
+            "cost_in_search": cost,
+            "pairs": pairs.ratios(),
+            "better": pairs.better(),
+            "median": pairs.median(),
+            "least": least,
+            "greatest": most,
+        })
+    });
+    let placement = match (&best, recommended) {
+        (Some((best, _)), true) => best,
+        _ => none,
+    };
+    let base = tuner::middle(tuner.baselines()).unwrap_or_default();
+    let (least, most) = tuner.spread().unzip();
+    json!({
+        "strategy": if recommended { "tuned" } else { "os" },
+        "recommended": recommended,
+        "placements": pin::sets(placement),
+        "candidate": candidate,
+        "classes": pin::count(search.classes()),
+        "machine": site.machine().name(),
+        "threads": placement.threads(),
+        "metric": args.metric.to_string(),
+        "runs": search.runs(),
+        "stopped": stopped(search),
+        "baseline": {
+            "runs": tuner.baselines().len(),
+            "seconds": base.time,
+            "remote": base.remote,
+            "joules": base.energy,
+            "least": least,
+            "greatest": most,
+        },
+        "history": history,
+    })
 }
 
 /// Why a quantity has no value, by quantity.

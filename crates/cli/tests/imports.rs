@@ -234,7 +234,12 @@ fn unreadable_files_are_refused() {
         .run(&["import", "s.atoll", "t", "text.parquet"])
         .failed(1, &["text.parquet", "Parquet"]);
     folder
-        .run(&["sql", "s.atoll", "copy (select 1 as a) to 'good.parquet'"])
+        .run(&[
+            "sql",
+            "s.atoll",
+            "--create",
+            "copy (select 1 as a) to 'good.parquet'",
+        ])
         .succeeded();
     let good = std::fs::read(folder.path("good.parquet")).unwrap();
     for cut in [4, good.len() / 2, good.len() - 1] {
@@ -257,8 +262,177 @@ fn unreadable_files_are_refused() {
     folder
         .run(&["import", "s.atoll", "t", "a.csv.gz"])
         .failed(1, &["decompress"]);
+    folder.write("a.csv.bz2", "BZh91AY&SY");
+    folder
+        .run(&["import", "s.atoll", "t", "a.csv.bz2"])
+        .failed(1, &["bzip2", "decompress"]);
     folder.write("empty.csv", "");
     folder
         .run(&["import", "s.atoll", "t", "empty.csv"])
         .failed(1, &["empty", "--schema"]);
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    use std::io::Write;
+    let mut encoder = flate2::write::GzEncoder::new(vec![], flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn standard_input_and_pipes_are_read() {
+    let folder = Folder::new();
+    let text: String = (0..300_000).map(|n| format!("{n},x{}\n", n % 7)).collect();
+    let text = format!("n,s\n{text}");
+    let wanted = "c,t\n300000,44999850000\n";
+    let query = "select count(*) as c, sum(n) as t from t";
+    for (name, input) in [
+        ("-", text.clone().into_bytes()),
+        ("/dev/stdin", gzip(text.as_bytes())),
+    ] {
+        let import = ["import", "s.atoll", "t", name, "--replace"];
+        folder.piped(&import, &input).succeeded();
+        assert_eq!(csv(&folder, query), wanted, "{name}");
+    }
+    let pipe = folder.path("pipe");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let writer = std::thread::spawn(move || std::fs::write(pipe, text));
+    folder
+        .run(&["import", "s.atoll", "t", "pipe", "--replace"])
+        .succeeded();
+    writer.join().unwrap().unwrap();
+    assert_eq!(csv(&folder, query), wanted);
+    // Nothing is no table.
+    let run = folder.piped(&["import", "new.atoll", "t", "-"], b"");
+    run.failed(1, &["standard input", "empty"]);
+    assert!(!folder.path("new.atoll").exists());
+}
+
+#[test]
+fn json_compressed_files_patterns_and_partitions() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", "{\"n\":1,\"s\":\"x\"}\n{\"n\":2}\n");
+    folder
+        .run(&["import", "s.atoll", "j", "a.jsonl"])
+        .succeeded();
+    assert_eq!(
+        csv(&folder, "select n, s from j order by n"),
+        "n,s\n1,x\n2,\n"
+    );
+    // Without a name that tells, by what it holds.
+    folder.write("lines", "[{\"n\":3}]");
+    folder.run(&["import", "s.atoll", "l", "lines"]).succeeded();
+    assert_eq!(csv(&folder, "select n from l"), "n\n3\n");
+    folder.write("m/1.csv", "n,s\n1,a\n");
+    folder.write("m/2.csv.gz", gzip(b"n,s\n2,b\n"));
+    folder.write("m/3.json", "{\"s\":\"c\",\"n\":3}");
+    folder.run(&["import", "s.atoll", "m", "m/*"]).succeeded();
+    assert_eq!(
+        csv(&folder, "select n, s from m order by n"),
+        "n,s\n1,a\n2,b\n3,c\n"
+    );
+    folder.write("h/y=2023/a.csv", "n\n1\n");
+    folder.write("h/y=2024/a.csv", "n\n2\n");
+    folder.run(&["import", "s.atoll", "h", "h"]).succeeded();
+    assert_eq!(
+        csv(&folder, "select n, y from h order by n"),
+        "n,y\n1,2023\n2,2024\n"
+    );
+    folder.write("q.txt", "id|'a|b'|NA\n");
+    let options = [
+        "--delimiter",
+        "|",
+        "--quote",
+        "'",
+        "--header",
+        "no",
+        "--null",
+        "NA",
+        "--null",
+        "-",
+    ];
+    folder
+        .run(&[&["import", "s.atoll", "q", "q.txt"], &options[..]].concat())
+        .succeeded();
+    assert_eq!(
+        csv(&folder, "select * from q"),
+        "column_1,column_2,column_3\nid,a|b,\n"
+    );
+}
+
+#[test]
+fn what_an_import_reads_a_query_reads() {
+    let folder = Folder::new();
+    for (name, text) in [
+        ("a.csv", "id,name,name\n1,01234,x\n2,99999,y\n"),
+        ("b.csv", ",a;b\n0,1\n"),
+        ("c.csv", "1,2.5,2024-01-02\n3,4,2024-01-03\n"),
+        ("d.csv", "k;v\n1;2,5\n"),
+        ("e.json", "{\"a\":1,\"b\":[1]}"),
+        ("f.tsv", "t\tu\n2024-01-02 03:04:05\t9223372036854775808\n"),
+    ] {
+        folder.write(name, text);
+        let imported = folder.run(&["import", "s.atoll", "t", name, "--replace"]);
+        if name == "e.json" {
+            imported.failed(1, &["'b'"]);
+            continue;
+        }
+        imported.succeeded();
+        let from = |source: &str| csv(&folder, &format!("select * from {source}"));
+        assert_eq!(from("t"), from(&format!("'./{name}'")), "{name}");
+        let types = |source: &str| {
+            folder
+                .run(&[
+                    "sql",
+                    "s.atoll",
+                    &format!("create or replace table d as select * from {source}"),
+                ])
+                .succeeded();
+            csv(
+                &folder,
+                "select column_name, data_type from information_schema.columns where table_name = 'd'",
+            )
+        };
+        assert_eq!(types("t"), types(&format!("'./{name}'")), "{name}");
+    }
+}
+
+#[test]
+fn broken_files_leave_nothing() {
+    let folder = Folder::new();
+    for (name, text, told) in [
+        ("a.csv", &b"a,b\n1,\"x\n2,y\n"[..], "a.csv:2: a quote"),
+        (
+            "b.csv",
+            b"a,b\n1,caf\xe9\n",
+            "b.csv:2: byte 0xe9 is not UTF-8",
+        ),
+        (
+            "c.csv",
+            b"{\"a\":1}\n",
+            "c.csv: has the name of a text file",
+        ),
+        ("d.json", b"{\"a\":1}\n{\n", "d.json:2: "),
+    ] {
+        folder.write(name, text);
+        folder
+            .run(&["import", "new.atoll", "t", name])
+            .failed(1, &[told]);
+        assert!(!folder.path("new.atoll").exists(), "{name}");
+        folder.run(&["sql", "s.atoll", "select 1"]).succeeded();
+        folder
+            .run(&["import", "s.atoll", "t", name])
+            .failed(1, &[told]);
+        let tables = csv(
+            &folder,
+            "select count(*) as n from information_schema.tables where table_name = 't'",
+        );
+        assert_eq!(tables, "n\n0\n");
+    }
 }

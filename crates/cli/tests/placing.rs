@@ -81,30 +81,145 @@ fn a_command_runs_on_its_placement() {
     );
 }
 
+/// The runs of a role in what `tune --json` prints.
+fn of_role<'a>(object: &'a serde_json::Value, role: &str) -> Vec<&'a serde_json::Value> {
+    let history = object["history"].as_array().unwrap().iter();
+    history.filter(|run| run["role"] == role).collect()
+}
+
 #[test]
-fn tune_runs_a_command_until_nothing_is_left_to_try() {
+fn tune_recommends_nothing_for_a_command_that_does_not_care() {
     let folder = Folder::new();
-    let run = folder.run(&["tune", "--json", "--runs", "2", "--", "sleep", "0.05"]);
-    let object = json(&run.succeeded());
-    assert_eq!(object["strategy"], "tuned");
+    let arguments = ["tune", "--json", "--runs", "2", "--", "sleep", "0.03"];
+    let object = json(&folder.run(&arguments).succeeded());
+    assert_eq!(
+        (&object["recommended"], &object["strategy"]),
+        (&false.into(), &"os".into())
+    );
     let runs = object["runs"].as_u64().unwrap();
     assert!((1..=2).contains(&runs) && object["classes"].as_u64().unwrap() >= runs);
-    assert_eq!(object["history"].as_array().unwrap().len() as u64, runs);
-    assert!(object["baseline"]["seconds"].as_f64().unwrap() >= 0.05);
+    assert_eq!(of_role(&object, "candidate").len() as u64, runs);
+    assert_eq!(of_role(&object, "warm-up").len(), 1);
+    assert!(of_role(&object, "baseline").len() >= 3);
+    assert!(object["baseline"]["seconds"].as_f64().unwrap() >= 0.03);
     assert!(
         object["baseline"]["joules"].is_null(),
         "what is not measured is no zero"
     );
+    // What is recommended can be used: all cpus for each thread.
+    folder.write("tuned.json", object.to_string());
+    let again = ["pin", "--strategy", "./tuned.json", "--threads", "1"];
+    folder
+        .run(&[&again[..], &["--", "true"]].concat())
+        .succeeded();
+    let text = folder.run(&["tune", "--runs", "1", "--", "sleep", "0.03"]);
+    assert!(text.succeeded().contains("leave the threads to the system"));
+}
+
+/// Takes its time only while it may run on several cpus: on one it is much faster, as a program whose threads share a
+/// cache is.
+const FASTER_ON_ONE: &str = r#"read -r _ cpus <<END
+$(grep Cpus_allowed_list /proc/self/status)
+END
+case "$cpus" in *[-,]*) sleep 0.3 ;; esac"#;
+
+#[test]
+fn tune_recommends_what_is_better_in_fresh_pairs() {
+    let folder = Folder::new();
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    let head = [
+        "tune",
+        "--json",
+        "--runs",
+        "1",
+        "--pairs",
+        "6",
+        "--threads",
+        "1",
+    ];
+    let run = folder.run(&[&head[..], &["--", "sh", "-c", FASTER_ON_ONE]].concat());
+    let object = json(&run.succeeded());
+    let pairs = object["candidate"]["pairs"].as_array().unwrap().len();
+    match cpus {
+        // The same with a placement and without: nothing may be recommended.
+        1 => assert_eq!(object["recommended"], false, "{object}"),
+        _ => {
+            assert_eq!(
+                (&object["recommended"], pairs),
+                (&true.into(), 6),
+                "{object}"
+            );
+            assert_eq!(object["strategy"], "tuned");
+            assert_eq!(object["placements"], object["candidate"]["placements"]);
+            assert!(
+                object["candidate"]["median"].as_f64().unwrap() < 0.8,
+                "{object}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_dry_run_shows_what_would_be_done_and_does_nothing() {
+    let folder = Folder::new();
+    let pin = [
+        "pin",
+        "--strategy",
+        "compact",
+        "--threads",
+        "1",
+        "--dry-run",
+    ];
+    let shown = folder
+        .run(&[&pin[..], &["--", "touch", "made"]].concat())
+        .succeeded();
+    assert!(shown.contains("thread 0 (group 0): cpu"), "{shown}");
+    assert!(
+        shown.contains("nothing is run") && shown.contains("touch made"),
+        "{shown}"
+    );
+    assert!(!folder.path("made").exists());
+
+    let mut sleeper = std::process::Command::new("sleep")
+        .arg("60")
+        .spawn()
+        .unwrap();
+    let pid = sleeper.id().to_string();
+    let cpus = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("Cpus_allowed_list"));
+        line.unwrap().to_owned()
+    };
+    let before = cpus();
+    let shown = folder
+        .run(&[&pin[..], &["--pid", &pid]].concat())
+        .succeeded();
+    assert!(
+        shown.contains(&format!("process {pid}")) && shown.contains("(sleep)"),
+        "{shown}"
+    );
+    let object = json(
+        &folder
+            .run(&[&pin[..], &["--pid", &pid, "--json"]].concat())
+            .succeeded(),
+    );
+    assert_eq!(object["would_change"][0]["thread"], sleeper.id());
+    assert_eq!(cpus(), before);
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    let gone = [&pin[..], &["--pid", "1073741823"]].concat();
+    folder.run(&gone).failed(1, &["there is no process"]);
 }
 
 #[test]
 fn bad_input_is_told_in_one_line() {
     let folder = Folder::new();
-    let usage: [&[&str]; 6] = [
+    let usage: [&[&str]; 5] = [
         &["pin", "--strategy", "dense", "--dry-run"],
         &["pin", "--strategy", "compact"],
         &["pin", "--strategy", "compact", "--pid", "1", "--", "true"],
-        &["pin", "--strategy", "compact", "--dry-run", "--pid", "1"],
         &["tune"],
         &["tune", "--metric", "speed", "--", "true"],
     ];

@@ -1,106 +1,313 @@
 //! The interactive shell, on a terminal of its own.
 
 mod atoll;
-
-use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::{FromRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::Child;
-use std::time::{Duration, Instant};
+mod terminal;
 
 use atoll::Folder;
+use terminal::Terminal;
 
-/// The shell and the other end of its terminal.
-struct Shell {
-    child: Child,
-    terminal: File,
-    seen: String,
+/// A shell on a store with a table `coral`, after its first prompt.
+fn shell(folder: &Folder, columns: u16, lines: u16) -> Terminal {
+    let create = "create table coral (depth int, name varchar); insert into coral values (3, 'brain'), (4, 'fire')";
+    folder.run(&["sql", "s.atoll", create]).succeeded();
+    open(folder, &["sql", "s.atoll"], columns, lines)
 }
 
-impl Shell {
-    fn start(folder: &Folder) -> Shell {
-        let (mut ours, mut theirs) = (0, 0);
-        use std::ptr::{null, null_mut};
-        // SAFETY: the two numbers are valid for writing; the other arguments may be null.
-        let opened = unsafe { libc::openpty(&mut ours, &mut theirs, null_mut(), null(), null()) };
-        assert_eq!(opened, 0, "{}", std::io::Error::last_os_error());
-        // SAFETY: both were just opened and are owned by nobody else.
-        let (terminal, theirs) = unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
-        let mut command = folder.command(&["sql", "s.atoll"]);
-        command
-            .env("TERM", "xterm")
-            .stdin(theirs.try_clone().unwrap());
-        command.stdout(theirs.try_clone().unwrap()).stderr(theirs);
-        // SAFETY: between fork and exec only two system calls are made, both async-signal-safe.
-        unsafe {
-            command.pre_exec(|| {
-                libc::setsid();
-                libc::ioctl(0, libc::TIOCSCTTY, 0);
-                Ok(())
-            });
-        }
-        Shell {
-            child: command.spawn().unwrap(),
-            terminal,
-            seen: String::new(),
-        }
+fn open(folder: &Folder, arguments: &[&str], columns: u16, lines: u16) -> Terminal {
+    let mut command = folder.command(arguments);
+    for name in ["PAGER", "EDITOR", "VISUAL"] {
+        command.env_remove(name);
     }
-
-    fn send(&mut self, keys: &str) {
-        self.terminal.write_all(keys.as_bytes()).unwrap();
-    }
-
-    /// Waits until the terminal has shown `text` since the last wait.
-    #[track_caller]
-    fn until(&mut self, text: &str) {
-        let (started, mut buffer) = (Instant::now(), [0; 4096]);
-        while !self.seen.contains(text) {
-            assert!(
-                started.elapsed() < Duration::from_secs(30),
-                "no {text:?} in {:?}",
-                self.seen
-            );
-            let read = self.terminal.read(&mut buffer).unwrap_or(0);
-            assert!(
-                read > 0,
-                "the shell ended without {text:?}: {:?}",
-                self.seen
-            );
-            self.seen
-                .push_str(&String::from_utf8_lossy(&buffer[..read]));
-        }
-        self.seen.clear();
-    }
+    let mut terminal = Terminal::start(command, columns, lines);
+    terminal.until("\\? for help");
+    terminal.until("atoll> ");
+    terminal
 }
 
 #[test]
-fn the_shell_completes_spans_lines_and_cancels() {
+fn statements_span_lines_and_errors_point_at_their_place() {
     let folder = Folder::new();
-    let mut shell = Shell::start(&folder);
-    shell.until("atoll> ");
-    shell.send("create table coral (depth int);\r");
-    shell.until("done");
-    shell.send("insert into coral values\r(3), (4);\r");
+    let mut shell = shell(&folder, 100, 40);
+    shell.send("insert into coral\r");
+    shell.until("    -> ");
+    shell.send("values (5, 'a;\r");
+    shell.until("    '> ");
+    shell.send("b') /* c\r");
+    shell.until("    *> ");
+    shell.send("*/, (6, $x$\r");
+    shell.until("    $> ");
+    shell.send("$x$)\r");
+    shell.until("    -> ");
+    shell.send(";\r");
     shell.until("2 rows changed");
-    shell.send("\\d coral\r");
-    shell.until("depth  int");
-    // Tables and columns are completed.
-    shell.send("select sum(dep\t) + 1000 from cor\t;\r");
-    shell.until("1007");
-    shell.send("select nothing;\r");
-    shell.until("no column \"nothing\"");
-    shell.send("\\i none.sql\r");
-    shell.until("cannot read");
-    // Ctrl-C ends the statement, not the shell.
-    shell.send("with recursive n as (select 1 as a union all select a + 1 from n) select count(*) from n;\r");
-    std::thread::sleep(Duration::from_millis(1500));
+    shell.until("atoll> ");
+    // Ctrl-C takes back what was typed.
+    shell.send("select 'never\r");
+    shell.until("    '> ");
     shell.send("\x03");
-    shell.until("cancelled");
-    shell.send("select 40 + 2;\r");
-    shell.until("42");
-    shell.send("\\q\r");
-    assert_eq!(shell.child.wait().unwrap().code(), Some(0));
+    shell.until("atoll> ");
+    let shown = shell.ask("select sum(depth) * 100 as s from coral;");
+    assert!(shown.contains("1800"), "{shown}");
+
+    shell.send("select depth,\r");
+    shell.until("    -> ");
+    let shown = shell.ask("  nothing from coral;");
+    assert!(
+        shown.contains("no column \"nothing\" at line 2, column 3"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("2 |   nothing from coral\r\n  |   ^\r\n"),
+        "{shown}"
+    );
+    // Statements run although one before them failed.
+    let shown = shell.ask("select 40 + 1; select nothing; select 40 + 2;");
+    assert!(
+        shown.contains(" 41 ") && shown.contains("nothing") && shown.contains(" 42 "),
+        "{shown}"
+    );
+    assert!(shell.ask("help").contains("\\timing"));
+    assert_eq!(shell.leave(), Some(0));
+}
+
+#[test]
+fn all_of_a_paste_runs() {
+    let folder = Folder::new();
+    let mut shell = shell(&folder, 100, 40);
+    let statements: String = (0..60)
+        .map(|n| format!("insert into coral values ({n}, 'a;{n}'); -- one; more\n"))
+        .collect();
+    let rest =
+        "select count(*) * 1000 as n,\n  max(name) as \"m;\"\nfrom coral where name <> $$;$$;\n";
+    // As terminals paste that do not say so: keys, faster than anybody types.
+    shell.send(&format!("{statements}{rest}").replace('\n', "\r"));
+    shell.until("62000");
+    // And as those do that say so.
+    shell.send(&format!("\x1b[200~{statements}{rest}\x1b[201~\r"));
+    shell.until("122000");
+    assert_eq!(shell.leave(), Some(0));
+}
+
+#[test]
+fn ctrl_c_ends_the_statement_and_not_the_shell() {
+    let folder = Folder::new();
+    let mut shell = shell(&folder, 100, 40);
+    for _ in 0..2 {
+        // The second statement runs, or is about to, once the result of the first is shown.
+        let endless = "with recursive n as (select 1 as a union all select a + 1 from n) select count(*) from n";
+        shell.send(&format!("select 7 * 11 * 13; {endless}; select 17 * 19;\r"));
+        shell.until("1001");
+        // Impatience does not end the shell.
+        shell.send("\x03\x03\x03");
+        let before = shell.until("cancelled");
+        assert!(
+            !before.contains("323"),
+            "what follows a cancelled statement does not run: {before}"
+        );
+        let shown = shell.ask("select 40 + 2;");
+        assert!(shown.contains(" 42 ") && !shown.contains("323"), "{shown}");
+    }
+    assert_eq!(shell.leave(), Some(0));
+}
+
+#[test]
+fn rows_are_folded_to_the_width_and_counted() {
+    let folder = Folder::new();
+    let mut shell = shell(&folder, 60, 200);
+    let fits = |shown: &str| {
+        let answer = shown
+            .split("\r\n")
+            .skip_while(|line| !line.starts_with(['┌', '─']));
+        let lines: Vec<_> = answer.collect();
+        assert!(lines.len() > 1, "{shown}");
+        for line in lines {
+            assert!(line.chars().count() <= 60, "{line:?} of {shown}");
+        }
+    };
+    shell.ask("\\timing off");
+    let folded = shell.ask("select 1 as a, repeat('word ', 30) || 'end' as b, 2 as c;");
+    fits(&folded);
+    assert!(
+        folded.contains("end") && folded.contains("word word"),
+        "{folded}"
+    );
+    // What cannot be folded stands in lines.
+    let columns: Vec<_> = (100..120).map(|n| format!("{n}000 as c{n}")).collect();
+    let blocks = shell.ask(&format!("select {};", columns.join(", ")));
+    fits(&blocks);
+    assert!(
+        blocks.contains("─ row 1 ") && blocks.contains("c119  119000"),
+        "{blocks}"
+    );
+    shell.ask("\\x on");
+    let blocks = shell.ask("select depth, name from coral order by depth;");
+    assert!(
+        blocks.contains("name   fire") && blocks.contains("─ row 2 "),
+        "{blocks}"
+    );
+    shell.ask("\\x off");
+
+    let many = "select value from generate_series(1, 1234567);";
+    let shown = shell.ask(many);
+    assert!(
+        shown.contains("40 of 1,234,567 rows shown; \\limit"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains(" 20 ") && !shown.contains(" 21 ") && shown.contains(" 1234548 "),
+        "{shown}"
+    );
+    assert!(shell.ask("\\limit 3").contains("3 rows of a result"));
+    let shown = shell.ask(many);
+    assert!(shown.contains("3 of 1,234,567 rows shown"), "{shown}");
+    shell.ask("\\limit 0");
+    let shown = shell.ask("select value from generate_series(1, 100);");
+    assert!(
+        shown.contains(" 50 ") && shown.contains("100 rows"),
+        "{shown}"
+    );
+    assert_eq!(shell.leave(), Some(0));
+
+    let mut shell = open(&folder, &["sql", "s.atoll", "--rows", "2"], 60, 200);
+    assert!(
+        shell
+            .ask("select value from generate_series(1, 9);")
+            .contains("2 of 9 rows shown")
+    );
+    assert_eq!(shell.leave(), Some(0));
+}
+
+#[test]
+fn commands_do_what_they_say() {
+    let folder = Folder::new();
+    let mut shell = shell(&folder, 100, 20);
+    let shown = shell.ask("\\d");
+    assert!(shown.contains("coral") && shown.contains(" 2 "), "{shown}");
+    assert!(
+        shell.ask("\\dt c*").contains("coral") && shell.ask("\\dt x*").contains("no table matches")
+    );
+    let shown = shell.ask("\\d coral");
+    assert!(
+        shown.contains("depth") && shown.contains("varchar") && shown.contains("2 rows"),
+        "{shown}"
+    );
+    assert!(shell.ask("\\d none").contains("there is no table \"none\""));
+    let shown = shell.ask("\\l");
+    assert!(shown.contains("s.atoll") && shown.contains('*'), "{shown}");
+
+    // Results go to a file, which is there as soon as they are in it, and come back.
+    shell.ask("\\o out.csv");
+    assert!(!folder.path("out.csv").exists());
+    shell.ask("select * from coral order by depth;");
+    let wanted = "depth,name\n3,brain\n4,fire\n";
+    assert_eq!(
+        std::fs::read_to_string(folder.path("out.csv")).unwrap(),
+        wanted
+    );
+    assert!(shell.ask("select 1;").contains("holds one result"));
+    assert_eq!(
+        std::fs::read_to_string(folder.path("out.csv")).unwrap(),
+        wanted
+    );
+    shell.ask("\\o");
+    assert!(shell.ask("select 6 * 7;").contains(" 42 "));
+    assert!(shell.ask("\\o none/out.csv").contains("cannot write"));
+
+    let shown = shell.ask("\\copy coral from out.csv");
+    assert!(shown.contains("2 rows changed"), "{shown}");
+    shell.ask("\\copy (select max(depth) as d from coral) to copied.csv");
+    assert_eq!(
+        std::fs::read_to_string(folder.path("copied.csv")).unwrap(),
+        "d\n4\n"
+    );
+
+    folder.write(
+        "more.sql",
+        "select 11 * 11;\n\\timing off\nselect\n  nothing;\nselect 13 * 13;\n",
+    );
+    let shown = shell.ask("\\i more.sql");
+    assert!(shown.contains(" 121 ") && !shown.contains("169"), "{shown}");
+    assert!(
+        shown.contains("more.sql: no column \"nothing\" at line 4, column 3"),
+        "{shown}"
+    );
+    assert!(shell.ask("\\i none.sql").contains("cannot read none.sql"));
+    assert!(shell.ask("\\timing").contains("timing is on"));
+    assert!(shell.ask("\\x sideways").contains("on, off or auto"));
+    assert!(shell.ask("\\limit many").contains("number of rows"));
+
+    // Only what is longer than the screen goes through the pager.
+    shell.ask("\\pager sed s/^/paged:/");
+    let shown = shell.ask("select value from generate_series(1, 30);");
+    assert!(
+        shown.contains("paged:│") && shown.contains("paged:30 rows"),
+        "{shown}"
+    );
+    assert!(!shell.ask("select 6 * 7;").contains("paged:"));
+    shell.ask("\\pager no-such-pager");
+    assert!(
+        shell
+            .ask("select value from generate_series(1, 30);")
+            .contains("cannot start the pager")
+    );
+    shell.ask("\\pager off");
+    assert_eq!(shell.leave(), Some(0));
+}
+
+#[test]
+fn statements_are_edited_recalled_and_completed() {
+    let folder = Folder::new();
+    shell(&folder, 100, 40).leave();
+    folder.write("editor", "#!/bin/sh\nsed -i s/40/400/ \"$1\"\n");
+    folder.write("idle", "#!/bin/sh\n");
+    for name in ["editor", "idle"] {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(folder.path(name), mode).unwrap();
+    }
+    let mut command = folder.command(&["sql", "s.atoll"]);
+    command.env("EDITOR", "./editor").env_remove("VISUAL");
+    let mut shell = Terminal::start(command, 100, 40);
+    shell.until("atoll> ");
+    shell.ask("select 40 + 2 as a;");
+    let shown = shell.ask("\\e");
+    assert!(shown.contains(" 402 "), "{shown}");
+    // Tables and columns are completed, behind an alias too.
+    shell.send("select sum(dep\t) + 1000 as s from cor\t;\r");
+    shell.until(" 1007 ");
+    shell.send("select max(c.dep\t) + 2000 as s from coral c;\r");
+    shell.until(" 2004 ");
+    shell.until("atoll> ");
+    // The statement before, which spans lines.
+    shell.send("select\r");
+    shell.until("    -> ");
+    shell.send("50 * 60 as b;\r");
+    shell.until(" 3000 ");
+    shell.until("atoll> ");
+    shell.send("\x1b[A\r");
+    shell.until(" 3000 ");
+    assert_eq!(shell.leave(), Some(0));
     let history = std::fs::read_to_string(folder.path(".local/state/atoll/history")).unwrap();
-    assert!(history.contains("select 40 + 2;"), "{history}");
+    assert!(history.contains("select 400 + 2 as a;"), "{history}");
+
+    let mut command = folder.command(&["sql", "s.atoll"]);
+    command.env("EDITOR", "./idle").env_remove("VISUAL");
+    let mut shell = Terminal::start(command, 100, 40);
+    shell.until("atoll> ");
+    shell.ask("select 40 + 2 as a;");
+    assert!(shell.ask("\\e").contains("nothing was saved"));
+    assert_eq!(shell.leave(), Some(0));
+}
+
+#[test]
+fn a_mistyped_store_is_no_shell() {
+    let folder = Folder::new();
+    shell(&folder, 100, 40).leave();
+    let mut terminal = Terminal::start(folder.command(&["sql", "s.atol"]), 100, 40);
+    terminal.until("did you mean s.atoll?");
+    assert_eq!(terminal.leave(), Some(1));
+    assert!(!folder.path("s.atol").exists());
+    let mut shell = open(&folder, &["sql", "new.atoll", "--create"], 100, 40);
+    assert!(shell.ask("create table t (a int);").contains("done"));
+    assert_eq!(shell.leave(), Some(0));
 }

@@ -27,6 +27,8 @@ struct Growing {
     kind: Kind,
     values: Values,
     texts: Vec<Texts>,
+    /// Bytes of those.
+    text_bytes: usize,
     /// Invariant: as long as the values, once a NULL was seen.
     valid: Option<Vec<bool>>,
 }
@@ -38,6 +40,7 @@ impl Collected {
             kind,
             values: Values::new(kind),
             texts: vec![],
+            text_bytes: 0,
             valid: None,
         };
         Collected {
@@ -84,6 +87,7 @@ impl Collected {
                 Values::Text(texts) => (Values::new(column.kind), vec![texts.copied()?]),
                 values => (values, vec![]),
             };
+            column.text_bytes = column.texts.iter().map(Texts::memory).sum();
             column.valid = valid;
         }
         self.rows = some.len();
@@ -104,10 +108,7 @@ impl Collected {
 
     /// Bytes it takes.
     pub fn memory(&self) -> usize {
-        self.columns
-            .iter()
-            .map(|(_, column)| column.memory(self.rows))
-            .sum()
+        self.columns.iter().map(|(_, column)| column.memory()).sum()
     }
 
     /// The runs of rows of one piece each.
@@ -171,7 +172,9 @@ impl Growing {
             (Values::Float(all), Values::Float(some)) => all.extend_from_slice(some),
             (Values::Bool(all), Values::Bool(some)) => all.extend_from_slice(some),
             (Values::Code(all), Values::Code(some)) => all.extend_from_slice(some),
-            (Values::Text(_), Values::Text(some)) => Texts::add(&mut self.texts, some)?,
+            (Values::Text(_), Values::Text(some)) => {
+                self.text_bytes += Texts::add(&mut self.texts, some)?;
+            }
             _ => return Err(Error::internal("a column of another kind")),
         }
         match (&mut self.valid, &vector.valid) {
@@ -184,15 +187,17 @@ impl Growing {
         Ok(())
     }
 
-    fn memory(&self, rows: usize) -> usize {
-        let width = match self.kind {
-            Kind::Int | Kind::Float => 8,
-            Kind::Wide => 16,
-            Kind::Bool => 1,
-            Kind::Code => 4,
-            Kind::Text => 32,
+    /// Bytes it takes, room that is not used yet included.
+    fn memory(&self) -> usize {
+        let values = match &self.values {
+            Values::Int(v) => 8 * v.capacity(),
+            Values::Wide(v) => 16 * v.capacity(),
+            Values::Float(v) => 8 * v.capacity(),
+            Values::Bool(v) => v.capacity(),
+            Values::Code(v) => 4 * v.capacity(),
+            Values::Text(_) => self.text_bytes,
         };
-        rows * (width + usize::from(self.valid.is_some()))
+        values + self.valid.as_ref().map_or(0, Vec::capacity)
     }
 
     fn finish(self) -> Result<Vector> {

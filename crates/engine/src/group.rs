@@ -312,22 +312,16 @@ impl Grouping {
 
     /// Bytes it takes.
     pub fn memory(&self) -> usize {
-        let width: usize = self.states.iter().map(State::width).sum();
-        let besides: usize = self.states.iter().map(State::besides).sum();
-        let own = match &self.how {
-            How::One => width,
-            How::Ascending(own) => own.memory() + own.len() * width,
-            How::Dense { seen, .. } | How::Row { seen } => seen.len() * (width + 1),
-            How::Text { texts, .. } => texts.memory() + texts.len() * width,
+        let keys = match &self.how {
+            How::One => 0,
+            How::Ascending(own) => own.memory(),
+            How::Dense { seen, .. } | How::Row { seen } => seen.len(),
+            How::Text { texts, .. } => texts.memory(),
             How::Hash {
                 groups, interners, ..
-            } => {
-                groups.memory()
-                    + groups.len() * width
-                    + interners.iter().map(Interner::memory).sum::<usize>()
-            }
+            } => groups.memory() + interners.iter().map(Interner::memory).sum::<usize>(),
         };
-        own + besides
+        keys + self.states.iter().map(State::memory).sum::<usize>()
     }
 
     /// Whether its groups are rows of a table.

@@ -133,21 +133,7 @@ impl Feed<'_, '_> {
 fn at(vector: &Vector, rows: &Rows<'_>) -> Result<Vector> {
     match rows {
         Rows::Some(rows) => vector.at(rows),
-        Rows::Run(run) => {
-            let values = match &vector.values {
-                Values::Int(v) => Values::Int(v[run.clone()].to_vec()),
-                Values::Wide(v) => Values::Wide(v[run.clone()].to_vec()),
-                Values::Float(v) => Values::Float(v[run.clone()].to_vec()),
-                Values::Bool(v) => Values::Bool(v[run.clone()].to_vec()),
-                Values::Code(v) => Values::Code(v[run.clone()].to_vec()),
-                Values::Text(v) => Values::Text(v.run(run.clone())),
-            };
-            let valid = vector
-                .valid
-                .as_ref()
-                .map(|valid| valid[run.clone()].to_vec());
-            Ok(Vector { values, valid })
-        }
+        Rows::Run(run) => Ok(vector.run(run.clone())),
     }
 }
 

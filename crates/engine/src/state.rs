@@ -130,15 +130,21 @@ impl State {
         }
     }
 
-    /// Bytes per group.
-    pub fn width(&self) -> usize {
-        let cell = match self.values {
+    /// Bytes it takes, room for groups that have not come yet included.
+    pub fn memory(&self) -> usize {
+        let cells = match &self.values {
             Cells::None => 0,
-            Cells::Int(_) | Cells::Float(_) => 8,
-            Cells::Wide(_) | Cells::Text(_) => 16,
-            Cells::Code(..) => 4,
+            Cells::Int(cells) => 8 * cells.capacity(),
+            Cells::Float(cells) => 8 * cells.capacity(),
+            Cells::Wide(cells) => 16 * cells.capacity(),
+            Cells::Text(texts) => 16 * texts.best.capacity(),
+            Cells::Code(cells, _) => 4 * cells.capacity(),
         };
-        cell + if self.counts.is_some() { 8 } else { 0 } + usize::from(self.extreme())
+        let counts = self
+            .counts
+            .as_ref()
+            .map_or(0, |counts| 8 * counts.capacity());
+        cells + counts + self.seen.capacity() + self.besides()
     }
 
     /// Bytes besides those of each group.
@@ -480,9 +486,12 @@ impl State {
                 (Cells::Int(v), Kind::Wide) => {
                     Values::Wide(at().map(|g| i128::from(v[g])).collect())
                 }
-                (Cells::Wide(v), Kind::Wide) => Values::Wide(at().map(|g| v[g]).collect()),
+                (Cells::Wide(v), Kind::Wide) => {
+                    let known = at().map(|g| v[g]);
+                    Values::Wide(known.map(|v| fitting(v, ty)).collect::<Result<_>>()?)
+                }
                 (Cells::Wide(v), Kind::Int) => {
-                    let narrow = at().map(|g| i64::try_from(v[g]).map_err(|_| overflow()));
+                    let narrow = at().map(|g| narrowed(v[g], ty));
                     Values::Int(narrow.collect::<Result<_>>()?)
                 }
                 (Cells::Float(v), Kind::Float) => Values::Float(at().map(|g| v[g]).collect()),
@@ -528,13 +537,11 @@ impl State {
         let mut all = Vec::new();
         for g in at {
             let scaled = sum(g).checked_mul(factor).ok_or_else(overflow)?;
-            all.push(scaled / i128::from(counts[g].max(1)));
+            all.push(fitting(scaled / i128::from(counts[g].max(1)), ty)?);
         }
         Ok(match ty.kind {
             Kind::Int => {
-                let narrow = all
-                    .into_iter()
-                    .map(|v| i64::try_from(v).map_err(|_| overflow()));
+                let narrow = all.into_iter().map(|v| narrowed(v, ty));
                 Values::Int(narrow.collect::<Result<_>>()?)
             }
             _ => Values::Wide(all),
@@ -551,6 +558,18 @@ fn present<'a>(
     (0..rows)
         .filter(move |row| valid.is_none_or(|valid| valid[*row]))
         .map(move |row| (row, groups.map_or(0, |groups| groups[row] as usize)))
+}
+
+/// `sum`, if the type `ty` has room for it: a decimal of 38 digits is less than 128 bits hold.
+fn fitting(sum: i128, ty: &Type) -> Result<i128> {
+    match (ty.bounds.0..=ty.bounds.1).contains(&sum) {
+        true => Ok(sum),
+        false => Err(overflow()),
+    }
+}
+
+fn narrowed(sum: i128, ty: &Type) -> Result<i64> {
+    i64::try_from(fitting(sum, ty)?).map_err(|_| overflow())
 }
 
 fn overflow() -> Error {

@@ -1,13 +1,14 @@
 //! Texts: rows of an array that is shared, so that what a join finds is copied when it is needed, not at each step.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use algebra::filter::{compact, gather};
-use arrow::array::{Array, ArrayRef, AsArray, StringViewArray, UInt32Array};
-use arrow::compute::{concat, take};
+use arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
+use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Texts, one per row.
 #[derive(Clone, Debug)]
@@ -21,6 +22,10 @@ pub struct Texts {
 /// Arrays that are longer than what one vector's rows are decoded into belong to a table that is looked up, and are
 /// there as long as the query runs.
 const SHARED: usize = 2 * algebra::VECTOR_ROWS;
+/// Views of texts up to this long hold all of them.
+const INLINE: u32 = 12;
+/// Where the number of its buffer stands in the view of a longer text.
+const BUFFER: u32 = 64;
 
 impl Texts {
     /// Those of an array of string views.
@@ -83,15 +88,27 @@ impl Texts {
         }
     }
 
-    /// As an array of string views.
+    /// As an array of string views, which shares the buffers of the one that these are rows of.
     ///
     /// # Errors
-    /// When there are too many bytes for one array.
+    /// An internal one, for rows of an array of another type.
     pub fn array(&self) -> Result<ArrayRef> {
-        Ok(match &self.rows {
-            None => self.base.clone(),
-            Some(rows) => take(&self.base, &UInt32Array::from(rows.clone()), None)?,
-        })
+        match &self.rows {
+            None => Ok(self.base.clone()),
+            Some(rows) => Ok(Arc::new(picked(views_of(&self.base)?, rows))),
+        }
+    }
+
+    /// Bytes that these rows take by themselves: their views, or their row numbers, and the texts that lie in no view
+    /// unless a table that is there anyway holds them.
+    pub(crate) fn memory(&self) -> usize {
+        match &self.rows {
+            Some(rows) => size_of_val(&rows[..]),
+            None => match self.base.as_string_view_opt() {
+                Some(views) => 16 * views.len() + views.total_buffer_bytes_used(),
+                None => 16 * self.base.len(),
+            },
+        }
     }
 
     /// The same texts in memory of their own.
@@ -107,22 +124,32 @@ impl Texts {
         Arc::ptr_eq(&self.base, &other.base)
     }
 
-    /// Adds `more` behind the texts of `parts`.
-    pub(crate) fn add(parts: &mut Vec<Texts>, more: &Texts) -> Result<()> {
+    /// Adds `more` behind the texts of `parts`; gives the bytes that they take by that.
+    pub(crate) fn add(parts: &mut Vec<Texts>, more: &Texts) -> Result<usize> {
         let Some(rows) = &more.rows else {
             parts.push(more.clone());
-            return Ok(());
+            return Ok(more.memory());
         };
+        // Their views will stand beside the rows when all parts are put together.
+        let shared = rows.len() * (size_of::<u32>() + size_of::<u128>());
         match parts.last_mut() {
             Some(last) if last.same(more) && last.rows.is_some() => {
                 if let Some(own) = &mut last.rows {
                     own.extend_from_slice(rows);
                 }
+                Ok(shared)
             }
-            _ if more.base.len() > SHARED => parts.push(more.clone()),
-            _ => parts.push(Texts::new(compacted(more.array()?))),
+            _ if more.base.len() > SHARED => {
+                parts.push(more.clone());
+                Ok(shared)
+            }
+            _ => {
+                let own = Texts::new(compacted(more.array()?));
+                let bytes = own.memory();
+                parts.push(own);
+                Ok(bytes)
+            }
         }
-        Ok(())
     }
 
     /// All of `parts`, in order.
@@ -130,27 +157,189 @@ impl Texts {
     /// # Errors
     /// Those of [`Texts::array`].
     pub fn concat(parts: &[Texts]) -> Result<Texts> {
-        let [first, others @ ..] = parts else {
-            return Ok(Texts::none());
-        };
-        if others.is_empty() {
-            return Ok(first.clone());
+        match parts {
+            [] => Ok(Texts::none()),
+            [one] => Ok(one.clone()),
+            _ => {
+                let all: Vec<_> = parts.iter().map(|part| 0..part.len()).enumerate().collect();
+                Texts::runs(&parts.iter().collect::<Vec<_>>(), &all)
+            }
         }
-        let rows: Option<Vec<&[u32]>> = parts.iter().map(|part| part.rows.as_deref()).collect();
-        if let Some(rows) = rows.filter(|_| others.iter().all(|other| first.same(other))) {
+    }
+
+    /// The rows of `runs`, each of one of `parts`, one after the other. Takes time for each row and for each buffer of
+    /// each part, however many runs there are; each buffer that a text lies in is shared once.
+    ///
+    /// # Errors
+    /// Those of [`Texts::array`]; more buffers than an array may have.
+    pub(crate) fn runs(parts: &[&Texts], runs: &[(usize, Range<usize>)]) -> Result<Texts> {
+        if let [first, others @ ..] = parts
+            && others.iter().all(|other| first.same(other))
+            && let Some(rows) = parts
+                .iter()
+                .map(|p| p.rows.as_deref())
+                .collect::<Option<Vec<_>>>()
+        {
+            let runs = runs.iter().map(|(part, run)| &rows[*part][run.clone()]);
             return Ok(Texts {
                 base: first.base.clone(),
-                rows: Some(rows.concat()),
+                rows: Some(runs.collect::<Vec<_>>().concat()),
             });
         }
-        let arrays = parts.iter().map(Texts::array).collect::<Result<Vec<_>>>()?;
-        let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
-        Ok(Texts::new(concat(&arrays)?))
+        let rows = runs.iter().map(|(_, run)| run.len()).sum();
+        let mut joined = Joined::with_capacity(rows);
+        let sources = parts.iter().map(|part| Source::new(part));
+        let mut sources = sources.collect::<Result<Vec<_>>>()?;
+        for (part, run) in runs {
+            joined.add(&mut sources[*part], run.clone())?;
+        }
+        Ok(Texts::new(Arc::new(joined.finish())))
+    }
+}
+
+fn views_of(base: &ArrayRef) -> Result<&StringViewArray> {
+    let views = base.as_string_view_opt();
+    views.ok_or_else(|| Error::internal(format!("texts held as {}", base.data_type())))
+}
+
+/// The rows `rows` of `array`, sharing all of its buffers as one.
+fn picked(array: &StringViewArray, rows: &[u32]) -> StringViewArray {
+    let (views, buffers, nulls) = array.clone().into_parts();
+    let picked: Vec<u128> = rows.iter().map(|row| views[*row as usize]).collect();
+    let nulls = nulls.map(|nulls| {
+        rows.iter()
+            .map(|row| nulls.is_valid(*row as usize))
+            .collect()
+    });
+    // SAFETY: each view is one of the array's, whose buffers these are.
+    unsafe { StringViewArray::new_unchecked(ScalarBuffer::from(picked), buffers, nulls) }
+}
+
+/// Texts that others are put together from.
+struct Source<'t> {
+    views: &'t StringViewArray,
+    rows: Option<&'t [u32]>,
+    /// What stands for each of its buffers in what is put together; [`UNMET`] until a text of it comes.
+    buffers: Vec<u32>,
+}
+
+/// Of a buffer that no text was seen of.
+const UNMET: u32 = u32::MAX;
+
+impl<'t> Source<'t> {
+    fn new(texts: &'t Texts) -> Result<Source<'t>> {
+        let views = views_of(&texts.base)?;
+        Ok(Source {
+            views,
+            rows: texts.rows.as_deref(),
+            buffers: vec![UNMET; views.data_buffers().len()],
+        })
+    }
+}
+
+/// Texts being put together: views of all, and each buffer that they lie in once.
+struct Joined {
+    views: Vec<u128>,
+    /// As long as the views, once a NULL was seen.
+    valid: Option<Vec<bool>>,
+    buffers: Vec<Buffer>,
+    /// The buffers by where they begin and how long they are.
+    known: HashMap<(usize, usize), u32>,
+}
+
+impl Joined {
+    fn with_capacity(rows: usize) -> Joined {
+        Joined {
+            views: Vec::with_capacity(rows),
+            valid: None,
+            buffers: vec![],
+            known: HashMap::new(),
+        }
+    }
+
+    /// Adds some rows of `source`.
+    fn add(&mut self, source: &mut Source<'_>, run: Range<usize>) -> Result<()> {
+        self.add_valid(source, run.clone());
+        let views = source.views.views();
+        match source.rows {
+            None => {
+                for view in &views[run] {
+                    let view = self.moved(*view, source.views, &mut source.buffers)?;
+                    self.views.push(view);
+                }
+            }
+            Some(rows) => {
+                for row in &rows[run] {
+                    let view = views[*row as usize];
+                    let view = self.moved(view, source.views, &mut source.buffers)?;
+                    self.views.push(view);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `view` of an array, as it is here.
+    #[inline(always)]
+    fn moved(&mut self, view: u128, array: &StringViewArray, buffers: &mut [u32]) -> Result<u128> {
+        if view as u32 <= INLINE {
+            return Ok(view);
+        }
+        let own = (view >> BUFFER) as u32 as usize;
+        // Only what is NULL may name a buffer that is not there.
+        let Some(place) = buffers.get_mut(own) else {
+            return Ok(0);
+        };
+        if *place == UNMET {
+            *place = self.place(&array.data_buffers()[own])?;
+        }
+        let mask = u128::from(u32::MAX) << BUFFER;
+        Ok(view & !mask | u128::from(*place) << BUFFER)
+    }
+
+    /// The number of `buffer`, which is added if it is not there.
+    #[cold]
+    fn place(&mut self, buffer: &Buffer) -> Result<u32> {
+        let next = u32::try_from(self.buffers.len())
+            .ok()
+            .filter(|n| *n < UNMET);
+        let next = next.ok_or_else(|| Error::Unsupported("texts in so many places".into()))?;
+        let key = (buffer.as_ptr().addr(), buffer.len());
+        let place = *self.known.entry(key).or_insert(next);
+        if place == next {
+            self.buffers.push(buffer.clone());
+        }
+        Ok(place)
+    }
+
+    fn add_valid(&mut self, source: &Source<'_>, run: Range<usize>) {
+        let rows = self.views.len();
+        match (source.views.nulls(), &mut self.valid) {
+            (None, None) => {}
+            (None, Some(valid)) => valid.resize(rows + run.len(), true),
+            (Some(nulls), valid) => {
+                let valid = valid.get_or_insert_with(|| vec![true; rows]);
+                match source.rows {
+                    None => valid.extend(run.map(|row| nulls.is_valid(row))),
+                    Some(own) => {
+                        valid.extend(own[run].iter().map(|row| nulls.is_valid(*row as usize)));
+                    }
+                }
+            }
+        }
+    }
+
+    fn finish(self) -> StringViewArray {
+        let nulls = self.valid.map(NullBuffer::from);
+        let views = ScalarBuffer::from(self.views);
+        // SAFETY: each view that is not all of its text is one of an array whose buffer it names is the one that
+        // `place` put there for it, unchanged; so are its place in that buffer and its length.
+        unsafe { StringViewArray::new_unchecked(views, self.buffers, nulls) }
     }
 }
 
 /// `array`, with bytes of its own if those that it shares are many more: a few texts would keep pages of a file in memory.
-fn compacted(array: ArrayRef) -> ArrayRef {
+pub(crate) fn compacted(array: ArrayRef) -> ArrayRef {
     let Some(views) = array.as_string_view_opt() else {
         return array;
     };
@@ -184,6 +373,64 @@ mod tests {
         let buffers = array.as_string_view().data_buffers().iter();
         let held: usize = buffers.map(|b| b.len()).sum();
         assert!(held <= 64, "{held} bytes");
+    }
+
+    fn buffers(texts: &Texts) -> usize {
+        texts.array().unwrap().as_string_view().data_buffers().len()
+    }
+
+    /// An array whose texts lie in as many buffers as it is made of pieces.
+    fn of_pieces(pieces: usize) -> Texts {
+        let piece = |n: usize| {
+            let text = |row: usize| format!("row {row} of the piece with the number {n}");
+            let array = StringViewArray::from_iter_values((0..SHARED).map(text));
+            Texts::new(Arc::new(array))
+        };
+        Texts::concat(&(0..pieces).map(piece).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn buffers_are_shared_once_however_many_runs_there_are() {
+        let parts = [of_pieces(30), of_pieces(30)];
+        assert_eq!(buffers(&parts[0]), 30);
+        let rows = parts[0].len();
+        // A run for each thousand rows, of both in turn.
+        let runs: Vec<(usize, Range<usize>)> = (0..rows / 1_000)
+            .flat_map(|n| [0, 1].map(|part| (part, n * 1_000..(n + 1) * 1_000)))
+            .collect();
+        let all = Texts::runs(&[&parts[0], &parts[1]], &runs).unwrap();
+        assert_eq!(buffers(&all), 60);
+        let expected: Vec<String> = runs
+            .iter()
+            .flat_map(|(part, run)| strings(&parts[*part].run(run.clone())))
+            .collect();
+        assert_eq!(strings(&all), expected);
+        // The same array again and again, and rows of it.
+        let again = [
+            parts[0].run(0..9),
+            parts[0].at(&[5, 100_000]),
+            parts[0].run(3..4),
+        ];
+        assert_eq!(buffers(&Texts::concat(&again).unwrap()), 2);
+        // What no text lies in is not kept.
+        let few = Texts::concat(&[parts[0].run(0..9), parts[1].run(0..9)]).unwrap();
+        assert_eq!(buffers(&few), 2);
+    }
+
+    #[test]
+    fn short_texts_and_nulls_are_put_together() {
+        let some = StringViewArray::from_iter([Some("short"), None, Some("a text that is long")]);
+        let some = Texts::new(Arc::new(some));
+        let none = Texts::new(Arc::new(StringViewArray::from_iter_values(["", "b"])));
+        let all = Texts::concat(&[none.clone(), some.at(&[2, 1, 0]), none, some]).unwrap();
+        let array = all.array().unwrap();
+        let list: Vec<Option<&str>> = array.as_string_view().iter().collect();
+        let (long, short) = (Some("a text that is long"), Some("short"));
+        let (empty, b) = (Some(""), Some("b"));
+        assert_eq!(
+            list,
+            [empty, b, long, None, short, empty, b, short, None, long]
+        );
     }
 
     proptest! {

@@ -268,6 +268,20 @@ impl Vector {
         })
     }
 
+    /// Those of a run of rows.
+    pub(crate) fn run(&self, run: Range<usize>) -> Vector {
+        let values = match &self.values {
+            Values::Int(v) => Values::Int(v[run.clone()].to_vec()),
+            Values::Wide(v) => Values::Wide(v[run.clone()].to_vec()),
+            Values::Float(v) => Values::Float(v[run.clone()].to_vec()),
+            Values::Bool(v) => Values::Bool(v[run.clone()].to_vec()),
+            Values::Code(v) => Values::Code(v[run.clone()].to_vec()),
+            Values::Text(v) => Values::Text(v.run(run.clone())),
+        };
+        let valid = self.valid.as_ref().map(|valid| valid[run].to_vec());
+        Vector { values, valid }
+    }
+
     /// The same rows in memory of their own.
     ///
     /// # Errors
@@ -331,14 +345,11 @@ impl Vector {
             Kind::Bool => joined!(Bool),
             Kind::Code => joined!(Code),
             Kind::Text => {
-                let mut texts: Vec<Texts> = Vec::new();
-                for (part, run) in runs {
-                    match &parts[*part].values {
-                        Values::Text(some) => Texts::add(&mut texts, &some.run(run.clone()))?,
-                        _ => return Err(Error::internal("parts of different kinds")),
-                    }
-                }
-                Values::Text(Texts::concat(&texts)?)
+                let texts = parts.iter().map(|part| match &part.values {
+                    Values::Text(some) => Ok(some),
+                    _ => Err(Error::internal("parts of different kinds")),
+                });
+                Values::Text(Texts::runs(&texts.collect::<Result<Vec<_>>>()?, runs)?)
             }
         };
         Ok(Vector { values, valid })
@@ -460,15 +471,11 @@ impl Vector {
                 let array = match nulls {
                     None => array,
                     Some(nulls) => {
-                        let views = array.as_string_view();
+                        let (views, buffers, _) = array.as_string_view().clone().into_parts();
                         // SAFETY: views and buffers are those of an array that is sound; only which of them are
                         // NULL is another.
                         Arc::new(unsafe {
-                            StringViewArray::new_unchecked(
-                                views.views().clone(),
-                                views.data_buffers().to_vec(),
-                                Some(nulls),
-                            )
+                            StringViewArray::new_unchecked(views, buffers, Some(nulls))
                         })
                     }
                 };

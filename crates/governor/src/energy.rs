@@ -74,6 +74,9 @@ pub struct Spent {
     pub core_seconds: f64,
     /// Cores that it kept busy, times seconds.
     pub used: f64,
+    /// Seconds in which what it kept busy could not be read: not in `used`, and so not in the estimate.
+    #[serde(default)]
+    pub unread_seconds: f64,
     /// By the document's method, never measured: what it kept busy, and the machine's bytes between nodes.
     pub energy: Energy,
     /// From what that was estimated.
@@ -91,6 +94,10 @@ impl fmt::Display for Spent {
             "{}: {:.1} of {:.1} core-seconds used in {:.1} s; energy: {:.1} J of its cores estimated, at {watts} W a core",
             self.target, self.used, self.core_seconds, self.seconds, energy.cpu_joules
         )?;
+        if self.unread_seconds > 0.0 {
+            let seconds = self.unread_seconds;
+            write!(f, ", without what could not be read for {seconds:.1} s")?;
+        }
         match energy.link_joules {
             Some(joules) => write!(f, ", {joules:.3} J of the links, estimated")?,
             None => write!(
@@ -149,6 +156,7 @@ mod tests {
             seconds: 10.0,
             core_seconds: 20.0,
             used: 8.0,
+            unread_seconds: 0.0,
             energy: power.energy(8.0, None),
             power,
             machine: Machine::default(),

@@ -53,6 +53,24 @@ pub trait Device: Send + Sync + Debug {
     /// What the operating system reports.
     fn set_len(&self, bytes: u64) -> Result<()>;
 
+    /// Sets room aside for `bytes` at `offset`, so that a later write there does not find the disk
+    /// full. The device grows to the end of this range if it was shorter; new bytes are zero, and
+    /// bytes that are there already stay. Not durable before [`sync`](Device::sync).
+    ///
+    /// A device that cannot set room aside (some network file systems cannot) only grows: a write
+    /// may find it full later.
+    ///
+    /// # Errors
+    /// [`Error::Full`](crate::Error::Full); the length is then as before. Otherwise what the
+    /// operating system reports.
+    fn allocate(&self, offset: u64, bytes: u64) -> Result<()> {
+        let end = offset.saturating_add(bytes);
+        if self.len()? < end {
+            self.set_len(end)?;
+        }
+        Ok(())
+    }
+
     /// Asks the operating system to drop what it has cached of the device, so that the next read
     /// comes from the disk: for cold runs (row M3). What is not yet durable stays cached. A device
     /// that is not cached has nothing to do.

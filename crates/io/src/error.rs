@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::Holder;
+
 /// The result of everything in this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -38,10 +40,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// Somebody else has the file open, in this process or in another.
+    /// Somebody else writes the file, in this process or in another.
     Busy {
         /// The file.
         path: PathBuf,
+        /// Who, where the system tells.
+        holder: Option<Holder>,
     },
     /// The file ended, or the device stopped, before all bytes were read.
     ShortRead {
@@ -123,12 +127,14 @@ impl fmt::Display for Error {
                 "{}: permission denied; check the owner and mode of the file and its directory",
                 path.display()
             ),
-            Error::Busy { path } => write!(
-                f,
-                "{}: is in use, another process or session has it open; \
-                 close that one or wait for it",
-                path.display()
-            ),
+            Error::Busy { path, holder } => {
+                write!(f, "{}: is being written by ", path.display())?;
+                match holder {
+                    Some(holder) => holder.fmt(f)?,
+                    None => f.write_str("another process")?,
+                }
+                f.write_str("; wait until it has ended, or open the file for reading")
+            }
             Error::ShortRead {
                 path,
                 offset,

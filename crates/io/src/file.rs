@@ -13,16 +13,13 @@ use crate::{Device, Error, Result};
 /// What an opened file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// Reading only; shares the file with other readers.
+    /// Reading only.
     Read,
-    /// Reading and writing; excludes everybody else.
+    /// Reading and writing.
     Write,
 }
 
-/// A regular file, locked for as long as it is open.
-///
-/// The lock (`flock`) is exclusive for a writer and shared for readers, between processes as well
-/// as within one; it goes with the value, also when the process is killed.
+/// A regular file. Opening it keeps nobody else from doing so: that is what [`Lock`](crate::Lock) is for.
 ///
 /// ```
 /// use io::{Access, Device, File};
@@ -50,11 +47,10 @@ pub struct File {
 }
 
 impl File {
-    /// Creates an empty file, locked for writing, whose name survives a loss of power.
+    /// Creates an empty file whose name survives a loss of power.
     ///
     /// # Errors
-    /// [`Error::Exists`], [`Error::NoDirectory`], [`Error::Denied`], [`Error::Full`],
-    /// [`Error::Busy`] where another process opened it in the same moment.
+    /// [`Error::Exists`], [`Error::NoDirectory`], [`Error::Denied`], [`Error::Full`].
     pub fn create(path: impl AsRef<Path>) -> Result<File> {
         let path = path.as_ref();
         let file = fs::OpenOptions::new()
@@ -68,57 +64,44 @@ impl File {
                 },
                 _ => failed(path, "create", None, source),
             })?;
-        let file = File::locked(path, file, Access::Write)?;
-        file.file
-            .sync_all()
-            .map_err(|source| failed(path, "sync", None, source))?;
-        sync_directory(path)?;
+        let file = File::new(path, file, Access::Write);
+        file.sync_name()?;
         Ok(file)
+    }
+
+    /// Makes the file and its name survive a loss of power, as [`create`](File::create) does: for
+    /// a file that somebody else created and perhaps did not come so far with.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    pub fn sync_name(&self) -> Result<()> {
+        self.file
+            .sync_all()
+            .map_err(|source| failed(&self.path, "sync", None, source))?;
+        sync_directory(&self.path)
     }
 
     /// Opens a file that exists.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::NotAFile`], [`Error::Denied`], [`Error::Busy`].
+    /// [`Error::NotFound`], [`Error::NotAFile`], [`Error::Denied`].
     pub fn open(path: impl AsRef<Path>, access: Access) -> Result<File> {
         let path = path.as_ref();
-        // Ask before opening: opening a fifo would wait for its other end.
-        let kind = fs::metadata(path).map_err(|source| failed(path, "open", None, source))?;
-        if !kind.is_file() {
-            return Err(Error::NotAFile {
-                path: path.to_owned(),
-            });
+        Ok(File::new(path, regular(path, access)?, access))
+    }
+
+    fn new(path: &Path, file: fs::File, access: Access) -> File {
+        File {
+            path: path.to_owned(),
+            file,
+            access,
+            latched: AtomicBool::new(false),
         }
-        let file = fs::OpenOptions::new()
-            .read(true)
-            .write(access == Access::Write)
-            .open(path)
-            .map_err(|source| failed(path, "open", None, source))?;
-        File::locked(path, file, access)
     }
 
     /// What the file was opened for.
     pub fn access(&self) -> Access {
         self.access
-    }
-
-    fn locked(path: &Path, file: fs::File, access: Access) -> Result<File> {
-        let locked = match access {
-            Access::Read => file.try_lock_shared(),
-            Access::Write => file.try_lock(),
-        };
-        match locked {
-            Ok(()) => Ok(File {
-                path: path.to_owned(),
-                file,
-                access,
-                latched: AtomicBool::new(false),
-            }),
-            Err(fs::TryLockError::WouldBlock) => Err(Error::Busy {
-                path: path.to_owned(),
-            }),
-            Err(fs::TryLockError::Error(source)) => Err(failed(path, "lock", None, source)),
-        }
     }
 
     fn writable(&self) -> Result<()> {
@@ -133,6 +116,36 @@ impl File {
             });
         }
         Ok(())
+    }
+}
+
+impl File {
+    fn fallocate(&self, offset: u64, bytes: u64) -> Result<()> {
+        let failed = |source| failed(&self.path, "reserve", Some(offset), source);
+        let too_large = |_| failed(std::io::Error::from_raw_os_error(libc::EFBIG));
+        let start = libc::off_t::try_from(offset).map_err(too_large)?;
+        let length = libc::off_t::try_from(bytes).map_err(too_large)?;
+        loop {
+            // SAFETY: the descriptor is open for as long as `self.file` lives; no memory is passed.
+            let status = unsafe { libc::fallocate(self.file.as_raw_fd(), 0, start, length) };
+            if status == 0 {
+                return Ok(());
+            }
+            let source = std::io::Error::last_os_error();
+            match source.raw_os_error() {
+                Some(libc::EINTR) => {}
+                // The file system cannot set room aside: the file only grows.
+                Some(libc::EOPNOTSUPP | libc::ENOSYS) => {
+                    let end = offset.saturating_add(bytes);
+                    return if self.len()? < end {
+                        self.set_len(end)
+                    } else {
+                        Ok(())
+                    };
+                }
+                _ => return Err(failed(source)),
+            }
+        }
     }
 }
 
@@ -202,6 +215,23 @@ impl Device for File {
             .map_err(|source| failed(&self.path, "resize", Some(bytes), source))
     }
 
+    fn allocate(&self, offset: u64, bytes: u64) -> Result<()> {
+        self.writable()?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let before = self.len()?;
+        let result = self.fallocate(offset, bytes);
+        if let Err(error) = result {
+            // What was set aside before it failed: others may need it.
+            if self.len().is_ok_and(|now| now > before) {
+                let _ = self.file.set_len(before);
+            }
+            return Err(error);
+        }
+        Ok(())
+    }
+
     fn forget(&self) -> Result<()> {
         // SAFETY: the descriptor is open for as long as `self.file` lives; no memory is passed.
         let status =
@@ -220,6 +250,22 @@ impl Device for File {
     }
 }
 
+/// Opens a regular file that exists.
+pub(crate) fn regular(path: &Path, access: Access) -> Result<fs::File> {
+    // Ask before opening: opening a fifo would wait for its other end.
+    let kind = fs::metadata(path).map_err(|source| failed(path, "open", None, source))?;
+    if !kind.is_file() {
+        return Err(Error::NotAFile {
+            path: path.to_owned(),
+        });
+    }
+    fs::OpenOptions::new()
+        .read(true)
+        .write(access == Access::Write)
+        .open(path)
+        .map_err(|source| failed(path, "open", None, source))
+}
+
 /// Makes a new name durable: it is an entry of the directory, which is synced on its own.
 fn sync_directory(path: &Path) -> Result<()> {
     let parent = match path.parent() {
@@ -232,7 +278,12 @@ fn sync_directory(path: &Path) -> Result<()> {
 }
 
 /// The error for what the operating system reports.
-fn failed(path: &Path, action: &'static str, offset: Option<u64>, source: std::io::Error) -> Error {
+pub(crate) fn failed(
+    path: &Path,
+    action: &'static str,
+    offset: Option<u64>,
+    source: std::io::Error,
+) -> Error {
     let path = path.to_owned();
     match source.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => Error::NotFound { path },
@@ -258,7 +309,7 @@ mod tests {
         // The device node that is always full stands for a disk that is.
         let path = Path::new("/dev/full");
         let node = fs::OpenOptions::new().write(true).open(path).unwrap();
-        let file = File::locked(path, node, Access::Write).unwrap();
+        let file = File::new(path, node, Access::Write);
         let error = file.write_at(0, &[1; 100]).unwrap_err();
         assert!(matches!(error, Error::Full { .. }), "{error}");
         assert!(error.to_string().starts_with("/dev/full: no space left"));

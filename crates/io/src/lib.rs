@@ -2,7 +2,7 @@
 //!
 //! * [`Device`] is a range of bytes with positioned reads and writes and an explicit
 //!   [`sync`](Device::sync).
-//! * [`File`] is the device that is a locked file.
+//! * [`File`] is the device that is a file; [`Lock`] says who may write it.
 //! * [`fault::Disk`] is a simulated disk that fails on purpose and shows what a loss of power may
 //!   leave behind.
 //! * [`Queue`] takes reads from tasks that must not sleep, and answers through futures.
@@ -26,9 +26,11 @@ mod device;
 mod error;
 pub mod fault;
 mod file;
+mod lock;
 mod queue;
 
 pub use device::Device;
 pub use error::{Error, Result};
 pub use file::{Access, File};
+pub use lock::{Holder, Lock, Roots};
 pub use queue::{Queue, Reading, Statistics};

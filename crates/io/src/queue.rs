@@ -39,7 +39,8 @@ pub struct Statistics {
 /// provides the memory, so the pool's frames bound it.
 ///
 /// Dropping the queue serves what is waiting no more (its futures report [`Error::Threads`]) and
-/// returns when the threads have ended.
+/// returns when the threads have ended. Whoever waits for a read is woken on an I/O thread, so the
+/// last handle may be dropped on one: that thread then ends by itself, soon after.
 #[derive(Debug)]
 pub struct Queue {
     shared: Arc<Shared>,
@@ -188,8 +189,13 @@ impl Drop for Queue {
     fn drop(&mut self) {
         self.shared.waiting.lock().ends = true;
         self.shared.changed.notify_all();
+        let this = std::thread::current().id();
         for thread in self.threads.drain(..) {
-            let _ = thread.join();
+            // A thread cannot wait for its own end.
+            if thread.thread().id() != this {
+                // What panics in a thread fails its batch only, so there is nothing to report.
+                let _ = thread.join();
+            }
         }
     }
 }
@@ -251,27 +257,29 @@ impl Batch {
 
 impl Shared {
     fn serve(&self) {
-        loop {
-            let batch = {
-                let mut waiting = self.waiting.lock();
-                loop {
-                    if waiting.ends {
-                        // Dropping the requests tells their owners.
-                        waiting.devices.clear();
-                        waiting.order.clear();
-                        return;
-                    }
-                    if let Some(batch) = waiting.take() {
-                        break batch;
-                    }
-                    self.changed.wait(&mut waiting);
-                }
-            };
+        while let Some(batch) = self.next() {
             // A device that panics fails its batch (whose owners see their answers dropped), not
             // the thread that all others wait for.
             let served = catch_unwind(AssertUnwindSafe(|| self.read(batch)));
             drop(served);
         }
+    }
+
+    /// Waits for something to read; `None` when the queue has ended.
+    fn next(&self) -> Option<Batch> {
+        let mut waiting = self.waiting.lock();
+        while !waiting.ends {
+            if let Some(batch) = waiting.take() {
+                return Some(batch);
+            }
+            self.changed.wait(&mut waiting);
+        }
+        let left = std::mem::take(&mut waiting.devices);
+        // Dropping the requests wakes their owners, which may run what it likes: not under the
+        // lock, and what panics there is not ours to report.
+        drop(waiting);
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(left)));
+        None
     }
 
     fn read(&self, mut batch: Batch) {

@@ -132,6 +132,79 @@ fn a_full_disk_says_so_and_has_a_part() {
 }
 
 #[test]
+fn holes_take_room_when_they_are_written_to_or_allocated() {
+    let disk = Disk::new(1);
+    let device = disk.device("data");
+    device.set_len(1000).unwrap();
+    assert_eq!(disk.room(), 0);
+    disk.set_capacity(300);
+    device.write_at(500, &[1; 100]).unwrap();
+    assert_eq!(disk.room(), 100);
+    let full = device.allocate(0, 1000).unwrap_err();
+    assert!(matches!(full, Error::Full { .. }), "{full}");
+    assert_eq!((disk.room(), device.len().unwrap()), (100, 1000));
+    device.allocate(450, 100).unwrap();
+    assert_eq!(disk.room(), 150);
+    // It grows where it must, and what is there stays.
+    device.allocate(950, 150).unwrap();
+    assert_eq!((disk.room(), device.len().unwrap()), (300, 1100));
+    assert_eq!(disk.bytes("data")[500..600], [1; 100]);
+    assert_eq!(disk.counts().resizes, 3);
+    // What was allocated can be written, the rest not.
+    device.write_at(950, &[2; 150]).unwrap();
+    let full = device.write_at(940, &[2; 20]).unwrap_err();
+    assert!(matches!(full, Error::Full { .. }), "{full}");
+    device.set_len(550).unwrap();
+    assert_eq!(disk.room(), 100);
+    assert!(device.allocate(u64::MAX, 2).is_err());
+}
+
+#[test]
+fn a_torn_sector_is_old_on_one_side_and_new_on_the_other() {
+    let disk = Disk::new(1);
+    let device = disk.device("data");
+    device.write_at(0, &[1; 4 * SECTOR]).unwrap();
+    device.sync().unwrap();
+    device.write_at(0, &[2; 4 * SECTOR]).unwrap();
+    let mut kinds = BTreeSet::new();
+    for seed in 0..300 {
+        for sector in disk.crash_torn(seed).bytes("data").chunks(SECTOR) {
+            let changes = sector.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            assert!(changes <= 1, "seed {seed}");
+            kinds.insert((sector[0], sector[SECTOR - 1]));
+        }
+        // Otherwise sectors stay whole.
+        let whole = disk.crash(seed).bytes("data");
+        assert!(
+            whole
+                .chunks(SECTOR)
+                .all(|sector| sector.iter().all(|byte| *byte == sector[0]))
+        );
+    }
+    assert_eq!(kinds, BTreeSet::from([(1, 1), (1, 2), (2, 1), (2, 2)]));
+}
+
+#[test]
+fn bytes_can_be_unreadable_once_or_for_good() {
+    let disk = Disk::new(1);
+    let device = disk.device("data");
+    device.write_at(0, &[7; 100]).unwrap();
+    let read = |offset, len| device.read_at(offset, &mut vec![0; len]);
+    disk.fail_reads("data", 10..20, 1);
+    disk.fail_reads("data", 50..51, u32::MAX);
+    disk.fail_reads("other", 0..100, u32::MAX);
+    read(0, 10).unwrap();
+    read(20, 30).unwrap();
+    assert!(matches!(read(0, 11), Err(Error::Injected { .. })));
+    read(0, 11).unwrap();
+    for _ in 0..3 {
+        assert!(read(50, 1).is_err() && read(0, 100).is_err());
+    }
+    disk.mend_reads();
+    read(0, 100).unwrap();
+}
+
+#[test]
 fn faults_come_as_often_as_asked_and_from_the_seed() {
     let run = |seed| {
         let disk = Disk::new(seed);

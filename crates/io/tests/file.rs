@@ -1,20 +1,6 @@
 //! Files of the operating system.
 
-use std::process::Command;
-
 use io::{Access, Device, Error, File};
-
-/// The file at `path`, which nobody has open any more in a way that excludes this. A process that another test starts
-/// has copies of all open files, and so of their locks, until it runs its own program.
-fn reopened(path: &std::path::Path, access: Access) -> File {
-    for _ in 0..1_000 {
-        match File::open(path, access) {
-            Err(Error::Busy { .. }) => std::thread::sleep(std::time::Duration::from_millis(5)),
-            opened => return opened.unwrap(),
-        }
-    }
-    panic!("{} is still locked", path.display())
-}
 
 #[test]
 fn bytes_come_back_after_reopening() {
@@ -28,7 +14,7 @@ fn bytes_come_back_after_reopening() {
     assert_eq!(file.len().unwrap(), 112_345);
     drop(file);
 
-    let file = reopened(&path, Access::Write);
+    let file = File::open(&path, Access::Write).unwrap();
     let mut back = vec![1; 100_000];
     file.read_at(12_345, &mut back).unwrap();
     assert_eq!(back, bytes);
@@ -103,49 +89,40 @@ fn what_cannot_be_opened_is_named() {
 }
 
 #[test]
-fn a_writer_excludes_all_and_readers_share() {
+fn allocated_room_is_taken_on_the_disk() {
+    use std::os::unix::fs::MetadataExt;
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("data");
-    let busy = |access| matches!(File::open(&path, access), Err(Error::Busy { .. }));
-    let writer = File::create(&path).unwrap();
-    assert!(busy(Access::Read) && busy(Access::Write));
-    drop(writer);
-    let reader = reopened(&path, Access::Read);
-    let _other = reopened(&path, Access::Read);
-    assert!(busy(Access::Write));
+    let room = || std::fs::metadata(&path).unwrap().blocks() * 512;
+    let file = File::create(&path).unwrap();
+    file.write_at(0, b"kept").unwrap();
+    file.set_len(1 << 20).unwrap();
+    assert!(room() < 1 << 20, "a hole takes no room");
+    file.allocate(1 << 19, 1 << 20).unwrap();
+    assert_eq!(file.len().unwrap(), 3 << 19);
+    assert!((1 << 20..2 << 20).contains(&room()), "{}", room());
+    file.allocate(0, 100).unwrap();
+    file.allocate(1 << 30, 0).unwrap();
+    assert_eq!(file.len().unwrap(), 3 << 19, "it never gets shorter");
+    let mut into = [1; 8];
+    file.read_at(0, &mut into).unwrap();
+    assert_eq!(&into, b"kept\0\0\0\0");
+    assert!(file.allocate(0, u64::MAX).is_err());
+    assert_eq!(file.len().unwrap(), 3 << 19, "nor longer when it fails");
+    drop(file);
+    let file = File::open(&path, Access::Read).unwrap();
+    assert!(matches!(file.allocate(0, 1), Err(Error::Denied { .. })));
+}
+
+#[test]
+fn a_file_opened_for_reading_takes_no_writes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    drop(File::create(&path).unwrap());
+    let reader = File::open(&path, Access::Read).unwrap();
     assert_eq!(reader.access(), Access::Read);
-    assert!(matches!(
-        reader.write_at(0, b"x"),
-        Err(Error::Denied { .. })
-    ));
-    assert!(matches!(reader.set_len(0), Err(Error::Denied { .. })));
-}
-
-#[test]
-fn another_process_is_excluded_too() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("data");
-    let _writer = File::create(&path).unwrap();
-    // This test again, in a process of its own, told to open the file.
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "open_for_another_process", "--nocapture"])
-        .env("ATOLL_TEST_OPEN", &path)
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{text}");
-    assert!(text.contains("is in use, another process"), "{text}");
-}
-
-/// Does its work only when the test above starts it.
-#[test]
-fn open_for_another_process() {
-    if let Some(path) = std::env::var_os("ATOLL_TEST_OPEN") {
-        match File::open(path, Access::Write) {
-            Ok(_) => panic!("opened a file that is in use"),
-            Err(error) => eprintln!("{error}"),
-        }
-    }
+    let denied = |done: io::Result<()>| matches!(done, Err(Error::Denied { .. }));
+    assert!(denied(reader.write_at(0, b"x")) && denied(reader.set_len(0)));
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! The queue of reads.
 
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Wake, Waker};
 
 use futures::executor::block_on;
 use futures::future::join_all;
@@ -191,6 +195,64 @@ fn the_end_answers_who_still_waits() {
     });
     assert_eq!(block_on(first).unwrap().len(), 10);
     assert!(matches!(block_on(second), Err(Error::Threads { .. })));
+}
+
+/// A task that drops the last handle of a queue when it is woken.
+struct LastHandle {
+    queue: Mutex<Option<Queue>>,
+    panicked: AtomicUsize,
+    woken: AtomicUsize,
+}
+
+impl Wake for LastHandle {
+    fn wake(self: Arc<Self>) {
+        let queue = self.queue.lock().take();
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(queue)));
+        self.panicked
+            .fetch_add(usize::from(dropped.is_err()), Ordering::SeqCst);
+        self.woken.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn the_last_handle_may_be_dropped_on_an_io_thread() {
+    for threads in [1, 3] {
+        let bytes = pattern(1000);
+        let gated = Gated::new(&bytes);
+        let device: Arc<dyn Device> = gated.clone();
+        let queue = Queue::new(threads).unwrap();
+        // One for each thread: the next is asked for when the one before is at the gate.
+        let blocked: Vec<_> = (1..=threads)
+            .map(|busy| {
+                let read = queue.read(&device, 0, 1);
+                while gated.entered.load(Ordering::SeqCst) < busy {
+                    std::thread::yield_now();
+                }
+                read
+            })
+            .collect();
+        // These two become one read; the answer to the first ends the queue.
+        let mut first = queue.read(&device, 100, 100);
+        let second = queue.read(&device, 200, 100);
+        let task = Arc::new(LastHandle {
+            queue: Mutex::new(Some(queue)),
+            panicked: AtomicUsize::new(0),
+            woken: AtomicUsize::new(0),
+        });
+        let waker = Waker::from(task.clone());
+        let mut context = Context::from_waker(&waker);
+        assert!(Pin::new(&mut first).poll(&mut context).is_pending());
+        gated.open();
+        for read in blocked {
+            assert_eq!(block_on(read).unwrap(), bytes[..1]);
+        }
+        while task.woken.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(task.panicked.load(Ordering::SeqCst), 0, "{threads} threads");
+        assert_eq!(block_on(first).unwrap(), bytes[100..200]);
+        assert_eq!(block_on(second).unwrap(), bytes[200..300]);
+    }
 }
 
 #[test]

@@ -51,6 +51,11 @@ fn all_of_a_run_is_recorded_and_judged() {
         let most = seconds.as_f64().unwrap() * cpus as f64;
         assert!(allocated.as_f64().unwrap() <= most * 1.000_001, "{trial}");
         assert!(!trial["lives"].as_array().unwrap().is_empty());
+        // What was used is read at each decision, else nobody could tell of it or of energy.
+        assert!(
+            trial["used"].is_f64() && trial["node_moves"].is_u64(),
+            "{trial}"
+        );
         assert_eq!(trial["energy"]["estimate"], true);
         for moment in trial["moments"].as_array().unwrap() {
             let cores = moment["cores"].as_u64().unwrap();
@@ -68,7 +73,12 @@ fn all_of_a_run_is_recorded_and_judged() {
             .count()
     };
     assert!(of("step") >= 4 && of("lock") >= 4, "{bars:?}");
+    assert_eq!(
+        told["commit"],
+        serde_json::json!(lab::report::commit(".".as_ref()))
+    );
     let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("looks every 20 ms") && page.contains("Load before"));
     for part in [
         "life spans of threads",
         "transitions over time",
@@ -111,6 +121,10 @@ fn clients_of_a_database_are_asked() {
     for trial in trials {
         assert!(trial["throughput"].as_f64().unwrap() > 0.0, "{trial}");
     }
+    // What is told of the workload is what this client was asked, not what a program of ours would be.
+    let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("the statements, drawn at random") && page.contains("q1; q6;"));
+    assert!(!page.contains("of the rows") && !page.contains("program of our own"));
 }
 
 #[test]

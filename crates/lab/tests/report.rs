@@ -173,6 +173,28 @@ fn the_machine_and_the_command_are_told() {
 }
 
 #[test]
+fn the_commit_is_told_or_that_it_is_not_known() {
+    let of = |commit: Option<&str>| Report::new("t", "c").commit(commit);
+    let known = of(Some("5afe76295d01-dirty"));
+    assert_eq!(known.json()["commit"], "5afe76295d01-dirty");
+    assert!(
+        known
+            .html(None)
+            .unwrap()
+            .contains("<dd>5afe76295d01-dirty</dd>")
+    );
+    for unknown in [of(None), of(Some("")), Report::new("t", "c")] {
+        assert!(unknown.json()["commit"].is_null());
+        assert!(
+            unknown
+                .html(None)
+                .unwrap()
+                .contains("<dt>Commit</dt><dd>not known")
+        );
+    }
+}
+
+#[test]
 fn both_files_are_written_and_the_json_says_where_it_is_from() {
     let folder = tempfile::tempdir().unwrap();
     let written = report("plain", plots("plain"))
@@ -182,7 +204,7 @@ fn both_files_are_written_and_the_json_says_where_it_is_from() {
     let raw: serde_json::Value =
         serde_json::from_slice(&std::fs::read(&written.json).unwrap()).unwrap();
     for field in [
-        "title", "command", "date", "version", "emulated", "machine", "facts", "results",
+        "title", "command", "date", "version", "commit", "emulated", "machine", "facts", "results",
     ] {
         assert!(raw.get(field).is_some(), "{field}");
     }

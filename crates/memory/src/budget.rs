@@ -1,13 +1,15 @@
 //! One limit for all memory.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use crate::resident::Watch;
 use crate::{Error, Result};
 
 /// One memory limit, shared by everything that takes memory in bulk: pool frames, operators.
 ///
-/// It only counts: who takes here must really allocate, and give back what was freed. Lock-free.
+/// It only counts: who takes here must really allocate, and give back what was freed. Lock-free. What the allocator keeps
+/// of it is given back by a budget that [watches](Budget::watch) the process.
 ///
 /// ```
 /// let budget = memory::Budget::new(100);
@@ -23,6 +25,7 @@ pub struct Budget {
     used: AtomicU64,
     /// The highest value `used` ever had.
     peak: AtomicU64,
+    watch: OnceLock<Watch>,
 }
 
 impl Budget {
@@ -32,7 +35,18 @@ impl Budget {
             limit,
             used: AtomicU64::new(0),
             peak: AtomicU64::new(0),
+            watch: OnceLock::new(),
         })
+    }
+
+    /// From now on, whenever this process has more than the limit and `base` bytes in memory, of whatever kind, `reclaim`
+    /// is called to give what was freed back to the system: looked at where memory is taken. What is counted decides
+    /// alone what is granted. Only the first call counts; where the system does not tell what a process has in memory,
+    /// none.
+    pub fn watch(&self, base: u64, reclaim: fn()) {
+        if let Some(watch) = Watch::new(self.limit.saturating_add(base), reclaim) {
+            let _ = self.watch.set(watch);
+        }
     }
 
     /// Takes `bytes`, all or none of them.
@@ -41,6 +55,9 @@ impl Budget {
     ///
     /// [`Error::Budget`] when fewer than `bytes` are left; nothing is taken then.
     pub fn take(&self, bytes: u64) -> Result<()> {
+        if let Some(watch) = self.watch.get() {
+            watch.look();
+        }
         let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.limit);
         // Relaxed: the counter guards no other data.
         match self

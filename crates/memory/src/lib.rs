@@ -21,6 +21,7 @@ mod cache;
 mod error;
 mod limits;
 mod residency;
+mod resident;
 mod traffic;
 
 pub use arena::{Arena, Reserve};

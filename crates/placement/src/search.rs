@@ -12,10 +12,13 @@
 //!    (two threads exchanged, one moved) of the best ones so far where there are too many.
 //! 2. The first runs are of the well-known strategies, and of candidates the model knows least of.
 //! 3. Then, for each run: fit, forecast every candidate, ask for the best.
+//!
+//! That a placement was the best of a search does not say that it is better than none: [`tuner`] does.
 
 mod features;
 mod metric;
 mod model;
+pub mod tuner;
 
 use std::collections::{HashMap, HashSet};
 

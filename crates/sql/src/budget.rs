@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::common::Result;
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{
@@ -20,6 +21,57 @@ use parking_lot::Mutex;
 
 /// How a message about the memory limit begins; the error translation looks for it.
 pub(crate) const MARK: &str = "memory limit";
+
+/// Bytes of a budget, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    budget: Arc<Budget>,
+    bytes: u64,
+}
+
+impl Held {
+    /// Nothing yet.
+    pub(crate) fn of(budget: &Arc<Budget>) -> Held {
+        Held {
+            budget: Arc::clone(budget),
+            bytes: 0,
+        }
+    }
+
+    /// Takes `bytes` more, all or none of them.
+    ///
+    /// # Errors
+    /// If the budget has not so much left.
+    pub(crate) fn more(&mut self, bytes: u64) -> memory::Result<()> {
+        self.budget.take(bytes)?;
+        self.bytes += bytes;
+        Ok(())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.budget.give(self.bytes);
+    }
+}
+
+/// Bytes that keeping `batch` takes. What several batches share (labels, pages) counts for each of them at most as far as
+/// their rows lie in it.
+pub(crate) fn footprint(batch: &RecordBatch) -> u64 {
+    let column = |array: &ArrayRef| match array.as_string_view_opt() {
+        Some(texts) => {
+            let shared: usize = texts.data_buffers().iter().map(|buffer| buffer.len()).sum();
+            let nulls = texts.nulls().map_or(0, |nulls| nulls.len() / 8);
+            16 * texts.len() + nulls + texts.total_buffer_bytes_used().min(shared)
+        }
+        None => {
+            let data = array.to_data();
+            let slice = data.get_slice_memory_size();
+            slice.unwrap_or_else(|_| array.get_array_memory_size())
+        }
+    };
+    batch.columns().iter().map(column).sum::<usize>() as u64
+}
 
 /// A [`MemoryPool`] that takes from a [`Budget`].
 pub(crate) struct BudgetPool {

@@ -1,28 +1,28 @@
-//! Integer arithmetic that fails instead of wrapping around.
+//! Arithmetic that fails instead of wrapping around, or of leaving its type.
 //!
-//! DataFusion adds 1 to the largest `bigint` and gets the smallest. [`CheckedArithmetic`] replaces `+`, `-` and
-//! `*` of integers by functions that report the overflow. Decimals and dates are checked by DataFusion already,
-//! and sums of integers are not: `sum(bigint)` still wraps.
+//! DataFusion adds 1 to the largest `bigint` and gets the smallest, and adds 1 to the largest decimal of 38 digits and
+//! gets a number of 39 that no other place expects. [`CheckedArithmetic`] replaces `+`, `-`, `*` and the sign of integers,
+//! and the operators of decimals whose result may need more than 38 digits, by functions that report the overflow.
+//! [Sums](crate::exact) have their own. What DataFusion does with dates reports it already.
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::compute::kernels::numeric::{add, mul, sub};
-use arrow::datatypes::DataType;
+use arrow::array::{ArrayRef, AsArray, Decimal128Array};
+use arrow::compute::kernels::numeric::{add, div, mul, rem, sub};
+use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type};
+use arrow::error::ArrowError;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ScalarFunctionArgs,
-    ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply;
-
-/// Checked operators in one another. The time that DataFusion takes to find the type of nested functions grows
-/// exponentially with their depth; operators around this many are left to wrap.
-const MAX_NESTING: usize = 8;
 
 /// The analyzer rule; it must come after type coercion, which makes both operands of one type.
 #[derive(Debug)]
@@ -55,44 +55,72 @@ fn check_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 }
 
 fn check(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
-    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else {
-        return Transformed::no(expr);
-    };
-    let function = match op {
-        Operator::Plus => &PLUS,
-        Operator::Minus => &MINUS,
-        Operator::Multiply => &TIMES,
-        _ => return Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
-    };
-    let nested = nesting(&left).max(nesting(&right));
-    let integers = nested < MAX_NESTING
-        && match (left.get_type(schema), right.get_type(schema)) {
-            (Ok(l), Ok(r)) => l == r && l.is_integer(),
-            _ => false,
-        };
-    match integers {
-        true => Transformed::yes(function.call(vec![*left, *right])),
-        false => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+    match expr {
+        Expr::BinaryExpr(binary) => match function(&binary, schema) {
+            Some(function) => {
+                let operands = vec![*binary.left, *binary.right];
+                Transformed::yes(function.call(operands))
+            }
+            None => Transformed::no(Expr::BinaryExpr(binary)),
+        },
+        Expr::Negative(inner) => {
+            let data = type_of(&inner, schema).filter(DataType::is_integer);
+            match data.and_then(|data| ScalarValue::new_zero(&data).ok()) {
+                Some(zero) => Transformed::yes(MINUS.call(vec![lit(zero), *inner])),
+                None => Transformed::no(Expr::Negative(inner)),
+            }
+        }
+        other => Transformed::no(other),
     }
 }
 
-/// How many checked operators stand in one another at the top of `expr`; [`MAX_NESTING`] for an operator that
-/// was left alone because of that.
-fn nesting(expr: &Expr) -> usize {
-    match expr {
-        Expr::ScalarFunction(call) if call.func.inner().is::<Checked>() => {
-            1 + call.args.iter().map(nesting).max().unwrap_or(0)
+/// The checked operator for `binary`, if it needs one.
+fn function(binary: &BinaryExpr, schema: &DFSchema) -> Option<&'static Arc<ScalarUDF>> {
+    let (function, of_integers) = match binary.op {
+        Operator::Plus => (&PLUS, true),
+        Operator::Minus => (&MINUS, true),
+        Operator::Multiply => (&TIMES, true),
+        // Of integers, these fail by themselves.
+        Operator::Divide => (&BY, false),
+        Operator::Modulo => (&REST, false),
+        _ => return None,
+    };
+    let left = type_of(&binary.left, schema)?;
+    let right = type_of(&binary.right, schema)?;
+    let needed = match (&left, &right) {
+        (DataType::Decimal128(..), DataType::Decimal128(..)) => {
+            let result = BinaryTypeCoercer::new(&left, &binary.op, &right).get_result_type();
+            // Any narrower type was chosen so that all results fit.
+            matches!(
+                result,
+                Ok(DataType::Decimal128(DECIMAL128_MAX_PRECISION, _))
+            )
         }
-        Expr::BinaryExpr(BinaryExpr {
-            left,
-            op: Operator::Plus | Operator::Minus | Operator::Multiply,
-            right,
-        }) => {
-            let inside = nesting(left).max(nesting(right));
-            if inside > 0 { MAX_NESTING } else { 0 }
+        _ => of_integers && left == right && left.is_integer(),
+    };
+    needed.then_some(&**function)
+}
+
+/// The type of `expr`. DataFusion names each function on the way to its type, by all that is in it.
+fn type_of(expr: &Expr, schema: &DFSchema) -> Option<DataType> {
+    match operands(expr) {
+        Some((operator, left, right)) => {
+            let (left, right) = (type_of(left, schema)?, type_of(right, schema)?);
+            result_of(operator, &left, &right).ok()
         }
-        _ => 0,
+        None => expr.get_type(schema).ok(),
     }
+}
+
+fn result_of(operator: &str, left: &DataType, right: &DataType) -> Result<DataType> {
+    let operator = match operator {
+        "+" => Operator::Plus,
+        "-" => Operator::Minus,
+        "*" => Operator::Multiply,
+        "/" => Operator::Divide,
+        _ => Operator::Modulo,
+    };
+    BinaryTypeCoercer::new(left, &operator, right).get_result_type()
 }
 
 /// The operator and its operands, if `expr` is a checked one.
@@ -110,8 +138,10 @@ pub(crate) fn operands(expr: &Expr) -> Option<(&'static str, &Expr, &Expr)> {
 static PLUS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Checked::new("+").into()));
 static MINUS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Checked::new("-").into()));
 static TIMES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Checked::new("*").into()));
+static BY: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Checked::new("/").into()));
+static REST: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Checked::new("%").into()));
 
-/// One of the operators as a function of two integers of one type.
+/// One of the operators as a function of two integers of one type, or of two decimals.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Checked {
     operator: &'static str,
@@ -137,7 +167,10 @@ impl ScalarUDFImpl for Checked {
     }
 
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
-        Ok(arguments.first().cloned().unwrap_or(DataType::Null))
+        let [left, right] = arguments else {
+            return datafusion::common::internal_err!("{} takes two operands", self.operator);
+        };
+        result_of(self.operator, left, right)
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -145,9 +178,27 @@ impl ScalarUDFImpl for Checked {
             return datafusion::common::internal_err!("{} takes two operands", self.operator);
         };
         match self.operator {
-            "+" => apply(left, right, add),
-            "-" => apply(left, right, sub),
-            _ => apply(left, right, mul),
+            "+" => apply(left, right, |l, r| fitting(add(l, r)?, "+")),
+            "-" => apply(left, right, |l, r| fitting(sub(l, r)?, "-")),
+            "*" => apply(left, right, |l, r| fitting(mul(l, r)?, "*")),
+            "/" => apply(left, right, |l, r| fitting(div(l, r)?, "/")),
+            _ => apply(left, right, |l, r| fitting(rem(l, r)?, "%")),
         }
+    }
+}
+
+/// `result`, if all decimals in it have as many digits as their type at most.
+fn fitting(result: ArrayRef, operator: &str) -> std::result::Result<ArrayRef, ArrowError> {
+    let fits = |decimals: &Decimal128Array| {
+        decimals
+            .validate_decimal_precision(decimals.precision())
+            .is_ok()
+    };
+    match result.as_primitive_opt::<Decimal128Type>() {
+        Some(decimals) if !fits(decimals) => Err(ArrowError::ArithmeticOverflow(format!(
+            "the result of {operator} has more than {} digits",
+            decimals.precision()
+        ))),
+        _ => Ok(result),
     }
 }

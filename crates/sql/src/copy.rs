@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::array::AsArray;
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
-use datafusion::catalog::TableProvider;
+use arrow::datatypes::{DataType, Field, UInt64Type};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::config::ConfigNonZeroUsize;
 use datafusion::datasource::file_format::format_as_file_type;
@@ -16,14 +15,16 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuil
 use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{Ident, Statement as Sql};
 use futures::TryStreamExt;
+use ingest::Wanted;
 use table::Definition;
 
 use crate::engine::Engine;
+use crate::files::{self, FileTable};
 use crate::names::{column_name, table_name};
 use crate::parse::{CopyFrom, CopyTo, FileOptions};
 use crate::scope::Scope;
 use crate::write::Writing;
-use crate::{Answer, Error, Result, files, rewrite};
+use crate::{Answer, Error, Result, rewrite};
 
 /// Writes the rows of a query to a file, which appears when it is complete.
 pub(crate) async fn to(
@@ -138,21 +139,14 @@ pub(crate) async fn from(
     let name = table_name(&statement.table)?;
     let writing = Writing::begin(engine).await?;
     let mut scope = Scope::new(engine, writing.tx.base(), started)?;
-    // One reader for one file: its line numbers are then those of the file.
-    scope
-        .state
-        .config_mut()
-        .options_mut()
-        .optimizer
-        .repartition_file_scans = false;
     let table = scope.table(&name)?;
     let definition = table.definition();
     let columns = wanted(definition, &statement.columns)?;
     let CopyFrom {
         source, options, ..
     } = statement;
-    let file = open(&scope, definition, &columns, &source, &options).await?;
-    let plan = projection(definition, &columns, file, &source)?;
+    let file = open(definition, &columns, &source, &options).await?;
+    let plan = projection(definition, &columns, file)?;
     let in_file = |e: Error| match e {
         Error::Execution { message } | Error::Arithmetic { message } => Error::File {
             path: source.clone().into(),
@@ -196,90 +190,87 @@ fn wanted(definition: &Definition, names: &[Ident]) -> Result<Vec<usize>> {
     Ok(columns)
 }
 
+/// The file with the columns that fill the table, in the order of `columns`, and named as the table's.
+///
+/// Of text the table's types are read: it knows better than a guess. Other columns have the file's types.
 async fn open(
-    scope: &Scope,
     definition: &Definition,
     columns: &[usize],
     source: &str,
     options: &FileOptions,
-) -> Result<Arc<dyn TableProvider>> {
-    let schema = match files::format_for(source, options)? {
-        // The table knows better than a guess from the text.
-        "csv" => Some(text_schema(definition, columns, source)),
-        _ => None,
+) -> Result<FileTable> {
+    let mut options = files::options_of(options)?;
+    let wanted = columns.iter().map(|i| &definition.columns[*i]);
+    options.expected = wanted.clone().map(|column| column.name.clone()).collect();
+    let file = FileTable::open_with(source, vec![source.into()], options).await?;
+    let dataset = file.dataset();
+    let fields = dataset.schema().fields();
+    let place = |name: &String| {
+        let exact = fields.iter().position(|field| field.name() == name);
+        exact.or_else(|| {
+            fields
+                .iter()
+                .position(|field| field.name().eq_ignore_ascii_case(name))
+        })
     };
-    files::open_as(&scope.state, source, options, schema).await
+    let by_name: Option<Vec<usize>> = wanted.clone().map(|column| place(&column.name)).collect();
+    let places = match by_name.filter(|_| dataset.is_named()) {
+        Some(places) => places,
+        None if fields.len() == columns.len() => (0..fields.len()).collect(),
+        None => return Err(other_columns(definition, columns, source, &file)),
+    };
+    let read = wanted.zip(&places).map(|(column, place)| {
+        let text = dataset.is_guess(*place);
+        let data_type = match &column.data_type {
+            _ if !text => fields[*place].data_type(),
+            DataType::BinaryView
+            | DataType::Binary
+            | DataType::FixedSizeBinary(_)
+            | DataType::Interval(_) => &DataType::Utf8View,
+            readable => readable,
+        };
+        Wanted {
+            column: *place,
+            field: Arc::new(Field::new(&column.name, data_type.clone(), true)),
+            declared: true,
+        }
+    });
+    let read = read.collect();
+    Ok(file.with_columns(read))
 }
 
-/// The columns of a text file for the table: of the table's types where the reader can parse them.
-fn text_schema(definition: &Definition, columns: &[usize], source: &str) -> SchemaRef {
-    let mut fields: Vec<Field> = columns
-        .iter()
-        .map(|i| {
-            let column = &definition.columns[*i];
-            let data_type = match &column.data_type {
-                DataType::BinaryView
-                | DataType::Binary
-                | DataType::FixedSizeBinary(_)
-                | DataType::Interval(_) => DataType::Utf8View,
-                readable => readable.clone(),
-            };
-            Field::new(&column.name, data_type, true)
-        })
-        .collect();
-    if source.ends_with(".tbl") {
-        // The generator of TPC-H ends each line with a delimiter.
-        fields.push(Field::new("", DataType::Utf8View, true));
+fn other_columns(
+    definition: &Definition,
+    columns: &[usize],
+    source: &str,
+    file: &FileTable,
+) -> Error {
+    let fields = file.dataset().schema().fields();
+    let names: Vec<&str> = fields.iter().map(|f| f.name().as_str()).take(12).collect();
+    Error::File {
+        path: source.into(),
+        message: format!(
+            "has {} columns ({}) for {} of table \"{}\"",
+            fields.len(),
+            names.join(", "),
+            columns.len(),
+            definition.name
+        ),
     }
-    Arc::new(Schema::new(fields))
 }
 
 /// `select cast(file column as the table's type), ..., null, ... from file`.
-fn projection(
-    definition: &Definition,
-    columns: &[usize],
-    file: Arc<dyn TableProvider>,
-    source: &str,
-) -> Result<LogicalPlan> {
-    let schema = file.schema();
-    let by_name = columns
-        .iter()
-        .all(|i| schema.field_with_name(&definition.columns[*i].name).is_ok());
-    let fields: Vec<String> = schema
-        .fields()
-        .iter()
-        .map(|f| f.name().clone())
-        .filter(|n| !n.is_empty())
-        .collect();
-    if !by_name && fields.len() != columns.len() {
-        return Err(Error::File {
-            path: source.into(),
-            message: format!(
-                "has {} columns ({}) for {} of table \"{}\"",
-                fields.len(),
-                fields
-                    .iter()
-                    .take(12)
-                    .cloned()
-                    .collect::<Vec<_>>()
-                    .join(", "),
-                columns.len(),
-                definition.name
-            ),
-        });
-    }
-    let scan = LogicalPlanBuilder::scan("file", provider_as_source(file), None)?.build()?;
+fn projection(definition: &Definition, columns: &[usize], file: FileTable) -> Result<LogicalPlan> {
+    let source = provider_as_source(Arc::new(file));
+    let scan = LogicalPlanBuilder::scan("file", source, None)?.build()?;
     let expressions = definition
         .columns
         .iter()
         .enumerate()
         .map(|(i, column)| {
-            let value = match columns.iter().position(|wanted| *wanted == i) {
-                Some(_) if by_name => {
-                    ident(&column.name).cast_to(&column.data_type, scan.schema())?
-                }
-                Some(at) => ident(&fields[at]).cast_to(&column.data_type, scan.schema())?,
-                None => Expr::Literal(ScalarValue::Null, None)
+            let value = match columns.contains(&i) {
+                true => ident(&column.name).cast_to(&column.data_type, scan.schema())?,
+                false => Expr::Literal(ScalarValue::Null, None)
                     .cast_to(&column.data_type, &DFSchema::empty())?,
             };
             Ok(value.alias(&column.name))

@@ -3,6 +3,7 @@
 //! DataFusion plans the query inside each of them; the rows it returns are written here. A statement that
 //! fails in the middle leaves nothing behind: its transaction is dropped.
 
+use std::iter::Peekable;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,8 +16,10 @@ use datafusion::sql::sqlparser::ast::{
     AssignmentTarget, Delete, FromTable, Insert, ObjectName, ObjectNamePart, Statement as Sql,
     TableFactor, TableObject, TableWithJoins, Update,
 };
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
+use parking_lot::Mutex;
 use roaring::RoaringTreemap;
+use store::Transaction;
 
 use crate::engine::Engine;
 use crate::names::{column_name, table_name};
@@ -92,13 +95,14 @@ pub(crate) async fn delete(
         let rows = rows_of(&mut scope, Sql::Delete(statement), Some(&name)).await?;
         let mut ids = RowIds::default();
         ids.collect(rows).await?;
-        ids.delete(&mut writing, &name)?
+        ids.delete(&mut writing.tx, &name)?
     };
     writing.commit().await?;
     Ok(Answer::changed(Some(count), &scope.clock))
 }
 
-/// `update table set column = expression, ... [where ...]`: deletes the rows and appends the new ones.
+/// `update table set column = expression, ... [where ...]`: appends the new rows as they come, and deletes those that
+/// they stand for. What stays in memory until the end is the numbers of the rows.
 pub(crate) async fn update(
     engine: &Arc<Engine>,
     mut statement: Update,
@@ -108,19 +112,19 @@ pub(crate) async fn update(
         TableFactor::Table { name, .. } => table_name(name)?,
         _ => return Err(Error::unsupported("`update` needs the name of a table")),
     };
-    let mut writing = Writing::begin(engine).await?;
+    let writing = Writing::begin(engine).await?;
     let mut scope = Scope::new(engine, writing.tx.base(), started)?;
     let table = scope.table(&name)?;
     fold_targets(&mut statement)?;
     let rows = rows_of(&mut scope, Sql::Update(statement), Some(&name)).await?;
-    let mut ids = RowIds::default();
-    let new = ids.split(rows).await?;
-    let count = ids.delete(&mut writing, &name)?;
-    let normal: Vec<RecordBatch> = new
-        .iter()
-        .map(|batch| table::normalise(batch, table.definition()))
-        .collect::<std::result::Result<_, _>>()?;
-    writing.insert(&name, &normal).await?.commit().await?;
+    let ids = Mutex::new(RowIds::default());
+    let rows = rows.map(|batch| ids.lock().split(&batch?));
+    let remove = |tx: &mut Transaction| ids.lock().delete(tx, &name).map(drop);
+    let width = engine.workers().width();
+    let (writing, count) = writing
+        .replace(&name, table.definition(), rows, width, remove)
+        .await?;
+    writing.commit().await?;
     Ok(Answer::changed(Some(count), &scope.clock))
 }
 
@@ -198,6 +202,9 @@ pub(crate) fn fold_targets(statement: &mut Update) -> Result<()> {
     }
 }
 
+/// About how many rows are deleted at once: their numbers take 8 MiB.
+const AT_ONCE: usize = 1 << 20;
+
 /// The rows that a statement removes.
 #[derive(Default)]
 struct RowIds(RoaringTreemap);
@@ -212,21 +219,15 @@ impl RowIds {
         Ok(())
     }
 
-    /// Takes the ids of `rows`, their last column, and returns the others.
-    async fn split(&mut self, mut rows: SendableRecordBatchStream) -> Result<Vec<RecordBatch>> {
-        let mut others = Vec::new();
-        while let Some(batch) = rows.try_next().await? {
-            let last = batch.num_columns().saturating_sub(1);
-            let added = self.take(&batch, last)?;
-            if added < batch.num_rows() {
-                return Err(Error::invalid(
-                    "a row matches more than once; make the `from` clause or the condition unique",
-                ));
-            }
-            let columns: Vec<usize> = (0..last).collect();
-            others.push(batch.project(&columns)?);
+    /// Takes the ids of `batch`, its last column, and returns the others.
+    fn split(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let last = batch.num_columns().saturating_sub(1);
+        if self.take(batch, last)? < batch.num_rows() {
+            return Err(Error::invalid(
+                "a row matches more than once; make the `from` clause or the condition unique",
+            ));
         }
-        Ok(others)
+        Ok(batch.project(&(0..last).collect::<Vec<_>>())?)
     }
 
     /// Takes the ids in column `at`, and says how many are new.
@@ -242,11 +243,44 @@ impl RowIds {
         Ok(ids.values().iter().filter(|id| self.0.insert(**id)).count())
     }
 
-    fn delete(&self, writing: &mut Writing<'_>, name: &str) -> Result<u64> {
-        if self.0.is_empty() {
-            return Ok(0);
+    /// Deletes them, and says how many there were that nobody had deleted.
+    fn delete(&self, tx: &mut Transaction, name: &str) -> Result<u64> {
+        let (mut ids, mut deleted) = (self.0.iter().peekable(), 0);
+        loop {
+            let some = together(&mut ids, AT_ONCE);
+            if some.is_empty() {
+                return Ok(deleted);
+            }
+            deleted += table::delete(tx, name, &some)?;
         }
-        let ids: Vec<u64> = self.0.iter().collect();
-        Ok(table::delete(&mut writing.tx, name, &ids)?)
+    }
+}
+
+/// The next of `ids`, which ascend: `most`, and what else is of the same block or chunk of the tail. Rows of a chunk have
+/// other numbers once some of it are deleted.
+fn together(ids: &mut Peekable<impl Iterator<Item = u64>>, most: usize) -> Vec<u64> {
+    let mut some: Vec<u64> = Vec::new();
+    loop {
+        let whole = |id: &u64| some.last().is_none_or(|last| last >> 16 == id >> 16);
+        match ids.next_if(|id| some.len() < most || whole(id)) {
+            Some(id) => some.push(id),
+            None => return some,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_block_are_deleted_together() {
+        let block = |number: u64, rows: u64| (0..rows).map(move |row| number << 16 | row);
+        let all: Vec<u64> = block(1, 5).chain(block(2, 9)).chain(block(7, 1)).collect();
+        let mut ids = all.iter().copied().peekable();
+        assert_eq!(together(&mut ids, 3), all[..5]);
+        assert_eq!(together(&mut ids, 9), all[5..14]);
+        assert_eq!(together(&mut ids, 9), all[14..]);
+        assert!(together(&mut ids, 9).is_empty());
     }
 }

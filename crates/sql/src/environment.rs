@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use datafusion::config::ConfigNonZeroUsize;
-use datafusion::execution::SessionState;
 use datafusion::execution::cache::cache_manager::CacheManagerConfig;
 use datafusion::execution::config::SessionConfig;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::execution::{FunctionRegistry, SessionState};
 use datafusion::optimizer::analyzer::{Analyzer, AnalyzerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
@@ -18,9 +18,13 @@ use memory::Budget;
 use crate::Result;
 use crate::budget::BudgetPool;
 use crate::checked::CheckedArithmetic;
+use crate::exact;
 use crate::functions;
 use crate::guard;
+use crate::keys::KeysOnce;
 use crate::meaning::{Casts, Comparisons};
+use crate::membership::Memberships;
+use crate::multiset::Multisets;
 use crate::optimise;
 use crate::spill::SpillFiles;
 
@@ -59,6 +63,7 @@ pub(crate) fn template(
         .with_session_id(CATALOG.to_string())
         .build();
     functions::register(&mut state)?;
+    state.register_udaf(exact::sum())?;
     Ok(state)
 }
 
@@ -67,7 +72,10 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = Analyzer::new().rules;
     rules.insert(0, Arc::new(Comparisons));
     rules.push(Arc::new(Casts));
+    rules.push(Arc::new(KeysOnce));
+    rules.push(Arc::new(Multisets));
     rules.push(Arc::new(CheckedArithmetic));
+    rules.push(Arc::new(Memberships));
     rules
 }
 

@@ -109,16 +109,9 @@ pub(crate) async fn run(scope: &Scope, program: &Program) -> Result<Outcome> {
     };
     let mut told = vec![];
     for part in &parts.parts {
-        let filled = match batches(scope, &part.prepared).await {
-            Ok((rows, lines)) => {
-                told.extend(lines);
-                let width = scope.engine.workers().threads();
-                part.fill(rows, width, &scope.engine.budget)
-            }
-            Err(e) => Err(e),
-        };
-        if let Err(e) = filled {
-            return Outcome::of(e);
+        match part.fill(&runtime(scope), &scope.engine.execution).await {
+            Ok(lines) => told.extend(lines),
+            Err(e) => return Outcome::of(e),
         }
     }
     rest(scope, parts, told).await.map(Outcome::Running)

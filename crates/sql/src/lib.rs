@@ -14,8 +14,7 @@
 //!
 //! NOT NULL is enforced, and implied by a primary key. Primary keys and foreign keys are declarations that the
 //! optimiser and derived columns use: uniqueness and the existence of parents are not checked row by row. The length of
-//! `varchar(n)` and `char(n)` is not enforced either. Integer arithmetic that overflows fails; sums of integers and
-//! expressions of more than eight operators in one another are the exceptions, they wrap around.
+//! `varchar(n)` and `char(n)` is not enforced either. Arithmetic and sums whose result does not fit its type fail.
 //!
 //! # Example
 //!
@@ -46,8 +45,8 @@ mod answer;
 mod budget;
 mod checked;
 mod copy;
+mod correlated;
 mod crowd;
-mod cuts;
 mod ddl;
 mod dialect;
 mod distinct;
@@ -55,6 +54,7 @@ mod dml;
 mod engine;
 mod environment;
 mod error;
+mod exact;
 mod explain;
 mod files;
 mod functions;
@@ -62,8 +62,11 @@ mod fused;
 mod grammar;
 mod guard;
 mod information;
+mod keys;
 mod lower;
 mod meaning;
+mod membership;
+mod multiset;
 mod names;
 mod optimise;
 mod parse;
@@ -72,12 +75,12 @@ mod plain;
 mod predicate;
 mod provider;
 mod query;
-mod reading;
 mod rewrite;
 mod scan;
 mod scope;
 mod session;
 mod spill;
+mod steady;
 mod stop;
 mod sums;
 mod translate;

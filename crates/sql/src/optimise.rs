@@ -12,18 +12,22 @@ use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::checked::operands;
+use crate::correlated;
+use crate::steady::MoveFilters;
 use crate::sums::SumsOfOne;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
 /// Rules that are never applied. The first drops keys of an order that others determine: of groups over joins it
-/// believes that one key determines the rest (`order by x.a, y.b` lost `y.b`). The others are for fields of structs,
-/// and for tests of join keys that are not asked for.
-const NEVER: [&str; 4] = [
+/// believes that one key determines the rest (`order by x.a, y.b` lost `y.b`). The next are for fields of
+/// structs, and for tests of join keys that are not asked for. The last confuses the columns of `t` in `t.i > any (select i
+/// from t)`; [`crate::membership`] does what it is for.
+const NEVER: [&str; 5] = [
     "eliminate_duplicated_expr",
     "extract_leaf_expressions",
     "push_down_leaf_projections",
     "filter_null_join_keys",
+    "rewrite_set_comparison",
 ];
 
 /// Rules that find nothing more where they have been before.
@@ -38,8 +42,6 @@ const ONCE: [&str; 4] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Part {
     Subquery,
-    /// `any` and `all`.
-    Comparison,
     Distinct,
     DistinctAggregate,
     /// Sums of what is computed.
@@ -57,7 +59,6 @@ const TWICE: [Part; 4] = [Part::Subquery, Part::Union, Part::OuterJoin, Part::De
 /// What a rule is for, if it is for that only.
 fn subject(rule: &str) -> Option<Part> {
     Some(match rule {
-        "rewrite_set_comparison" => Part::Comparison,
         "decorrelate_predicate_subquery"
         | "scalar_subquery_to_join"
         | "decorrelate_lateral_join" => Part::Subquery,
@@ -91,6 +92,10 @@ fn parts(plan: &LogicalPlan) -> Result<HashSet<Part>> {
                 ) {
                     parts.insert(Part::OuterJoin);
                 }
+                // Made of a subquery.
+                if join.join_type == JoinType::LeftMark {
+                    parts.insert(Part::Subquery);
+                }
             }
             _ => {}
         }
@@ -100,9 +105,6 @@ fn parts(plan: &LogicalPlan) -> Result<HashSet<Part>> {
                     Expr::Exists(_) | Expr::InSubquery(_) => _ = parts.insert(Part::Subquery),
                     Expr::ScalarSubquery(_) => {
                         parts.extend([Part::Subquery, Part::OuterJoin]);
-                    }
-                    Expr::SetComparison(_) => {
-                        parts.extend([Part::Subquery, Part::Comparison, Part::OuterJoin]);
                     }
                     Expr::AggregateFunction(function) if function.params.distinct => {
                         parts.insert(Part::DistinctAggregate);
@@ -128,6 +130,11 @@ fn parts(plan: &LogicalPlan) -> Result<HashSet<Part>> {
 pub(crate) fn rules() -> Vec<Rule> {
     let mut rules = Optimizer::new().rules;
     rules.retain(|rule| !NEVER.contains(&rule.name()));
+    for rule in &mut rules {
+        if rule.name() == "push_down_filter" {
+            *rule = Arc::new(MoveFilters::default());
+        }
+    }
     // First: the others give names to what sums have in common.
     rules.insert(0, Arc::new(SumsOfOne));
     rules
@@ -147,7 +154,11 @@ pub(crate) fn logical(state: &SessionState, plan: &LogicalPlan) -> Result<Logica
         rules.extend(all.iter().filter(found).filter(again).cloned());
     }
     // One list of both: what surrounds a pass takes as long as several rules.
-    Optimizer::with_rules(rules).optimize(plan, state, |_, _| {})
+    let plan = Optimizer::with_rules(rules).optimize(plan, state, |_, _| {})?;
+    if parts.contains(&Part::Subquery) {
+        correlated::all_joined(&plan)?;
+    }
+    Ok(plan)
 }
 
 /// What DataFusion does to get the rows of `plan`, which is not optimised yet.

@@ -7,7 +7,6 @@
 use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::SchemaRef;
-use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::TableReference;
@@ -17,11 +16,12 @@ use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use engine::{Error, Prepared};
+use engine::{Error, Execution, Prepared, Runtime};
 use futures::future::BoxFuture;
-use memory::Budget;
+use tokio::sync::mpsc;
 
 use crate::Result;
+use crate::budget::{Held, footprint};
 use crate::lower::lower;
 
 /// A plan whose parts stand in it as tables.
@@ -43,16 +43,6 @@ struct Rows {
     table: MemTable,
     /// Given back when the statement ends.
     _held: Held,
-}
-
-/// Bytes of the memory budget.
-#[derive(Debug)]
-struct Held(Arc<Budget>, u64);
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.0.give(self.1);
-    }
 }
 
 /// What becomes of a node of the plan.
@@ -150,34 +140,37 @@ fn replaced(
 }
 
 impl Part {
-    /// Keeps the rows of the part for the rest of the plan, in as many pieces as there are workers.
+    /// Runs the part and keeps its rows for the rest of the plan, in as many pieces as there are workers; tells how it
+    /// went, a line each.
     ///
     /// # Errors
-    /// If the budget does not leave the memory they take.
-    pub fn fill(
+    /// Those of running it; [`Error::Memory`] as soon as the budget does not leave the memory that the rows take.
+    pub async fn fill(
         &self,
-        batches: Vec<RecordBatch>,
-        width: usize,
-        budget: &Arc<Budget>,
-    ) -> engine::Result<()> {
-        // The batches are pieces of the same arrays.
-        let wanted = batches
-            .first()
-            .map_or(0, RecordBatch::get_array_memory_size) as u64;
-        budget.take(wanted).map_err(|_| Error::Memory {
-            what: "a part of the plan",
-            wanted,
-        })?;
-        let held = Held(Arc::clone(budget), wanted);
-        let mut pieces = vec![Vec::new(); width.clamp(1, batches.len().max(1))];
-        let count = pieces.len();
-        for (number, batch) in batches.into_iter().enumerate() {
-            pieces[number % count].push(batch);
-        }
+        runtime: &Runtime,
+        execution: &Execution,
+    ) -> engine::Result<Vec<String>> {
+        let (sender, mut rows) = mpsc::channel(1);
+        let mut pieces = vec![Vec::new(); runtime.workers.threads().max(1)];
+        let mut held = Held::of(&runtime.budget);
+        let keeping = async {
+            let mut next = 0;
+            while let Some(batch) = rows.recv().await {
+                let (wanted, what) = (footprint(&batch), "a part of the plan");
+                let taken = held.more(wanted);
+                taken.map_err(|_| Error::Memory { what, wanted })?;
+                let count = pieces.len();
+                pieces[next % count].push(batch);
+                next += 1;
+            }
+            Ok::<(), Error>(())
+        };
+        let sending = self.prepared.send(runtime, execution, sender);
+        let (told, ()) = tokio::try_join!(sending, keeping)?;
         let table =
             MemTable::try_new(self.schema(), pieces).map_err(|e| Error::Call(Box::new(e)))?;
         let _ = self.rows.set(Rows { table, _held: held });
-        Ok(())
+        Ok(told)
     }
 }
 

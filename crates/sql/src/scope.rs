@@ -31,6 +31,7 @@ use table::{Table, Tables};
 use crate::answer::Clock;
 use crate::engine::Engine;
 use crate::environment::{CATALOG, SCHEMA};
+use crate::files::FileTable;
 use crate::meaning::{Operators, Types};
 use crate::provider::Provider;
 use crate::{Error, Result, files, grammar, information, translate};
@@ -106,10 +107,15 @@ impl Scope {
 
     /// The logical plan of `statement`; `target` is the table that it deletes from or updates, which is
     /// scanned with its row ids.
-    pub(crate) async fn plan(&self, statement: Sql, target: Option<&str>) -> Result<LogicalPlan> {
+    pub(crate) async fn plan(
+        &self,
+        mut statement: Sql,
+        target: Option<&str>,
+    ) -> Result<LogicalPlan> {
+        let calls = files::take(&self.engine, &mut statement)?;
         grammar::check_calls(&statement, &self.state)?;
         let statement = Extended::Statement(Box::new(statement));
-        let names = Names::resolve(self, &statement, target).await?;
+        let names = Names::resolve(self, &statement, target, &calls).await?;
         let planned = SqlToRel::new_with_options(&names, self.parser_options(false))
             .statement_to_plan(statement.clone());
         planned.map_err(|e| {
@@ -167,10 +173,11 @@ impl<'a> Names<'a> {
         scope: &'a Scope,
         statement: &Extended,
         target: Option<&str>,
+        calls: &HashMap<String, files::Call>,
     ) -> Result<Names<'a>> {
         let mut sources = HashMap::new();
         for reference in scope.state.resolve_table_references(statement)? {
-            if let Some(provider) = find(scope, &reference, target).await? {
+            if let Some(provider) = find(scope, &reference, target, calls).await? {
                 sources.insert(reference, provider_as_source(provider));
             }
         }
@@ -188,11 +195,12 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The table, file or information schema view that `reference` names.
+/// The table, file, call that reads files, or view of the information schema that `reference` names.
 async fn find(
     scope: &Scope,
     reference: &TableReference,
     target: Option<&str>,
+    calls: &HashMap<String, files::Call>,
 ) -> Result<Option<Arc<dyn TableProvider>>> {
     if reference
         .catalog()
@@ -211,10 +219,13 @@ async fn find(
         let row_ids = target == Some(reference.table());
         return Ok(Some(Arc::new(Provider::new(Arc::clone(table), row_ids))));
     }
-    match files::looks_like_file(reference.table()) {
-        true => Ok(Some(files::open(&scope.state, reference.table()).await?)),
-        false => Ok(None),
-    }
+    let name = reference.table();
+    let files = match calls.get(name) {
+        Some(call) => FileTable::open_with(name, call.paths.clone(), call.options.clone()).await?,
+        None if files::looks_like_file(name) => FileTable::open(name).await?,
+        None => return Ok(None),
+    };
+    Ok(Some(Arc::new(files)))
 }
 
 impl ContextProvider for Names<'_> {

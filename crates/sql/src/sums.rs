@@ -6,11 +6,13 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, Result, ScalarValue};
-use datafusion::functions_aggregate::expr_fn::{count, sum};
+use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Projection, lit};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+
+use crate::exact::sum_of;
 
 /// The rule.
 #[derive(Debug)]
@@ -121,7 +123,7 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         let name = aggregate.schema.field(groups + position).name();
         given.push(match found {
             Some((number, constant)) if gains(number) => {
-                let all = column(sum((*number).clone()));
+                let all = column(sum_of((*number).clone()));
                 let counted = match number {
                     Expr::Cast(cast) => (*cast.expr).clone(),
                     number => (*number).clone(),

@@ -11,9 +11,12 @@ use memchr::memmem::Finder;
 #[derive(Debug)]
 pub(crate) struct Words {
     negated: bool,
-    first: String,
+    /// What texts begin with, if the pattern says so. Never empty: comparing with nothing is not for nothing. An empty
+    /// string has no address, and a masked load from there costs more than the search (Q13: 84 ms for 28).
+    first: Option<Box<[u8]>>,
     between: Vec<Finder<'static>>,
-    last: String,
+    /// What they end with, if the pattern says so; never empty.
+    last: Option<Box<[u8]>>,
 }
 
 impl Words {
@@ -36,12 +39,12 @@ impl Words {
         let parts = between.len() + [first, last].iter().filter(|part| !part.is_empty()).count();
         (parts > 1).then(|| Words {
             negated: like.negated(),
-            first: first.to_owned(),
+            first: part(first),
             between: between
                 .iter()
                 .map(|word| Finder::new(word).into_owned())
                 .collect(),
-            last: last.to_owned(),
+            last: part(last),
         })
     }
 
@@ -54,22 +57,32 @@ impl Words {
     }
 
     fn hit(&self, text: &[u8]) -> bool {
-        let Some(mut rest) = text.strip_prefix(self.first.as_bytes()) else {
-            return false;
-        };
+        let mut rest = text;
+        if let Some(first) = &self.first {
+            match rest.strip_prefix(&**first) {
+                Some(behind) => rest = behind,
+                None => return false,
+            }
+        }
         for word in &self.between {
             let Some(at) = word.find(rest) else {
                 return false;
             };
             rest = &rest[at + word.needle().len()..];
         }
-        rest.ends_with(self.last.as_bytes())
+        self.last.as_ref().is_none_or(|last| rest.ends_with(last))
     }
+}
+
+/// A part of a pattern, if there is anything in it.
+fn part(text: &str) -> Option<Box<[u8]>> {
+    (!text.is_empty()).then(|| text.as_bytes().into())
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::{Duration, Instant};
 
     use arrow::array::{RecordBatch, StringViewArray};
     use arrow::datatypes::{DataType, Field, Schema};
@@ -91,6 +104,38 @@ mod tests {
             let words = Words::of(expression(pattern, false, &schema).as_ref());
             assert!(words.is_none(), "{pattern}: {words:?}");
         }
+    }
+
+    /// Two words are found about as fast as two tests of one word each find them, which look at the same bytes.
+    #[test]
+    fn what_a_pattern_lacks_costs_nothing() {
+        let text = |n: usize| match n % 50 {
+            0 => format!("carefully special {n} deposits; requests sleep"),
+            _ => format!("slyly final {n} deposits haggle along the theodolites"),
+        };
+        let texts: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..50_000).map(text)));
+        let schema = Schema::new(vec![Field::new("t", DataType::Utf8View, true)]);
+        let words = Words::of(expression("%special%requests%", false, &schema).as_ref()).unwrap();
+        let views = texts.as_string_view();
+        let (special, requests) = (Finder::new("special"), Finder::new("requests"));
+        let searched = || {
+            let both = |t: &str| {
+                let text = t.as_bytes();
+                special.find(text).is_some() && requests.find(text).is_some()
+            };
+            views.iter().flatten().filter(|text| both(text)).count()
+        };
+        let (mut own, mut least) = (Duration::MAX, Duration::MAX);
+        // The best of many, in turn: others may use this machine.
+        for _ in 0..30 {
+            let begun = Instant::now();
+            assert_eq!(words.test(&texts).unwrap().true_count(), 1_000);
+            own = own.min(begun.elapsed());
+            let begun = Instant::now();
+            assert_eq!(searched(), 1_000);
+            least = least.min(begun.elapsed());
+        }
+        assert!(own < least * 2, "{own:?}, where searching takes {least:?}");
     }
 
     proptest! {

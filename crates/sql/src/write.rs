@@ -4,18 +4,21 @@ use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 use futures::{Stream, StreamExt};
+use memory::Budget;
 use store::Transaction;
 use table::{Chunker, Definition, Loader};
 use tokio::sync::MutexGuard;
 use tokio::task::JoinSet;
 
 use crate::answer::task_error;
+use crate::budget::{Held, footprint};
 use crate::engine::Engine;
 use crate::{Error, Result};
 
 /// The right to write, from the first look at the tables to the commit.
 pub(crate) struct Writing<'e> {
     pub tx: Transaction,
+    budget: Arc<Budget>,
     _turn: MutexGuard<'e, ()>,
 }
 
@@ -27,7 +30,11 @@ impl<'e> Writing<'e> {
         let tx = tokio::task::spawn_blocking(move || store.begin())
             .await
             .map_err(task_error)??;
-        Ok(Writing { tx, _turn: turn })
+        Ok(Writing {
+            tx,
+            budget: Arc::clone(&engine.budget),
+            _turn: turn,
+        })
     }
 
     /// Makes everything durable and visible.
@@ -39,24 +46,41 @@ impl<'e> Writing<'e> {
         Ok(())
     }
 
-    /// Appends rows that are in memory.
-    pub(crate) async fn insert(self, name: &str, rows: &[RecordBatch]) -> Result<Writing<'e>> {
-        let Writing { tx, _turn } = self;
-        let (tx, _) = table::insert(tx, name, rows).await?;
-        Ok(Writing { tx, _turn })
-    }
-
     /// Appends `rows` to table `name`, and says how many there were.
     ///
-    /// 1. Rows gather until they fill a block. If they never do, they go to the table's tail.
-    /// 2. Else each full block is encoded by a task of its own, at most `width` at a time; its ordinal keeps
-    ///    the order in which the rows came.
+    /// # Errors
+    ///
+    /// The first of `rows`; those of the table and the store. Nothing may be committed then.
     pub(crate) async fn append(
+        self,
+        name: &str,
+        definition: &Definition,
+        rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
+        width: usize,
+    ) -> Result<(Writing<'e>, u64)> {
+        self.replace(name, definition, rows, width, |_| Ok(()))
+            .await
+    }
+
+    /// Appends `rows`, which stand for others that `remove` takes away once all of them have come, and says how many
+    /// there were.
+    ///
+    /// 1. Rows gather until they fill a block. If they never do, they go to the table's tail, after `remove`: a tail
+    ///    that becomes full is sealed, and its rows then have other numbers than those that the statement saw.
+    /// 2. Else each full block is encoded by a task of its own, at most `width` at a time and as many as the memory
+    ///    limit leaves room for; its ordinal keeps the order in which the rows came. Blocks leave the numbers of other
+    ///    rows as they are, so `remove` comes after them.
+    ///
+    /// # Errors
+    ///
+    /// As [`append`](Writing::append), and those of `remove`.
+    pub(crate) async fn replace(
         self,
         name: &str,
         definition: &Definition,
         mut rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
         width: usize,
+        remove: impl FnOnce(&mut Transaction) -> Result<()>,
     ) -> Result<(Writing<'e>, u64)> {
         let (mut chunker, mut few) = (Chunker::default(), Vec::new());
         while let Some(batch) = rows.next().await {
@@ -64,32 +88,37 @@ impl<'e> Writing<'e> {
             few.push(batch.clone());
             let full = chunker.push(batch);
             if !full.is_empty() {
-                return self
-                    .load(name, definition, (full, chunker), rows, width)
-                    .await;
+                drop(few);
+                let (mut writing, count) = self.load(name, (full, chunker), rows, width).await?;
+                remove(&mut writing.tx)?;
+                return Ok((writing, count));
             }
         }
-        let Writing { tx, _turn } = self;
+        let Writing {
+            mut tx,
+            budget,
+            _turn,
+        } = self;
+        remove(&mut tx)?;
         let (tx, count) = table::insert(tx, name, &few).await?;
-        Ok((Writing { tx, _turn }, count))
+        Ok((Writing { tx, budget, _turn }, count))
     }
 
     async fn load(
         self,
         name: &str,
-        definition: &Definition,
         (mut full, mut chunker): (Vec<Vec<RecordBatch>>, Chunker),
         mut rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
         width: usize,
     ) -> Result<(Writing<'e>, u64)> {
-        let Writing { tx, _turn } = self;
-        let mut blocks = Blocks::new(Loader::new(tx, name).await?, width);
+        let Writing { tx, budget, _turn } = self;
+        let mut blocks = Blocks::new(Loader::new(tx, name).await?, &budget, width);
         loop {
             for block in full {
                 blocks.encode(block).await?;
             }
             full = match rows.next().await {
-                Some(batch) => chunker.push(table::normalise(&batch?, definition)?),
+                Some(batch) => chunker.push(table::normalise(&batch?, blocks.loader.definition())?),
                 None => break,
             };
         }
@@ -97,22 +126,27 @@ impl<'e> Writing<'e> {
             blocks.encode(rest).await?;
         }
         let (tx, count) = blocks.finish().await?;
-        Ok((Writing { tx, _turn }, count))
+        Ok((Writing { tx, budget, _turn }, count))
     }
 }
+
+/// How often a block is in memory while it is encoded: as it came, in one piece, in pages.
+const COPIES: u64 = 3;
 
 /// Blocks on their way into the store.
 struct Blocks {
     loader: Arc<Loader>,
+    budget: Arc<Budget>,
     next: u64,
     width: usize,
     running: JoinSet<std::result::Result<(), table::Error>>,
 }
 
 impl Blocks {
-    fn new(loader: Loader, width: usize) -> Blocks {
+    fn new(loader: Loader, budget: &Arc<Budget>, width: usize) -> Blocks {
         Blocks {
             loader: Arc::new(loader),
+            budget: Arc::clone(budget),
             next: 0,
             width: width.max(1),
             running: JoinSet::new(),
@@ -120,13 +154,20 @@ impl Blocks {
     }
 
     async fn encode(&mut self, rows: Vec<RecordBatch>) -> Result<()> {
-        while self.running.len() >= self.width {
+        let bytes = COPIES * rows.iter().map(footprint).sum::<u64>();
+        let mut held = Held::of(&self.budget);
+        // A block that has no room though none is on its way is encoded all the same: smaller ones there are not.
+        while self.running.len() >= self.width
+            || held.more(bytes).is_err() && !self.running.is_empty()
+        {
             self.wait().await?;
         }
         let (loader, ordinal) = (Arc::clone(&self.loader), self.next);
         self.next += 1;
-        self.running
-            .spawn(async move { loader.block(ordinal, &rows) });
+        self.running.spawn(async move {
+            let _held = held;
+            loader.block(ordinal, &rows)
+        });
         Ok(())
     }
 

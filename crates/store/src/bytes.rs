@@ -101,6 +101,7 @@ pub(crate) enum Tag {
     LogHeader = 7,
     RecordHeader = 8,
     RecordBody = 9,
+    LogSector = 10,
 }
 
 #[cfg(test)]

@@ -1,24 +1,23 @@
 //! The catalog: ordered maps, one per space, shared between versions and copied where changed.
 
-use std::collections::btree_map::{BTreeMap, Range};
-use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::bytes::{Put, Reader};
+use crate::tree::{Iter, Tree};
 
 /// One ordered map.
-pub(crate) type Space = BTreeMap<Bytes, Bytes>;
+pub(crate) type Space = Tree<Bytes, Bytes>;
 
 /// A key or a value, shared between versions.
 pub(crate) type Bytes = Arc<[u8]>;
 
-/// All spaces as one version has them. Cloning copies one pointer per space; a change copies the
-/// space it touches, once per transaction.
+/// All spaces as one version has them. Cloning copies one pointer; a change copies what lies on
+/// the way to the entry it touches.
 ///
 /// Invariant: no space is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Catalog {
-    pub(crate) spaces: BTreeMap<u32, Arc<Space>>,
+    pub(crate) spaces: Tree<u32, Space>,
     /// The next number that [`new_space`](Catalog::new_space) gives out; 0 is the directory.
     pub(crate) next_space: u32,
 }
@@ -26,7 +25,7 @@ pub(crate) struct Catalog {
 impl Catalog {
     pub(crate) fn new() -> Catalog {
         Catalog {
-            spaces: BTreeMap::new(),
+            spaces: Tree::default(),
             next_space: 1,
         }
     }
@@ -36,13 +35,9 @@ impl Catalog {
     }
 
     pub(crate) fn prefix(&self, space: u32, prefix: &[u8]) -> Entries<'_> {
-        let start = (Bound::Included(prefix), Bound::Unbounded);
-        let range = self
-            .spaces
-            .get(&space)
-            .map(|space| space.range::<[u8], _>(start));
+        let space = self.spaces.get(&space);
         Entries {
-            range,
+            range: space.map(|space| space.iter_from(prefix)),
             prefix: prefix.into(),
         }
     }
@@ -50,19 +45,23 @@ impl Catalog {
     pub(crate) fn put(&mut self, space: u32, key: Arc<[u8]>, value: Arc<[u8]>) {
         // A space that a caller numbered himself is not given out later.
         self.next_space = self.next_space.max(space.saturating_add(1));
-        Arc::make_mut(self.spaces.entry(space).or_default()).insert(key, value);
+        match self.spaces.get_mut(&space) {
+            Some(entries) => entries.insert(key, value),
+            None => self
+                .spaces
+                .insert(space, [(key, value)].into_iter().collect()),
+        }
     }
 
     pub(crate) fn delete(&mut self, space: u32, key: &[u8]) {
-        let Some(entries) = self.spaces.get_mut(&space) else {
-            return;
-        };
-        if !entries.contains_key(key) {
-            return;
-        }
-        Arc::make_mut(entries).remove(key);
-        if entries.is_empty() {
-            self.spaces.remove(&space);
+        // Nothing is copied for a key that is not there.
+        if self.get(space, key).is_some()
+            && let Some(entries) = self.spaces.get_mut(&space)
+        {
+            entries.remove(key);
+            if entries.is_empty() {
+                self.spaces.remove(&space);
+            }
         }
     }
 
@@ -73,7 +72,10 @@ impl Catalog {
     }
 
     pub(crate) fn keys(&self) -> u64 {
-        self.spaces.values().map(|space| space.len() as u64).sum()
+        self.spaces
+            .iter()
+            .map(|(_, space)| space.len() as u64)
+            .sum()
     }
 }
 
@@ -81,7 +83,7 @@ impl Catalog {
 pub(crate) fn encode_space(space: &Space) -> Vec<u8> {
     let mut out = Vec::new();
     out.put_u64(space.len() as u64);
-    for (key, value) in space {
+    for (key, value) in space.iter() {
         out.put_slice(key);
         out.put_slice(value);
     }
@@ -92,7 +94,7 @@ pub(crate) fn encode_space(space: &Space) -> Vec<u8> {
 pub(crate) fn decode_space(bytes: &[u8]) -> Option<Space> {
     let mut reader = Reader::new(bytes);
     let count = reader.u64()?;
-    let mut space = Space::new();
+    let mut space = Space::default();
     for _ in 0..count {
         let key = reader.slice()?;
         space.insert(key.into(), reader.slice()?.into());
@@ -103,7 +105,7 @@ pub(crate) fn decode_space(bytes: &[u8]) -> Option<Space> {
 /// The entries of a space whose keys start with a prefix, in the order of the keys.
 #[derive(Debug, Clone)]
 pub struct Entries<'a> {
-    range: Option<Range<'a, Bytes, Bytes>>,
+    range: Option<Iter<'a, Bytes, Bytes>>,
     prefix: Box<[u8]>,
 }
 
@@ -151,6 +153,37 @@ mod tests {
         catalog.delete(0, b"k");
         assert!(catalog.spaces.is_empty());
         assert_eq!(before.get(0, b"k"), Some(bytes("old")));
+    }
+
+    /// Whether a change of one key copies others is seen at how many handles those have.
+    #[test]
+    fn a_change_leaves_most_of_a_space_and_of_the_spaces_shared() {
+        let keys: Vec<_> = (0..20_000).map(|key| bytes(&format!("{key:05}"))).collect();
+        let mut catalog = Catalog::new();
+        for key in &keys {
+            catalog.put(3, key.clone(), key.clone());
+        }
+        for space in 10..5000 {
+            catalog.put(space, keys[0].clone(), keys[1].clone());
+        }
+        let before = catalog.clone();
+        let handles: Vec<_> = keys.iter().map(Arc::strong_count).collect();
+        catalog.put(3, bytes("10000"), bytes("new"));
+        catalog.delete(3, b"19999");
+        catalog.put(17, bytes("k"), bytes("v"));
+        let copied = keys
+            .iter()
+            .zip(handles)
+            .filter(|(key, handles)| Arc::strong_count(key) > *handles);
+        let copied = copied.count();
+        assert!(copied < 200, "{copied} of {} keys were copied", keys.len());
+        let shared = |space| {
+            let [old, new] = [&before, &catalog].map(|catalog| catalog.get(space, b"00000"));
+            Arc::ptr_eq(&old.unwrap(), &new.unwrap())
+        };
+        assert!((10..5000).all(shared));
+        assert_eq!(before.get(3, b"10000"), Some(bytes("10000")));
+        assert_eq!((before.keys(), catalog.keys()), (24_990, 24_990));
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::Access;
 use crate::bytes::Reader;
 use crate::catalog::decode_space;
-use crate::disk::{read, read_blob};
+use crate::disk::{Limits, read, read_blob};
 use crate::error::{Error, Region, Result};
 use crate::format::{Directory, Entry, FIRST_EXTENT, aligned};
 use crate::recovery;
@@ -76,15 +77,22 @@ impl Store {
     /// transaction under way; others may begin as soon as only pages are left to verify.
     ///
     /// # Errors
-    /// None but [`Error::Latched`]: what goes wrong is in the list.
+    /// [`Error::Latched`]; [`Error::Changed`] where another process has committed since this one
+    /// opened the store. What is wrong with the files is in the list.
     pub fn check(self: &Arc<Self>, progress: &dyn Fn(u64, u64)) -> Result<Vec<Problem>> {
         let mut problems = Vec::new();
         let plan = {
-            // A reader has no writer to wait for.
-            let _gate = match self.access {
-                io::Access::Write => Some(self.enter()?),
-                _ => None,
+            // A reader has no writer of its own to wait for, and must hold off that of others.
+            let _gate = match self.hold.access() {
+                Access::Write => Some(self.enter()?),
+                Access::Read | Access::OnDemand => None,
             };
+            let _roots = self.hold.keep_roots()?;
+            if !self.hold.is_writing() && !self.is_unchanged()? {
+                return Err(Error::Changed {
+                    path: self.path().to_path_buf(),
+                });
+            }
             let writer = self.writer.lock();
             self.check_headers(&writer, &mut problems);
             self.check_structures(&writer, &mut problems);
@@ -141,13 +149,16 @@ impl Store {
     }
 
     fn check_structures(&self, writer: &Writer, problems: &mut Vec<Problem>) {
-        let file_bytes = self.data().len().unwrap_or(u64::MAX);
+        let limits = Limits {
+            file_bytes: self.data().len().unwrap_or(u64::MAX),
+            memory: memory::available().unwrap_or(u64::MAX),
+        };
         let directory = &writer.directory;
         let mut blob = |region, blob, makes_sense: &dyn Fn(&[u8]) -> bool| match read_blob(
             &**self.data(),
             region,
             blob,
-            file_bytes,
+            &limits,
         ) {
             Ok(bytes) if makes_sense(&bytes) => {}
             Ok(_) => problems.push(Problem::Damaged(Error::damaged(
@@ -184,11 +195,7 @@ impl Store {
     fn check_extents(self: &Arc<Self>, writer: &Writer, problems: &mut Vec<Problem>) -> Plan {
         let snapshot = self.snapshot();
         let space = self.space.lock();
-        let (next, end, free) = (
-            space.ids.next,
-            space.extents.end(),
-            space.extents.free_bytes(),
-        );
+        let (next, end, free) = (space.ids.next, space.extents.end(), space.free_bytes());
         drop(space);
         let limbo = writer.limbo.iter().map(|blob| (Region::Directory, blob));
         let own = (Region::Directory, &writer.root.directory);
@@ -198,13 +205,9 @@ impl Store {
             .collect();
         let live = self.pages().map.live(next);
         let mut pages: Vec<_> = live
-            .filter(|(page, _)| !writer.pending.contains_key(page))
+            .filter(|(page, _)| !writer.pending.contains(*page))
             .collect();
-        let pending = writer
-            .pending
-            .iter()
-            .map(|(page, freed)| (*page, freed.entry));
-        let all = pages.iter().copied().chain(pending);
+        let all = pages.iter().copied().chain(writer.pending.iter());
         used.extend(all.map(|(page, entry)| (entry.offset, entry.extent(), Region::Page(page))));
         used.sort_unstable_by_key(|&(offset, length, _)| (offset, length));
         for pair in used.windows(2) {

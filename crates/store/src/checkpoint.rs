@@ -2,13 +2,12 @@
 //!
 //! 1. What changed of map and catalog is written to free space, with a new directory; sync.
 //! 2. The older root slot is overwritten with a root that points there; sync.
-//! 3. The log starts anew; sync.
+//! 3. The log starts anew: a header, sync; its records are cut off, sync.
 //! 4. What only the older root referred to is free.
 //!
 //! A crash before the end of 2 leaves the former root and the whole log; a crash before the end
 //! of 3 the new root and a log whose records it includes.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::bytes::checksum;
@@ -35,12 +34,13 @@ impl Store {
         if version.number == writer.root.version {
             return Ok(());
         }
-        writer.log.repair(writer.root.version)?;
+        let repaired = writer.log.repair(writer.root.version);
+        repaired.map_err(|error| self.latch_unless_full(error))?;
         let mut exchange = Exchange::default();
         let written = self
             .write_structures(writer, &version, &mut exchange)
             .and_then(|root| {
-                self.data().sync()?;
+                self.sync_data()?;
                 Ok(root)
             });
         let (directory, root) = match written {
@@ -66,26 +66,26 @@ impl Store {
         if let Err(error) = writer.log.restart(version.number) {
             // The older root with the log's records is still a full state; keep it so.
             writer.limbo = exchange.old;
-            return Err(error);
+            return Err(self.latch_unless_full(error));
         }
         self.give_back_blobs(&exchange.old);
         Ok(())
     }
 
-    /// Completes, on opening, what a crash left half done.
-    pub(crate) fn settle(self: &Arc<Self>, replayed: u64, sole_root: bool) -> Result<()> {
-        let gate = self.enter()?;
+    /// Completes, before the first transaction, what a crash left half done.
+    pub(crate) fn settle(&self, sole_root: bool, gate: &Gate) -> Result<()> {
+        let _roots = self.hold.change_roots(self.path())?;
         let mut writer = self.writer.lock();
-        if replayed > 0 {
+        if self.recovery().replayed > 0 {
             // What was replayed may not be durable yet: a process that failed to sync its log
             // left it in the page cache.
-            return self.write_checkpoint(&mut writer, &gate);
+            return self.write_checkpoint(&mut writer, gate);
         }
         // Slots that no crash explains stay as they are, for `check` to find.
         let version = writer.root.version;
-        writer.log.complete_restart(version)?;
+        writer.log.settle(version)?;
         if sole_root && writer.root.log_counter < writer.log.header().counter {
-            self.write_closing_root(&mut writer, &gate)?;
+            self.write_closing_root(&mut writer, gate)?;
         }
         Ok(())
     }
@@ -106,7 +106,8 @@ impl Store {
             self.write_root(&root)?;
             writer.root = root;
         }
-        if self.data().len()? != end {
+        // A reader's version may have pages beyond.
+        if self.data().len()? != end && !self.hold.others_read() {
             self.data().set_len(end)?;
         }
         Ok(())
@@ -116,7 +117,7 @@ impl Store {
         let block = root.encode(&self.identity.id);
         self.data()
             .write_at(ROOT_OFFSETS[usize::from(root.slot())], &block)?;
-        Ok(self.data().sync()?)
+        self.sync_data()
     }
 
     fn write_structures(
@@ -173,7 +174,7 @@ impl Store {
         let mut bytes = vec![0; CHUNK as usize * ENTRY_BYTES];
         let mut any = false;
         for (page, entry) in self.pages().map.chunk(chunk) {
-            if !writer.pending.contains_key(&page) {
+            if !writer.pending.contains(page) {
                 any = true;
                 let at = (page % CHUNK) as usize * ENTRY_BYTES;
                 entry.write(&mut bytes[at..at + ENTRY_BYTES]);

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::io::Read;
 
 use crate::kind::Codec;
 
@@ -72,6 +73,44 @@ pub(crate) fn decompress(codec: Codec, stored: &[u8], into: &mut [u8]) -> Result
     }
 }
 
+/// The most that zstd makes of a byte: a block of four bytes stands for 128 KiB at most.
+const EXPANSION: u64 = 32 << 10;
+
+/// Whether `raw` bytes can be stored as `stored` ones.
+pub(crate) fn is_possible(codec: Codec, stored: u64, raw: u64) -> bool {
+    match codec {
+        Codec::Raw => stored == raw,
+        Codec::Zstd => stored < raw && raw / EXPANSION <= stored,
+    }
+}
+
+/// What `stored` holds, which should be `raw` bytes; says why where it is something else. Takes
+/// memory for what is there, not for what is said to be.
+pub(crate) fn unpack(codec: Codec, stored: Vec<u8>, raw: u64) -> Result<Vec<u8>, String> {
+    let length = |found: u64| format!("{found} bytes instead of {raw}");
+    let bytes = match codec {
+        Codec::Raw => stored,
+        Codec::Zstd => {
+            match zstd::zstd_safe::get_frame_content_size(&stored) {
+                Ok(Some(found)) if found != raw => return Err(length(found)),
+                Ok(_) => {}
+                Err(_) => return Err("zstd: not a frame".to_string()),
+            }
+            let mut bytes = Vec::new();
+            // One byte more shows that there are more.
+            zstd::stream::read::Decoder::with_buffer(&stored[..])
+                .and_then(|decoder| decoder.take(raw.saturating_add(1)).read_to_end(&mut bytes))
+                .map_err(|error| format!("zstd: {error}"))?;
+            bytes
+        }
+    };
+    if bytes.len() as u64 == raw {
+        Ok(bytes)
+    } else {
+        Err(length(bytes.len() as u64))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,6 +128,15 @@ mod tests {
         assert!(decompress(codec, &stored[1..], &mut back).is_err());
         assert!(decompress(codec, &stored, &mut vec![0; same.len() + 1]).is_err());
         assert!(decompress(Codec::Raw, &same, &mut vec![0; same.len() + 1]).is_err());
+        let (packed, raw) = (stored.to_vec(), same.len() as u64);
+        assert!(is_possible(codec, packed.len() as u64, raw));
+        assert_eq!(unpack(codec, packed.clone(), raw).as_ref(), Ok(&same));
+        assert!(unpack(codec, packed.clone(), raw - 1).is_err());
+        assert!(unpack(codec, packed[..packed.len() - 1].to_vec(), raw).is_err());
+        assert!(unpack(codec, b"no frame".to_vec(), raw).is_err());
+        assert_eq!(unpack(Codec::Raw, same.clone(), raw).as_ref(), Ok(&same));
+        assert!(!is_possible(codec, 20 << 10, 3 << 30));
+        assert!(!is_possible(Codec::Raw, 7, 8));
 
         let mut state = 1u64;
         let noise: Vec<u8> = std::iter::repeat_with(|| {

@@ -82,9 +82,22 @@ pub enum Error {
         /// What exactly is wrong.
         detail: String,
     },
-    /// Another process, or another handle of this one, has the store open.
+    /// Another process, or another handle of this one, writes to the store.
     Busy {
         /// The file that is locked.
+        path: PathBuf,
+        /// Who has locked it, where the system tells.
+        holder: Option<io::Holder>,
+    },
+    /// Another process has committed since this handle opened the store, so it cannot write.
+    Changed {
+        /// The data file.
+        path: PathBuf,
+    },
+    /// Another process began to open the store and does not end, so the log cannot be folded into
+    /// the data file now. Nothing is lost.
+    Opening {
+        /// The data file.
         path: PathBuf,
     },
     /// The data file is there and its log is not.
@@ -112,6 +125,11 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// Creating the store was cut short, and nothing was ever in it. Creating it again works.
+    Unfinished {
+        /// The data file.
+        path: PathBuf,
+    },
     /// No space is left on the device; the transaction is undone, the store stays usable.
     Full {
         /// The file that could not grow.
@@ -129,6 +147,27 @@ pub enum Error {
         path: PathBuf,
         /// The failure that came first.
         cause: Arc<Error>,
+    },
+    /// The log could not be written as it should, so it is unknown whether the commit is durable.
+    /// Nothing more is committed by this process; opening the store again shows whether it was.
+    Uncertain {
+        /// The log.
+        path: PathBuf,
+        /// The version that the commit leads to.
+        version: u64,
+        /// What the device said.
+        cause: Arc<Error>,
+    },
+    /// A structure of the file takes more memory than there is.
+    Memory {
+        /// The file.
+        path: PathBuf,
+        /// The structure.
+        what: String,
+        /// The bytes that it takes.
+        wanted: u64,
+        /// The bytes that are left.
+        left: u64,
     },
     /// The page size is not a power of two from 4 KiB to 1 MiB.
     PageSize {
@@ -223,6 +262,11 @@ impl Error {
         matches!(self, Error::Full { .. })
     }
 
+    /// Whether folding the log in can be tried again later.
+    pub(crate) fn may_wait(&self) -> bool {
+        matches!(self, Error::Full { .. } | Error::Opening { .. })
+    }
+
     pub(crate) fn unreadable(page: u32, cause: buffer::Error) -> Error {
         Error::Unreadable {
             page,
@@ -278,14 +322,37 @@ impl fmt::Display for Error {
                 region,
                 offset,
                 detail,
-            } => write!(
+            } => {
+                write!(
+                    f,
+                    "{}: {region} at offset {offset} is damaged: {detail}; restore the store from a copy",
+                    path.display()
+                )?;
+                match region {
+                    Region::LogRecord(version) => write!(
+                        f,
+                        ", or give up the commits from version {version} on with `atoll pages STORE repair`"
+                    ),
+                    _ => Ok(()),
+                }
+            }
+            Error::Busy { path, holder } => {
+                write!(f, "{}: ", path.display())?;
+                match holder {
+                    Some(holder) => holder.fmt(f)?,
+                    None => f.write_str("another process")?,
+                }
+                f.write_str(" is writing to the store; wait until it has ended, or open the store for reading")
+            }
+            Error::Changed { path } => write!(
                 f,
-                "{}: {region} at offset {offset} is damaged: {detail}; restore the store from a copy",
+                "{}: another process has changed the store since it was opened here; open it again",
                 path.display()
             ),
-            Error::Busy { path } => write!(
+            Error::Opening { path } => write!(
                 f,
-                "{}: in use by another process (one may write, or any number read); close that one first",
+                "{}: another process began to open the store and does not go on, so the log was not folded in; \
+                 nothing is lost, the next checkpoint does it",
                 path.display()
             ),
             Error::LogMissing { path } => write!(
@@ -309,6 +376,11 @@ impl fmt::Display for Error {
                     path.display()
                 )
             }
+            Error::Unfinished { path } => write!(
+                f,
+                "{}: creating this store was cut short, nothing was ever in it; create it again",
+                path.display()
+            ),
             Error::Full { path } => write!(
                 f,
                 "{}: no space left on the device; the transaction was undone, free some space and repeat it",
@@ -324,6 +396,26 @@ impl fmt::Display for Error {
             Error::Latched { path, cause } => write!(
                 f,
                 "{}: no more commits after an earlier failure; close the store and open it again: {cause}",
+                path.display()
+            ),
+            Error::Uncertain {
+                path,
+                version,
+                cause,
+            } => write!(
+                f,
+                "{}: whether the commit of version {version} is durable is not known: {cause}; \
+                 nothing more is committed, close the store and open it again to see",
+                path.display()
+            ),
+            Error::Memory {
+                path,
+                what,
+                wanted,
+                left,
+            } => write!(
+                f,
+                "{}: {what} takes {wanted} bytes of memory and {left} are left; raise the memory limit",
                 path.display()
             ),
             Error::PageSize { bytes } => {
@@ -391,7 +483,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Latched { cause, .. } => Some(cause),
+            Error::Latched { cause, .. } | Error::Uncertain { cause, .. } => Some(cause),
             _ => None,
         }
     }

@@ -78,6 +78,15 @@ impl Extents {
         Some(offset)
     }
 
+    /// Gives back what `take` gave last, so that it gives it next.
+    pub(crate) fn untake(&mut self, offset: u64, bytes: u64) {
+        if offset + bytes == self.run.0 {
+            self.run.0 = offset;
+        } else {
+            self.give(offset, bytes);
+        }
+    }
+
     fn new_run(&mut self, offset: u64, length: u64) {
         let (start, end) = std::mem::replace(&mut self.run, (offset, offset + length));
         self.give(start, end - start);
@@ -123,6 +132,19 @@ impl Extents {
             bytes += length;
         }
         self.insert(offset, bytes);
+    }
+
+    /// Takes all that is free up to `length`, the length of the file: pairs of offset and length.
+    pub(crate) fn take_all(&mut self, length: u64) -> Vec<(u64, u64)> {
+        let (start, end) = std::mem::replace(&mut self.run, (FIRST_EXTENT, FIRST_EXTENT));
+        self.give(start, end - start);
+        let length = length.next_multiple_of(ALIGNMENT);
+        if length > self.end {
+            let old = std::mem::replace(&mut self.end, length);
+            self.give(old, length - old);
+        }
+        self.sizes.clear();
+        std::mem::take(&mut self.holes).into_iter().collect()
     }
 
     /// Forgets the free end of the file; returns where the used part ends.

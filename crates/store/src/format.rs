@@ -10,6 +10,9 @@ pub const FORMAT_VERSION: u32 = 1;
 
 /// First bytes of a data file. The line ends reveal a transfer in text mode.
 pub(crate) const MAGIC: [u8; 8] = *b"ATOLL\r\n\0";
+/// First bytes of a data file that is being created: everything else of the identity block is in
+/// place already, so the last step changes one sector only, which no loss of power tears.
+pub(crate) const DRAFT: [u8; 8] = *b"atoll..\0";
 /// First bytes of a log.
 pub(crate) const LOG_MAGIC: [u8; 8] = *b"ATOLLOG\0";
 const ROOT_MAGIC: [u8; 8] = *b"ATLROOT\0";
@@ -29,6 +32,8 @@ pub(crate) const LIMIT: u64 = 1 << 62;
 pub(crate) const CHUNK: u32 = 1024;
 /// Bytes of a map entry in the file.
 pub(crate) const ENTRY_BYTES: usize = 24;
+/// Bytes of a chunk in the file, before they are compressed.
+pub(crate) const CHUNK_BYTES: usize = CHUNK as usize * ENTRY_BYTES;
 
 /// Whether a store can have pages of this many bytes (row B1).
 pub(crate) fn is_page_size(bytes: u32) -> bool {
@@ -98,6 +103,22 @@ impl Identity {
         block.extend_from_slice(&self.id);
         block.put_u64(self.created);
         seal(block, Tag::Identity, 0)
+    }
+
+    /// The block before creating the store is complete.
+    pub(crate) fn encode_draft(&self) -> Vec<u8> {
+        let mut block = self.encode();
+        block[..DRAFT.len()].copy_from_slice(&DRAFT);
+        block
+    }
+
+    /// Reads a block as [`encode_draft`](Identity::encode_draft) makes it.
+    pub(crate) fn decode_draft(block: &[u8]) -> Option<Identity> {
+        let mut block = block.to_vec();
+        block.starts_with(&DRAFT).then(|| {
+            block[..MAGIC.len()].copy_from_slice(&MAGIC);
+            Identity::decode(&block).ok()
+        })?
     }
 
     /// Reads an identity block. Its layout and checksum stay the same in all format versions, so
@@ -337,6 +358,14 @@ impl Directory {
             chunks.filter_map(|(chunk, blob)| Some((Region::MapChunk(chunk), blob.as_ref()?)));
         let spaces = self.spaces.iter();
         chunks.chain(spaces.map(|(space, blob)| (Region::Space(*space), blob)))
+    }
+
+    /// The most bytes that a directory has in a data file of `file_bytes`: one place for each
+    /// chunk of all pages there can be, and one for each space, which has an extent of its own.
+    pub(crate) fn longest(file_bytes: u64) -> u64 {
+        let chunks = (1 << 32) / u64::from(CHUNK);
+        let spaces = file_bytes / ALIGNMENT;
+        20 + chunks * Blob::BYTES as u64 + spaces.saturating_mul(4 + Blob::BYTES as u64)
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {

@@ -1,14 +1,17 @@
 //! The page map in memory: page id -> place in the file, readable without a lock.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use buffer::PageId;
+use memory::Budget;
 
 use crate::format::{CHUNK, Entry};
 
 const FAN: usize = 2048;
 const LEAF: usize = CHUNK as usize;
+/// Bytes of memory that a leaf takes.
+const LEAF_BYTES: u64 = (LEAF * size_of::<Words>()) as u64;
 
 type Words = [AtomicU64; 3];
 type Leaf = Box<[Words]>;
@@ -26,6 +29,16 @@ pub(crate) struct PageMap {
     /// `FAN` slots of `FAN` leaves of `LEAF` entries: all of the 2^32 ids.
     top: Box<[OnceLock<Inner>]>,
     page_size: u32,
+    /// What the leaves that opening the store makes are taken from.
+    budget: Arc<Budget>,
+    /// Bytes taken from it.
+    reserved: AtomicU64,
+}
+
+impl Drop for PageMap {
+    fn drop(&mut self) {
+        self.budget.give(*self.reserved.get_mut());
+    }
 }
 
 const _: () = assert!((FAN * FAN * LEAF) as u64 == 1 << 32);
@@ -36,11 +49,24 @@ fn split(page: PageId) -> (usize, usize, usize) {
 }
 
 impl PageMap {
-    pub(crate) fn new(page_size: u32) -> PageMap {
+    pub(crate) fn new(page_size: u32, budget: Arc<Budget>) -> PageMap {
         PageMap {
             top: (0..FAN).map(|_| OnceLock::new()).collect(),
             page_size,
+            budget,
+            reserved: AtomicU64::new(0),
         }
+    }
+
+    /// Takes the memory for the entry of `page` from the budget; where too little is left, fails
+    /// with what it needs. Used while a store is opened, when a file says how many entries there
+    /// are; pages written later bring their own bytes.
+    pub(crate) fn reserve(&self, page: PageId) -> Result<(), u64> {
+        if self.leaf(page).is_none() {
+            self.budget.take(LEAF_BYTES).map_err(|_| LEAF_BYTES)?;
+            self.reserved.fetch_add(LEAF_BYTES, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     fn leaf(&self, page: PageId) -> Option<&Leaf> {
@@ -135,7 +161,7 @@ mod tests {
 
     #[test]
     fn entries_are_found_at_every_corner() {
-        let map = PageMap::new(65_536);
+        let map = PageMap::new(65_536, Budget::new(0));
         let pages = [
             0,
             1,
@@ -158,6 +184,8 @@ mod tests {
             map.live(2048).map(|(page, _)| page).collect::<Vec<_>>(),
             [0, 1, 1023, 1024]
         );
+        assert_eq!(map.reserve(2), Ok(()), "its leaf is there");
+        assert_eq!(map.reserve(4096), Err(LEAF_BYTES));
         map.clear(1023);
         assert_eq!(map.get(1023), None);
         assert_eq!(map.get(2), None);

@@ -3,7 +3,31 @@
 use std::sync::Arc;
 
 use crate::format::is_page_size;
+use crate::store::CHECKPOINT_BYTES;
 use crate::{Error, Result};
+
+/// What a handle does with a store, and what others may do meanwhile. One handle writes at a time,
+/// of all processes; any number read beside it, each the version that it found when it opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Reads. The files are not written to: what the log holds is applied in memory only.
+    Read,
+    /// Reads, and is the writer only while a transaction or a checkpoint lasts. One that begins
+    /// after another process has committed fails with [`Error::Changed`]: open the store again.
+    OnDemand,
+    /// Is the writer until the handle is dropped.
+    Write,
+}
+
+impl Access {
+    /// How the files are opened.
+    pub(crate) fn of_files(self) -> io::Access {
+        match self {
+            Access::Read => io::Access::Read,
+            Access::OnDemand | Access::Write => io::Access::Write,
+        }
+    }
+}
 
 /// Settings of [`Store::create`](crate::Store::create) and [`Store::open`](crate::Store::open).
 #[derive(Debug, Clone)]
@@ -13,8 +37,26 @@ pub struct Options {
     pub page_size: u32,
     /// The buffer pool through which pages are read.
     pub pool: PoolOptions,
-    /// Whether the store may be changed. A store opened for reading is never written to.
-    pub access: io::Access,
+    /// Whether the store may be changed, and whether others may at the same time.
+    pub access: Access,
+    /// What to do with a damaged record of the log that may have been an acknowledged commit.
+    pub damage: Damage,
+    /// A log longer than this many bytes is folded into the data file by the commit that made it
+    /// so.
+    pub checkpoint_bytes: u64,
+}
+
+/// What opening a store does where the log is damaged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Damage {
+    /// Fails with [`Error::Damaged`], and changes nothing.
+    #[default]
+    Refuse,
+    /// Gives up the damaged record and all that follow, though their commits were perhaps
+    /// acknowledged. [`Store::recovery`](crate::Store::recovery) says which. Pages of an older
+    /// version may have been written over since, which [`Store::check`](crate::Store::check) finds.
+    /// Opened for writing, the store forgets what it gave up: keep a copy of the log.
+    Drop,
 }
 
 impl Default for Options {
@@ -22,7 +64,9 @@ impl Default for Options {
         Options {
             page_size: 64 << 10,
             pool: PoolOptions::default(),
-            access: io::Access::Write,
+            access: Access::Write,
+            damage: Damage::Refuse,
+            checkpoint_bytes: CHECKPOINT_BYTES,
         }
     }
 }
@@ -31,7 +75,7 @@ impl Options {
     /// The default settings, for reading only.
     pub fn read_only() -> Options {
         Options {
-            access: io::Access::Read,
+            access: Access::Read,
             ..Options::default()
         }
     }

@@ -1,123 +1,49 @@
-//! Making a new store, and finding the last committed state of an old one.
+//! Finding the last committed state of a store.
 
-use std::collections::{BTreeSet, HashMap};
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use io::Device;
+use memory::Budget;
 
-use crate::bytes::{Reader, Tag, checksum};
+use crate::bytes::Reader;
 use crate::catalog::{Catalog, decode_space};
 use crate::changes::Changes;
-use crate::codec;
-use crate::disk::{read, read_blob};
+use crate::creation::unfinished;
+use crate::disk::{Limits, read, read_blob, read_block};
 use crate::error::{Error, Region, Result};
 use crate::extents::{Extents, Ids};
 use crate::format::{
-    BLOCK, Bad, Blob, CHUNK, Directory, Entry, FIRST_EXTENT, FORMAT_VERSION, Identity, MAGIC,
-    ROOT_OFFSETS, Root, aligned,
+    ALIGNMENT, BLOCK, Bad, Blob, CHUNK, CHUNK_BYTES, Directory, Entry, FIRST_EXTENT,
+    FORMAT_VERSION, Identity, MAGIC, ROOT_OFFSETS, Root, aligned,
 };
 use crate::log::Log;
 use crate::map::PageMap;
 use crate::options::Options;
+use crate::pending::Pending;
+use crate::report::Recovery;
 use crate::source::Pages;
-use crate::store::{CHECKPOINT_BYTES, Space, Writer};
-
-/// Writes an empty store on two empty devices, durably: the log first, so that a data file with
-/// an identity has a log, and in it the commit that makes the `first` changes.
-pub(crate) fn format(
-    data: &dyn Device,
-    log: &Arc<dyn Device>,
-    page_size: u32,
-    first: Option<&Changes>,
-) -> Result<()> {
-    for device in [data, &**log] {
-        if !device.is_empty()? {
-            return Err(Error::Exists {
-                path: device.path().to_path_buf(),
-            });
-        }
-    }
-    let created = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
-    let identity = Identity {
-        version: FORMAT_VERSION,
-        page_size,
-        id: new_id(),
-        created,
-    };
-    let mut log = Log::create(log.clone(), identity.id)?;
-    if let Some(changes) = first {
-        let end = log.append(1, &changes.encode())?;
-        log.sync(end)?;
-    }
-    let directory = Directory {
-        next_space: 1,
-        ..Directory::default()
-    }
-    .encode();
-    let (codec, stored) = codec::compress(&directory);
-    let blob = Blob {
-        offset: FIRST_EXTENT,
-        stored: stored.len() as u64,
-        raw: directory.len() as u64,
-        sum: checksum(Tag::Directory, 0, &stored),
-        codec,
-    };
-    let end = FIRST_EXTENT + aligned(blob.stored);
-    data.set_len(end)?;
-    data.write_at(blob.offset, &stored)?;
-    for sequence in [0, 1] {
-        let log_counter = log.header().counter;
-        let root = Root {
-            sequence,
-            version: 0,
-            file_bytes: end,
-            log_counter,
-            directory: blob,
-        };
-        let offset = ROOT_OFFSETS[usize::from(root.slot())];
-        data.write_at(offset, &root.encode(&identity.id))?;
-    }
-    data.sync()?;
-    data.write_at(0, &identity.encode())?;
-    Ok(data.sync()?)
-}
-
-/// Sixteen bytes that no other store has: this tells files apart, it keeps no secret.
-fn new_id() -> [u8; 16] {
-    let mut id = [0; 16];
-    for half in id.chunks_exact_mut(8) {
-        // Each state is seeded by the operating system's random numbers.
-        let mut hasher = RandomState::new().build_hasher();
-        hasher.write_u32(std::process::id());
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        hasher.write_u128(now.map_or(0, |since| since.as_nanos()));
-        half.copy_from_slice(&hasher.finish().to_le_bytes());
-    }
-    id
-}
+use crate::store::{Space, Writer};
 
 /// The identity of a data file.
 pub(crate) fn identity(data: &dyn Device) -> Result<Identity> {
     let path = data.path().to_path_buf();
     let length = data.len()?;
-    let mut block = vec![0; BLOCK.min(usize::try_from(length).unwrap_or(BLOCK))];
-    read(data, 0, &mut block)?;
-    let head = MAGIC.len().min(block.len());
-    if block.is_empty() || (block.len() < BLOCK && block[..head] != MAGIC[..head]) {
-        return Err(Error::NotAtoll { path });
+    let mut head = vec![0; MAGIC.len().min(usize::try_from(length).unwrap_or(BLOCK))];
+    read(data, 0, &mut head)?;
+    if length < FIRST_EXTENT {
+        if head.is_empty() || (length < BLOCK as u64 && !MAGIC.starts_with(&head)) {
+            return Err(Error::NotAtoll { path });
+        }
+        if MAGIC.starts_with(&head) {
+            return Err(Error::Truncated {
+                path,
+                needed: FIRST_EXTENT,
+                found: length,
+            });
+        }
     }
-    if length < FIRST_EXTENT && block[..head] == MAGIC[..head] {
-        return Err(Error::Truncated {
-            path,
-            needed: FIRST_EXTENT,
-            found: length,
-        });
-    }
-    Identity::decode(&block).map_err(|bad| match bad {
+    read_block(data, 0, &Identity::decode)?.map_err(|bad| match bad {
         Bad::Magic => Error::NotAtoll { path },
         Bad::Newer(found) => Error::NewerFormat {
             path,
@@ -134,9 +60,15 @@ pub(crate) fn root(
     slot: u8,
     id: &[u8; 16],
 ) -> Result<std::result::Result<Root, Bad>> {
-    let mut block = vec![0; BLOCK];
-    read(data, ROOT_OFFSETS[usize::from(slot)], &mut block)?;
-    Ok(Root::decode(&block, slot, id))
+    let offset = ROOT_OFFSETS[usize::from(slot)];
+    read_block(data, offset, &|block| Root::decode(block, slot, id))
+}
+
+/// The sequence of the newest valid root, if there is one.
+pub(crate) fn newest_sequence(data: &dyn Device, id: &[u8; 16]) -> Result<Option<u64>> {
+    let (first, second) = (root(data, 0, id)?, root(data, 1, id)?);
+    let valid = [first, second].into_iter().flatten();
+    Ok(valid.map(|root| root.sequence).max())
 }
 
 /// What an opened store starts with.
@@ -148,8 +80,7 @@ pub(crate) struct Recovered {
     pub(crate) version: u64,
     pub(crate) space: Space,
     pub(crate) writer: Writer,
-    /// Records of the log that the root did not include.
-    pub(crate) replayed: u64,
+    pub(crate) recovery: Recovery,
     /// Whether one root slot is invalid.
     pub(crate) sole_root: bool,
 }
@@ -160,7 +91,13 @@ pub(crate) fn recover(
     log: Arc<dyn Device>,
     options: &Options,
 ) -> Result<Recovered> {
-    let identity = identity(&*data)?;
+    let identity = match identity(&*data) {
+        Err(_) if unfinished(&*data, Some(&*log))? => {
+            let path = data.path().to_path_buf();
+            return Err(Error::Unfinished { path });
+        }
+        identity => identity?,
+    };
     let roots = [
         root(&*data, 0, &identity.id)?,
         root(&*data, 1, &identity.id)?,
@@ -179,17 +116,23 @@ pub(crate) fn recover(
         });
     }
     let queue = io::Queue::new(options.pool.io_threads)?;
+    let budget = options.pool.budget.clone();
+    // Where the limit cannot be found out, there is none.
+    let budget = budget.unwrap_or_else(|| Budget::new(memory::available().unwrap_or(u64::MAX)));
     let pages = Pages {
-        map: PageMap::new(identity.page_size),
+        map: PageMap::new(identity.page_size, budget.clone()),
         device: data,
         queue,
     };
-    let loader = Loader {
+    let mut loader = Loader {
         pages: &pages,
         page_size: identity.page_size,
         file_bytes,
+        budget,
+        taken: 0,
     };
     let directory = loader.directory(&root.directory)?;
+    loader.apart(&root, &directory)?;
     loader.map(&directory)?;
     let mut state = State {
         catalog: loader.catalog(&directory)?,
@@ -199,7 +142,7 @@ pub(crate) fn recover(
         spaces: BTreeSet::new(),
     };
     let mut log = found.log;
-    log.replay_into(&loader, &mut state)?;
+    log.replay_into(&mut loader, &mut state, options)?;
     let space = loader.space(&root, &directory, state.next_page)?;
     let writer = Writer {
         log,
@@ -207,13 +150,16 @@ pub(crate) fn recover(
         directory,
         chunks: state.chunks,
         spaces: state.spaces,
-        pending: HashMap::new(),
+        pending: Pending::default(),
         limbo: Vec::new(),
-        due: CHECKPOINT_BYTES,
+        due: options.checkpoint_bytes,
         checkpoint_failure: None,
     };
     let (catalog, version) = (state.catalog, state.version);
-    let replayed = version - root.version;
+    let recovery = Recovery {
+        replayed: version - root.version,
+        dropped: writer.log.dropped().cloned(),
+    };
     Ok(Recovered {
         identity,
         pages,
@@ -221,7 +167,7 @@ pub(crate) fn recover(
         version,
         space,
         writer,
-        replayed,
+        recovery,
         sole_root,
     })
 }
@@ -306,11 +252,15 @@ struct State {
     spaces: BTreeSet<u32>,
 }
 
-/// Reads the structures of a root.
+/// Reads the structures of a root, and holds what they say against the file before anything takes
+/// memory or enters the map.
 struct Loader<'a> {
     pages: &'a Pages,
     page_size: u32,
     file_bytes: u64,
+    budget: Arc<Budget>,
+    /// Bytes of the file that the entries of the map have so far.
+    taken: u64,
 }
 
 impl Loader<'_> {
@@ -319,7 +269,11 @@ impl Loader<'_> {
     }
 
     fn blob(&self, region: Region, blob: &Blob) -> Result<Vec<u8>> {
-        read_blob(&*self.pages.device, region, blob, self.file_bytes)
+        let limits = Limits {
+            file_bytes: self.file_bytes,
+            memory: self.budget.limit() - self.budget.used(),
+        };
+        read_blob(&*self.pages.device, region, blob, &limits)
     }
 
     fn directory(&self, blob: &Blob) -> Result<Directory> {
@@ -327,29 +281,81 @@ impl Loader<'_> {
             .ok_or_else(|| self.damaged(Region::Directory, blob.offset, "its fields make no sense"))
     }
 
-    fn map(&self, directory: &Directory) -> Result<()> {
+    /// Fails if structures overlap: chunks that share an extent would be as many as one likes.
+    fn apart(&self, root: &Root, directory: &Directory) -> Result<()> {
+        for (_, blob) in directory.blobs() {
+            self.reaches(blob.offset.saturating_add(blob.stored))?;
+        }
+        self.extents(places(root, directory)).map(drop)
+    }
+
+    /// The complement of the places, in any order.
+    fn extents(&self, mut used: Vec<Place>) -> Result<Extents> {
+        used.sort_unstable_by_key(|place| (place.offset, place.length));
+        let spans: Vec<_> = used
+            .iter()
+            .map(|place| (place.offset, place.length))
+            .collect();
+        Extents::complement(&spans).map_err(|position| {
+            let other = position
+                .checked_sub(1)
+                .map_or(Region::Identity, |before| used[before].region);
+            let place = &used[position];
+            self.damaged(place.region, place.offset, format!("overlaps {other}"))
+        })
+    }
+
+    fn map(&mut self, directory: &Directory) -> Result<()> {
         for (chunk, blob) in (0u32..).zip(&directory.chunks) {
             let Some(blob) = blob else { continue };
             let region = Region::MapChunk(chunk);
             let bytes = self.blob(region, blob)?;
+            let bad = |detail: String| self.damaged(region, blob.offset, detail);
+            if bytes.len() != CHUNK_BYTES {
+                return Err(bad("impossible length".to_string()));
+            }
             let mut reader = Reader::new(&bytes);
+            let mut entries = Vec::new();
             for page in chunk * CHUNK..=chunk * CHUNK + (CHUNK - 1) {
-                let entry = Entry::take(&mut reader, self.page_size)
-                    .map_err(|bad| self.damaged(region, blob.offset, bad.to_string()))?;
-                let Some(entry) = entry else { continue };
+                let entry = Entry::take(&mut reader, self.page_size);
+                let Some(entry) = entry.map_err(|why| bad(why.to_string()))? else {
+                    continue;
+                };
                 if u64::from(page) >= directory.next_page {
-                    let detail = format!("page {page} is beyond the last one");
-                    return Err(self.damaged(region, blob.offset, detail));
+                    return Err(bad(format!("page {page} is beyond the last one")));
                 }
-                self.in_file(&entry)?;
-                self.pages.map.set(page, &entry);
+                entries.push((page, entry));
+            }
+            for (page, entry) in entries {
+                self.enter(page, &entry, region, blob.offset)?;
             }
         }
         Ok(())
     }
 
-    fn in_file(&self, entry: &Entry) -> Result<()> {
-        let needed = entry.offset.saturating_add(u64::from(entry.stored));
+    /// Puts an entry into the map, of which `region` at `offset` speaks.
+    fn enter(&mut self, page: u32, entry: &Entry, region: Region, offset: u64) -> Result<()> {
+        self.reaches(entry.offset.saturating_add(u64::from(entry.stored)))?;
+        self.taken += entry.extent();
+        if self.taken > self.file_bytes {
+            let detail = format!("page {page} and those before take more than the file has");
+            return Err(self.damaged(region, offset, detail));
+        }
+        self.pages
+            .map
+            .reserve(page)
+            .map_err(|bytes| Error::Memory {
+                path: self.pages.device.path().to_path_buf(),
+                what: "the page map".to_string(),
+                wanted: bytes,
+                left: self.budget.limit() - self.budget.used(),
+            })?;
+        self.pages.map.set(page, entry);
+        Ok(())
+    }
+
+    /// Fails if the file is shorter than `needed`.
+    fn reaches(&self, needed: u64) -> Result<()> {
         if needed <= self.file_bytes {
             return Ok(());
         }
@@ -367,7 +373,7 @@ impl Loader<'_> {
             let region = Region::Space(*number);
             let space = decode_space(&self.blob(region, blob)?)
                 .ok_or_else(|| self.damaged(region, blob.offset, "its entries make no sense"))?;
-            catalog.spaces.insert(*number, Arc::new(space));
+            catalog.spaces.insert(*number, space);
         }
         catalog.next_space = directory.next_space;
         Ok(catalog)
@@ -375,69 +381,102 @@ impl Loader<'_> {
 
     /// What the map and the structures do not use.
     fn space(&self, root: &Root, directory: &Directory, next_page: u64) -> Result<Space> {
-        let own = (Region::Directory, &root.directory);
-        let blobs = directory.blobs().chain([own]);
-        let mut used: Vec<_> = blobs
-            .map(|(region, blob)| (blob.offset, aligned(blob.stored), region))
-            .collect();
+        let mut used = places(root, directory);
         let live = || self.pages.map.live(next_page);
         let ids = Ids::complement(next_page, live().map(|(page, _)| page));
-        used.extend(live().map(|(page, entry)| (entry.offset, entry.extent(), Region::Page(page))));
-        used.sort_unstable_by_key(|&(offset, length, _)| (offset, length));
-        let places: Vec<_> = used
-            .iter()
-            .map(|&(offset, length, _)| (offset, length))
-            .collect();
-        let extents = Extents::complement(&places).map_err(|position| {
-            let (offset, _, region) = used[position];
-            let other = position
-                .checked_sub(1)
-                .map_or(Region::Identity, |before| used[before].2);
-            self.damaged(region, offset, format!("overlaps {other}"))
-        })?;
-        Ok(Space { extents, ids })
+        used.extend(live().map(|(page, entry)| Place {
+            offset: entry.offset,
+            length: entry.extent(),
+            region: Region::Page(page),
+        }));
+        let extents = self.extents(used)?;
+        Ok(Space {
+            extents,
+            ids,
+            aside: Vec::new(),
+        })
     }
+}
+
+/// A part of the data file that something uses.
+struct Place {
+    offset: u64,
+    length: u64,
+    region: Region,
+}
+
+/// Where the structures of a root lie.
+fn places(root: &Root, directory: &Directory) -> Vec<Place> {
+    let own = (Region::Directory, &root.directory);
+    let place = |(region, blob): (Region, &Blob)| Place {
+        offset: blob.offset,
+        length: aligned(blob.stored),
+        region,
+    };
+    directory.blobs().chain([own]).map(place).collect()
 }
 
 impl Log {
     /// Applies the records after the root's version to map and catalog.
-    fn replay_into(&mut self, loader: &Loader<'_>, state: &mut State) -> Result<()> {
+    fn replay_into(
+        &mut self,
+        loader: &mut Loader<'_>,
+        state: &mut State,
+        options: &Options,
+    ) -> Result<()> {
         let path = self.device().path().to_path_buf();
-        let map = &loader.pages.map;
-        self.replay(state.version, |version, body, offset| {
-            let damaged =
-                |detail: String| Error::damaged(&path, Region::LogRecord(version), offset, detail);
+        self.replay(state.version, options.damage, |version, body, offset| {
+            let region = Region::LogRecord(version);
+            let damaged = |detail: String| Error::damaged(&path, region, offset, detail);
             let changes = Changes::decode(body, loader.page_size)
                 .ok_or_else(|| damaged("its fields make no sense".to_string()))?;
-            for &page in &changes.freed {
-                if map.get(page).is_none() {
-                    return Err(damaged(format!("page {page} is freed and does not exist")));
-                }
-                map.clear(page);
-            }
+            loader.free(&changes).map_err(damaged)?;
             for (page, entry) in &changes.written {
-                if map.get(*page).is_some() {
-                    return Err(damaged(format!("page {page} is written and exists")));
-                }
-                map.set(*page, entry);
+                loader.new_page(*page, state.next_page).map_err(damaged)?;
+                loader.enter(*page, entry, region, offset)?;
                 state.next_page = state.next_page.max(u64::from(*page) + 1);
             }
-            let pages = changes
-                .written
-                .iter()
-                .map(|(page, _)| page)
-                .chain(&changes.freed);
-            state.chunks.extend(pages.map(|page| page / CHUNK));
-            state.spaces.extend(changes.spaces());
-            changes.apply(&mut state.catalog);
-            state.version = version;
+            state.include(changes, version);
             Ok(())
-        })?;
-        for &chunk in &state.chunks {
-            for (_, entry) in map.chunk(chunk) {
-                loader.in_file(&entry)?;
-            }
+        })
+    }
+}
+
+impl Loader<'_> {
+    fn free(&mut self, changes: &Changes) -> std::result::Result<(), String> {
+        for &page in &changes.freed {
+            let Some(entry) = self.pages.map.get(page) else {
+                return Err(format!("page {page} is freed and does not exist"));
+            };
+            self.taken -= entry.extent();
+            self.pages.map.clear(page);
+        }
+        Ok(())
+    }
+
+    /// Fails if no transaction can have written `page`: ids are given out from the lowest on, and
+    /// each of those given out had a place of its own in the file, which has not shrunk since.
+    fn new_page(&self, page: u32, next_page: u64) -> std::result::Result<(), String> {
+        if self.pages.map.get(page).is_some() {
+            return Err(format!("page {page} is written and exists"));
+        }
+        if u64::from(page) >= next_page.max(self.file_bytes / ALIGNMENT) {
+            return Err(format!("page {page} is more than the file can have"));
         }
         Ok(())
     }
 }
+
+impl State {
+    fn include(&mut self, changes: Changes, version: u64) {
+        let written = changes.written.iter().map(|(page, _)| page);
+        let pages = written.chain(&changes.freed);
+        self.chunks.extend(pages.map(|page| page / CHUNK));
+        self.spaces.extend(changes.spaces());
+        changes.apply(&mut self.catalog);
+        self.version = version;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -154,7 +154,7 @@ impl Transaction {
     pub fn delete_space(&mut self, space: u32) {
         self.catalog.spaces.remove(&space);
         self.changes.keys.retain(|(of, _), _| *of != space);
-        if self.base.catalog().spaces.contains_key(&space) {
+        if self.base.catalog().spaces.get(&space).is_some() {
             self.changes.dropped.insert(space);
         }
     }
@@ -182,9 +182,16 @@ impl Transaction {
     /// [`Error::Full`]: the transaction is undone, the store stays usable.
     /// [`Error::NoSuchPage`]: a page was freed that is not live; undone.
     /// [`Error::RecordTooLarge`]: undone.
-    /// Other failures of the disk: whether the changes are durable is known only when the store
-    /// is opened again; until then every later commit fails with [`Error::Latched`].
-    pub fn commit(mut self) -> Result<u64> {
+    /// [`Error::Latched`]: an earlier failure, or now one of the data file; undone.
+    /// [`Error::Uncertain`]: the log failed, so whether the changes are durable is known only when
+    /// the store is opened again. After this and the former, every later commit fails.
+    pub fn commit(self) -> Result<u64> {
+        self.commit_then(drop)
+    }
+
+    /// As [`commit`](Transaction::commit); `then` is given what was committed before the next
+    /// writer gets in.
+    pub(crate) fn commit_then(mut self, then: impl FnOnce(Snapshot)) -> Result<u64> {
         let mut changes = std::mem::take(&mut self.changes);
         let written = self.written.get_mut();
         let own: HashSet<PageId> = written.iter().copied().collect();
@@ -207,19 +214,22 @@ impl Transaction {
             .into_iter()
             .filter(|page| self.freed.contains(page))
             .collect();
+        // Before the commit, which may write a checkpoint: that takes what is in the page map.
+        store.undo(unwritten);
         let catalog = std::mem::take(&mut self.catalog);
         let result = if changes.is_empty() {
-            Ok(self.base.version())
+            Ok(self.base.clone())
         } else {
             store.commit(changes, catalog, &self.gate)
         };
         // What is left in `written` is undone when `self` is dropped.
-        let written = self.written.get_mut();
         if result.is_ok() {
-            written.clear();
+            self.written.get_mut().clear();
         }
-        written.extend(unwritten);
-        result
+        let committed = result?;
+        let version = committed.version();
+        then(committed);
+        Ok(version)
     }
 }
 

@@ -188,6 +188,37 @@ impl Machine {
             .map(|node| node.index)
     }
 
+    /// The same machine as an emulator or a synthetic description numbers it: nodes and cpus from 0 without gaps, node
+    /// by node, core by core, the hardware threads of a core next to each other. Nodes, cores and caches stay in their
+    /// order, so the cpus of both machines correspond one by one as [`Core::cpus`] lists them.
+    ///
+    /// ```
+    /// let xeon = topology::Machine::parse("xeon-4657l")?;
+    /// assert_eq!(xeon.nodes()[0].cores[1].cpus, [1, 49]);
+    /// assert_eq!(xeon.in_order().nodes()[0].cores[1].cpus, [2, 3]);
+    /// # Ok::<(), topology::Error>(())
+    /// ```
+    #[must_use]
+    pub fn in_order(&self) -> Machine {
+        let mut machine = self.clone();
+        let mut numbers = std::collections::HashMap::new();
+        for node in &mut machine.nodes {
+            node.os_index = node.index as u32;
+            for cpu in node.cores.iter_mut().flat_map(|core| &mut core.cpus) {
+                let next = numbers.len() as u32;
+                *cpu = *numbers.entry(*cpu).or_insert(next);
+            }
+        }
+        for cache in machine.nodes.iter_mut().flat_map(|node| &mut node.caches) {
+            for cpu in &mut cache.cpus {
+                // Each is in a core, by invariant 3.
+                *cpu = numbers.get(cpu).copied().unwrap_or(*cpu);
+            }
+            cache.cpus.sort_unstable();
+        }
+        machine
+    }
+
     /// A short name: `live`, the name of the file without its ending, or what was given.
     pub fn name(&self) -> &str {
         &self.name

@@ -107,6 +107,46 @@ fn the_opteron_square_and_the_numbering_of_siblings() {
 }
 
 #[test]
+fn cpus_in_order_keep_their_cores_nodes_and_caches() {
+    for spec in [
+        "xeon-4657l",
+        "opteron-8387",
+        "2x3",
+        "node:2 core:2 pu:2(indexes=7,3,5,1,6,2,4,0)",
+    ] {
+        let machine = Machine::parse(spec).unwrap();
+        let ordered = machine.in_order();
+        let cpus = |machine: &Machine| -> Vec<u32> {
+            let cores = machine.nodes().iter().flat_map(|node| &node.cores);
+            cores.flat_map(|core| core.cpus.clone()).collect()
+        };
+        let (before, after) = (cpus(&machine), cpus(&ordered));
+        assert_eq!(
+            after,
+            (0..before.len() as u32).collect::<Vec<_>>(),
+            "{spec}"
+        );
+        let number = |cpu: &u32| before.iter().position(|own| own == cpu).unwrap() as u32;
+        for (node, own) in machine.nodes().iter().zip(ordered.nodes()) {
+            for cpu in node.cores.iter().flat_map(|core| &core.cpus) {
+                assert_eq!(ordered.node_of_cpu(number(cpu)), Some(node.index), "{spec}");
+            }
+            assert_eq!(own.os_index as usize, own.index);
+            for (cache, other) in node.caches.iter().zip(&own.caches) {
+                let mut shared: Vec<u32> = cache.cpus.iter().map(number).collect();
+                shared.sort_unstable();
+                assert_eq!(
+                    (shared, cache.bytes),
+                    (other.cpus.clone(), other.bytes),
+                    "{spec}"
+                );
+            }
+        }
+        assert_eq!(ordered.in_order(), ordered, "{spec}");
+    }
+}
+
+#[test]
 fn drawing_of_the_opteron() {
     let drawing = Machine::parse("opteron-8387").unwrap().render();
     let expected = "\

@@ -1,59 +1,30 @@
-//! Files into tables: Parquet, CSV, TPC-H `.tbl`, Arrow IPC.
+//! Files into tables.
+//!
+//! What a file holds is the business of the crate `ingest`, which queries over files read with, too; here its pieces
+//! are turned into the blocks of a table ([`pipeline`]).
 
 mod assemble;
 mod columns;
-mod ipc;
-mod parquet;
 pub(crate) mod pipeline;
-mod records;
-mod sniff;
-mod text;
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use arrow::array::RecordBatch;
+use arrow::datatypes::Schema;
+pub use ingest::{Compression, Format as FileFormat, Options as FileOptions};
+use ingest::{Dataset, Request};
 use store::Transaction;
 use table::{Definition, Loader};
 
 pub(crate) use self::assemble::Block;
-use self::ipc::IpcFile;
-use self::parquet::ParquetFile;
-use self::pipeline::{Pieces, Sink};
-use self::text::Layout;
+use self::pipeline::{Batches, Piece, Pieces, Sink};
 use crate::{Database, Error, Position, Progress, tpch};
 
-/// The format of a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FileFormat {
-    /// By the file's extension, else by its first bytes.
-    #[default]
-    Auto,
-    /// Apache Parquet.
-    Parquet,
-    /// Text with a delimiter between fields and quotes where they are needed.
-    Csv,
-    /// Text as the TPC-H generator writes it: `|` after each field, no quotes, no header.
-    Tbl,
-    /// Arrow IPC: the file format or the stream format.
-    Arrow,
-}
-
-/// Whether the first line of a CSV file holds the columns' names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Header {
-    /// If it looks like it.
-    #[default]
-    Auto,
-    /// It does; columns are matched by name.
-    Yes,
-    /// It does not; columns are matched by place.
-    No,
-}
+/// Pieces of a pipe, or of what is decompressed, that are read before a worker asks for them.
+const AHEAD: usize = 4;
 
 /// What to do with a table that exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,14 +65,8 @@ pub struct ImportOptions {
     pub primary_key: Vec<String>,
     /// Foreign keys.
     pub foreign_keys: Vec<Reference>,
-    /// The files' format.
-    pub format: FileFormat,
-    /// Between two fields of a text file; found out where absent.
-    pub delimiter: Option<u8>,
-    /// Whether a CSV file starts with names.
-    pub header: Header,
-    /// The text that stands for NULL; an empty field where absent.
-    pub null: Option<String>,
+    /// How the files are laid out: format, delimiter, header, types, what stands for NULL, ...
+    pub files: FileOptions,
     /// What to do with a table that exists.
     pub existing: Existing,
 }
@@ -118,7 +83,8 @@ pub struct ImportReport {
     pub seconds: f64,
 }
 
-/// Stores all rows of `files`, in order, in `table`: all or nothing, in one commit.
+/// Stores all rows of `files`, in order, in `table`: all or nothing, in one commit. A file is named by its path, `-` for
+/// standard input, or with others by a pattern such as `data/*.csv.gz`.
 ///
 /// Reading, decoding and encoding use all workers; memory stays bounded whatever the files' size.
 ///
@@ -147,34 +113,99 @@ pub fn import(
     progress: &dyn Progress,
 ) -> Result<ImportReport, Error> {
     let started = Instant::now();
-    let inputs = files
-        .iter()
-        .map(|path| Input::open(path, options))
-        .collect::<Result<Vec<_>, _>>()?;
-    let bytes = inputs.iter().map(|input| input.bytes).sum();
+    let dataset = Arc::new(open(database, table, files, options)?);
+    let bytes = dataset.bytes();
     let mut transaction = database.store().begin()?;
-    let definition = Arc::new(prepare(
-        database,
-        &mut transaction,
-        table,
-        &inputs,
-        options,
-    )?);
+    let (definition, declared) = prepare(database, &mut transaction, table, &dataset, options)?;
     let mut position = Position::start(table);
-    position.total_rows = inputs.iter().map(Input::rows).sum();
-    position.total_bytes = Some(bytes);
-    let mut pieces: Pieces = Box::new(std::iter::empty());
-    for input in inputs {
-        pieces = Box::new(pieces.chain(input.pieces(&definition, options)?));
+    position.total_rows = dataset.rows();
+    position.total_bytes = bytes.filter(|_| !dataset.is_slow());
+    let request = Request {
+        columns: columns::wanted(&dataset, &definition, declared)?,
+        ..Request::of(&dataset, [])
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut pieces = dataset.pieces(&request)?;
+    if dataset.is_slow() {
+        pieces = ingest::ahead(pieces, AHEAD, &stop);
     }
-    let (transaction, rows) = load(database, transaction, table, pieces, position, progress)?;
+    let watched = Stopping {
+        progress,
+        stop: &stop,
+    };
+    let pieces = stored(pieces, &Arc::new(definition));
+    let (transaction, rows) = load(database, transaction, table, pieces, position, &watched)?;
     transaction.commit()?;
     database.index(table)?;
     Ok(ImportReport {
         rows,
-        bytes,
+        bytes: bytes.unwrap_or_default(),
         seconds: started.elapsed().as_secs_f64(),
     })
+}
+
+/// Looks at the files. A table that exists tells what their header would be.
+fn open(
+    database: &Database,
+    table: &str,
+    files: &[PathBuf],
+    options: &ImportOptions,
+) -> Result<Dataset, Error> {
+    let mut reading = options.files.clone();
+    let known = match (&options.schema, options.existing) {
+        (Some(ddl), _) => Some(database.engine().definition(table, ddl)?),
+        (None, Existing::Replace) => None,
+        (None, _) => {
+            let tables = database.tables_at(&database.store().snapshot())?;
+            tables.get(table).map(|table| table.definition().clone())
+        }
+    };
+    if let Some(definition) = known {
+        let names = definition.columns.into_iter().map(|column| column.name);
+        reading.expected = names.collect();
+        // A table whose columns were named by place has no header to be recognised by those names.
+        let placed = |(at, name): (usize, &String)| *name == format!("column_{}", at + 1);
+        if reading.header.is_none() && reading.expected.iter().enumerate().all(placed) {
+            reading.header = Some(false);
+        }
+    }
+    Ok(Dataset::open(files, &reading)?)
+}
+
+/// The pieces as the table stores them.
+fn stored(pieces: ingest::Pieces, definition: &Arc<Definition>) -> Pieces {
+    let definition = Arc::clone(definition);
+    Box::new(pieces.map(move |piece| {
+        let (piece, definition) = (piece?, Arc::clone(&definition));
+        let read = move || {
+            let batches = (piece.read)()?;
+            let stored = move |batch: ingest::Result<RecordBatch>| {
+                Ok(table::normalise(&batch?, &definition)?)
+            };
+            Ok(Box::new(batches.map(stored)) as Batches)
+        };
+        Ok(Piece {
+            rows: piece.rows,
+            bytes: piece.bytes,
+            read: Box::new(read),
+        })
+    }))
+}
+
+/// Also ends the waiting for a pipe when the caller wants to stop.
+struct Stopping<'a> {
+    progress: &'a dyn Progress,
+    stop: &'a AtomicBool,
+}
+
+impl Progress for Stopping<'_> {
+    fn update(&self, position: &Position) -> std::ops::ControlFlow<()> {
+        let wish = self.progress.update(position);
+        if wish.is_break() {
+            self.stop.store(true, Ordering::Release);
+        }
+        wish
+    }
 }
 
 impl Sink for Loader {
@@ -213,14 +244,14 @@ pub(crate) fn load(
     Ok(loader.finish()?)
 }
 
-/// Makes the table ready for rows and returns its definition.
+/// Makes the table ready for rows. Returns its definition, and whether its types are declared, not inferred.
 fn prepare(
     database: &Database,
     transaction: &mut Transaction,
     name: &str,
-    inputs: &[Input],
+    dataset: &Dataset,
     options: &ImportOptions,
-) -> Result<Definition, Error> {
+) -> Result<(Definition, bool), Error> {
     let tables = database.tables_at(transaction.base())?;
     let existing = tables.get(name);
     let filled = existing.is_some_and(|table| table.rows() > 0);
@@ -229,45 +260,46 @@ fn prepare(
             "table {name:?} holds rows in {}; append to it with --append, or put the rows in its place with --replace",
             database.path().display()
         ))),
-        (Some(definition), Existing::Append | Existing::Refuse) => Ok(definition),
-        (Some(_), Existing::Replace) => {
-            let definition = define(database, name, inputs, options)?;
-            table::drop(transaction, name)?;
+        (Some(definition), Existing::Append | Existing::Refuse) => Ok((definition, true)),
+        (existing, _) => {
+            let (definition, declared) = define(database, name, dataset, options)?;
+            if existing.is_some() {
+                table::drop(transaction, name)?;
+            }
             table::create(transaction, &definition)?;
-            Ok(definition)
-        }
-        (None, _) => {
-            let definition = define(database, name, inputs, options)?;
-            table::create(transaction, &definition)?;
-            Ok(definition)
+            Ok((definition, declared))
         }
     }
 }
 
-/// The definition of a new table: declared, or that of the TPC-H table of this name for a `.tbl`
-/// file, or inferred from the first file.
+/// The definition of a new table: declared, or that of the TPC-H table of this name for `.tbl` files, or inferred;
+/// and whether it is one of the first two.
 fn define(
     database: &Database,
     name: &str,
-    inputs: &[Input],
+    dataset: &Dataset,
     options: &ImportOptions,
-) -> Result<Definition, Error> {
-    let mut definition = match (&options.schema, inputs.first()) {
-        (Some(ddl), _) => database.engine().definition(name, ddl)?,
-        (None, Some(first)) => match tpch::definition(name)
-            .filter(|_| matches!(first.kind, Kind::Text { tbl: true }))
-        {
-            Some(known) => known,
-            None => Definition::from_schema(name, &first.infer(options)?)?,
+) -> Result<(Definition, bool), Error> {
+    let known = || tpch::definition(name).filter(|_| dataset.is_tbl());
+    let (mut definition, declared) = match &options.schema {
+        Some(ddl) => (database.engine().definition(name, ddl)?, true),
+        None => match known() {
+            Some(known) => (known, true),
+            None => (Definition::from_schema(name, &inferred(dataset))?, false),
         },
-        (None, None) => {
-            return Err(Error::Import(
-                "no file was given; name at least one".to_owned(),
-            ));
-        }
     };
     add_keys(&mut definition, options)?;
-    Ok(definition)
+    Ok((definition, declared))
+}
+
+/// The columns of the files; NOT NULL where all files say so.
+fn inferred(dataset: &Dataset) -> Schema {
+    let fields = dataset.schema().fields().iter().enumerate();
+    let fields = fields.map(|(column, field)| {
+        let nullable = !dataset.is_required(column);
+        field.as_ref().clone().with_nullable(nullable)
+    });
+    Schema::new(fields.collect::<Vec<_>>())
 }
 
 fn add_keys(definition: &mut Definition, options: &ImportOptions) -> Result<(), Error> {
@@ -320,157 +352,4 @@ fn add_keys(definition: &mut Definition, options: &ImportOptions) -> Result<(), 
         });
     }
     Ok(())
-}
-
-/// A file that is there and whose format is known.
-struct Input {
-    path: PathBuf,
-    bytes: u64,
-    kind: Kind,
-}
-
-enum Kind {
-    Parquet(ParquetFile),
-    Arrow(IpcFile),
-    Text { tbl: bool },
-}
-
-impl Input {
-    fn open(path: &Path, options: &ImportOptions) -> Result<Input, Error> {
-        let metadata = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
-        if metadata.is_dir() {
-            return Err(refused(path, "is a directory; name the files in it"));
-        }
-        let format = match options.format {
-            FileFormat::Auto => detect(path)?,
-            given => given,
-        };
-        let kind = match format {
-            FileFormat::Parquet => Kind::Parquet(ParquetFile::open(path)?),
-            FileFormat::Arrow => Kind::Arrow(IpcFile::open(path)?),
-            FileFormat::Tbl => Kind::Text { tbl: true },
-            FileFormat::Csv | FileFormat::Auto => Kind::Text { tbl: false },
-        };
-        Ok(Input {
-            path: path.to_owned(),
-            bytes: metadata.len(),
-            kind,
-        })
-    }
-
-    fn rows(&self) -> Option<u64> {
-        match &self.kind {
-            Kind::Parquet(file) => Some(file.rows()),
-            _ => None,
-        }
-    }
-
-    /// The schema that the file has or suggests.
-    fn infer(&self, options: &ImportOptions) -> Result<arrow::datatypes::Schema, Error> {
-        match &self.kind {
-            Kind::Parquet(file) => Ok(file.schema().as_ref().clone()),
-            Kind::Arrow(file) => Ok(file.schema().as_ref().clone()),
-            Kind::Text { tbl } => Ok(sniff::sniff(&self.path, *tbl, options, None)?.schema),
-        }
-    }
-
-    fn pieces(
-        self,
-        definition: &Arc<Definition>,
-        options: &ImportOptions,
-    ) -> Result<Pieces, Error> {
-        match self.kind {
-            Kind::Parquet(file) => Ok(Box::new(file.pieces(definition)?.map(Ok))),
-            Kind::Arrow(file) => Ok(Box::new(file.pieces(definition)?)),
-            Kind::Text { tbl } => {
-                let layout = layout(&self.path, tbl, definition, options)?;
-                match layout {
-                    Some(layout) => Ok(Box::new(text::pieces(&self.path, layout, definition)?)),
-                    None => Ok(Box::new(std::iter::empty())),
-                }
-            }
-        }
-    }
-}
-
-/// How a text file is laid out; none for an empty one, which has no rows.
-fn layout(
-    path: &Path,
-    tbl: bool,
-    definition: &Definition,
-    options: &ImportOptions,
-) -> Result<Option<Layout>, Error> {
-    let names: Vec<&str> = definition
-        .columns
-        .iter()
-        .map(|column| column.name.as_str())
-        .collect();
-    // A table whose columns were named by place has no header to be recognised by those names.
-    let layout = match options.header {
-        Header::Auto
-            if names
-                .iter()
-                .enumerate()
-                .all(|(at, name)| *name == format!("column_{}", at + 1)) =>
-        {
-            let known = ImportOptions {
-                header: Header::No,
-                ..options.clone()
-            };
-            sniff::sniff(path, tbl, &known, Some(&names))?.layout
-        }
-        _ => sniff::sniff(path, tbl, options, Some(&names))?.layout,
-    };
-    Ok((layout.fields > 0).then_some(layout))
-}
-
-fn detect(path: &Path) -> Result<FileFormat, Error> {
-    let extension = path
-        .extension()
-        .and_then(|extension| extension.to_str())
-        .unwrap_or_default();
-    match extension.to_ascii_lowercase().as_str() {
-        "parquet" | "pq" => return Ok(FileFormat::Parquet),
-        "csv" | "tsv" | "txt" => return Ok(FileFormat::Csv),
-        "tbl" => return Ok(FileFormat::Tbl),
-        "arrow" | "arrows" | "feather" | "ipc" => return Ok(FileFormat::Arrow),
-        "gz" | "zst" | "bz2" | "xz" | "zip" => {
-            return Err(refused(
-                path,
-                "is compressed as a whole, which is not read; decompress it first",
-            ));
-        }
-        _ => {}
-    }
-    let mut start = [0; 6];
-    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-    let mut read = Vec::new();
-    file.take(start.len() as u64)
-        .read_to_end(&mut read)
-        .map_err(|error| unreadable(path, &error))?;
-    start[..read.len()].copy_from_slice(&read);
-    Ok(match start {
-        [b'P', b'A', b'R', b'1', ..] => FileFormat::Parquet,
-        [b'A', b'R', b'R', b'O', b'W', b'1'] | [0xff, 0xff, 0xff, 0xff, ..] => FileFormat::Arrow,
-        _ => FileFormat::Csv,
-    })
-}
-
-fn refused(path: &Path, reason: &str) -> Error {
-    Error::Input {
-        path: path.to_owned(),
-        line: None,
-        reason: reason.to_owned(),
-    }
-}
-
-/// A file that the operating system does not let us read.
-pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Error {
-    let advice = match error.kind() {
-        io::ErrorKind::NotFound => "check the path",
-        io::ErrorKind::PermissionDenied => "check its permissions",
-        io::ErrorKind::InvalidData => "correct the file",
-        _ => "check the file and its disk",
-    };
-    refused(path, &format!("cannot be read: {error}; {advice}"))
 }

@@ -9,36 +9,33 @@ use arrow::datatypes::{
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow::util::display::ArrayFormatter;
-use atoll::Answer;
 use serde_json::{Value, json};
 
-use super::TEXT;
+use super::{Results, TEXT};
 
 /// The largest integer that every reader of JSON keeps.
 const LARGEST: i128 = 1 << 53;
 
-/// The answer as one object on one line.
-pub fn object(out: &mut dyn Write, answer: &Answer) -> anyhow::Result<()> {
-    let columns: Vec<_> = answer
-        .schema
-        .fields()
-        .iter()
+/// The answer as one object on one line. After an error, [`fail`] ends it.
+pub fn object(out: &mut dyn Write, results: &mut dyn Results) -> anyhow::Result<()> {
+    let fields = results.schema().fields().iter();
+    let columns: Vec<_> = fields
         .map(|field| json!({ "name": field.name(), "type": atoll::type_name(field.data_type()) }))
         .collect();
     write!(out, "{{\"columns\":{},\"rows\":[", Value::Array(columns))?;
     let mut first = true;
-    each_row(answer, |values| {
+    each_row(results, |values| {
         let comma = if std::mem::take(&mut first) { "" } else { "," };
         Ok(write!(out, "{comma}{}", Value::Array(values))?)
     })?;
-    let statistics = &answer.statistics;
+    let statistics = results.statistics();
     write!(
         out,
         "],\"seconds\":{},\"planning_seconds\":{}",
         json!(statistics.seconds),
         json!(statistics.planning_seconds)
     )?;
-    if let Some(changed) = answer.changed {
+    if let Some(changed) = results.changed() {
         write!(out, ",\"changed\":{changed}")?;
     }
     writeln!(
@@ -50,17 +47,22 @@ pub fn object(out: &mut dyn Write, answer: &Answer) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Ends the object of a statement that failed after rows of it were written.
+pub fn fail(out: &mut dyn Write, message: &str) -> anyhow::Result<()> {
+    Ok(writeln!(out, "],\"error\":{}}}", json!(message))?)
+}
+
 /// The rows as an array of objects, one per line.
-pub fn array(out: &mut dyn Write, answer: &Answer) -> anyhow::Result<()> {
-    let names: Vec<_> = answer
-        .schema
+pub fn array(out: &mut dyn Write, results: &mut dyn Results) -> anyhow::Result<()> {
+    let names: Vec<_> = results
+        .schema()
         .fields()
         .iter()
         .map(|field| json!(field.name()).to_string())
         .collect();
     let mut first = true;
     write!(out, "[")?;
-    each_row(answer, |values| {
+    each_row(results, |values| {
         write!(
             out,
             "{}{{",
@@ -79,10 +81,10 @@ pub fn array(out: &mut dyn Write, answer: &Answer) -> anyhow::Result<()> {
 }
 
 fn each_row(
-    answer: &Answer,
+    results: &mut dyn Results,
     mut with: impl FnMut(Vec<Value>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    for batch in &answer.batches {
+    while let Some(batch) = results.next()? {
         let columns = batch
             .columns()
             .iter()

@@ -1,83 +1,219 @@
 //! Results as text or files.
 
+mod file;
 mod json;
 mod table;
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::Context;
-use arrow::array::Array;
+use anyhow::{Context, bail};
+use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::SchemaRef;
-use arrow::ipc::writer::StreamWriter;
+use arrow::ipc::writer::{FileWriter, StreamWriter};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use atoll::Answer;
+use atoll::{Answer, QueryStatistics as Statistics};
+use clap::ValueEnum;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use crate::args::Format;
-use crate::{out, units};
+use crate::pager::Paged;
+use crate::{out, store, units};
+
+use file::AtomicFile;
+pub use table::{Expanded, Style};
 
 /// How values look as text: NULL as nothing, an error of a value in its place.
 pub(crate) static TEXT: FormatOptions<'static> =
     FormatOptions::new().with_null("").with_display_error(true);
 
+/// Rows of a group of a Parquet file: as many as two stored blocks have. A writer holds one group.
+const ROW_GROUP: usize = 131_072;
+
+/// What one statement gives, batch by batch: what is written is not kept.
+pub trait Results {
+    /// The columns; none of a statement that gives no rows.
+    fn schema(&self) -> &SchemaRef;
+
+    /// The next rows; none after the last.
+    ///
+    /// # Errors
+    /// Where the statement fails.
+    fn next(&mut self) -> atoll::Result<Option<RecordBatch>>;
+
+    /// Rows that it changed, if that is what it does.
+    fn changed(&self) -> Option<u64>;
+
+    /// What it cost; final after the last rows.
+    fn statistics(&self) -> Statistics;
+}
+
+/// An answer that is there as a whole.
+pub struct Whole {
+    answer: Answer,
+    batches: std::vec::IntoIter<RecordBatch>,
+}
+
+impl Whole {
+    /// The rows of `answer`.
+    pub fn new(mut answer: Answer) -> Whole {
+        let batches = std::mem::take(&mut answer.batches).into_iter();
+        Whole { answer, batches }
+    }
+}
+
+impl Results for Whole {
+    fn schema(&self) -> &SchemaRef {
+        &self.answer.schema
+    }
+
+    fn next(&mut self) -> atoll::Result<Option<RecordBatch>> {
+        Ok(self.batches.next())
+    }
+
+    fn changed(&self) -> Option<u64> {
+        self.answer.changed
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.answer.statistics.clone()
+    }
+}
+
 /// Where results go and how they look.
 pub struct Sink {
-    out: Box<dyn Write + Send>,
+    to: To,
     format: Format,
     json: bool,
-    /// Most rows of a table that are shown; the others are counted.
-    most: Option<usize>,
+    /// How tables on standard output are laid out.
+    pub style: Style,
+    /// The program that shows tables which are longer than the screen.
+    pub pager: Option<String>,
+    /// Results written.
     results: usize,
+    /// Whether an object of JSON has begun and not ended.
+    begun: bool,
+}
+
+/// Where results go.
+enum To {
+    Out(out::Out),
+    File(AtomicFile),
+}
+
+impl Write for To {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            To::Out(out) => out.write(bytes),
+            To::File(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            To::Out(out) => out.flush(),
+            To::File(file) => file.flush(),
+        }
+    }
 }
 
 impl Sink {
-    /// Results to `path`, or to standard output.
+    /// Results to `path`, or to standard output; without `format` as the path's extension says, or else as tables.
     ///
     /// # Errors
-    /// Where the file cannot be created.
+    /// Where the file cannot be created, or is of a format that is not written.
     pub fn new(
         path: Option<&Path>,
-        format: Format,
+        format: Option<Format>,
         json: bool,
-        most: Option<usize>,
+        style: Style,
     ) -> anyhow::Result<Sink> {
-        let out: Box<dyn Write + Send> = match path {
-            Some(path) => {
-                let file = File::create(path).with_context(|| {
-                    format!(
-                        "cannot write {}; check the folder and its permissions",
-                        path.display()
-                    )
-                })?;
-                Box::new(BufWriter::with_capacity(64 << 10, file))
-            }
-            None => Box::new(out::stdout()),
+        let named = match path {
+            Some(path) if format.is_none() && !json => format_of(path)?,
+            _ => None,
+        };
+        let to = match path {
+            Some(path) if store::is_part(path) => bail!(
+                "{} is a store or its log; write the results to another file",
+                path.display()
+            ),
+            Some(path) => To::File(AtomicFile::create(path)?),
+            None => To::Out(out::stdout()),
         };
         Ok(Sink {
-            out,
-            format,
+            to,
+            format: format.or(named).unwrap_or(Format::Table),
             json,
-            most,
+            style,
+            pager: None,
             results: 0,
+            begun: false,
         })
     }
 
-    /// Writes the answer to one statement.
+    /// The same results to another place: to `path`, as its extension says, or to standard output.
     ///
     /// # Errors
-    /// Where the output cannot be written or does not know a type.
-    pub fn write(&mut self, answer: &Answer) -> anyhow::Result<()> {
-        let rows = !answer.schema.fields().is_empty();
-        match (self.json, rows) {
-            (true, _) => json::object(&mut self.out, answer)?,
-            (false, true) => self.write_rows(answer)?,
-            (false, false) => self.write_change(answer)?,
+    /// Those of [`new`](Sink::new), and those of [`publish`](Sink::publish) for the file so far.
+    pub fn redirect(&mut self, path: Option<&Path>) -> anyhow::Result<()> {
+        self.publish()?;
+        let sink = Sink::new(path, None, false, self.style)?;
+        (self.to, self.format, self.json, self.results) = (sink.to, sink.format, sink.json, 0);
+        Ok(())
+    }
+
+    /// Writes the answer to one statement as it comes. Of one that fails, a file keeps nothing; what standard output has
+    /// had stays.
+    ///
+    /// # Errors
+    /// Where the output cannot be written or does not know a type, and where the statement fails while its rows are
+    /// written.
+    pub fn write(&mut self, results: &mut dyn Results) -> anyhow::Result<()> {
+        if let To::File(file) = &mut self.to {
+            file.mark()?;
         }
-        Ok(self.out.flush()?)
+        let written = self
+            .write_answer(results)
+            .and_then(|()| Ok(self.to.flush()?));
+        let Err(error) = written else {
+            return Ok(());
+        };
+        if let To::File(file) = &mut self.to
+            && !self.begun
+        {
+            // The first failure is the one to tell.
+            let _ = file.undo();
+        }
+        // Of a statement's own failure the place where its rows went says nothing.
+        Err(match &self.to {
+            _ if error.is::<atoll::Error>() => error,
+            To::File(file) => error.context(format!("cannot write {}", file.path().display())),
+            To::Out(_) if error.is::<io::Error>() => {
+                error.context("cannot write to standard output")
+            }
+            To::Out(_) => error,
+        })
+    }
+
+    /// The file is complete and takes its name; without this it is removed.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn publish(&mut self) -> anyhow::Result<()> {
+        match &mut self.to {
+            To::Out(_) => Ok(()),
+            To::File(file) => {
+                let published = file.publish();
+                published.with_context(|| format!("cannot write {}", file.path().display()))
+            }
+        }
+    }
+
+    /// Whether each statement is an object of JSON, failed ones too.
+    pub fn is_json(&self) -> bool {
+        self.json
     }
 
     /// Writes the failure of one statement, where results are JSON; says whether it did.
@@ -86,69 +222,153 @@ impl Sink {
     /// Where the output cannot be written.
     pub fn write_error(&mut self, message: &str) -> anyhow::Result<bool> {
         if self.json {
-            writeln!(self.out, "{}", serde_json::json!({ "error": message }))?;
-            self.out.flush()?;
+            match std::mem::take(&mut self.begun) {
+                true => json::fail(&mut self.to, message)?,
+                false => writeln!(self.to, "{}", serde_json::json!({ "error": message }))?,
+            }
+            self.to.flush()?;
         }
         Ok(self.json)
     }
 
+    fn write_answer(&mut self, results: &mut dyn Results) -> anyhow::Result<()> {
+        let rows = !results.schema().fields().is_empty();
+        match (self.json, rows) {
+            (true, _) => self.write_object(results),
+            (false, true) => self.write_rows(results),
+            (false, false) => self.write_change(results),
+        }
+    }
+
+    /// The answer as one object on one line.
+    fn write_object(&mut self, results: &mut dyn Results) -> anyhow::Result<()> {
+        self.begun = true;
+        json::object(&mut self.to, results)?;
+        self.begun = false;
+        Ok(())
+    }
+
     /// A statement without a result: only people want to hear of it.
-    fn write_change(&mut self, answer: &Answer) -> anyhow::Result<()> {
+    fn write_change(&mut self, results: &mut dyn Results) -> anyhow::Result<()> {
+        while results.next()?.is_some() {}
         if self.format == Format::Table {
-            match answer.changed {
-                Some(1) => writeln!(self.out, "1 row changed")?,
-                Some(rows) => writeln!(self.out, "{} rows changed", units::count(rows))?,
-                None => writeln!(self.out, "done")?,
+            match results.changed() {
+                Some(1) => writeln!(self.to, "1 row changed")?,
+                Some(rows) => writeln!(self.to, "{} rows changed", units::count(rows))?,
+                None => writeln!(self.to, "done")?,
             }
         }
         Ok(())
     }
 
-    fn write_rows(&mut self, answer: &Answer) -> anyhow::Result<()> {
-        let single = matches!(self.format, Format::Arrow | Format::Parquet);
+    fn write_rows(&mut self, results: &mut dyn Results) -> anyhow::Result<()> {
+        let file = match &self.to {
+            To::File(file) => Some(file.path()),
+            To::Out(_) => None,
+        };
+        let single = match self.format {
+            Format::Table => false,
+            Format::Csv | Format::Json => file.is_some(),
+            Format::Arrow | Format::Parquet => true,
+        };
         if single && self.results > 0 {
-            anyhow::bail!("a file of this format holds one result; run one query at a time");
+            bail!("a file of this format holds one result; run one query at a time");
+        }
+        // The file format ends with an index of its batches, which readers of a stream do not look for.
+        let stream = file.is_none_or(|path| path.extension().is_some_and(|end| end == "arrows"));
+        match self.format {
+            Format::Table => self.write_table(results)?,
+            Format::Csv => csv(&mut self.to, results)?,
+            Format::Json => json::array(&mut self.to, results)?,
+            Format::Arrow if stream => {
+                let mut writer = StreamWriter::try_new(&mut self.to, results.schema())?;
+                while let Some(batch) = results.next()? {
+                    writer.write(&batch)?;
+                }
+                writer.finish()?;
+            }
+            Format::Arrow => {
+                let mut writer = FileWriter::try_new(&mut self.to, results.schema())?;
+                while let Some(batch) = results.next()? {
+                    writer.write(&batch)?;
+                }
+                writer.finish()?;
+            }
+            Format::Parquet => parquet(&mut self.to, results)?,
         }
         self.results += 1;
-        match self.format {
-            Format::Table => table::write(&mut self.out, answer, self.most),
-            Format::Csv => csv(&mut self.out, &answer.schema, answer),
-            Format::Json => json::array(&mut self.out, answer),
-            Format::Arrow => {
-                let mut writer = StreamWriter::try_new(&mut self.out, &answer.schema)?;
-                answer
-                    .batches
-                    .iter()
-                    .try_for_each(|batch| writer.write(batch))?;
-                Ok(writer.finish()?)
-            }
-            Format::Parquet => {
-                let compression = Compression::ZSTD(ZstdLevel::default());
-                let properties = WriterProperties::builder()
-                    .set_compression(compression)
-                    .build();
-                let mut writer =
-                    ArrowWriter::try_new(&mut self.out, answer.schema.clone(), Some(properties))?;
-                answer
-                    .batches
-                    .iter()
-                    .try_for_each(|batch| writer.write(batch))?;
-                writer.close()?;
-                Ok(())
+        Ok(())
+    }
+
+    /// A table: in a file as wide and as long as it is, on the screen as the style says.
+    fn write_table(&mut self, results: &mut dyn Results) -> anyhow::Result<()> {
+        match (&mut self.to, &self.pager) {
+            (To::File(file), _) => table::write(file, results, &Style::default()),
+            (To::Out(out), None) => table::write(out, results, &self.style),
+            (To::Out(out), Some(pager)) => {
+                let mut paged = Paged::new(out, pager);
+                let written = table::write(&mut paged, results, &self.style);
+                match written {
+                    // No failure: nobody wanted the rest.
+                    Err(_) if paged.left() => Ok(()),
+                    written => written.and_then(|()| paged.end()),
+                }
             }
         }
     }
 }
 
+fn parquet(out: &mut (dyn Write + Send), results: &mut dyn Results) -> anyhow::Result<()> {
+    let compression = Compression::ZSTD(ZstdLevel::default());
+    let properties = WriterProperties::builder()
+        .set_compression(compression)
+        .set_max_row_group_row_count(Some(ROW_GROUP))
+        .build();
+    let mut writer = ArrowWriter::try_new(out, results.schema().clone(), Some(properties))?;
+    while let Some(batch) = results.next()? {
+        writer.write(&batch)?;
+    }
+    writer.close()?;
+    Ok(())
+}
+
+/// The format that a file's extension stands for, `None` where it stands for none.
+///
+/// # Errors
+/// For extensions that promise what is not written.
+fn format_of(path: &Path) -> anyhow::Result<Option<Format>> {
+    let end = path
+        .extension()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .to_lowercase();
+    Ok(match end.as_str() {
+        "csv" => Some(Format::Csv),
+        "json" => Some(Format::Json),
+        "arrow" | "arrows" | "ipc" | "feather" => Some(Format::Arrow),
+        "parquet" | "pq" => Some(Format::Parquet),
+        "tsv" | "jsonl" | "ndjson" | "orc" | "avro" | "xlsx" | "gz" | "zst" | "bz2" | "xz"
+        | "zip" => {
+            let formats: Vec<_> = Format::value_variants()
+                .iter()
+                .filter_map(|format| Some(format.to_possible_value()?.get_name().to_owned()))
+                .collect();
+            bail!(
+                "cannot write {}: .{end} is no format of results; name the file .csv, .json, .arrow or .parquet, or choose with --format {}",
+                path.display(),
+                formats.join("|")
+            )
+        }
+        _ => None,
+    })
+}
+
 /// Comma-separated values: a header, then a line per row; NULL is an empty field, empty text `""`.
-fn csv(out: &mut dyn Write, schema: &SchemaRef, answer: &Answer) -> anyhow::Result<()> {
-    let names: Vec<_> = schema
-        .fields()
-        .iter()
-        .map(|field| quoted(field.name()))
-        .collect();
+fn csv(out: &mut dyn Write, results: &mut dyn Results) -> anyhow::Result<()> {
+    let fields = results.schema().fields().iter();
+    let names: Vec<_> = fields.map(|field| quoted(field.name())).collect();
     writeln!(out, "{}", names.join(","))?;
-    for batch in &answer.batches {
+    while let Some(batch) = results.next()? {
         let columns = batch
             .columns()
             .iter()

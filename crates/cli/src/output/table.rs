@@ -1,113 +1,459 @@
-//! Results as aligned columns.
+//! Results as aligned columns, or, where rows are too wide for the screen, as a block of lines per row.
 
+use std::collections::VecDeque;
 use std::io::Write;
 
-use arrow::array::{Array, RecordBatch};
-use arrow::datatypes::DataType;
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Field, SchemaRef};
 use arrow::util::display::ArrayFormatter;
-use atoll::Answer;
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use clap::ValueEnum;
+use comfy_table::{
+    Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, Width, presets,
+};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::TEXT;
+use super::{Results, TEXT};
 use crate::units;
 
 /// The widest value that is shown whole where rows are elided, too.
 const WIDEST: usize = 60;
 
-/// Writes a result; of more than `most` rows only the first and the last.
-pub fn write(out: &mut dyn Write, answer: &Answer, most: Option<usize>) -> anyhow::Result<()> {
-    let rows = answer.rows();
-    let mut table = Table::new();
-    table
-        .load_preset(presets::UTF8_BORDERS_ONLY)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(answer.schema.fields().iter().map(|field| {
-        Cell::new(format!(
-            "{}\n{}",
-            field.name(),
-            atoll::type_name(field.data_type())
-        ))
-        .set_alignment(CellAlignment::Center)
-    }));
-    let elided = most.filter(|most| rows > *most);
-    match elided {
-        None => add(&mut table, &answer.batches, 0..rows, None)?,
+/// Most lines that a folded value takes in a table; `\x` shows the rest.
+const TALLEST: usize = 6;
+
+/// Columns of texts are not folded to less than this.
+const NARROWEST: usize = 16;
+
+/// Cells, and bytes of text, of rows that are laid out together: all of most results. Of longer ones, columns become
+/// wider where later rows need it.
+const PIECE_CELLS: usize = 1 << 16;
+const PIECE_BYTES: usize = 8 << 20;
+
+/// How results are laid out for people.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Style {
+    /// Most rows that are shown; the others are counted.
+    pub most: Option<usize>,
+    /// Columns of the screen, which rows are folded to.
+    pub width: Option<usize>,
+    /// Whether a row is a block of lines.
+    pub expanded: Expanded,
+}
+
+/// Whether a row is a block of lines, one for each column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Expanded {
+    /// Where rows cannot be folded to the width of the screen.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+/// Writes a result as it comes; of more than `style.most` rows only the first and the last.
+pub fn write(out: &mut dyn Write, results: &mut dyn Results, style: &Style) -> anyhow::Result<()> {
+    let mut piece = Piece::new(results.schema(), *style);
+    let (rows, elided) = match style.most {
+        None => (all(out, results, &mut piece)?, None),
         Some(most) => {
-            add(
-                &mut table,
-                &answer.batches,
-                0..most.div_ceil(2),
-                Some(WIDEST),
-            )?;
-            let dots = answer
-                .schema
-                .fields()
-                .iter()
-                .map(|_| Cell::new("·").set_alignment(CellAlignment::Center));
-            table.add_row(dots);
-            add(
-                &mut table,
-                &answer.batches,
-                rows - most / 2..rows,
-                Some(WIDEST),
-            )?;
+            let (rows, elided) = ends(out, results, &mut piece, most)?;
+            (rows, elided.then_some(most))
         }
-    }
-    writeln!(out, "{table}")?;
-    let shown = elided.map_or(String::new(), |most| {
-        format!(" ({} shown)", units::count(most as u64))
-    });
-    match rows {
-        1 => writeln!(out, "1 row")?,
-        _ => writeln!(out, "{} rows{shown}", units::count(rows as u64))?,
+    };
+    piece.end(out)?;
+    let count = |rows: usize| units::count(rows as u64);
+    match (elided, rows) {
+        (Some(most), _) => writeln!(
+            out,
+            "{} of {} rows shown; \\limit N shows more, \\limit 0 all",
+            count(most),
+            count(rows)
+        )?,
+        (None, 1) => writeln!(out, "1 row")?,
+        (None, _) => writeln!(out, "{} rows", count(rows))?,
     }
     Ok(())
 }
 
-/// Adds rows of the whole result to the table.
-fn add(
-    table: &mut Table,
+/// Writes all rows; gives their number.
+fn all(out: &mut dyn Write, results: &mut dyn Results, piece: &mut Piece) -> anyhow::Result<usize> {
+    let mut rows = 0;
+    while let Some(batch) = results.next()? {
+        piece.add(out, &batch, None)?;
+        rows += batch.num_rows();
+    }
+    Ok(rows)
+}
+
+/// Writes all rows, or of more than `most` the first and the last; gives their number, and whether some are left out.
+fn ends(
+    out: &mut dyn Write,
+    results: &mut dyn Results,
+    piece: &mut Piece,
+    most: usize,
+) -> anyhow::Result<(usize, bool)> {
+    let (mut head, mut tail) = (Vec::new(), VecDeque::<RecordBatch>::new());
+    let (mut first, mut behind, mut rows) = (0, 0, 0);
+    while let Some(batch) = results.next()? {
+        let all = batch.num_rows();
+        let own = all.min(most - first);
+        if own > 0 {
+            head.push(batch.slice(0, own));
+        }
+        if own < all {
+            tail.push_back(batch.slice(own, all - own));
+        }
+        (first, behind, rows) = (first + own, behind + all - own, rows + all);
+        while let Some(front) = tail.front()
+            && behind - front.num_rows() >= most / 2
+        {
+            behind -= front.num_rows();
+            tail.pop_front();
+        }
+    }
+    let kept: Vec<RecordBatch> = head.into_iter().chain(tail).collect();
+    if rows <= most {
+        kept.iter()
+            .try_for_each(|batch| piece.add(out, batch, None))?;
+        return Ok((rows, false));
+    }
+    let last: usize = kept.iter().map(RecordBatch::num_rows).sum();
+    let start = most.div_ceil(2);
+    for batch in some(&kept, 0..start) {
+        piece.add(out, &batch, Some(WIDEST))?;
+    }
+    piece.gap(rows - most / 2);
+    for batch in some(&kept, last - most / 2..last) {
+        piece.add(out, &batch, Some(WIDEST))?;
+    }
+    Ok((rows, true))
+}
+
+/// The rows `rows` of those of all batches.
+fn some(
     batches: &[RecordBatch],
     rows: std::ops::Range<usize>,
-    widest: Option<usize>,
-) -> anyhow::Result<()> {
-    let options = TEXT.clone().with_null("NULL");
+) -> impl Iterator<Item = RecordBatch> + '_ {
     let mut first = 0;
-    for batch in batches {
+    batches.iter().filter_map(move |batch| {
         let (from, to) = (
-            rows.start.max(first),
-            rows.end.min(first + batch.num_rows()),
+            rows.start.max(first) - first,
+            rows.end.min(first + batch.num_rows()).max(first) - first,
         );
-        if from < to {
-            let columns = batch
-                .columns()
+        first += batch.num_rows();
+        (from < to).then(|| batch.slice(from, to - from))
+    })
+}
+
+/// A column of a result.
+struct Column {
+    name: String,
+    kind: String,
+    /// Numbers stand at the right.
+    right: bool,
+    /// Texts may be folded; a number or a date in two lines could not be read.
+    folds: bool,
+}
+
+impl Column {
+    fn of(field: &Field) -> Column {
+        let data_type = field.data_type();
+        Column {
+            name: printable(field.name().clone()),
+            kind: atoll::type_name(data_type),
+            right: data_type.is_numeric(),
+            folds: !data_type.is_numeric()
+                && !data_type.is_temporal()
+                && *data_type != DataType::Boolean,
+        }
+    }
+
+    fn head(&self) -> usize {
+        self.name.width().max(self.kind.width())
+    }
+
+    fn alignment(&self) -> CellAlignment {
+        match self.right {
+            true => CellAlignment::Right,
+            false => CellAlignment::Left,
+        }
+    }
+}
+
+/// How the rows of one result are laid out, which the first piece of it decides.
+enum Layout {
+    /// Aligned columns of these widths; those that fold never become wider.
+    Columns { widths: Vec<usize>, folded: bool },
+    /// A block of lines for each row.
+    Blocks,
+}
+
+/// A row to be laid out; none for those that are left out.
+type Texts = Option<Vec<String>>;
+
+/// Rows that wait to be laid out.
+struct Piece {
+    columns: Vec<Column>,
+    rows: Vec<Texts>,
+    bytes: usize,
+    style: Style,
+    layout: Option<Layout>,
+    /// The number of the next row of those that are not waiting.
+    number: usize,
+    /// The number of the first row after those that are left out.
+    after: usize,
+}
+
+impl Piece {
+    fn new(schema: &SchemaRef, style: Style) -> Piece {
+        Piece {
+            columns: schema
+                .fields()
                 .iter()
-                .map(|array| ArrayFormatter::try_new(array, &options));
-            let columns = columns.collect::<Result<Vec<_>, _>>()?;
-            for row in from - first..to - first {
-                let mut cells = Vec::with_capacity(columns.len());
-                for (column, array) in columns.iter().zip(batch.columns()) {
-                    let text = column.value(row).try_to_string()?;
-                    cells.push(
-                        Cell::new(shortened(text, widest))
-                            .set_alignment(alignment(array.data_type())),
-                    );
-                }
-                table.add_row(cells);
+                .map(|field| Column::of(field))
+                .collect(),
+            rows: Vec::new(),
+            bytes: 0,
+            style,
+            layout: None,
+            number: 1,
+            after: 0,
+        }
+    }
+
+    /// Adds the rows of `batch`; what is enough for a piece is written.
+    fn add(
+        &mut self,
+        out: &mut dyn Write,
+        batch: &RecordBatch,
+        widest: Option<usize>,
+    ) -> anyhow::Result<()> {
+        let options = TEXT.clone().with_null("NULL");
+        let columns = batch
+            .columns()
+            .iter()
+            .map(|array| ArrayFormatter::try_new(array, &options));
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        for row in 0..batch.num_rows() {
+            let mut texts = Vec::with_capacity(columns.len());
+            for column in &columns {
+                let text = shortened(printable(column.value(row).try_to_string()?), widest);
+                self.bytes += text.len();
+                texts.push(text);
+            }
+            self.rows.push(Some(texts));
+            let cells = self.rows.len() * self.columns.len();
+            if cells >= PIECE_CELLS || self.bytes >= PIECE_BYTES {
+                self.write(out, false)?;
             }
         }
-        first += batch.num_rows();
+        Ok(())
     }
-    Ok(())
+
+    /// Rows are left out here, up to the one behind the first `before`.
+    fn gap(&mut self, before: usize) {
+        self.after = before + 1;
+        self.rows.push(None);
+    }
+
+    /// Writes what is left, and the end of the table.
+    fn end(&mut self, out: &mut dyn Write) -> anyhow::Result<()> {
+        self.write(out, true)
+    }
+
+    /// Writes the rows that there are: of the whole table the first ones below the header, the last ones above its end.
+    fn write(&mut self, out: &mut dyn Write, last: bool) -> anyhow::Result<()> {
+        let natural = self.natural();
+        let rows = std::mem::take(&mut self.rows);
+        self.bytes = 0;
+        let (layout, first) = match self.layout.take() {
+            Some(layout) => (layout, false),
+            None => (self.decide(&natural), true),
+        };
+        let layout = match layout {
+            Layout::Blocks => {
+                self.blocks(out, rows)?;
+                Layout::Blocks
+            }
+            Layout::Columns { mut widths, folded } => {
+                for ((width, natural), column) in widths.iter_mut().zip(natural).zip(&self.columns)
+                {
+                    if !(folded && column.folds) {
+                        *width = natural.max(*width);
+                    }
+                }
+                self.table(out, rows, &widths, (first, last))?;
+                Layout::Columns { widths, folded }
+            }
+        };
+        self.layout = Some(layout);
+        Ok(())
+    }
+
+    /// How wide the columns are of themselves.
+    fn natural(&self) -> Vec<usize> {
+        let mut widths: Vec<usize> = self.columns.iter().map(Column::head).collect();
+        for row in self.rows.iter().flatten() {
+            for (width, text) in widths.iter_mut().zip(row) {
+                *width = text.width().max(*width);
+            }
+        }
+        widths
+    }
+
+    fn decide(&self, natural: &[usize]) -> Layout {
+        let plain = Layout::Columns {
+            widths: natural.to_vec(),
+            folded: false,
+        };
+        match (self.style.expanded, self.style.width) {
+            (Expanded::On, _) => Layout::Blocks,
+            (_, None) => plain,
+            (expanded, Some(width)) => match (self.fitting(natural, width), expanded) {
+                (Some(widths), _) => Layout::Columns {
+                    widths,
+                    folded: true,
+                },
+                (None, Expanded::Off) => plain,
+                (None, _) => Layout::Blocks,
+            },
+        }
+    }
+
+    /// Widths of the columns with which a table fits `width`: as wide as what they hold, texts folded where that is too
+    /// wide. `None` if even so it does not fit.
+    fn fitting(&self, natural: &[usize], width: usize) -> Option<Vec<usize>> {
+        let least: Vec<usize> = natural
+            .iter()
+            .zip(&self.columns)
+            .map(|(natural, column)| match column.folds {
+                true => (*natural).min(column.head().max(NARROWEST)),
+                false => *natural,
+            })
+            .collect();
+        // A space on both sides of each column, and a border or a space behind it and before the first.
+        let room = width.checked_sub(1 + 3 * natural.len())?;
+        let spare = room.checked_sub(least.iter().sum())?;
+        Some(shared(natural, least, spare))
+    }
+
+    /// Writes rows of a table, with the parts of its frame that belong to them.
+    fn table(
+        &self,
+        out: &mut dyn Write,
+        rows: Vec<Texts>,
+        widths: &[usize],
+        (first, last): (bool, bool),
+    ) -> anyhow::Result<()> {
+        let mut table = Table::new();
+        table
+            .load_preset(presets::UTF8_BORDERS_ONLY)
+            .set_content_arrangement(ContentArrangement::Disabled);
+        let heads = self.columns.iter();
+        table.set_header(heads.map(|column| {
+            Cell::new(format!("{}\n{}", column.name, column.kind))
+                .set_alignment(CellAlignment::Center)
+        }));
+        for row in rows {
+            let cells: Vec<Cell> = match row {
+                None => {
+                    vec![Cell::new("·").set_alignment(CellAlignment::Center); self.columns.len()]
+                }
+                Some(texts) => texts
+                    .into_iter()
+                    .zip(&self.columns)
+                    .map(|(text, column)| Cell::new(text).set_alignment(column.alignment()))
+                    .collect(),
+            };
+            let mut row = Row::from(cells);
+            row.max_height(TALLEST);
+            table.add_row(row);
+        }
+        for (column, width) in table.column_iter_mut().zip(widths) {
+            let width = u16::try_from(width + 2).unwrap_or(u16::MAX);
+            column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(width)));
+        }
+        let text = table.to_string();
+        let header = match first {
+            true => 0,
+            false => text
+                .lines()
+                .position(|line| line.starts_with('╞'))
+                .map_or(0, |at| at + 1),
+        };
+        let lines = text.lines().count() - usize::from(!last);
+        for line in text.lines().take(lines).skip(header) {
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
+    }
+
+    /// Writes a block of lines for each row: a column's name and its whole value, folded.
+    fn blocks(&mut self, out: &mut dyn Write, rows: Vec<Texts>) -> anyhow::Result<()> {
+        let names = self.columns.iter().map(|column| column.name.width());
+        let margin = names.max().unwrap_or(0) + 2;
+        let room = self
+            .style
+            .width
+            .map(|width| width.saturating_sub(margin).max(NARROWEST));
+        for row in rows {
+            let Some(texts) = row else {
+                writeln!(out, "·")?;
+                self.number = self.after;
+                continue;
+            };
+            let title = format!("─ row {} ", units::count(self.number as u64));
+            let rule = self.style.width.unwrap_or(margin + NARROWEST);
+            writeln!(
+                out,
+                "{title}{}",
+                "─".repeat(rule.saturating_sub(title.width()))
+            )?;
+            self.number += 1;
+            for (column, text) in self.columns.iter().zip(texts) {
+                let mut lead = column.name.clone();
+                for line in folded(&text, room) {
+                    let pad = " ".repeat(margin - lead.width());
+                    writeln!(out, "{}", format!("{lead}{pad}{line}").trim_end())?;
+                    lead.clear();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Deals `spare` out to the columns that are narrower than they would like to be, the narrowest first.
+fn shared(natural: &[usize], mut widths: Vec<usize>, mut spare: usize) -> Vec<usize> {
+    while spare > 0 {
+        let wanting = (0..widths.len()).filter(|at| widths[*at] < natural[*at]);
+        let Some(narrowest) = wanting.min_by_key(|at| widths[*at]) else {
+            break;
+        };
+        widths[narrowest] += 1;
+        spare -= 1;
+    }
+    widths
+}
+
+/// The text without characters that would move the cursor: a line end would break the row in two.
+fn printable(text: String) -> String {
+    if !text.contains(char::is_control) {
+        return text;
+    }
+    let mut printed = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c.is_control() {
+            true => printed.extend(c.escape_default()),
+            false => printed.push(c),
+        }
+    }
+    printed
 }
 
 fn shortened(text: String, widest: Option<usize>) -> String {
-    // A line end would break the row in two.
-    let text = if text.contains(['\n', '\r', '\t']) {
-        text.escape_debug().to_string()
-    } else {
-        text
-    };
     match widest {
         Some(widest) if text.chars().count() > widest => {
             text.chars().take(widest - 1).chain(['…']).collect()
@@ -116,10 +462,65 @@ fn shortened(text: String, widest: Option<usize>) -> String {
     }
 }
 
-fn alignment(data_type: &DataType) -> CellAlignment {
-    if data_type.is_numeric() {
-        CellAlignment::Right
-    } else {
-        CellAlignment::Left
+/// The text in pieces that are not wider than `room`, broken at spaces where there are any.
+fn folded(text: &str, room: Option<usize>) -> Vec<&str> {
+    let Some(room) = room else {
+        return vec![text];
+    };
+    let (mut lines, mut rest) = (Vec::new(), text);
+    while let Some(end) = line_end(rest, room) {
+        lines.push(&rest[..end]);
+        rest = &rest[end..];
+    }
+    if !rest.is_empty() || lines.is_empty() {
+        lines.push(rest);
+    }
+    lines
+}
+
+/// Where to break a text that is wider than `room`.
+fn line_end(text: &str, room: usize) -> Option<usize> {
+    let (mut wide, mut space) = (0, None);
+    for (at, c) in text.char_indices() {
+        wide += c.width().unwrap_or(0);
+        // One character at least, whatever its width.
+        if wide > room && at > 0 {
+            return Some(space.unwrap_or(at));
+        }
+        if c == ' ' {
+            space = Some(at + 1);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_folded_at_spaces() {
+        assert_eq!(folded("one two three", Some(8)), ["one two ", "three"]);
+        assert_eq!(folded("abcdefgh", Some(3)), ["abc", "def", "gh"]);
+        assert_eq!(
+            folded("\u{6771}\u{4eac}\u{90fd}", Some(4)),
+            ["\u{6771}\u{4eac}", "\u{90fd}"]
+        );
+        assert_eq!(folded("\u{6771}", Some(1)), ["\u{6771}"]);
+        assert_eq!(folded("", Some(3)), [""]);
+        assert_eq!(folded("as it is", None), ["as it is"]);
+    }
+
+    #[test]
+    fn spare_room_goes_to_the_narrowest() {
+        assert_eq!(shared(&[5, 40, 90], vec![5, 16, 16], 30), [5, 31, 31]);
+        assert_eq!(shared(&[5, 20, 90], vec![5, 16, 16], 30), [5, 20, 42]);
+        assert_eq!(shared(&[5, 6], vec![5, 6], 30), [5, 6]);
+    }
+
+    #[test]
+    fn control_characters_do_not_move_the_cursor() {
+        assert_eq!(printable("a\n\u{1b}[2Jb".into()), "a\\n\\u{1b}[2Jb");
+        assert_eq!(printable("\u{e4} \u{1f41a}".into()), "\u{e4} \u{1f41a}");
     }
 }

@@ -2,6 +2,8 @@
 
 mod store;
 
+pub use store::holder;
+
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,7 +13,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use counters::{Depth, Group, Look, Looker, Nodes, Process, Residency, System};
 use serde_json::{Value, json};
 
-use crate::args::Resources;
+use crate::args::Layout;
 use crate::{Failure, out, units};
 
 /// `atoll where`
@@ -37,7 +39,7 @@ pub struct Where {
     #[arg(long, conflicts_with = "pid")]
     pub load: bool,
     #[command(flatten)]
-    pub resources: Resources,
+    pub layout: Layout,
     /// One JSON object instead of a table
     #[arg(long)]
     pub json: bool,

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-use atoll::{Database, Holds, PartResidency, Residency, Tail};
+use atoll::{Holds, PartResidency, Residency, Tail};
 use serde_json::{Value, json};
 
 use super::{Row, Shape, Where, plural, table};
-use crate::{Failure, out, sql, units};
+use crate::{Failure, out, store, units};
 
 /// Opens the store for reading and tells where its pages are.
 pub fn run(args: &Where, path: &Path) -> Result<(), Failure> {
-    let database = Database::open(path, &sql::options(&args.resources, true))?;
+    let database = store::open(path, &store::reading(&args.layout))?;
     let residency = database.residency(args.load)?;
     let mut out = out::stdout();
     if args.json {
@@ -79,8 +79,12 @@ fn sum(parts: &[PartResidency], of: impl Fn(&PartResidency) -> &Vec<u64>) -> Vec
 
 /// `lineitem.l_tax`, `lineitem.l_shipmode, dictionary`, `lineitem.l_orderkey -> orders, row index`
 fn name(part: &PartResidency) -> String {
-    let table = &part.table;
-    match &part.holds {
+    holder(&part.table, &part.holds)
+}
+
+/// What pages of a table hold, as it is shown.
+pub fn holder(table: &str, holds: &Holds) -> String {
+    match holds {
         Holds::Column(column) => format!("{table}.{column}"),
         Holds::Dictionary(column) => format!("{table}.{column}, dictionary"),
         Holds::RowIndex { columns, parent } => {

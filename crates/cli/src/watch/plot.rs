@@ -139,7 +139,10 @@ pub(super) fn write(
     summary: &Summary,
     told: &Value,
 ) -> anyhow::Result<Written> {
-    let load = summary.mean_load().unwrap_or(0.0);
+    let load = summary.mean_load();
+    let load = load.map_or("an unknown load".to_owned(), |load| {
+        format!("{load:.2} cpus on average")
+    });
     let migrations = summary
         .migrations
         .map_or("an unknown number of migrations".to_owned(), |count| {
@@ -150,9 +153,10 @@ pub(super) fn write(
         command_line(),
     )
     .lead(format!(
-        "{load:.2} cpus on average, {migrations}, {} of memory at last.",
+        "{load}, {migrations}, {} of memory at last.",
         crate::units::bytes(summary.last_memory.values().sum())
     ))
+    .commit(Some(crate::args::COMMIT))
     .machine(machine)
     .fact(
         "watched",

@@ -3,8 +3,9 @@
 // Each test file uses a part of this.
 #![allow(dead_code)]
 
+use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// A folder that goes when this does.
 pub struct Folder(tempfile::TempDir);
@@ -28,9 +29,11 @@ impl Folder {
         self.0.path().join(name)
     }
 
-    /// Writes a file.
+    /// Writes a file, and the folders it lies in.
     pub fn write(&self, name: &str, contents: impl AsRef<[u8]>) {
-        std::fs::write(self.path(name), contents).unwrap();
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, contents).unwrap();
     }
 
     /// The command, in this folder, with nothing on standard input.
@@ -49,7 +52,29 @@ impl Folder {
 
     /// Runs the command to its end.
     pub fn run(&self, arguments: &[&str]) -> Run {
-        let output = self.command(arguments).output().unwrap();
+        Run::new(self.command(arguments).output().unwrap(), arguments)
+    }
+
+    /// Runs the command to its end with `input` on a pipe.
+    pub fn piped(&self, arguments: &[&str], input: &[u8]) -> Run {
+        let mut command = self.command(arguments);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        let input = input.to_vec();
+        // It may end before it has read all.
+        let writer = std::thread::spawn(move || pipe.write_all(&input));
+        let run = Run::new(child.wait_with_output().unwrap(), arguments);
+        let _ = writer.join();
+        run
+    }
+}
+
+impl Run {
+    fn new(output: Output, arguments: &[&str]) -> Run {
         Run {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),

@@ -1,6 +1,7 @@
 //! Answers: rows in order, and as Arrow.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::{SortColumn, SortOptions, lexsort_to_indices};
@@ -9,7 +10,8 @@ use super::missing;
 use crate::error::Result;
 use crate::rel::{Key, Output};
 use crate::source::Stored;
-use crate::value::Type;
+use crate::text::compacted;
+use crate::value::{Type, Values};
 
 /// Rows of an answer's batches.
 pub(super) const BATCH_ROWS: usize = 8_192;
@@ -73,12 +75,14 @@ pub(super) fn sorted(
     })
 }
 
-/// The rows of an answer as Arrow.
-pub(super) fn batches(
+/// The rows `run` of an answer as Arrow. Other rows of it need not stay in memory for them.
+pub(super) fn batch(
     answer: &Stored,
+    run: Range<usize>,
     types: &[Type],
     output: &Output,
-) -> Result<Vec<RecordBatch>> {
+) -> Result<RecordBatch> {
+    let all = run == (0..answer.rows);
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(output.vars.len());
     for (var, field) in output.vars.iter().zip(output.schema.fields()) {
         let vector = answer.columns.get(var).ok_or_else(missing)?;
@@ -86,12 +90,20 @@ pub(super) fn batches(
             data: field.data_type().clone(),
             ..types[*var].clone()
         };
-        columns.push(vector.to_arrow(&ty)?);
+        let text = matches!(vector.values, Values::Text(_));
+        columns.push(match (all, text) {
+            (true, _) => vector.to_arrow(&ty)?,
+            (false, false) => vector.run(run.clone()).to_arrow(&ty)?,
+            (false, true) => compacted(vector.run(run.clone()).to_arrow(&ty)?),
+        });
     }
-    let options = RecordBatchOptions::new().with_row_count(Some(answer.rows));
-    let all = RecordBatch::try_new_with_options(output.schema.clone(), columns, &options)?;
-    let starts = (0..answer.rows).step_by(BATCH_ROWS);
-    Ok(starts
-        .map(|start| all.slice(start, BATCH_ROWS.min(answer.rows - start)))
-        .collect())
+    let options = RecordBatchOptions::new().with_row_count(Some(run.len()));
+    let batch = RecordBatch::try_new_with_options(output.schema.clone(), columns, &options)?;
+    Ok(batch)
+}
+
+/// The rows of an answer in pieces of [`BATCH_ROWS`].
+pub(super) fn cuts(rows: usize) -> impl Iterator<Item = Range<usize>> {
+    let starts = (0..rows).step_by(BATCH_ROWS);
+    starts.map(move |start| start..rows.min(start + BATCH_ROWS))
 }

@@ -17,10 +17,14 @@ use super::{End, Run, Runtime, missing};
 use crate::error::{Error, Result};
 use crate::execution::Plan;
 use crate::expr::Var;
+use crate::held::Held;
 use crate::lookup::Lookup;
 use crate::plan::{How, Program, Stage, Step};
 use crate::source::Stored;
 use crate::value::{Type, Values, Vector};
+
+/// Bytes for each row of a table while its index comes to be: hashes, keys, groups.
+const BUILDING: usize = 24;
 
 /// The instances of a query.
 pub(super) struct Instances {
@@ -193,9 +197,17 @@ impl Run {
         let left = budget.limit().saturating_sub(budget.used());
         // Bits that would take a twentieth of the memory that is left are too many however often they are looked at.
         let probes = self.sought[number].min(left / 32);
+        // What is computed of keys before they are found by them.
+        let building = (rows * BUILDING * keys.len().min(1)) as u64;
+        let building = match Held::take(budget, building, "a join") {
+            Err(_) if otherwise && rows > algebra::VECTOR_ROWS => return Ok(Some(stored)),
+            Err(_) => Held::default(),
+            building => building?,
+        };
         let Some(mut all) = self.instances.take() else {
             let lookup = Lookup::new(keys, types, stored.columns, rows, marks, probes)?;
             let bytes = lookup.memory;
+            drop(building);
             return match self.take(number, bytes, "a join") {
                 Err(Error::Memory { .. }) if otherwise => Ok(Some(lookup.into_rows())),
                 Ok(()) if otherwise && bytes > SLACK && self.is_full() => {
@@ -244,6 +256,7 @@ impl Run {
             let copies = copies + if whole { rows } else { 0 };
             held.shrink(copies, (1 + made.len()) * rows);
         }
+        drop(building);
         let bytes = made.iter().map(|own| own.memory).sum();
         let taken = self.take(number, bytes, "a join");
         let full = taken.is_ok() && bytes > SLACK && self.is_full();

@@ -94,9 +94,13 @@ impl Run {
                 held => {
                     let held = held?;
                     let rows = gathered.into_iter().map(|one| one.rows);
-                    let rows: Vec<Collected> = rows.collect();
+                    let mut rows: Vec<Collected> = rows.collect();
+                    // All rows are there twice while they are put together.
+                    let both = rows.iter_mut().map(|one| std::mem::take(&mut one.held));
+                    let both: Vec<Held> = both.collect();
                     let nodes = Collected::nodes(&rows);
                     let (columns, rows) = Collected::concat(rows)?;
+                    drop(both);
                     self.held[number].push(held);
                     let (stored, otherwise) = (Stored { columns, rows }, shape.may_spill);
                     let left = self.replicate(number, keys, stored, *marks, otherwise, &nodes);
@@ -231,12 +235,18 @@ impl Run {
             "part of a join",
         )?;
         self.held[table].push(held);
+        // Read and put together, they are there twice; a single part must do with what there is.
+        let both = Held::take(&self.runtime.budget, bytes as u64, "part of a join");
+        let both = match both {
+            Err(_) if parts.len() == 1 => Held::default(),
+            both => both?,
+        };
         let blocks = extents
             .iter()
             .map(|extent| self.spill.get(extent, &parted.vars));
         let blocks = blocks.collect::<Result<Vec<_>>>()?;
         let stored = joined(&blocks, &parted.vars)?;
-        drop(blocks);
+        drop((blocks, both));
         self.replicate(table, &parted.keys, stored, parted.marks, false, &[])
             .await?;
         let mask = |part: usize| 1u64 << part;

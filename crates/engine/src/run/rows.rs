@@ -62,9 +62,14 @@ impl Run {
         &mut self,
         number: usize,
         shape: &Shape,
-        ends: Vec<Gathered>,
+        mut ends: Vec<Gathered>,
         held: Held,
     ) -> Result<()> {
+        // All rows are there twice while they are put together, and again while they are put in order.
+        let both: Vec<Held> = ends
+            .iter_mut()
+            .map(|end| std::mem::take(&mut end.rows.held))
+            .collect();
         let Sink::Rows {
             order, skip, fetch, ..
         } = &shape.sink
@@ -75,6 +80,7 @@ impl Run {
         let (columns, rows) = Collected::concat(rows)?;
         let stored = Stored { columns, rows };
         let stored = sorted(stored, &self.types, order, *skip, *fetch)?;
+        drop(both);
         self.rows[number] = Some(Arc::new(stored));
         self.held[number].push(held);
         Ok(())

@@ -6,7 +6,7 @@ use arrow::array::RecordBatch;
 use memory::Budget;
 use tokio::sync::mpsc::Sender;
 
-use super::answer::{BATCH_ROWS, batches};
+use super::answer::{BATCH_ROWS, batch, cuts};
 use crate::batch::Batch;
 use crate::column::Collected;
 use crate::error::{Error, Result};
@@ -40,8 +40,9 @@ impl Out {
     /// # Errors
     /// [`Error::Cancelled`] if nobody takes them any more.
     pub async fn send(&self, stored: &Stored) -> Result<()> {
-        for batch in batches(stored, &self.types, &self.output)? {
-            self.give(batch).await?;
+        for run in cuts(stored.rows) {
+            let rows = batch(stored, run, &self.types, &self.output)?;
+            self.give(rows).await?;
         }
         Ok(())
     }
@@ -118,8 +119,10 @@ impl Sending {
         self.bytes += rows.memory();
         let (columns, rows) = Collected::concat(vec![rows])?;
         let stored = Stored { columns, rows };
-        let made = batches(&stored, &self.out.types, &self.out.output)?;
-        self.ready.extend(made);
+        for run in cuts(stored.rows) {
+            let rows = batch(&stored, run, &self.out.types, &self.out.output)?;
+            self.ready.push(rows);
+        }
         Ok(())
     }
 

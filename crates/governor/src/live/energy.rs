@@ -99,6 +99,8 @@ pub(super) struct Bill {
     cores: usize,
     core_seconds: f64,
     used: f64,
+    /// Seconds in which what was busy could not be read.
+    unread: f64,
 }
 
 impl Bill {
@@ -106,7 +108,10 @@ impl Bill {
     pub(super) fn add(&mut self, decision: &Decision) {
         let elapsed = self.upto(decision.time);
         let busy = decision.readings.get(BUSY).and_then(|busy| busy.value);
-        self.used += busy.unwrap_or(0.0) * elapsed;
+        match busy {
+            Some(busy) => self.used += busy * elapsed,
+            None => self.unread += elapsed,
+        }
         self.cores = decision.cpus.len();
     }
 
@@ -132,6 +137,7 @@ impl Bill {
             seconds: time - self.since.unwrap_or(time),
             core_seconds: self.core_seconds,
             used: self.used,
+            unread_seconds: self.unread,
             energy: power.energy(self.used, machine.link_bytes),
             power,
             machine,
@@ -234,7 +240,31 @@ mod tests {
             (4.0, 1.0 + 2.0 * 2.0 + 3.0, 4.0)
         );
         assert_eq!(spent.energy.cpu_joules, 4.0 * power.core_watts);
+        assert_eq!(spent.unread_seconds, 0.0);
         let never = Bill::default().spent("t", 9.0, power, Counted::default());
         assert_eq!((never.seconds, never.used), (0.0, 0.0));
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_told_and_no_zero() {
+        let machine = topology::Machine::parse("1x4").unwrap();
+        let net = crate::elastic_net().unwrap();
+        let mut governor = Governor::new(Policy::plain(), &machine, &net).unwrap();
+        let all: CpuSet = (0..4).collect();
+        let mut bill = Bill::default();
+        for (time, busy) in [(0.0, Some(1.0)), (2.0, None), (3.0, Some(1.0))] {
+            let readings = Readings::new(time, all.clone());
+            let decided = Measure::new(1.0, "cpus", "test");
+            let mut decision = governor.step(&readings.with(BUSY, decided)).unwrap();
+            let told = busy.map_or(Measure::unavailable("cpus", "test", "gone"), |busy| {
+                Measure::new(busy, "cpus", "test")
+            });
+            decision.readings.insert(BUSY.to_owned(), told);
+            bill.add(&decision);
+        }
+        let spent = bill.spent("t", 3.0, Power::default(), Counted::default());
+        assert_eq!((spent.used, spent.unread_seconds), (1.0, 2.0));
+        let told = spent.to_string();
+        assert!(told.contains("not be read for 2.0 s"), "{told}");
     }
 }

@@ -5,6 +5,7 @@
 //! is metadata of its own, written back in order, so it may be that after any of the operations.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::random::Random;
 use super::{Change, FileState, Pending, SECTOR};
@@ -24,7 +25,19 @@ enum Loss {
     Sectors,
 }
 
-pub(super) fn image(files: &BTreeMap<String, FileState>, seed: u64) -> BTreeMap<String, FileState> {
+/// Whether a sector may be written in part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tearing {
+    Never,
+    /// About one in four of those written when the power went.
+    Sometimes,
+}
+
+pub(super) fn image(
+    files: &BTreeMap<String, FileState>,
+    seed: u64,
+    tearing: Tearing,
+) -> BTreeMap<String, FileState> {
     let mut random = Random::new(seed ^ 0x6372_6173_6800);
     let operations: Vec<u64> = {
         let pending = files.values().flat_map(|file| &file.pending);
@@ -32,7 +45,12 @@ pub(super) fn image(files: &BTreeMap<String, FileState>, seed: u64) -> BTreeMap<
         numbers.sort_unstable();
         numbers
     };
-    let loss = match seed % 5 {
+    // Where all or nothing is lost there is no sector to tear.
+    let kind = match tearing {
+        Tearing::Never => seed % 5,
+        Tearing::Sometimes => 2 + seed % 3,
+    };
+    let loss = match kind {
         0 => Loss::Everything,
         1 => Loss::Nothing,
         2 => match operations.as_slice() {
@@ -45,13 +63,8 @@ pub(super) fn image(files: &BTreeMap<String, FileState>, seed: u64) -> BTreeMap<
     files
         .iter()
         .map(|(name, file)| {
-            let bytes = left_of(file, loss, &mut random);
-            let file = FileState {
-                durable: bytes.clone(),
-                current: bytes,
-                pending: Vec::new(),
-            };
-            (name.clone(), file)
+            let bytes = left_of(file, loss, tearing, &mut random);
+            (name.clone(), FileState::holding(bytes))
         })
         .collect()
 }
@@ -66,7 +79,7 @@ fn lengths(pending: &[Pending], loss: Loss, random: &mut Random) -> usize {
     }
 }
 
-fn left_of(file: &FileState, loss: Loss, random: &mut Random) -> Vec<u8> {
+fn left_of(file: &FileState, loss: Loss, tearing: Tearing, random: &mut Random) -> Vec<u8> {
     let known = lengths(&file.pending, loss, random);
     // What memory held, operation by operation; sectors are taken from it when they are kept, so
     // that a sector never mixes a later write with the lack of an earlier one.
@@ -86,6 +99,8 @@ fn left_of(file: &FileState, loss: Loss, random: &mut Random) -> Vec<u8> {
                     image.resize(end, 0);
                 }
                 let whole = random.below(2) == 0;
+                // What was written before the moment is on the disk whole.
+                let settled = matches!(loss, Loss::After(moment) if pending.operation < moment);
                 for sector in offset / SECTOR..end.div_ceil(SECTOR) {
                     let kept = match loss {
                         Loss::Everything => false,
@@ -95,8 +110,14 @@ fn left_of(file: &FileState, loss: Loss, random: &mut Random) -> Vec<u8> {
                         Loss::Operations => whole,
                         Loss::Sectors => random.below(2) == 0,
                     };
+                    let torn = tearing == Tearing::Sometimes && !settled && random.below(4) == 0;
                     if kept {
-                        keep(&mut image, &memory, sector);
+                        let bytes = sector * SECTOR..(sector + 1) * SECTOR;
+                        keep(
+                            &mut image,
+                            &memory,
+                            if torn { part(bytes, random) } else { bytes },
+                        );
                     }
                 }
             }
@@ -105,11 +126,19 @@ fn left_of(file: &FileState, loss: Loss, random: &mut Random) -> Vec<u8> {
     image
 }
 
-/// Copies a sector, as far as both have it.
-fn keep(image: &mut [u8], memory: &[u8], sector: usize) {
-    let start = sector * SECTOR;
-    let end = (start + SECTOR).min(image.len()).min(memory.len());
-    if start < end {
-        image[start..end].copy_from_slice(&memory[start..end]);
+/// The bytes of a torn sector that are written: those up to a place, or from it on.
+fn part(sector: Range<usize>, random: &mut Random) -> Range<usize> {
+    let place = sector.start + random.below(sector.len() as u64) as usize;
+    match random.below(2) {
+        0 => sector.start..place,
+        _ => place..sector.end,
+    }
+}
+
+/// Copies bytes, as far as both have them.
+fn keep(image: &mut [u8], memory: &[u8], bytes: Range<usize>) {
+    let end = bytes.end.min(image.len()).min(memory.len());
+    if bytes.start < end {
+        image[bytes.start..end].copy_from_slice(&memory[bytes.start..end]);
     }
 }

@@ -33,17 +33,21 @@
 //! ```
 
 mod crash;
+mod device;
 mod random;
+mod room;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::{Device, Error, Result};
+use crate::Device;
+use crash::Tearing;
+use device::Simulated;
 use random::Random;
+use room::Room;
 
 /// The unit that a disk writes whole or not at all, in bytes.
 pub const SECTOR: usize = 512;
@@ -54,17 +58,17 @@ const LARGEST: u64 = 1 << 34;
 /// How often operations fail by themselves, in parts of a thousand. All zero at first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Reads that deliver only a part and report [`Error::ShortRead`].
+    /// Reads that deliver only a part and report [`Error::ShortRead`](crate::Error::ShortRead).
     pub short_reads: u32,
-    /// Reads that fail with [`Error::Injected`].
+    /// Reads that fail with [`Error::Injected`](crate::Error::Injected).
     pub read_errors: u32,
     /// Reads in whose result one bit is wrong, silently.
     pub flipped_reads: u32,
-    /// Writes that do only a part and report [`Error::ShortWrite`].
+    /// Writes that do only a part and report [`Error::ShortWrite`](crate::Error::ShortWrite).
     pub short_writes: u32,
-    /// Writes and changes of length that fail with [`Error::Injected`].
+    /// Writes and changes of length that fail with [`Error::Injected`](crate::Error::Injected).
     pub write_errors: u32,
-    /// Syncs that fail with [`Error::Injected`], and latch the device.
+    /// Syncs that fail with [`Error::Injected`](crate::Error::Injected), and latch the device.
     pub sync_errors: u32,
 }
 
@@ -103,6 +107,16 @@ struct State {
     stop: Option<u64>,
     /// Bytes that all files together may have.
     capacity: u64,
+    bad: Vec<Bad>,
+}
+
+/// A part of a file that cannot be read.
+#[derive(Debug)]
+struct Bad {
+    name: String,
+    bytes: Range<u64>,
+    /// How many more reads fail.
+    times: u32,
 }
 
 #[derive(Debug, Default)]
@@ -113,6 +127,8 @@ struct FileState {
     /// operation that died with the disk, which is pending only.
     current: Vec<u8>,
     pending: Vec<Pending>,
+    /// Which bytes of `current` take room; the others are holes.
+    room: Room,
 }
 
 /// An operation that was not synced.
@@ -145,7 +161,21 @@ impl Change {
 }
 
 impl FileState {
+    /// A file that is durable as it is.
+    fn holding(bytes: Vec<u8>) -> FileState {
+        FileState {
+            durable: bytes.clone(),
+            room: Room::whole(bytes.len()),
+            current: bytes,
+            pending: Vec::new(),
+        }
+    }
+
     fn change(&mut self, operation: u64, change: Change) {
+        match &change {
+            Change::Write { offset, bytes } => self.room.add(*offset..*offset + bytes.len()),
+            Change::Resize { bytes } => self.room.cut(*bytes),
+        }
         change.apply(&mut self.current);
         self.pending.push(Pending { operation, change });
     }
@@ -173,6 +203,7 @@ impl Disk {
                 operations: 0,
                 stop: None,
                 capacity: LARGEST,
+                bad: Vec::new(),
             })),
         }
     }
@@ -182,12 +213,8 @@ impl Disk {
     pub fn device(&self, name: &str) -> Arc<dyn Device> {
         let mut state = self.state.lock();
         state.files.entry(name.to_owned()).or_default();
-        Arc::new(Simulated {
-            disk: self.clone(),
-            name: name.to_owned(),
-            path: PathBuf::from(name),
-            latched: AtomicBool::new(false),
-        })
+        drop(state);
+        Arc::new(Simulated::new(self.clone(), name))
     }
 
     /// The names of the files, in order.
@@ -207,11 +234,7 @@ impl Disk {
 
     /// Replaces a file, durably: for tests that damage one.
     pub fn put(&self, name: &str, bytes: Vec<u8>) {
-        let file = FileState {
-            durable: bytes.clone(),
-            current: bytes,
-            pending: Vec::new(),
-        };
+        let file = FileState::holding(bytes);
         self.state.lock().files.insert(name.to_owned(), file);
     }
 
@@ -239,10 +262,31 @@ impl Disk {
         self.state.lock().faults = faults;
     }
 
-    /// Limits what all files together may hold; a write past it does a part, then reports
-    /// [`Error::Full`].
+    /// From now on, the next `times` reads that touch these bytes of a file fail: 1 for a read
+    /// that succeeds when it is tried again, [`u32::MAX`] for a sector that is lost for good.
+    pub fn fail_reads(&self, name: &str, bytes: Range<u64>, times: u32) {
+        self.state.lock().bad.push(Bad {
+            name: name.to_owned(),
+            bytes,
+            times,
+        });
+    }
+
+    /// Takes back all that [`fail_reads`](Disk::fail_reads) was told.
+    pub fn mend_reads(&self) {
+        self.state.lock().bad.clear();
+    }
+
+    /// Limits the room that all files together may take; a write past it does a part, then reports
+    /// [`Error::Full`](crate::Error::Full). Holes, which a change of length leaves, take no room
+    /// before they are written to or [allocated](Device::allocate).
     pub fn set_capacity(&self, bytes: u64) {
         self.state.lock().capacity = bytes.min(LARGEST);
+    }
+
+    /// How much room all files together take.
+    pub fn room(&self) -> u64 {
+        self.state.lock().room()
     }
 
     /// Stops the disk: operation number `operation` and all later ones fail. Numbers begin at zero
@@ -270,8 +314,17 @@ impl Disk {
     /// seeds include that everything is lost, that everything survived, and that all happened
     /// in order up to some moment.
     pub fn crash(&self, seed: u64) -> Disk {
-        let state = self.state.lock();
-        let files = crash::image(&state.files, seed);
+        self.image(seed, Tearing::Never)
+    }
+
+    /// As [`crash`](Disk::crash), on a disk that tears sectors: of some that were being written,
+    /// the bytes up to a place are new and the rest as before, or the reverse.
+    pub fn crash_torn(&self, seed: u64) -> Disk {
+        self.image(seed, Tearing::Sometimes)
+    }
+
+    fn image(&self, seed: u64, tearing: Tearing) -> Disk {
+        let files = crash::image(&self.state.lock().files, seed, tearing);
         Disk::holding(seed, files)
     }
 }
@@ -299,203 +352,28 @@ impl State {
         }
     }
 
-    fn used(&self) -> u64 {
-        self.files.values().map(|f| f.current.len() as u64).sum()
-    }
-}
-
-/// One handle to one file of a disk.
-#[derive(Debug)]
-struct Simulated {
-    disk: Disk,
-    name: String,
-    path: PathBuf,
-    /// As in [`File`](crate::File): no write or sync after a failed sync.
-    latched: AtomicBool,
-}
-
-impl Simulated {
-    fn injected(&self, action: &'static str, operation: u64) -> Error {
-        Error::Injected {
-            path: self.path.clone(),
-            action,
-            operation,
-        }
+    /// Bytes of room that the files have taken.
+    fn room(&self) -> u64 {
+        self.files.values().map(|file| file.room.bytes()).sum()
     }
 
-    fn writable(&self) -> Result<()> {
-        if self.latched.load(Ordering::Acquire) {
-            return Err(Error::Latched {
-                path: self.path.clone(),
-            });
-        }
-        Ok(())
+    /// Bytes of room that no file has taken.
+    fn free(&self) -> u64 {
+        self.capacity.saturating_sub(self.room())
     }
 
-    /// `offset..offset + len` as indices, where a simulated file may have such.
-    fn range(&self, offset: u64, len: usize) -> Result<(usize, usize)> {
-        match offset.checked_add(len as u64) {
-            Some(end) if end <= LARGEST => Ok((offset as usize, end as usize)),
-            _ => Err(Error::Full {
-                path: self.path.clone(),
-            }),
+    /// Whether a read of these bytes meets some that cannot be read.
+    fn meets_bad(&mut self, name: &str, bytes: Range<u64>) -> bool {
+        let met = self.bad.iter_mut().find(|bad| {
+            bad.times > 0
+                && bad.name == name
+                && bad.bytes.start < bytes.end
+                && bytes.start < bad.bytes.end
+        });
+        let Some(bad) = met else { return false };
+        if bad.times < u32::MAX {
+            bad.times -= 1;
         }
-    }
-}
-
-impl Device for Simulated {
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
-        let mut state = self.disk.state.lock();
-        let state = &mut *state;
-        state.counts.reads += 1;
-        state.counts.read_bytes += into.len() as u64;
-        let operation = match state.turn() {
-            Turn::Alive(operation) => operation,
-            Turn::Dead { operation, .. } => return Err(self.injected("read", operation)),
-        };
-        if state.random.chance(state.faults.read_errors) {
-            return Err(self.injected("read", operation));
-        }
-        let bytes = match state.files.get(&self.name) {
-            Some(file) => file.current.as_slice(),
-            None => &[],
-        };
-        let start = usize::try_from(offset).map_or(bytes.len(), |o| o.min(bytes.len()));
-        let mut got = into.len().min(bytes.len() - start);
-        if got > 0 && state.random.chance(state.faults.short_reads) {
-            got = state.random.below(got as u64) as usize;
-        }
-        into[..got].copy_from_slice(&bytes[start..start + got]);
-        if got > 0 && state.random.chance(state.faults.flipped_reads) {
-            let bit = state.random.below(got as u64 * 8);
-            into[(bit / 8) as usize] ^= 1 << (bit % 8);
-        }
-        if got < into.len() {
-            return Err(Error::ShortRead {
-                path: self.path.clone(),
-                offset,
-                wanted: into.len(),
-                got,
-            });
-        }
-        Ok(())
-    }
-
-    fn write_at(&self, offset: u64, from: &[u8]) -> Result<()> {
-        self.writable()?;
-        let (start, end) = self.range(offset, from.len())?;
-        let mut state = self.disk.state.lock();
-        let state = &mut *state;
-        state.counts.writes += 1;
-        state.counts.written_bytes += from.len() as u64;
-        let turn = state.turn();
-        let room = state.capacity.saturating_sub(state.used());
-        let file = state.files.entry(self.name.clone()).or_default();
-        let change = |len: usize| Change::Write {
-            offset: start,
-            bytes: from[..len].to_vec(),
-        };
-        let operation = match turn {
-            Turn::Alive(operation) => operation,
-            Turn::Dead { operation, now } => {
-                if now && !from.is_empty() {
-                    // Nobody can read it any more, but it may be on its way to the platter.
-                    file.pending.push(Pending {
-                        operation,
-                        change: change(from.len()),
-                    });
-                }
-                return Err(self.injected("write", operation));
-            }
-        };
-        if state.random.chance(state.faults.write_errors) {
-            return Err(self.injected("write", operation));
-        }
-        let grows = end.saturating_sub(file.current.len()) as u64;
-        if grows > room {
-            let fits = (end as u64 - (grows - room)).saturating_sub(offset) as usize;
-            if fits > 0 {
-                file.change(operation, change(fits));
-            }
-            return Err(Error::Full {
-                path: self.path.clone(),
-            });
-        }
-        if !from.is_empty() && state.random.chance(state.faults.short_writes) {
-            let got = state.random.below(from.len() as u64) as usize;
-            if got > 0 {
-                file.change(operation, change(got));
-            }
-            return Err(Error::ShortWrite {
-                path: self.path.clone(),
-                offset,
-                wanted: from.len(),
-                got,
-            });
-        }
-        if !from.is_empty() {
-            file.change(operation, change(from.len()));
-        }
-        Ok(())
-    }
-
-    fn sync(&self) -> Result<()> {
-        self.writable()?;
-        let mut state = self.disk.state.lock();
-        state.counts.syncs += 1;
-        let operation = match state.turn() {
-            Turn::Alive(operation) => operation,
-            Turn::Dead { operation, .. } => {
-                self.latched.store(true, Ordering::Release);
-                return Err(self.injected("sync", operation));
-            }
-        };
-        let faults = state.faults;
-        if state.random.chance(faults.sync_errors) {
-            self.latched.store(true, Ordering::Release);
-            return Err(self.injected("sync", operation));
-        }
-        state.files.entry(self.name.clone()).or_default().sync();
-        Ok(())
-    }
-
-    fn len(&self) -> Result<u64> {
-        let state = self.disk.state.lock();
-        Ok(state
-            .files
-            .get(&self.name)
-            .map_or(0, |file| file.current.len() as u64))
-    }
-
-    fn set_len(&self, bytes: u64) -> Result<()> {
-        self.writable()?;
-        let (to, _) = self.range(bytes, 0)?;
-        let mut state = self.disk.state.lock();
-        state.counts.resizes += 1;
-        let turn = state.turn();
-        let faults = state.faults;
-        let fails = state.random.chance(faults.write_errors);
-        let file = state.files.entry(self.name.clone()).or_default();
-        match turn {
-            Turn::Alive(operation) if fails => Err(self.injected("resize", operation)),
-            Turn::Alive(operation) => {
-                // Holes take no room, so a longer file is never too long here.
-                file.change(operation, Change::Resize { bytes: to });
-                Ok(())
-            }
-            Turn::Dead { operation, now } => {
-                if now {
-                    file.pending.push(Pending {
-                        operation,
-                        change: Change::Resize { bytes: to },
-                    });
-                }
-                Err(self.injected("resize", operation))
-            }
-        }
-    }
-
-    fn path(&self) -> &Path {
-        &self.path
+        true
     }
 }

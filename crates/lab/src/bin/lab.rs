@@ -35,6 +35,8 @@ fn main() -> ExitCode {
             "cargo run -p lab --bin lab -- {}",
             quoted(std::env::args_os().skip(1))
         ),
+        // `cargo run` has built it from what lies there.
+        commit: lab::report::commit(std::path::Path::new(env!("CARGO_MANIFEST_DIR"))),
         out: &mut stdout(),
         err: &mut stderr(),
         stop: &STOP,

@@ -122,7 +122,7 @@ fn table(all: &[&Compared], variant: &str, caches: f64) -> Table {
 
 /// Bytes of all last-level caches.
 pub(super) fn caches(guest: &Guest) -> f64 {
-    (guest.cache_bytes() * guest.machine().nodes().len() as u64) as f64
+    guest.last_caches_bytes() as f64
 }
 
 /// Adds the machine, what was counted and what the engine counts to a report; the tables are returned as well, for a

@@ -36,6 +36,14 @@ impl Counted {
         self.sample(|run| run.dram.iter().flatten().sum::<u64>() as f64)
     }
 
+    /// Lines from the memory of one node, by all lines.
+    pub(super) fn from_node(&self, node: usize) -> Sample {
+        self.sample(|run| {
+            let from: u64 = run.dram.iter().filter_map(|row| row.get(node)).sum();
+            from as f64 / run.dram.iter().flatten().sum::<u64>() as f64
+        })
+    }
+
     /// Remote lines by all lines.
     pub(super) fn share(&self) -> Sample {
         self.sample(|run| run.remote_share().unwrap_or(f64::NAN))
@@ -44,11 +52,8 @@ impl Counted {
     /// The median of the lines, parted into local and remote ones by the median of the share.
     pub(super) fn parted(&self) -> [f64; 2] {
         let (lines, share) = (self.lines().median(), self.share().median());
-        let remote = if share.is_finite() {
-            lines * share
-        } else {
-            0.0
-        };
+        // Of no line nothing is remote; that none was counted at all stays NaN.
+        let remote = if lines == 0.0 { 0.0 } else { lines * share };
         [lines - remote, remote]
     }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use placement::{Classes, Site, Strategy, Threads};
 use serde_json::json;
+use topology::Machine;
 
 use super::found::Found;
 use super::guest::{Guest, parts};
@@ -57,40 +58,66 @@ fn kernel(name: &str) -> std::result::Result<Kernel, String> {
 
 impl Exhaustive {
     pub(super) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
-        let guest = Guest::new(&self.options, MACHINE, 256)?;
         let kernels = if self.workload.is_empty() {
             KERNELS.to_vec()
         } else {
             self.workload.clone()
         };
-        let mut all = Vec::with_capacity(kernels.len());
-        for kernel in kernels {
-            all.push(self.costs(kernel, &guest, desk)?);
-        }
-        let (report, tables) = self.report(&guest, &all, &desk.command)?;
+        self.options.check()?;
+        let (machine, all) = match &self.from {
+            Some(folder) => {
+                let machine = self.options.machine.as_deref().unwrap_or(MACHINE);
+                let machine = Machine::parse(machine)?;
+                let all = kernels
+                    .iter()
+                    .map(|kernel| self.recorded(*kernel, &machine, folder));
+                (machine.clone(), all.collect::<Result<Vec<_>>>()?)
+            }
+            None => {
+                let guest = Guest::new(&self.options, MACHINE, 256)?;
+                let mut all = Vec::with_capacity(kernels.len());
+                for kernel in kernels {
+                    all.push(self.costs(kernel, &guest, desk)?);
+                }
+                (guest.machine().clone(), all)
+            }
+        };
+        let (report, tables) = self.report(&machine, &all, &desk.command)?;
         desk.finish(
             &self.options.report("exhaustive"),
             self.options.json,
-            &report,
+            report,
             &tables.iter().collect::<Vec<_>>(),
         )
     }
 
-    /// Recorded or measured.
-    fn costs(&self, kernel: Kernel, guest: &Guest, desk: &mut Desk<'_>) -> Result<Costs> {
-        let name = format!(
-            "{}-{}-{}.json",
-            guest.machine().name(),
-            self.threads,
-            kernel.name()
-        );
-        if let Some(folder) = &self.from {
-            return Costs::read(&folder.join(name));
+    /// What the costs of a workload are called in a folder of them.
+    fn file(&self, kernel: Kernel, machine: &Machine) -> String {
+        format!("{}-{}-{}.json", machine.name(), self.threads, kernel.name())
+    }
+
+    /// As they were recorded, which must have been of the same machine, threads and workload.
+    fn recorded(&self, kernel: Kernel, machine: &Machine, folder: &Path) -> Result<Costs> {
+        let path = folder.join(self.file(kernel, machine));
+        let costs = Costs::read(&path)?;
+        let own = (machine.name(), usize::from(self.threads), kernel.name());
+        let told = (&*costs.machine, costs.threads, &*costs.workload);
+        if own == told {
+            return Ok(costs);
         }
+        let why = format!(
+            "it says that it is of {} threads of {} on {}, its name says {} of {} on {}",
+            told.1, told.2, told.0, own.1, own.2, own.0
+        );
+        Err(Error::Table { path, why })
+    }
+
+    /// Measured, and kept where that is asked for.
+    fn costs(&self, kernel: Kernel, guest: &Guest, desk: &mut Desk<'_>) -> Result<Costs> {
         let costs = self.measure(kernel, guest, desk)?;
         if let Some(folder) = &self.record {
             make(folder)?;
-            costs.write(&folder.join(name))?;
+            costs.write(&folder.join(self.file(kernel, guest.machine())))?;
         }
         Ok(costs)
     }
@@ -132,6 +159,8 @@ impl Exhaustive {
             metric: METRIC.to_owned(),
             command: desk.command.clone(),
             date: crate::report::today(),
+            commit: desk.commit.clone().unwrap_or_default(),
+            caches: guest.caches(),
             strategies: medians(guest, &strategies, by_name),
             placements: measured.collect::<Result<_>>()?,
         })
@@ -158,21 +187,24 @@ impl Exhaustive {
         Ok(classes.iter().step_by(every).map(cpus).collect())
     }
 
-    fn report(&self, guest: &Guest, all: &[Costs], command: &str) -> Result<(Report, Vec<Table>)> {
+    fn report(
+        &self,
+        machine: &Machine,
+        all: &[Costs],
+        command: &str,
+    ) -> Result<(Report, Vec<Table>)> {
         let tables = vec![distribution(all), by_strategy(all)];
         let mut report = Report::new(
             format!("All placements of {} threads", self.threads),
             command,
         )
         .lead(lead(all))
-        .machine(guest.machine().clone())
-        .emulated()
-        .fact("Caches", guest.caches())
-        .fact("Cost", METRIC);
-        for costs in all {
-            report = report.fact(format!("Workload {}", costs.workload), costs.about.clone());
+        .machine(machine.clone())
+        .emulated();
+        for (name, value) in facts(all, self.from.is_some()) {
+            report = report.fact(name, value);
         }
-        if self.options.quick {
+        if self.options.quick && self.from.is_none() {
             report = report.fact(
                 "Quick",
                 "every twentieth placement only: the best of them is not the best of all, and there is no search to follow",
@@ -190,7 +222,13 @@ impl Exhaustive {
             .text(format!("The share of the gain that is there - from the median placement to the best - that the best of so many runs has: of a search, as `atoll tune` does it, and of uniform random draws. Median over {} seeds, with quartiles.", self.seeds));
         let mut results = Vec::with_capacity(all.len());
         for costs in all {
-            let found = Found::new(costs, guest.machine(), self.seeds)?;
+            let found = Found::new(costs, machine, self.seeds)?;
+            if !found.searched() {
+                report = report.text(format!(
+                    "{}: not every placement's cost is known, so that no search can be followed; draws are among those that are.",
+                    costs.workload
+                ));
+            }
             report = report.plot(found.plot());
             let mut result = json!(costs);
             result["found"] = found.json();
@@ -198,6 +236,47 @@ impl Exhaustive {
         }
         Ok((report.results(json!(results)), tables))
     }
+}
+
+/// What is known of how costs came about; what all of them share stands there once.
+fn facts(all: &[Costs], recorded: bool) -> Vec<(String, String)> {
+    let each: Vec<_> = all.iter().map(|costs| told(costs, recorded)).collect();
+    let Some(first) = each.first() else {
+        return Vec::new();
+    };
+    let mut facts = Vec::new();
+    for (at, (name, value)) in first.iter().enumerate() {
+        if each.iter().all(|own| own[at].1 == *value) {
+            facts.push(((*name).to_owned(), value.clone()));
+            continue;
+        }
+        let own = all.iter().zip(&each);
+        let own =
+            own.map(|(costs, own)| (format!("{name}: {}", costs.workload), own[at].1.clone()));
+        facts.extend(own);
+    }
+    facts
+}
+
+/// What is known of how costs came about: by the machine of the recording, not by that of today.
+fn told(costs: &Costs, recorded: bool) -> Vec<(&'static str, String)> {
+    let or_not = |text: &str| match text {
+        "" => "not recorded".to_owned(),
+        text => text.to_owned(),
+    };
+    let mut all = vec![
+        ("Workload", or_not(&costs.about)),
+        ("Cost", or_not(&costs.metric)),
+        ("Caches", or_not(&costs.caches)),
+    ];
+    if recorded {
+        all.extend([
+            ("Recorded on", or_not(&costs.date)),
+            ("Recorded with", or_not(&costs.command)),
+            ("Commit of the recording", or_not(&costs.commit)),
+        ]);
+    }
+    all
 }
 
 /// The one of the median cost; of two in the middle the cheaper.
@@ -316,7 +395,10 @@ fn distribution(all: &[Costs]) -> Table {
         "dearest to cheapest",
         "within 5 % of the cheapest",
     ])
-    .caption("Cost: lines read from memory, weighted with their distance.");
+    .caption(match all.iter().all(|costs| costs.metric == METRIC) {
+        true => format!("Cost: {METRIC}."),
+        false => "Cost: as it was recorded; the report says what is known of it.".to_owned(),
+    });
     for costs in all {
         let sorted = costs.sorted();
         let sample = Sample::from(sorted.clone());
@@ -356,7 +438,8 @@ fn by_strategy(all: &[Costs]) -> Table {
                 Cell::number(named.local as f64, Unit::Count),
                 Cell::number(named.remote as f64, Unit::Count),
                 Cell::number(
-                    named.remote as f64 / (named.local + named.remote).max(1) as f64,
+                    // Of nothing there is no share.
+                    named.remote as f64 / (named.local + named.remote) as f64,
                     Unit::Share,
                 ),
                 Cell::number(named.cost / sorted[0], Unit::Ratio),
@@ -390,12 +473,11 @@ fn strategy_bars(all: &[Costs]) -> Bars {
     let mut bars = Bars::new("Cost by strategy", "cost, times the cheapest", Unit::Ratio)
         .series(all.iter().map(|costs| costs.workload.as_str()));
     let names = all.first().map_or(&[][..], |costs| &costs.strategies);
-    for (at, named) in names.iter().enumerate() {
+    for named in names {
         let cost = |costs: &Costs| {
-            costs
-                .strategies
-                .get(at)
-                .map_or(f64::NAN, |named| named.cost / costs.sorted()[0])
+            let mut all = costs.strategies.iter();
+            let own = all.find(|own| own.strategy == named.strategy);
+            own.map_or(f64::NAN, |own| own.cost / costs.sorted()[0])
         };
         bars.category(named.strategy.as_str(), all.iter().map(cost));
     }
@@ -422,5 +504,95 @@ mod tests {
         assert_eq!(runs(&[3.0, 1.0, 2.0]).cost, 2.0);
         assert_eq!(runs(&[3.0, 1.0]).local, 1);
         assert_eq!(runs(&[5.0]).cost, 5.0);
+    }
+
+    /// A copy of the recorded tables, one of them changed.
+    fn folder(change: impl Fn(&mut Costs)) -> tempfile::TempDir {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/placements");
+        let folder = tempfile::tempdir().unwrap();
+        let name = "xeon-2630-12-join.json";
+        let mut costs = Costs::read(&from.join(name)).unwrap();
+        change(&mut costs);
+        costs.write(&folder.path().join(name)).unwrap();
+        folder
+    }
+
+    fn report_from(folder: &Path) -> Result<serde_json::Value> {
+        #[derive(clap::Parser)]
+        struct Given {
+            #[command(flatten)]
+            exhaustive: Exhaustive,
+        }
+        let out = folder.join("r.html");
+        let [from, report] = [folder, &out].map(|path| path.to_str().unwrap());
+        let words = [
+            "lab",
+            "--workload",
+            "join",
+            "--quick",
+            "--json",
+            "--seeds",
+            "2",
+        ];
+        let words = words
+            .into_iter()
+            .chain(["--from", from, "--report", report]);
+        let given = <Given as clap::Parser>::parse_from(words);
+        let mut told = Vec::new();
+        let mut desk = Desk {
+            lab: Vec::new(),
+            database: None,
+            command: "lab exhaustive".to_owned(),
+            commit: Some("today".to_owned()),
+            out: &mut told,
+            err: &mut std::io::sink(),
+            stop: &false.into(),
+        };
+        given.exhaustive.run(&mut desk)?;
+        Ok(serde_json::from_slice(&told).unwrap())
+    }
+
+    #[test]
+    fn a_report_of_recorded_costs_tells_of_the_recording() {
+        let folder = folder(|costs| {
+            costs.caches = "12 of 2 KiB, then".to_owned();
+            costs.commit = "0123456789ab".to_owned();
+        });
+        let told = report_from(folder.path()).unwrap();
+        let facts = &told["facts"];
+        assert_eq!(facts["Caches"], "12 of 2 KiB, then");
+        assert_eq!(facts["Commit of the recording"], "0123456789ab");
+        assert_eq!(told["commit"], "today");
+        assert!(facts.get("Quick").is_none());
+    }
+
+    #[test]
+    fn what_was_not_recorded_is_not_made_up() {
+        let folder = folder(|costs| costs.caches.clear());
+        let told = report_from(folder.path()).unwrap();
+        assert_eq!(told["facts"]["Caches"], "not recorded");
+    }
+
+    #[test]
+    fn what_recordings_share_is_told_once() {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/placements");
+        let read = |name: &str| Costs::read(&from.join(name)).unwrap();
+        let all = ["join", "stream"].map(|name| read(&format!("xeon-2630-12-{name}.json")));
+        let facts = facts(&all, true);
+        let named = |name: &str| facts.iter().any(|(own, _)| own == name);
+        assert!(named("Cost") && named("Workload: join") && named("Recorded on: stream"));
+        assert!(!named("Workload") && !named("Cost: join"));
+    }
+
+    #[test]
+    fn a_table_of_something_else_is_refused() {
+        for change in [
+            (|costs| costs.machine = "opteron-8387".to_owned()) as fn(&mut Costs),
+            |costs| costs.workload = "stream".to_owned(),
+        ] {
+            let folder = folder(change);
+            let error = report_from(folder.path()).unwrap_err().to_string();
+            assert!(error.contains("xeon-2630-12-join.json"), "{error}");
+        }
     }
 }

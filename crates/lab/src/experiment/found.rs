@@ -56,6 +56,11 @@ impl Found {
         })
     }
 
+    /// Whether a search could be followed.
+    pub(super) fn searched(&self) -> bool {
+        self.search.is_some()
+    }
+
     /// The curves.
     pub(super) fn plot(&self) -> Lines {
         let title = format!("{}: gain found", self.workload);

@@ -1,7 +1,9 @@
 //! The emulated machine of an experiment.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
+use placement::{CpuSet, Placement};
 use topology::Machine;
 
 use super::drive::{self, Task};
@@ -18,7 +20,13 @@ const WORD: usize = 100 << 10;
 /// A machine that is booted for each command.
 pub(super) struct Guest {
     machine: Machine,
+    /// The same as it is numbered inside.
+    inside: Machine,
+    /// The number inside of each cpu of the description.
+    numbers: BTreeMap<u32, u32>,
     shape: Shape,
+    /// By what the caches' capacities are divided.
+    cache_scale: u64,
     limit: std::time::Duration,
 }
 
@@ -35,30 +43,61 @@ impl Guest {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`] also for a machine whose cpus the emulator would number otherwise, as
-    /// placements name cpus.
+    /// [`Error::Shape`] for a machine that cannot be emulated.
     pub(super) fn new(options: &Options, spec: &str, mem: u64) -> Result<Guest> {
         options.check()?;
         let machine = Machine::parse(options.machine.as_deref().unwrap_or(spec))?;
         let shape = Shape::of(&machine, options.mem.unwrap_or(mem), 0)?;
         let shape = shape.with_caches_scaled_down(options.cache_scale);
-        let nodes = shape.node_of_cpu();
-        let same = |(cpu, node): (usize, &usize)| machine.node_of_cpu(cpu as u32) == Some(*node);
-        if !nodes.iter().enumerate().all(same) {
-            return Err(Error::Shape {
-                machine: machine.name().to_owned(),
-                why: "it numbers its cpus in another order than node by node; describe it as NODESxCORES".to_owned(),
-            });
-        }
         Ok(Guest {
+            inside: machine.in_order(),
+            numbers: numbers(&machine),
             machine,
             shape,
+            cache_scale: options.cache_scale,
             limit: std::time::Duration::from_secs(3600),
         })
     }
 
+    /// As it is described, with the numbers of cpus that the description has: those of reports, tables and mappings.
     pub(super) fn machine(&self) -> &Machine {
         &self.machine
+    }
+
+    /// As programs that run on it see it: the emulator numbers cpus node by node, core by core.
+    pub(super) fn inside(&self) -> &Machine {
+        &self.inside
+    }
+
+    /// The cpus' numbers inside.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Job`] for a cpu that the machine has not.
+    pub(super) fn inside_cpus(&self, cpus: impl IntoIterator<Item = u32>) -> Result<CpuSet> {
+        cpus.into_iter().map(|cpu| self.number(cpu)).collect()
+    }
+
+    /// A placement on the machine as described, as lists of the cpus' numbers inside.
+    ///
+    /// # Errors
+    ///
+    /// As [`inside_cpus`](Guest::inside_cpus).
+    pub(super) fn inside_sets(&self, placement: &Placement) -> Result<Vec<CpuSet>> {
+        let sets = placement.sets().iter();
+        sets.map(|set| self.inside_cpus(set.iter())).collect()
+    }
+
+    fn number(&self, cpu: u32) -> Result<u32> {
+        self.numbers.get(&cpu).copied().ok_or_else(|| Error::Job {
+            why: format!("{} has no cpu {cpu}", self.machine.name()),
+        })
+    }
+
+    /// The description's number of a cpu inside; itself where there is no such cpu.
+    fn described(&self, cpu: u32) -> u32 {
+        let own = self.numbers.iter().find(|(_, inside)| **inside == cpu);
+        own.map_or(cpu, |(described, _)| *described)
     }
 
     /// Capacity of a last-level cache as modelled.
@@ -68,11 +107,29 @@ impl Guest {
 
     /// What the modelled caches are, for the facts of a report.
     pub(super) fn caches(&self) -> String {
-        let [first, second, last] = [0, 1, 2]
-            .map(|level| crate::report::Unit::Bytes.show(self.shape.caches()[level].bytes as f64));
+        let [first, second, last] = [0, 1, 2].map(|level| {
+            let bytes = self.shape.caches()[level].bytes as f64;
+            let bytes = crate::report::Unit::Bytes.show(bytes);
+            format!("{} of {bytes}", self.caches_of(level))
+        });
+        let scaled = match self.cache_scale {
+            1 => String::new(),
+            scale => format!(", capacities divided by {scale}"),
+        };
         format!(
-            "{first} and {second} per core, {last} per last-level cache (scaled down); no prefetching, no coherence"
+            "modelled: first level {first}, second level {second}, last level {last}{scaled}; no prefetching, no coherence"
         )
+    }
+
+    /// How many caches of a level are modelled.
+    fn caches_of(&self, level: usize) -> usize {
+        let of_cpu = &self.shape.caches()[level].of_cpu;
+        of_cpu.iter().max().map_or(0, |last| last + 1)
+    }
+
+    /// Capacity of all last-level caches together, as modelled.
+    pub(super) fn last_caches_bytes(&self) -> u64 {
+        self.cache_bytes() * self.caches_of(2) as u64
     }
 
     /// Lines weighted with the distance they came from: 1 for a local one.
@@ -146,13 +203,25 @@ impl Guest {
         ))
     }
 
+    /// The job with the cpus' numbers inside.
+    fn renumbered(&self, job: &Job) -> Result<Job> {
+        let inside = |cpus: &Vec<u32>| cpus.iter().map(|cpu| self.number(*cpu)).collect();
+        let placement = |threads: &Vec<Vec<u32>>| threads.iter().map(inside).collect();
+        let placements = job.placements.iter().map(placement);
+        Ok(Job {
+            plan: job.plan.clone(),
+            placements: placements.collect::<Result<_>>()?,
+        })
+    }
+
     /// Carries out the plan under each placement, with as few boots as there is room for, and
-    /// returns what was counted under each.
+    /// returns what was counted under each. Cpus are numbered as the description has them.
     ///
     /// # Errors
     ///
     /// As [`run`](Guest::run), and [`Error::Count`] where there is not one region a placement.
     pub(super) fn kernel(&self, job: &Job, desk: &mut Desk<'_>) -> Result<Vec<(Ran, Region)>> {
+        let job = &self.renumbered(job)?;
         let mut all = Vec::with_capacity(job.placements.len());
         let room = WORD.saturating_sub(json(&job.plan)?.len());
         let each = json(&job.placements)?.len() / job.placements.len().max(1) + 1;
@@ -167,7 +236,11 @@ impl Guest {
             let regions = regions(&told.outcome, placements.len())?;
             let mut ran = Vec::with_capacity(placements.len());
             for line in told.text.lines() {
-                ran.push(super::parse::<Ran>(line, "what the kernel printed")?);
+                let mut one = super::parse::<Ran>(line, "what the kernel printed")?;
+                for cpu in &mut one.cpus {
+                    *cpu = self.described(*cpu);
+                }
+                ran.push(one);
             }
             if ran.len() != placements.len() {
                 let why = format!(
@@ -181,6 +254,13 @@ impl Guest {
         }
         Ok(all)
     }
+}
+
+/// The number of each cpu in the emulated machine, by that of the description.
+fn numbers(machine: &Machine) -> BTreeMap<u32, u32> {
+    let cores = machine.nodes().iter().flat_map(|node| &node.cores);
+    let cpus = cores.flat_map(|core| core.cpus.iter().copied());
+    cpus.zip(0..).collect()
 }
 
 /// The regions of a run, of which there are to be so many.
@@ -210,4 +290,74 @@ pub(super) fn parts(lines: &Matrix) -> (u64, u64) {
     let all: u64 = lines.iter().flatten().sum();
     let local = (0..lines.len()).map(|node| lines[node][node]).sum();
     (local, all - local)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use placement::{Site, Strategy, Threads};
+
+    use super::*;
+    use crate::kernel::{KERNELS, Kernel};
+
+    #[derive(Parser)]
+    struct Given {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    fn guest(machine: &str) -> Guest {
+        let given = Given::parse_from(["lab", "--machine", machine, "--mem", "128"]);
+        Guest::new(&given.options, "4x4", 64).unwrap()
+    }
+
+    /// The Xeon numbers the first hardware threads of all cores before the second ones.
+    #[test]
+    fn cpus_are_numbered_inside_as_the_emulator_does() {
+        let guest = guest("xeon-4657l");
+        assert_eq!(guest.machine().nodes()[1].cores[0].cpus, [12, 60]);
+        let inside = guest.inside_cpus([12, 60, 0, 95]).unwrap();
+        assert_eq!(inside.iter().collect::<Vec<_>>(), [0, 24, 25, 95]);
+        for (cpu, inside) in &guest.numbers {
+            assert_eq!(guest.described(*inside), *cpu);
+            let nodes = [
+                guest.machine().node_of_cpu(*cpu),
+                guest.inside().node_of_cpu(*inside),
+                Some(guest.shape.node_of_cpu()[*inside as usize]),
+            ];
+            assert!(nodes.iter().all(|node| *node == nodes[0]), "cpu {cpu}");
+        }
+        assert!(guest.inside_cpus([96]).is_err());
+    }
+
+    #[test]
+    fn placements_and_jobs_name_the_same_cores_inside() {
+        let guest = guest("xeon-4657l");
+        let site = Site::new(guest.machine());
+        let threads = Threads::in_groups(8, 1).unwrap();
+        let placement = Strategy::Sparse.place(&site, &threads).unwrap();
+        let sets = guest.inside_sets(&placement).unwrap();
+        let nodes = |sets: &[CpuSet], machine: &Machine| -> Vec<Option<usize>> {
+            let first = sets.iter().map(|set| set.iter().next().unwrap());
+            first.map(|cpu| machine.node_of_cpu(cpu)).collect()
+        };
+        assert_eq!(
+            nodes(&sets, guest.inside()),
+            nodes(placement.sets(), guest.machine())
+        );
+        let job = Job {
+            plan: Kernel::plan(KERNELS[0], 2, 1 << 20),
+            placements: vec![vec![vec![12], vec![60, 0]]],
+        };
+        let inside = guest.renumbered(&job).unwrap();
+        assert_eq!(inside.placements, [[vec![24], vec![25, 0]]]);
+    }
+
+    #[test]
+    fn machines_in_order_stay_as_they_are() {
+        for spec in ["opteron-8387", "2x3", "xeon-2630"] {
+            let guest = guest(spec);
+            assert!(guest.numbers.iter().all(|(cpu, inside)| cpu == inside));
+        }
+    }
 }

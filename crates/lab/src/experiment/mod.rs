@@ -125,6 +125,8 @@ pub struct Desk<'a> {
     pub database: Option<PathBuf>,
     /// The command that repeats this experiment.
     pub command: String,
+    /// The commit that this program is of; `None` where nobody knows.
+    pub commit: Option<String>,
     /// Where results go.
     pub out: &'a mut dyn Write,
     /// Where progress goes.
@@ -207,13 +209,8 @@ impl Desk<'_> {
     }
 
     /// Ends an experiment: the tables or the JSON object, and the files.
-    fn finish(
-        &mut self,
-        path: &Path,
-        json: bool,
-        report: &Report,
-        tables: &[&Table],
-    ) -> Result<()> {
+    fn finish(&mut self, path: &Path, json: bool, report: Report, tables: &[&Table]) -> Result<()> {
+        let report = report.commit(self.commit.as_deref());
         let written = report.write(path)?;
         if json {
             self.line(&report.json())?;

@@ -14,7 +14,7 @@ use crate::record::Sample;
 use crate::report::{Bars, Cell, Report, Spread, Table, Unit};
 use crate::{Error, Result};
 
-/// The machine of the document.
+/// Not the machine of the text on memory mapping (rows M), which is `xeon-4657l`: of that 96 cpus would have to be emulated.
 const MACHINE: &str = "opteron-8387";
 /// Runs before the first look.
 const WARM: usize = 1;
@@ -75,7 +75,7 @@ impl Pages {
         desk.finish(
             &self.options.report("pages"),
             self.options.json,
-            &report,
+            report,
             &[&tables[0], &tables[1]],
         )
     }
@@ -205,14 +205,19 @@ fn moves(all: &[Seen]) -> Table {
         "most of a thread",
         "threads that moved",
     ])
-    .caption("Moves of threads to another cpu while the query ran.");
+    .caption("Moves of threads to another cpu between the two looks, of the threads that were there at both and of which the kernel tells it; –: it tells none.");
     for seen in all {
         let moved = seen.migrations();
         let values = moved.values();
+        // Where the kernel tells of no thread there is no sum.
+        let sum = match values.is_empty() {
+            true => f64::NAN,
+            false => values.iter().sum(),
+        };
         table.row([
             Cell::from(seen.affinity),
             Cell::number(values.len() as f64, Unit::Count),
-            Cell::number(values.iter().sum(), Unit::Count),
+            Cell::number(sum, Unit::Count),
             Cell::number(moved.range().1, Unit::Count),
             Cell::from(seen.moved()),
         ]);
@@ -272,5 +277,18 @@ mod tests {
             table.header()[3..],
             ["most of a thread", "threads that moved"]
         );
+    }
+
+    #[test]
+    fn moves_that_the_kernel_does_not_tell_are_no_zero() {
+        let untold = look(&[(1, "main", None), (2, "w", None)]);
+        let all = [Seen {
+            affinity: "on",
+            before: untold.clone(),
+            after: untold,
+        }];
+        let table = moves(&all);
+        let row: Vec<&str> = table.rows()[0].iter().map(Cell::as_str).collect();
+        assert_eq!(row, ["on", "0", "–", "–", ""]);
     }
 }

@@ -55,6 +55,12 @@ pub struct Costs {
     /// When.
     #[serde(default)]
     pub date: String,
+    /// By a program of which commit.
+    #[serde(default)]
+    pub commit: String,
+    /// The caches that were modelled.
+    #[serde(default)]
+    pub caches: String,
     /// Strategies by name, for comparison.
     #[serde(default)]
     pub strategies: Vec<Named>,
@@ -95,6 +101,7 @@ impl Costs {
         let head = json!({
             "machine": self.machine, "threads": self.threads, "workload": self.workload,
             "about": self.about, "metric": self.metric, "command": self.command, "date": self.date,
+            "commit": self.commit, "caches": self.caches,
         });
         let mut text = String::from("{\n");
         for (name, value) in head.as_object().into_iter().flatten() {
@@ -145,6 +152,8 @@ mod tests {
             metric: String::new(),
             command: "it's".to_owned(),
             date: String::new(),
+            commit: "5afe76295d01".to_owned(),
+            caches: "12 of 2 KiB".to_owned(),
             strategies: vec![Named {
                 strategy: "os".to_owned(),
                 cost: 2.5,

@@ -25,6 +25,7 @@
 //! ```
 
 mod command;
+mod commit;
 mod html;
 mod page;
 mod plot;
@@ -40,6 +41,7 @@ use topology::Machine;
 use crate::{Error, Result};
 
 pub use command::{command_line, quoted};
+pub use commit::commit;
 pub use plot::{Axis, Bars, Heat, Line, Lines, Plot, Point, Roofline, Span, Spans, Spread};
 pub use table::{Cell, Table};
 pub use unit::Unit;
@@ -50,6 +52,7 @@ pub struct Report {
     title: String,
     lead: String,
     command: String,
+    commit: Option<String>,
     date: DateTime<Utc>,
     machine: Option<Machine>,
     emulated: bool,
@@ -85,6 +88,7 @@ impl Report {
             title: title.into(),
             lead: String::new(),
             command: command.into(),
+            commit: None,
             date: Utc::now(),
             machine: None,
             emulated: false,
@@ -97,6 +101,14 @@ impl Report {
     /// A sentence or two below the title: what was found.
     pub fn lead(mut self, text: impl Into<String>) -> Report {
         self.lead = text.into();
+        self
+    }
+
+    /// The commit of the program that measured, as [`commit`] tells it; without one the report says that it is not known.
+    pub fn commit(mut self, commit: Option<&str>) -> Report {
+        self.commit = commit
+            .filter(|commit| !commit.is_empty())
+            .map(str::to_owned);
         self
     }
 
@@ -156,7 +168,7 @@ impl Report {
     }
 
     /// The raw numbers with what they were measured on: `{"title", "command", "date" (RFC 3339,
-    /// UTC), "version", "emulated", "machine", "facts": {...}, "results"}`.
+    /// UTC), "version", "commit" (null where it is not known), "emulated", "machine", "facts": {...}, "results"}`.
     pub fn json(&self) -> Value {
         let facts: serde_json::Map<String, Value> = self
             .facts
@@ -168,6 +180,7 @@ impl Report {
             "command": self.command,
             "date": self.date.to_rfc3339_opts(SecondsFormat::Secs, true),
             "version": env!("CARGO_PKG_VERSION"),
+            "commit": self.commit,
             "emulated": self.emulated,
             "machine": self.machine,
             "facts": facts,

@@ -62,6 +62,12 @@ fn head(report: &Report, json: Option<&str>, out: &mut String) {
         "<dt>Repeat with</dt><dd><code>{}</code></dd>",
         Escaped(&report.command)
     );
+    let commit = report.commit.as_deref();
+    let _ = writeln!(
+        out,
+        "<dt>Commit</dt><dd>{}</dd>",
+        Escaped(commit.unwrap_or("not known: the program was built outside of its repository"))
+    );
     if let Some(machine) = &report.machine {
         let _ = writeln!(
             out,

@@ -84,8 +84,13 @@ impl Metric {
             };
             let value = quantity.of(reading).ok_or_else(missing)?;
             let base = quantity.of(base).ok_or_else(missing)?;
-            // Nothing remote in the first run: what there is counts as it is.
-            cost += weight * if base > 0.0 { value / base } else { value };
+            // Nothing remote in the base: what there is counts as it is, and the base stays 1.
+            cost += weight
+                * if base > 0.0 {
+                    value / base
+                } else {
+                    1.0 + value
+                };
         }
         Ok(cost)
     }
@@ -155,7 +160,15 @@ mod tests {
         };
         let cost = metric.cost(&reading(1.0, 300.0), &reading(2.0, 100.0));
         assert_eq!(cost.unwrap(), 0.75 * 0.5 + 0.25 * 3.0);
-        assert_eq!("remote".parse::<Metric>().unwrap().to_string(), "remote");
+        let remote: Metric = "remote".parse().unwrap();
+        assert_eq!(remote.to_string(), "remote");
+        let lines = |remote| Reading {
+            remote: Some(remote),
+            ..Reading::default()
+        };
+        // No better than a base of nothing can be.
+        assert_eq!(remote.cost(&lines(0.0), &lines(0.0)).unwrap(), 1.0);
+        assert_eq!(remote.cost(&lines(7.0), &lines(0.0)).unwrap(), 8.0);
         let missing: Metric = "remote".parse().unwrap();
         let error = missing
             .cost(&reading(1.0, 1.0), &reading(1.0, 1.0))

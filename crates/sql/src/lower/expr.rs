@@ -135,7 +135,7 @@ impl Lowering<'_> {
                     ("date_part", [Sql::Literal(part, _), date]) if is_year(part) => {
                         engine::year(self.expr(date, scope)?, &data)
                     }
-                    (name @ ("+" | "-" | "*"), [a, b]) => {
+                    (name @ ("+" | "-" | "*"), [a, b]) if crate::checked::operands(e).is_some() => {
                         let (a, b) = both(self, a, b)?;
                         let op = match name {
                             "+" => Arithmetic::Add,

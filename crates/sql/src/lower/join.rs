@@ -110,6 +110,10 @@ impl Lowering<'_> {
                 };
                 (rel, vars)
             }
+            JoinType::LeftMark if residual.is_empty() && !nulls_equal => {
+                let (rel, mark) = self.marked(left, right, equal)?;
+                (rel, [left_vars, vec![mark]].concat())
+            }
             other => return unsupported(format!("a {other} join")),
         })
     }
@@ -157,6 +161,32 @@ impl Lowering<'_> {
         self.query.parameters.push((rel, var));
         let node = Node::Parameter(self.query.parameters.len() - 1);
         Ok(Expr { node, ty })
+    }
+
+    /// The rows of `left`, and whether one of `right` is equal to them: whether there is one of its keys, each taken once,
+    /// beside it.
+    fn marked(&mut self, left: Rel, right: Rel, equal: Vec<(Var, Var)>) -> Result<(Rel, Var)> {
+        let keys: Vec<Var> = equal.iter().map(|(_, theirs)| *theirs).collect();
+        let mut exprs = Vec::new();
+        let Some(first) = keys.first().copied() else {
+            let number = self.count(right)?;
+            let some = engine::compare(engine::Compare::Gt, number, zero()?)?;
+            let mark = self.var(some, "mark", &mut exprs);
+            return Ok((mapped(left, exprs), mark));
+        };
+        let set = Rel::Fold {
+            input: Box::new(right),
+            keys: once(&keys),
+            folds: vec![],
+        };
+        let (rel, found) = self.outer(left, set, &[first], equal, vec![]);
+        // Keys that are NULL are equal to none.
+        let Some(found) = found.first() else {
+            return unsupported("a mark of nothing");
+        };
+        let some = engine::not(engine::is_null(self.query.expr(*found)));
+        let mark = self.var(some, "mark", &mut exprs);
+        Ok((mapped(rel, exprs), mark))
     }
 
     /// A vector for each of `vars` that holds it or NULL.

@@ -14,15 +14,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::datasource::listing::ListingTable;
 use datafusion::datasource::source_as_provider;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
 use engine::{Error, Output, Prepared, Query, Result};
 use table::{Dictionary, Filter, Form};
 
+use crate::files::{FileTable, Files};
 use crate::provider::Provider;
-use crate::reading::Files;
 
 pub(crate) use call::failed;
 
@@ -48,9 +47,9 @@ pub(crate) async fn lower(state: &SessionState, plan: &LogicalPlan) -> Result<Pr
     let mut files = HashMap::new();
     for (address, scan) in scans(plan)? {
         let provider = source_as_provider(&scan.source).map_err(failed)?;
-        match provider.downcast_ref::<ListingTable>() {
+        match provider.downcast_ref::<FileTable>() {
             Some(table) => {
-                files.insert(address, Files::of(state, &scan, table).await?);
+                files.insert(address, Files::of(state, &scan, table)?);
             }
             None => {
                 sources.insert(address, source(state, &scan).await?);

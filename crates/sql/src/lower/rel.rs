@@ -16,7 +16,7 @@ use table::Zone;
 use super::Lowering;
 use super::call::failed;
 use super::expr::Scope;
-use crate::reading::Files;
+use crate::files::Files;
 
 /// A relation and the vector of each column of the plan's schema.
 pub(super) type Lowered = (Rel, Vec<Var>);
@@ -280,9 +280,14 @@ impl Lowering<'_> {
             vars: &vars,
         };
         let fields = aggregate.schema.fields();
+        // A key has one column, however often it is named.
+        let keys = crate::keys::once(&aggregate.group_expr);
+        if fields.len() != keys.len() + aggregate.aggr_expr.len() {
+            return unsupported("groups with other columns than their keys and functions");
+        }
         let mut exprs = Vec::new();
         let mut out = Vec::with_capacity(fields.len());
-        for (e, field) in aggregate.group_expr.iter().zip(fields) {
+        for (e, field) in keys.iter().zip(fields) {
             if matches!(e, Sql::GroupingSet(_)) {
                 return unsupported("grouping sets");
             }
@@ -380,6 +385,9 @@ impl Lowering<'_> {
         if texts && sums {
             return unsupported("such an aggregate of texts");
         }
+        if sums && arg.ty.kind == Kind::Wide && !has_room(arg.ty.bounds) {
+            return unsupported("sums that may need more than 128 bits on their way");
+        }
         let arg = match (function, arg.ty.nullable) {
             // Rows, then.
             (Function::Count, false) => return Ok((function, None)),
@@ -445,6 +453,13 @@ impl Lowering<'_> {
             vars,
         ))
     }
+}
+
+/// Whether 128 bits hold the sums of numbers within `bounds`, of more rows than there can be, in whatever order they come.
+fn has_room(bounds: (i128, i128)) -> bool {
+    const ROWS: u128 = 1 << 36;
+    let most = bounds.0.unsigned_abs().max(bounds.1.unsigned_abs());
+    most < (1 << 127) / ROWS
 }
 
 /// The value where `filter` is true, otherwise NULL.

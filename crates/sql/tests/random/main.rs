@@ -11,6 +11,7 @@ mod answer;
 mod data;
 #[cfg(feature = "slow")]
 mod duckdb;
+mod model;
 mod query;
 mod random;
 mod shrink;
@@ -59,7 +60,11 @@ const WAYS: [Way; 10] = [
 ];
 
 impl Database {
-    fn new(seed: u64, (machine, executor, plan, room): Way) -> Database {
+    fn new(seed: u64, way: Way) -> Database {
+        Database::over(tables(seed), way)
+    }
+
+    fn over(tables: Vec<Table>, (machine, executor, plan, room): Way) -> Database {
         let directory = tempfile::tempdir().unwrap();
         let live = topology::Machine::live().unwrap();
         let machine = topology::Machine::parse(machine).unwrap();
@@ -86,7 +91,7 @@ impl Database {
         };
         let (ours, theirs) = (engine(executor), engine(sql::Executor::DataFusion));
         let database = Database {
-            tables: tables(seed),
+            tables,
             workers,
             ours,
             theirs,

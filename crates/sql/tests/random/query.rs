@@ -142,7 +142,14 @@ impl<'t> Maker<'t> {
         let (first, types) = self.select(true);
         let mut more = Vec::new();
         if self.random.chance(12) {
-            let operators = ["union", "union all", "intersect", "except"];
+            let operators = [
+                "union",
+                "union all",
+                "intersect",
+                "except",
+                "intersect all",
+                "except all",
+            ];
             for _ in 0..=self.random.below(2) {
                 let operator = *self.random.one(&operators);
                 // Once a set, always a set: they bind differently otherwise.
@@ -313,9 +320,12 @@ impl<'t> Maker<'t> {
         let mut columns = Vec::new();
         if self.random.chance(60) {
             let key = self.random.one(&fields).clone();
-            select.group.push(key.name.clone());
-            select.items.push(key.name.clone());
-            columns.push(key.column.clone());
+            let times = if self.random.chance(15) { 2 } else { 1 };
+            for _ in 0..times {
+                select.group.push(key.name.clone());
+                select.items.push(key.name.clone());
+                columns.push(key.column.clone());
+            }
             for _ in 0..1 + self.random.below(2) {
                 let (item, ty) = self.aggregate(&fields);
                 select.items.push(item);
@@ -353,7 +363,7 @@ impl<'t> Maker<'t> {
         };
         for _ in 0..*self.random.one(&[0, 0, 1, 1, 2, 3]) {
             let filter = match self.random.chance(15) {
-                true => self.subquery(&fields),
+                true => self.member(&fields),
                 false => self.predicate(&fields, 2),
             };
             select.filter.push(filter);
@@ -366,13 +376,14 @@ impl<'t> Maker<'t> {
                     true => self.column(&fields, ty).unwrap(),
                     false => self.expression(&fields, ty, 1),
                 };
-                // Two keys that read the same, or a constant, are another matter.
-                if !select.group.contains(&key) && key.contains('.') {
+                // A constant is another matter: DuckDB takes it for the number of a column.
+                if key.contains('.') {
                     select.group.push(key.clone());
                     select.items.push(key);
                     types.push(ty);
                 }
             }
+            self.repeat_keys(&mut select, &mut types);
             for _ in 0..*self.random.one(&[0, 1, 1, 2, 3, 4]) {
                 let (item, ty) = self.aggregate(&fields);
                 select.items.push(item);
@@ -382,6 +393,7 @@ impl<'t> Maker<'t> {
                 select.items.push("count(*)".into());
                 types.push(Type::Big);
             }
+            self.repeat_items(&mut select, &mut types);
             if self.random.chance(20) {
                 let having = match self.random.below(3) {
                     0 => "count(*) > 1".into(),
@@ -401,6 +413,12 @@ impl<'t> Maker<'t> {
                 select.items.push(item);
                 types.push(ty);
             }
+            self.repeat_items(&mut select, &mut types);
+            if self.random.chance(4) {
+                let member = self.subquery(&fields);
+                select.items.push(format!("({member})"));
+                types.push(Type::Bool);
+            }
             if !self.common && !select.distinct && self.random.chance(6) {
                 let by = self.random.one(&fields).name.clone();
                 select
@@ -410,6 +428,33 @@ impl<'t> Maker<'t> {
             }
         }
         (select, types)
+    }
+
+    /// Names keys of groups once more: as they read, or by the number of their column.
+    fn repeat_keys(&mut self, select: &mut Select, types: &mut Vec<Type>) {
+        let keys = select.group.len();
+        while keys > 0 && self.random.chance(20) {
+            let key = self.random.below(keys);
+            let named = match self.random.chance(50) {
+                true => select.group[key].clone(),
+                false => (key + 1).to_string(),
+            };
+            let place = self.random.below(select.group.len() + 1);
+            select.group.insert(place, named);
+            if self.random.chance(60) {
+                select.items.push(select.items[key].clone());
+                types.push(types[key]);
+            }
+        }
+    }
+
+    /// Puts what is selected there once more.
+    fn repeat_items(&mut self, select: &mut Select, types: &mut Vec<Type>) {
+        while self.random.chance(12) {
+            let item = self.random.below(select.items.len());
+            select.items.push(select.items[item].clone());
+            types.push(types[item]);
+        }
     }
 
     /// A select with columns of these types.

@@ -32,6 +32,7 @@ impl<'s> PageBatch<'s> {
         pages: &'s PageStore,
         transaction: Transaction,
         before: Published,
+        next: u64,
     ) -> PageBatch<'s> {
         PageBatch {
             pages,
@@ -39,7 +40,7 @@ impl<'s> PageBatch<'s> {
             now: before.clone(),
             before,
             places: BTreeMap::new(),
-            next: 0,
+            next,
         }
     }
 
@@ -70,8 +71,9 @@ impl<'s> PageBatch<'s> {
         }
     }
 
-    /// Allocates a page, the next free one after the one allocated last; the store grows by an
-    /// eighth where all are taken. The page reads as zeros until it is written.
+    /// Allocates a page, the next free one after the one allocated last, in this batch or an
+    /// earlier one; the store grows by an eighth where all are taken. The page reads as zeros until
+    /// it is written.
     ///
     /// # Errors
     /// [`Error::OutOfPageIds`].
@@ -164,9 +166,12 @@ impl<'s> PageBatch<'s> {
         if size != self.before.bitmap.size() {
             self.transaction.put(DIRECTORY, RECORD, &size.to_le_bytes());
         }
-        let version = self.transaction.commit()?;
-        self.pages.publish(self.now.bitmap, version);
-        Ok(version)
+        let (pages, bitmap, next) = (self.pages, self.now.bitmap, self.next);
+        // What only these snapshots keep is free with this commit.
+        drop((self.before, self.now.snapshot));
+        // Published before the next batch begins, which starts from it.
+        self.transaction
+            .commit_then(|snapshot| pages.publish(Published { snapshot, bitmap }, next))
     }
 
     fn write_bits(&mut self) -> Result<()> {

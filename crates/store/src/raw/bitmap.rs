@@ -10,10 +10,12 @@ use std::sync::Arc;
 /// 1. There is one group for each begun 8 x page size pages, each of page size bytes.
 /// 2. The first bit of each group, that of the protected page, is set.
 /// 3. Bits at and beyond `size` are zero.
-/// 4. `set` is the number of bits set.
+/// 4. `set` is the number of bits set, and `taken` that of each group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bitmap {
     groups: Vec<Arc<[u64]>>,
+    /// So that the search for a free page passes groups without one.
+    taken: Vec<u32>,
     page_size: usize,
     /// Pages, protected ones included.
     size: u64,
@@ -33,12 +35,11 @@ impl Bitmap {
                 .collect::<Arc<[u64]>>()
         };
         let groups: Vec<_> = groups.iter().map(words).collect();
+        let ones = |group: &Arc<[u64]>| group.iter().map(|word| word.count_ones()).sum();
+        let taken: Vec<u32> = groups.iter().map(ones).collect();
         let bitmap = Bitmap {
-            set: groups
-                .iter()
-                .flat_map(|group| group.iter())
-                .map(|word| u64::from(word.count_ones()))
-                .sum(),
+            set: taken.iter().copied().map(u64::from).sum(),
+            taken,
             groups,
             page_size,
             size,
@@ -109,11 +110,13 @@ impl Bitmap {
         }
         let (group, word, bit) = self.split(page);
         Arc::make_mut(&mut self.groups[group])[word] ^= bit;
-        self.set = if allocated {
-            self.set + 1
+        if allocated {
+            self.set += 1;
+            self.taken[group] += 1;
         } else {
-            self.set - 1
-        };
+            self.set -= 1;
+            self.taken[group] -= 1;
+        }
         true
     }
 
@@ -125,6 +128,7 @@ impl Bitmap {
         while (self.groups.len() as u64) * self.group_pages() < size {
             let protected = self.groups.len() as u64 * self.group_pages();
             self.groups.push(vec![0; self.page_size / 8].into());
+            self.taken.push(0);
             self.change(protected, true);
         }
     }
@@ -142,6 +146,14 @@ impl Bitmap {
         let mut page = pages.start;
         while page < pages.end {
             let (group, word, bit) = self.split(page);
+            let end = (group as u64 + 1) * self.group_pages();
+            let pages_of_group = self.group_pages() - end.saturating_sub(self.size);
+            if u64::from(self.taken[group]) == pages_of_group {
+                page = end;
+                continue;
+            }
+            #[cfg(test)]
+            tests::LOOKS.set(tests::LOOKS.get() + 1);
             let free = !self.groups[group][word] & !(bit - 1);
             let first = page / 64 * 64;
             if free != 0 {
@@ -198,10 +210,38 @@ impl Bitmap {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::cell::Cell;
     use std::collections::BTreeSet;
 
     const PAGE: usize = 4096;
     const GROUP: u64 = 8 * PAGE as u64;
+
+    thread_local! {
+        /// Words that the search for a free page looked at.
+        pub(super) static LOOKS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    #[test]
+    fn full_groups_are_passed() {
+        const GROUPS: u64 = 40;
+        let mut bitmap = empty();
+        bitmap.grow(GROUPS * GROUP - 5);
+        for page in 0..bitmap.size() {
+            bitmap.change(page, true);
+        }
+        let words = PAGE / 8;
+        for free in [1, 7 * GROUP + 3, GROUPS * GROUP / 2 - 1, bitmap.size() - 1] {
+            bitmap.change(free, false);
+            for from in [0, free, free + 1, 30 * GROUP + 9, bitmap.size()] {
+                LOOKS.set(0);
+                assert_eq!(bitmap.free_from(from), Some(free));
+                // Of the one group that has a free page, at most twice.
+                assert!(LOOKS.get() <= 2 * words, "{} words", LOOKS.get());
+            }
+            bitmap.change(free, true);
+        }
+        assert_eq!(bitmap.free_from(0), None);
+    }
 
     fn empty() -> Bitmap {
         Bitmap::read(PAGE, 0, &[]).unwrap()

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::executor::block_on;
 use io::Device;
@@ -17,6 +18,7 @@ use crate::check::Problem;
 use crate::error::{Error, Region, Result};
 use crate::kind::Kind;
 use crate::options::Options;
+use crate::report::Recovery;
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 
@@ -53,6 +55,8 @@ pub struct PageStore {
     store: Arc<Store>,
     published: RwLock<Published>,
     zeros: Arc<[u8]>,
+    /// Where the next batch begins to search for free pages.
+    next: AtomicU64,
 }
 
 /// A version, and its allocation bits.
@@ -120,6 +124,7 @@ impl PageStore {
         Ok(PageStore {
             zeros: vec![0; store.page_size()].into(),
             published: RwLock::new(Published::load(snapshot)?),
+            next: AtomicU64::new(0),
             store,
         })
     }
@@ -132,6 +137,11 @@ impl PageStore {
     /// The data file.
     pub fn path(&self) -> &Path {
         self.store.path()
+    }
+
+    /// What opening the store found in its log.
+    pub fn recovery(&self) -> &Recovery {
+        self.store.recovery()
     }
 
     /// The pool through which pages are read.
@@ -150,18 +160,17 @@ impl PageStore {
     /// [`Error::ReadOnly`], [`Error::Latched`].
     pub fn begin(&self) -> Result<PageBatch<'_>> {
         let transaction = self.store.begin()?;
+        // A batch publishes before the next one begins, so this is what it starts from.
         let published = self.published.read().clone();
-        // Another batch may have committed and not published yet.
-        let base = if published.snapshot.version() == transaction.base().version() {
-            published
-        } else {
-            Published::load(transaction.base().clone())?
-        };
-        Ok(PageBatch::new(self, transaction, base))
+        debug_assert_eq!(published.snapshot.version(), transaction.base().version());
+        let next = self.next.load(Ordering::Relaxed);
+        Ok(PageBatch::new(self, transaction, published, next))
     }
 
-    /// Makes room for `pages` more pages to be allocated, durably, and for their bytes in the
-    /// file for as long as it is open: a disk that is too full says so now.
+    /// Makes room for `pages` more pages to be allocated, durably, and sets room for their bytes
+    /// aside on the disk for as long as the store is open: a disk that is too full says so now and
+    /// not when the pages are written. What is written next uses that room up, whichever pages it
+    /// is; some network file systems cannot set any aside.
     ///
     /// # Errors
     /// [`Error::Full`], [`Error::OutOfPageIds`], and those of [`PageBatch::commit`].
@@ -183,14 +192,12 @@ impl PageStore {
         batch.commit().map(drop)
     }
 
-    /// What `commit` of a batch calls when its changes are durable.
-    pub(super) fn publish(&self, bitmap: Bitmap, version: u64) {
-        let snapshot = self.store.snapshot();
-        let mut published = self.published.write();
-        // If a later batch has committed already, that one publishes.
-        if snapshot.version() == version && published.snapshot.version() < version {
-            *published = Published { snapshot, bitmap };
-        }
+    /// What `commit` of a batch calls when its changes are durable, in the order of the commits.
+    pub(super) fn publish(&self, new: Published, next: u64) {
+        self.next.store(next, Ordering::Relaxed);
+        let old = std::mem::replace(&mut *self.published.write(), new);
+        // Views are made under the lock, so nothing else is done there.
+        drop(old);
     }
 
     /// Folds the log into the data file.

@@ -1,7 +1,7 @@
 //! Flipped bits, cut files, and files of others.
 
 use io::fault::Disk;
-use store::{Error, Kind, Region, Store};
+use store::{Access, Damage, Error, Kind, Options, Region, Store};
 
 use crate::model::{Random, State, change, create, open, open_to_read, small};
 
@@ -170,32 +170,33 @@ fn pages_in_each_others_place_are_noticed() {
     assert_eq!(problems.len(), 2, "{problems:?}");
 }
 
-#[test]
-fn every_flipped_bit_of_a_log_is_noticed_or_the_last_record() {
-    let (closed, mut state) = closed(4);
-    let store = open(&closed).unwrap();
+/// A store that was not closed, whose log has five commits, and the states before and after each.
+fn open_ended(seed: u64) -> (Disk, Vec<State>, Vec<u64>) {
+    let (disk, mut state) = closed(seed);
+    let store = open(&disk).unwrap();
     let mut random = Random::new(8);
     let mut states = vec![state.clone()];
     let mut ends = vec![8192];
     for _ in 0..5 {
         let mut transaction = store.begin().unwrap();
-        transaction.put(1, b"some", &random.page(20));
         change(&mut random, &mut transaction, &mut state, 50).unwrap();
-        let value = random.page(20);
-        transaction.put(1, b"more", &value);
-        state.keys.insert((1, b"more".to_vec()), value);
-        state.keys.insert(
-            (1, b"some".to_vec()),
-            transaction.get(1, b"some").unwrap().to_vec(),
-        );
+        for key in [&b"some"[..], &b"more"[..]] {
+            let value = random.page(20);
+            transaction.put(1, key, &value);
+            state.keys.insert((1, key.to_vec()), value);
+        }
         transaction.commit().unwrap();
-        // A later delete of the space in the same transaction would have been seen by `get`.
         states.push(state.clone());
         ends.push(8192 + store.statistics().log_bytes);
     }
-    let version = store.snapshot().version();
-    drop(store);
-    let last = ends[ends.len() - 2];
+    (disk, states, ends)
+}
+
+#[test]
+fn every_flipped_bit_of_a_log_is_noticed() {
+    let (closed, states, _) = open_ended(4);
+    let mut random = Random::new(9);
+    let last = &states[states.len() - 1];
     for byte in 0..disk_length(&closed, "log") {
         if byte < 8192 && byte % 4096 > 80 && byte % 4096 < 4090 && !byte.is_multiple_of(97) {
             continue;
@@ -206,27 +207,94 @@ fn every_flipped_bit_of_a_log_is_noticed_or_the_last_record() {
         match open_to_read(&damaged) {
             Err(Error::Damaged { region, offset, .. }) => {
                 assert!(offset <= byte, "{of}: {region} at {offset}");
-                assert!(byte < last, "{of}");
             }
             Err(error) => panic!("{of}: {error}"),
-            Ok(store) if byte < 8192 => {
+            Ok(store) => {
+                assert!(byte < 8192, "{of} is not noticed");
                 let problems = store.check(&|_, _| {}).unwrap();
                 assert_eq!(problems.len(), 1, "{of}: {problems:?}");
                 assert!(problems[0].to_string().contains("log header"), "{of}");
-                states[states.len() - 1].assert_equals(&store.snapshot(), &of);
-            }
-            Ok(store) => {
-                let back = (version - store.snapshot().version()) as usize;
-                states[states.len() - 1 - back].assert_is_all_of(&store, &of);
-                // Padding after a record holds nothing; the last one looks torn.
-                let padding = ends.iter().any(|&end| byte < end && end - byte <= 7);
-                assert!(
-                    (back == 0 && padding) || (back == 1 && byte >= last),
-                    "{of}: {back}"
-                );
+                last.assert_equals(&store.snapshot(), &of);
             }
         }
     }
+}
+
+#[test]
+fn a_damaged_commit_is_given_up_only_when_told() {
+    let (disk, states, ends) = open_ended(4);
+    // The last one, and one that others follow.
+    for record in [4, 2] {
+        let damaged = copy(&disk);
+        damaged.flip("log", (ends[record] + 40) * 8);
+        let log = damaged.bytes("log");
+        for open in [open, open_to_read] {
+            let error = open(&damaged).unwrap_err();
+            let text = error.to_string();
+            assert!(
+                matches!(
+                    error,
+                    Error::Damaged { region: Region::LogRecord(_), offset, .. }
+                        if offset == ends[record]
+                ),
+                "{text}"
+            );
+            assert!(text.contains("pages STORE repair"), "{text}");
+            assert!(damaged.bytes("log") == log, "nothing is written over it");
+        }
+        let dropping = Options {
+            damage: Damage::Drop,
+            ..small()
+        };
+        let open_dropping = |access| {
+            let options = Options {
+                access,
+                ..dropping.clone()
+            };
+            Store::open_on(damaged.device("data"), damaged.device("log"), &options).unwrap()
+        };
+        let store = open_dropping(Access::Read);
+        let dropped = store.recovery().dropped.clone().unwrap();
+        assert_eq!(dropped.version, store.snapshot().version() + 1);
+        assert_eq!(dropped.offset, ends[record]);
+        assert_eq!(dropped.bytes, log.len() as u64 - ends[record]);
+        assert!(dropped.damage.is_some(), "{dropped}");
+        assert_eq!(store.recovery().replayed, record as u64);
+        states[record].assert_equals(&store.snapshot(), "given up");
+        assert_eq!(
+            store.check(&|_, _| {}).unwrap().len(),
+            1,
+            "it is still there"
+        );
+        drop(store);
+        assert!(damaged.bytes("log") == log, "a reader writes nothing");
+        drop(open_dropping(Access::Write));
+        // Now it is gone for good, and commits go on from there.
+        let store = open(&damaged).unwrap();
+        assert_eq!(store.recovery().dropped, None);
+        states[record].assert_equals(&store.snapshot(), "repaired");
+        let mut transaction = store.begin().unwrap();
+        transaction.put(9, b"k", b"v");
+        assert_eq!(transaction.commit().unwrap(), dropped.version);
+        drop(store);
+        let store = open(&damaged).unwrap();
+        assert_eq!(store.snapshot().get(9, b"k").as_deref(), Some(&b"v"[..]));
+    }
+}
+
+#[test]
+fn a_commit_that_was_cut_short_is_dropped_and_reported() {
+    let (disk, states, ends) = open_ended(4);
+    let mut log = disk.bytes("log");
+    log.truncate(ends[5] as usize - 30);
+    disk.put("log", log);
+    let store = open(&disk).unwrap();
+    let recovery = store.recovery();
+    let dropped = recovery.dropped.as_ref().unwrap();
+    assert_eq!((recovery.replayed, dropped.offset), (4, ends[4]));
+    assert_eq!(dropped.damage, None);
+    assert!(dropped.to_string().contains("before it was acknowledged"));
+    states[4].assert_is_all_of(&store, "cut short");
 }
 
 fn disk_length(disk: &Disk, name: &str) -> u64 {

@@ -1,13 +1,13 @@
 //! Real files: names, locks, errors.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use futures::executor::block_on;
-use store::{Access, Error, Kind, Options, Store};
+use io::fault::Disk;
+use store::{Error, Kind, PageId, Store, repair};
 
-use crate::model::small;
-
-fn options(access: Access) -> Options {
-    Options { access, ..small() }
-}
+use crate::model::{open, open_to_read, small};
 
 #[test]
 fn a_store_in_files_comes_back() {
@@ -37,23 +37,6 @@ fn a_store_in_files_comes_back() {
         std::fs::metadata(&path).unwrap().len() < 16_384,
         "compressed and trimmed"
     );
-}
-
-#[test]
-fn one_writer_or_many_readers() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("a.atoll");
-    let writer = Store::create(&path, &small()).unwrap();
-    for access in [Access::Read, Access::Write] {
-        let error = Store::open(&path, &options(access)).unwrap_err();
-        assert!(matches!(error, Error::Busy { .. }), "{error}");
-        assert!(error.to_string().contains("a.atoll"), "{error}");
-    }
-    writer.close().unwrap();
-    let _first = Store::open(&path, &options(Access::Read)).unwrap();
-    let _second = Store::open(&path, &options(Access::Read)).unwrap();
-    let error = Store::open(&path, &small()).unwrap_err();
-    assert!(matches!(error, Error::Busy { .. }), "{error}");
 }
 
 #[test]
@@ -89,4 +72,195 @@ fn files_that_are_not_where_they_should_be() {
     let error = Store::create(&third, &small()).unwrap_err();
     assert!(matches!(error, Error::Exists { .. }), "{error}");
     assert!(!third.exists());
+}
+
+#[test]
+fn a_creation_that_was_cut_short_is_repeated_in_files_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let whole = directory.path().join("whole");
+    Store::create(&whole, &small()).unwrap();
+    let with_log = |path: &Path| path.with_extension("log");
+    let mut draft = std::fs::read(&whole).unwrap();
+    draft[..8].copy_from_slice(b"atoll..\0");
+    let log = std::fs::read(with_log(&whole)).unwrap();
+    let half = |bytes: &[u8]| bytes[..bytes.len() / 2].to_vec();
+    let left: [(Vec<u8>, Option<Vec<u8>>); 5] = [
+        (vec![], None),
+        (vec![], Some(vec![])),
+        (draft[..4096].to_vec(), Some(vec![])),
+        (draft[..4096].to_vec(), Some(half(&log))),
+        (draft.clone(), Some(log)),
+    ];
+    for (number, (data, log)) in left.into_iter().enumerate() {
+        let path = directory.path().join(format!("{number}"));
+        std::fs::write(&path, data).unwrap();
+        if let Some(log) = log {
+            std::fs::write(with_log(&path), log).unwrap();
+        }
+        let error = Store::open(&path, &small()).unwrap_err();
+        assert!(
+            matches!(error, Error::Unfinished { .. }),
+            "{number}: {error}"
+        );
+        let store = Store::create(&path, &small()).unwrap();
+        let mut transaction = store.begin().unwrap();
+        transaction.put(0, b"k", b"v");
+        transaction.commit().unwrap();
+        drop(store);
+        let error = Store::create(&path, &small()).unwrap_err();
+        assert!(matches!(error, Error::Exists { .. }), "{number}: {error}");
+        let store = Store::open(&path, &small()).unwrap();
+        assert_eq!(store.snapshot().get(0, b"k").as_deref(), Some(&b"v"[..]));
+    }
+}
+
+#[test]
+fn what_others_have_in_the_place_of_a_store_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.atoll");
+    Store::create(&path, &small()).unwrap().close().unwrap();
+    let log = directory.path().join("a.atoll.log");
+    let (data_is, log_is) = (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap());
+    // A store whose data file was cut to nothing was more than a creation.
+    let store = Store::open(&path, &small()).unwrap();
+    let mut transaction = store.begin().unwrap();
+    transaction.put(0, b"k", b"v");
+    transaction.commit().unwrap();
+    store.close().unwrap();
+    let used_log = std::fs::read(&log).unwrap();
+    let zeros = vec![0; 5000];
+    let cases = [
+        (b"text\n".to_vec(), vec![]),
+        (zeros.clone(), b"text\n".to_vec()),
+        (vec![], b"text\n".to_vec()),
+        (vec![], used_log),
+        (data_is, log_is),
+        (vec![7; 20_000], vec![]),
+        (vec![0; 20_000], vec![]),
+    ];
+    for (number, (data, records)) in cases.into_iter().enumerate() {
+        std::fs::write(&path, &data).unwrap();
+        std::fs::write(&log, &records).unwrap();
+        let error = Store::create(&path, &small()).unwrap_err();
+        assert!(matches!(error, Error::Exists { .. }), "{number}: {error}");
+        assert!(std::fs::read(&path).unwrap() == data, "{number}");
+        assert!(std::fs::read(&log).unwrap() == records, "{number}");
+    }
+}
+
+/// A store as release 0.1 left it: three commits with a page each, closed, opened, and three
+/// commits more that are only in its log, which is of format 1.
+fn of_format_1() -> Disk {
+    let disk = Disk::new(0);
+    disk.put("data", include_bytes!("format1/data").to_vec());
+    disk.put("log", include_bytes!("format1/log").to_vec());
+    disk
+}
+
+/// What that store holds up to a version.
+fn holds(store: &Arc<Store>, version: u8) {
+    let snapshot = store.snapshot();
+    assert_eq!(snapshot.version(), u64::from(version));
+    for step in 0..3u8 {
+        let page = snapshot.get(1, &[step]).unwrap();
+        let page = PageId::from_le_bytes(page[..].try_into().unwrap());
+        assert_eq!(
+            *block_on(snapshot.pool().pin(page)).unwrap(),
+            [step + 1; 3000][..]
+        );
+    }
+    for step in 3..6u8 {
+        let value = (step < version).then(|| format!("value {step}").into_bytes());
+        assert_eq!(snapshot.get(2, &[step]).map(|v| v.to_vec()), value);
+    }
+}
+
+#[test]
+fn a_store_of_log_format_1_is_read_and_its_log_written_anew() {
+    let disk = of_format_1();
+    let store = open_to_read(&disk).unwrap();
+    assert_eq!(store.recovery().replayed, 3);
+    holds(&store, 6);
+    drop(store);
+    assert!(disk.bytes("log") == include_bytes!("format1/log"));
+    for cut in [false, true] {
+        let disk = of_format_1();
+        if cut {
+            disk.put("log", disk.bytes("log")[..8192].to_vec());
+        }
+        let version = if cut { 3 } else { 6 };
+        // Power is lost at any operation of the conversion.
+        let whole = disk.crash(1);
+        holds(&open(&whole).unwrap(), version);
+        for operation in 0..whole.operations() {
+            let disk = disk.crash(1);
+            disk.stop_after(operation);
+            let _ = open(&disk);
+            for image in 0..5 {
+                let left = disk.crash(operation * 155 + image);
+                holds(&open(&left).unwrap(), version);
+                holds(&open(&left).unwrap(), version);
+            }
+        }
+        let store = open(&whole).unwrap();
+        let mut transaction = store.begin().unwrap();
+        transaction.put(9, b"k", b"v");
+        transaction.commit().unwrap();
+        drop(store);
+        let store = open(&whole).unwrap();
+        assert_eq!(store.snapshot().get(9, b"k").as_deref(), Some(&b"v"[..]));
+        assert!(store.check(&|_, _| {}).unwrap().is_empty());
+        let log = whole.bytes("log");
+        assert!([&log[8..12], &log[4104..4108]].contains(&&[2, 0, 0, 0][..]));
+    }
+}
+
+#[test]
+fn the_last_record_of_log_format_1_is_not_dropped_unless_the_file_ends_in_it() {
+    let disk = of_format_1();
+    let log = disk.bytes("log");
+    disk.put("log", log[..log.len() - 1].to_vec());
+    let store = open(&disk).unwrap();
+    holds(&store, 5);
+    assert_eq!(store.recovery().dropped.as_ref().unwrap().damage, None);
+    let disk = of_format_1();
+    disk.flip("log", (log.len() as u64 - 20) * 8);
+    for open in [open, open_to_read] {
+        let error = open(&disk).unwrap_err();
+        assert!(matches!(error, Error::Damaged { .. }), "{error}");
+    }
+}
+
+#[test]
+fn repair_gives_up_what_is_damaged_and_keeps_a_copy() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.atoll");
+    let store = Store::create(&path, &small()).unwrap();
+    for value in 0..3u8 {
+        let mut transaction = store.begin().unwrap();
+        transaction.put(0, b"k", &[value]);
+        transaction.commit().unwrap();
+    }
+    drop(store);
+    let done = repair(&path, &small()).unwrap();
+    assert_eq!((done.copy, done.recovery.dropped), (None, None));
+    let log_path = directory.path().join("a.atoll.log");
+    for round in 0..2u8 {
+        let mut log = std::fs::read(&log_path).unwrap();
+        let at = log.len() - 100;
+        log[at] ^= 1;
+        std::fs::write(&log_path, &log).unwrap();
+        let done = repair(&path, &small()).unwrap();
+        let copy = done.copy.unwrap();
+        assert!(std::fs::read(&copy).unwrap() == log, "{}", copy.display());
+        assert!(done.recovery.dropped.unwrap().damage.is_some());
+        let store = Store::open(&path, &small()).unwrap();
+        let kept = store.snapshot().get(0, b"k");
+        assert_eq!(kept.as_deref(), Some(&[1 + 6 * round][..]));
+        for value in [7, 8] {
+            let mut transaction = store.begin().unwrap();
+            transaction.put(0, b"k", &[value]);
+            transaction.commit().unwrap();
+        }
+    }
 }

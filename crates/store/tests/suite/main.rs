@@ -1,5 +1,6 @@
 //! The store against a naive model of it: by itself, under crashes, damage, and failing disks.
 
+mod beside;
 mod crash;
 mod damage;
 mod faults;
@@ -7,3 +8,6 @@ mod files;
 mod model;
 mod raw;
 mod readers;
+mod reads;
+mod threads;
+mod torn;

@@ -93,7 +93,11 @@ pub fn small() -> Options {
 }
 
 pub fn create(disk: &Disk) -> Result<Arc<Store>> {
-    Store::create_on(disk.device("data"), disk.device("log"), &small())
+    create_with(disk, &small())
+}
+
+pub fn create_with(disk: &Disk, options: &Options) -> Result<Arc<Store>> {
+    Store::create_on(disk.device("data"), disk.device("log"), options)
 }
 
 pub fn open(disk: &Disk) -> Result<Arc<Store>> {

@@ -1,6 +1,6 @@
 //! Page stores against a naive model: by themselves, under crashes, damage and full disks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::executor::block_on;
 use io::fault::Disk;
@@ -343,6 +343,68 @@ fn writing_over_pages_does_not_grow_the_file() {
         let used = written(&store);
         assert!(used < first * 5 / 4, "{used} bytes after {first}");
     }
+}
+
+#[test]
+fn a_batch_searches_on_where_the_one_before_ended() {
+    let store = create(&Disk::new(1)).unwrap();
+    store.reserve(100).unwrap();
+    let mut batch = store.begin().unwrap();
+    let pages: Vec<_> = (0..10).map(|_| batch.alloc().unwrap()).collect();
+    batch.release(pages[3]).unwrap();
+    batch.commit().unwrap();
+    let mut batch = store.begin().unwrap();
+    assert_eq!(batch.alloc().unwrap(), pages[9] + 1);
+    // One that is undone leaves no trace.
+    drop(batch);
+    let mut batch = store.begin().unwrap();
+    assert_eq!(batch.alloc().unwrap(), pages[9] + 1);
+    let free = store.view().size() - store.view().allocated();
+    let all: BTreeSet<_> = (1..free).map(|_| batch.alloc().unwrap()).collect();
+    assert!(all.contains(&pages[3]), "it goes round before it grows");
+}
+
+#[test]
+fn reserved_pages_can_be_written_when_the_disk_is_full() {
+    let noise = |seed| {
+        let mut random = Random::new(seed);
+        (0..PAGE).map(|_| random.next() as u8).collect::<Vec<_>>()
+    };
+    for reserved in [100, 1000] {
+        let disk = Disk::new(1);
+        let store = create(&disk).unwrap();
+        store.reserve(reserved).unwrap();
+        // Nothing is left but some room for the log.
+        disk.set_capacity(disk.room() + (64 << 10));
+        let mut state = State::new();
+        let mut batch = store.begin().unwrap();
+        for seed in 0..reserved {
+            let page = batch.alloc().unwrap();
+            let bytes = noise(seed);
+            batch.write(page, &bytes).unwrap();
+            state.insert(page, bytes);
+        }
+        batch.commit().unwrap();
+        assert_holds(&store, &state, "written");
+        // More does not fit: the file does not pretend to have room.
+        let error = store.reserve(2000).unwrap_err();
+        assert!(error.is_full(), "{error}");
+        assert_holds(&store, &state, "as before");
+    }
+}
+
+#[test]
+fn what_is_reserved_in_a_file_takes_room_on_its_disk() {
+    use std::os::unix::fs::MetadataExt;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("reef.pages");
+    let store = PageStore::create(&path, &options(PAGE)).unwrap();
+    let room = || std::fs::metadata(&path).unwrap().blocks() * 512;
+    assert!(room() < 4 << 20);
+    store.reserve(2048).unwrap();
+    assert!(room() >= 8 << 20, "{} bytes", room());
+    store.close().unwrap();
+    assert!(room() < 4 << 20, "closing gives it back");
 }
 
 #[test]

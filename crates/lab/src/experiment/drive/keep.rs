@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use placement::apply::{self, Keeper, Options};
-use placement::{Placement, Site, Strategy, Threads};
+use placement::{CpuSet, Placement, Site};
 use serde::{Deserialize, Serialize};
 use topology::Machine;
 
@@ -15,12 +15,8 @@ use crate::Result;
 /// How the program's threads are placed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placing {
-    /// The strategy's name.
-    pub strategy: String,
-    /// For so many threads; further ones share their cpus.
-    pub threads: usize,
-    /// In so many groups.
-    pub groups: usize,
+    /// The cpus of each thread, as lists; further threads start over.
+    pub cpus: Vec<String>,
     /// Threads that come first and only wait for others.
     pub skip: usize,
 }
@@ -30,12 +26,12 @@ impl Placing {
     ///
     /// # Errors
     ///
-    /// [`Error::Placement`](crate::Error::Placement) for an unknown strategy, or one that does not fit the machine.
+    /// [`Error::Placement`](crate::Error::Placement) for what is no list, or names cpus that the machine has not.
     pub(super) fn placement(&self) -> Result<Placement> {
         let site = Site::new(&Machine::live()?);
-        let strategy: Strategy = self.strategy.parse()?;
-        let threads = Threads::in_groups(self.threads, self.groups)?;
-        Ok(strategy.place(&site, &threads)?)
+        let sets = self.cpus.iter().map(|cpus| cpus.parse::<CpuSet>());
+        let sets = sets.collect::<std::result::Result<Vec<_>, _>>()?;
+        Ok(Placement::explicit(&site, sets)?)
     }
 }
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::drive::{self, Driven};
 use super::plan::Workload;
-use super::queries::{Contended, Data};
+use super::queries::{ALL, BELOW, Contended, Data};
 use crate::{Error, Result};
 
 /// How often the count is written for whoever reads it.
@@ -247,7 +247,7 @@ fn alone(shared: &Shared, mut asked: Option<&mut Driven>) -> Result<f64> {
                     asked.ask(statement)?;
                 }
             }
-            None => shared.data.scan(23),
+            None => shared.data.scan(BELOW),
         }
         least = least.min(begun.elapsed().as_secs_f64());
     }
@@ -376,8 +376,8 @@ impl Client {
             return Ok(());
         }
         match if mixed { self.random % 4 } else { 0 } {
-            0 => self.shared.data.scan(23),
-            1 => self.shared.data.scan(51),
+            0 => self.shared.data.scan(BELOW),
+            1 => self.shared.data.scan(ALL),
             2 => self.shared.data.group(),
             _ => self.shared.data.sort(self.random as usize),
         }

@@ -1,5 +1,6 @@
 //! Cores that follow the load: workloads with a governor and without, in turn (E10, E11).
 
+mod crossing;
 mod load;
 mod moves;
 mod nodes;
@@ -141,21 +142,23 @@ impl Elastic {
             made_on: Vec::new(),
             own: None,
             period: Duration::from_millis(self.period),
-            steady: false,
+            emulated: false,
             look: LOOK,
             counted: None,
             window: None,
             query_seconds: None,
             stop: desk.stop,
         };
+        let busy = std::fs::read_to_string("/proc/loadavg").ok();
         let trials = self.trials(&mut setting, desk)?;
         let all = verdict::series(&trials);
         let verdicts = verdict::verdicts(&all, cpus);
         let table = report::table(&all);
         let judged = bars(&verdicts);
         let report = report::report(self, &machine, cpus, &all, &table, &judged, &desk.command);
+        let report = report.fact("Load before", load_before(busy.as_deref()));
         let report = report.results(serde_json::json!({ "trials": trials, "bars": verdicts }));
-        desk.finish(&self.report, self.json, &report, &[&table, &judged])
+        desk.finish(&self.report, self.json, report, &[&table, &judged])
     }
 
     /// All variants of a workload in turn, so that what else the machine does meets all of them.
@@ -194,6 +197,15 @@ impl Elastic {
     }
 }
 
+/// How many threads others had ready to run before, on average over a minute, as the kernel's `loadavg` tells it: times of
+/// a machine that others use as well are of little worth.
+fn load_before(loadavg: Option<&str>) -> String {
+    let load = loadavg.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
+    load.map_or("not known".to_owned(), |load| {
+        format!("{load:.2} threads ready to run, on average of a minute")
+    })
+}
+
 /// What is asked for, and what was found.
 fn bars(verdicts: &[Verdict]) -> Table {
     let mut table = Table::new(["workload", "variant", "asked for", "found", "met"]);
@@ -212,4 +224,17 @@ fn bars(verdicts: &[Verdict]) -> Table {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_load_before_is_told_where_it_is_known() {
+        assert!(load_before(Some("7.18 6.01 5.0 3/411 99\n")).starts_with("7.18 threads"));
+        for unknown in [None, Some(""), Some("what?")] {
+            assert_eq!(load_before(unknown), "not known");
+        }
+    }
 }

@@ -1,10 +1,9 @@
 //! The same on an emulated machine with several nodes: where accesses go, and threads (E6, E12).
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
-use governor::{Mode, Power, Sensor};
+use governor::{Mode, Sensor};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use topology::Machine;
@@ -13,25 +12,26 @@ use super::super::counted::{Counted, table};
 use super::super::guest::{Guest, regions};
 use super::super::{Databases, Engine};
 use super::super::{Desk, Options};
+use super::crossing::{judged, moves};
 use super::plan::{Phase, Variant, Workload};
+use super::queries::{BELOW, ROW_BYTES, selected};
 use super::report::{changes, cores_over_time, memory, on_cpus, states, threads};
 use super::traffic;
 use super::trial::{self, Setting, Trial};
-use crate::count::{LINE_BYTES, Region};
-use crate::record::Sample;
-use crate::report::{Bars, Cell, Report, Table, Unit};
+use crate::count::Region;
+use crate::report::{Bars, Report, Table, Unit};
 use crate::{Error, Result};
 
-/// The machine of the documents.
+/// The machine of the text on elastic allocation (rows E).
 const MACHINE: &str = "opteron-8387";
 
 /// The node on which the columns are; the first of several.
 const DATA: usize = 1;
 
-/// Rows: 6 MB of columns, several times what a modelled last-level cache holds.
+/// Rows: 6 MiB of columns, several times what a modelled last-level cache holds.
 const ROWS: usize = 1 << 19;
 
-/// The first scan of Q6: 45 % of the rows.
+/// A scan that selects 23 of the 50 quantities there are.
 const SCAN: &str = "select sum(l_extendedprice) from lineitem where l_quantity < 23.5;";
 
 /// Between two decisions: the governor itself would make fewer there, as each costs many times what it does.
@@ -39,12 +39,6 @@ const PERIOD: Duration = Duration::from_millis(250);
 
 /// Counted accesses are told for each such stretch of time.
 const WINDOW: Duration = Duration::from_millis(500);
-
-/// Remote share under the adaptive mode, as a part of that under the operating system, at most.
-const SHARE: f64 = 0.25;
-
-/// Moves of threads between nodes, so many times fewer.
-const MOVES: f64 = 5.0;
 
 /// `elastic-nodes`
 #[derive(Args, Clone, Debug)]
@@ -139,7 +133,7 @@ impl Inside {
             own: machine.nodes().last().map(cpus_of),
             // Everything takes many times as long there.
             period: PERIOD,
-            steady: true,
+            emulated: true,
             look: Duration::from_millis(200),
             counted: Some(2),
             window: Some(WINDOW),
@@ -166,13 +160,13 @@ impl Inside {
 }
 
 /// A number of clients: what was counted, and what happened.
-struct Found {
-    clients: usize,
-    counted: Vec<Counted>,
+pub(super) struct Found {
+    pub(super) clients: usize,
+    pub(super) counted: Vec<Counted>,
     /// What was counted over time in the first run of each variant.
-    windows: Vec<Vec<Region>>,
+    pub(super) windows: Vec<Vec<Region>>,
     /// The runs of each variant.
-    trials: Vec<Vec<Trial>>,
+    pub(super) trials: Vec<Vec<Trial>>,
 }
 
 impl ElasticNodes {
@@ -194,16 +188,16 @@ impl ElasticNodes {
         }
         let counted: Vec<Counted> = all.iter().flat_map(|one| one.counted.clone()).collect();
         let lines = table(&counted, "variant");
-        let moves = moves(&all, guest.machine());
+        let moves = moves(&all, guest.inside());
         let cores = guest.machine().nodes()[0].cores.len();
         // What lies on several nodes is remote to somebody wherever the cores are.
         let most = if self.data_nodes == 1 { cores } else { 0 };
-        let judged = judged(&all, most, guest.machine());
+        let judged = judged(&all, most, guest.inside());
         let report = self.report(&guest, &all, [&lines, &moves, &judged], &desk.command);
         desk.finish(
             &self.options.report("elastic-nodes"),
             self.options.json,
-            &report,
+            report,
             &[&lines, &moves, &judged],
         )
     }
@@ -289,10 +283,25 @@ impl ElasticNodes {
         }
     }
 
+    /// What runs, in a sentence's beginning.
+    fn asks(&self) -> String {
+        match self.engine {
+            Some(engine) => format!(
+                "{} scans a table that was loaded on {}",
+                engine.name(),
+                self.home()
+            ),
+            None => format!("Clients scan columns that lie on {}", self.home()),
+        }
+    }
+
     /// What asks, in words.
     fn of(&self, clients: usize) -> String {
         match self.engine {
-            Some(engine) => format!("{}, {clients} threads", engine.name()),
+            Some(engine) => match engine.clients(clients) {
+                1 => format!("{}, {clients} threads", engine.name()),
+                many => format!("{}, {many} clients", engine.name()),
+            },
             None => format!("{clients} clients"),
         }
     }
@@ -305,13 +314,13 @@ impl ElasticNodes {
         command: &str,
     ) -> Report {
         let mut report = Report::new("Cores that follow the load, and the memory", command)
-            .lead("Clients that scan columns which lie on one node, with all cores and with a governor: which node's memory the lines came from that were read after a last-level miss, and how often threads were found on another node than before.")
-            .machine(guest.machine().clone())
+            .lead(format!("{}, with all cores and with a governor: which node's memory the lines came from that were read after a last-level miss, and how often threads went to another node.", self.asks()))
+            .machine(guest.inside().clone())
             .emulated()
             .fact("Caches", guest.caches())
             .fact("Data", match self.engine {
                 Some(_) => format!("TPC-H at scale {}, lineitem, loaded by a database that ran on {} until then; asked: {SCAN}", self.databases.scale, self.home()),
-                None => format!("6 MB of columns on {}, 45 % of the rows selected", self.home()),
+                None => format!("{} of columns on {}, {} of the rows selected", Unit::Bytes.show((ROWS * ROW_BYTES) as f64), self.home(), Unit::Share.show(selected(ROWS, BELOW))),
             })
             .fact("Clients", match self.share {
                 share if share < 1.0 => format!("each would be busy {:.0} % of the time if it were alone", share * 100.0),
@@ -342,7 +351,7 @@ impl ElasticNodes {
                 .plot(bars)
                 .plots(found.counted.iter().map(Counted::heat));
             let firsts: Vec<&Trial> = found.trials.iter().filter_map(|all| all.first()).collect();
-            let machine = guest.machine();
+            let machine = guest.inside();
             let cpus = machine.cpus();
             report = report.plot(cores_over_time(&self.of(clients), &firsts, cpus));
             for (first, windows) in firsts.iter().zip(&found.windows) {
@@ -368,145 +377,4 @@ impl ElasticNodes {
             .collect();
         report.results(json!(results))
     }
-}
-
-fn sample(trials: &[Trial], of: impl Fn(&Trial) -> f64) -> Sample {
-    trials.iter().map(of).collect()
-}
-
-/// Moves of threads to another node in the phase that is counted: each, as the kernel tells them; where it
-/// does not, threads found on another node than at the look before.
-fn node_moves(trials: &[Trial], machine: &Machine) -> f64 {
-    let moves = |trial: &Trial| {
-        let begun = trial.phases.last().map_or(0.0, |told| told.from);
-        let Some(moves) = &trial.moves else {
-            return seen(trial);
-        };
-        let node = |cpu| machine.node_of_cpu(cpu);
-        let later = moves.iter().filter(|one| one.time >= begun);
-        later.filter(|one| node(one.from) != node(one.to)).count() as f64
-    };
-    sample(trials, moves).median()
-}
-
-/// Threads found on another node than at the look before, in the phase that is counted.
-fn seen(trial: &Trial) -> f64 {
-    {
-        let begun = trial.phases.last().map_or(0.0, |told| told.from);
-        let mut last = BTreeMap::new();
-        let mut moves = 0;
-        for life in &trial.lives {
-            let before = last.insert(life.thread, life.node);
-            let moved = before.is_some_and(|node| node != life.node);
-            moves += usize::from(moved && life.from >= begun);
-        }
-        moves as f64
-    }
-}
-
-fn moves(all: &[Found], machine: &Machine) -> Table {
-    let mut table = Table::new(["clients", "variant", "moves between nodes", "seen", "migrations", "cores", "queries", "estimated J"])
-        .caption("Moves of threads to another node, while accesses were counted: each that the kernel's scheduler made, and those seen by looking now and then; moves to another cpu that the kernel counted, of the whole run; cores at the end; queries answered while accesses were counted; energy estimated by the document's method, of cores that were busy and of lines from other nodes. Medians over the runs.");
-    for found in all {
-        let both = found.trials.iter().zip(&found.counted);
-        for (trials, counted) in both.filter(|(trials, _)| !trials.is_empty()) {
-            let migrations =
-                |trial: &Trial| trial.migrations.map_or(f64::NAN, |count| count as f64);
-            table.row([
-                Cell::from(found.clients.to_string()),
-                Cell::from(trials[0].variant.name()),
-                Cell::number(node_moves(trials, machine), Unit::Count),
-                Cell::number(sample(trials, seen).median(), Unit::Count),
-                Cell::number(sample(trials, migrations).median(), Unit::Count),
-                Cell::number(cores(trials), Unit::Count),
-                Cell::number(sample(trials, queries).median(), Unit::Count),
-                Cell::number(joules(trials, counted), Unit::Plain),
-            ]);
-        }
-    }
-    table
-}
-
-/// Queries answered in the phase that is counted.
-fn queries(trial: &Trial) -> f64 {
-    trial
-        .phases
-        .last()
-        .map_or(f64::NAN, |told| told.done.queries as f64)
-}
-
-/// Energy by the document's method: busy cores of the whole run, and what crossed between nodes while it was
-/// counted.
-fn joules(trials: &[Trial], counted: &Counted) -> f64 {
-    let power = Power::default();
-    let link = counted.remote().median() * LINE_BYTES as f64;
-    let energy = power.energy(sample(trials, |trial| trial.used).median(), Some(link));
-    energy.cpu_joules + energy.link_joules.unwrap_or(0.0)
-}
-
-/// Cores at the end.
-fn cores(trials: &[Trial]) -> f64 {
-    let last = |trial: &Trial| {
-        trial
-            .moments
-            .last()
-            .map_or(f64::NAN, |moment| moment.cores as f64)
-    };
-    sample(trials, last).median()
-}
-
-/// What is asked of the adaptive mode where clients are so few that the `most` cores of a node are
-/// enough.
-fn judged(all: &[Found], most: usize, machine: &Machine) -> Table {
-    let mut table = Table::new(["clients", "asked for", "found", "met"]).caption(
-        "Not judged where more cores than a node has are kept busy, what is read lies on several, or no thread moves at all.",
-    );
-    for found in all {
-        let base = (&found.counted[0], &found.trials[0]);
-        let few = sample(base.1, |trial| trial.used / trial.seconds).median() <= most as f64;
-        let adaptive = found
-            .counted
-            .iter()
-            .zip(&found.trials)
-            .filter(|(_, trials)| {
-                let first = trials.first().map(|trial| trial.variant);
-                matches!(
-                    first,
-                    Some(Variant::Governed(Mode::Adaptive, _) | Variant::Plain(Mode::Adaptive))
-                )
-            });
-        for (counted, trials) in adaptive {
-            let mut row = |asked: &str, found_in_words: String, met: Option<bool>| {
-                table.row([
-                    Cell::from(found.clients.to_string()),
-                    Cell::from(format!("{}: {asked}", counted.variant)),
-                    Cell::from(found_in_words),
-                    match met {
-                        Some(true) => Cell::from("yes"),
-                        Some(false) => Cell::from("no").strong(),
-                        None => Cell::from("not judged"),
-                    },
-                ]);
-            };
-            let (share, all_of) = (counted.share().median(), base.0.share().median());
-            row(
-                "at most a quarter of the ungoverned remote share",
-                format!(
-                    "{} of {}, {:.1} times lower",
-                    Unit::Share.show(share),
-                    Unit::Share.show(all_of),
-                    all_of / share
-                ),
-                few.then_some(share <= all_of * SHARE),
-            );
-            let (own, others) = (node_moves(trials, machine), node_moves(base.1, machine));
-            row(
-                &format!("{MOVES} times fewer moves between nodes"),
-                format!("{own} instead of {others}"),
-                // Where nobody moves there is nothing to be made less.
-                (few && (others > 0.0 || own > 0.0)).then_some(own * MOVES <= others),
-            );
-        }
-    }
-    table
 }

@@ -4,6 +4,9 @@ use clap::ValueEnum;
 use governor::{Mode, Policy, Sensor};
 use serde::{Deserialize, Serialize};
 
+use super::queries::{ALL, BELOW, selected};
+use crate::report::Unit;
+
 /// A workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -16,6 +19,21 @@ pub enum Workload {
     Step,
     /// All work under one lock that is waited for busily: fewer cores are faster
     Lock,
+}
+
+/// What a workload asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Queries of the program of our own.
+    Own {
+        /// Rows of its columns.
+        rows: usize,
+    },
+    /// Statements of a client that the user named.
+    Client {
+        /// How many there are.
+        statements: usize,
+    },
 }
 
 /// A stretch of time in which the same clients ask.
@@ -48,22 +66,38 @@ impl Workload {
         }
     }
 
-    /// What it is, for the report.
-    pub fn about(self) -> &'static str {
-        match self {
+    /// What it is, for the report: what is asked, of columns of our own with so many rows or of somebody's client, and
+    /// how.
+    pub fn about(self, asked: Asked) -> String {
+        let share = |rows: usize, below: u32| Unit::Share.show(selected(rows, below));
+        let what = match (self, asked) {
+            (Workload::Lock, _) => {
+                return "two threads per cpu that do all work under one lock, waited for busily, on data that moves between caches".to_owned();
+            }
+            (Workload::Clients | Workload::Step, Asked::Own { rows }) => {
+                format!("a scan that selects {} of the rows", share(rows, BELOW))
+            }
+            (Workload::Mixed, Asked::Own { rows }) => format!(
+                "scans that select {} and {} of the rows, a group by and a sort, drawn at random",
+                share(rows, BELOW),
+                share(rows, ALL)
+            ),
+            (Workload::Mixed, Asked::Client { statements: 2.. }) => {
+                "the statements, drawn at random".to_owned()
+            }
+            (_, Asked::Client { statements: 2.. }) => "the first of the statements".to_owned(),
+            (_, Asked::Client { .. }) => "the statement".to_owned(),
+        };
+        let how = match self {
             Workload::Clients => {
-                "the first scan of Q6 (45 % of the rows), asked by one client up to six per cpu and down again; each asks so often that alone it would be busy a fifth of the time"
+                "one client up to six per cpu and down again; each asks so often that alone it would be busy a fifth of the time"
             }
-            Workload::Mixed => {
-                "scans of 45 and 100 % of the rows, a group by and a sort, drawn at random, by clients that ask now and then, and by two per cpu without a pause"
+            Workload::Mixed => "clients that ask now and then, and two per cpu without a pause",
+            _ => {
+                "one client that would be busy 5 % of the time; twice, for a while, two per cpu without a pause"
             }
-            Workload::Step => {
-                "one client that is busy 5 % of the time; twice, for a while, two per cpu without a pause"
-            }
-            Workload::Lock => {
-                "two threads per cpu that do all work under one lock, waited for busily, on data that moves between caches"
-            }
-        }
+        };
+        format!("{what}, asked by {how}")
     }
 
     /// What happens one after the other on so many cpus, each phase `unit` seconds long or a few
@@ -189,6 +223,23 @@ mod tests {
                 Workload::Step | Workload::Lock => 2,
             };
             assert_eq!(filled, expected, "{}", workload.name());
+        }
+    }
+
+    #[test]
+    fn what_is_told_of_a_workload_is_what_is_asked() {
+        let own = Asked::Own { rows: 1 << 16 };
+        assert!(Workload::Clients.about(own).contains("44.0 % of the rows"));
+        assert!(Workload::Mixed.about(own).contains("44.0 % and 100 %"));
+        assert!(Workload::Lock.about(own).contains("one lock"));
+        for workload in [Workload::Clients, Workload::Mixed, Workload::Step] {
+            for statements in [1, 2] {
+                let about = workload.about(Asked::Client { statements });
+                assert!(about.starts_with("the "), "{about}");
+                for ours in ["rows", "scan", "group by", "Q6"] {
+                    assert!(!about.contains(ours), "{about}");
+                }
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use placement::CpuSet;
 
 use crate::Result;
 
-/// Rows on this machine: 24 MB of them, more than most caches hold.
+/// Rows on this machine: 24 MiB of them, more than most caches hold.
 pub(super) const ROWS: usize = 1 << 21;
 
 /// Groups of the group by.
@@ -17,6 +17,31 @@ const GROUPS: usize = 1024;
 
 /// Rows that are sorted at a time.
 const SORTED: usize = 1 << 15;
+
+/// What the first scan asks for: quantities below this one.
+pub(super) const BELOW: u32 = 23;
+
+/// What the other scan asks for: all quantities.
+pub(super) const ALL: u32 = 51;
+
+/// Bytes of a row.
+pub(super) const ROW_BYTES: usize = 3 * size_of::<u32>();
+
+/// The value of a row in a column, `of` different ones from `from` on.
+fn value(row: u64, factor: u64, of: u64, from: u64) -> u32 {
+    ((row.wrapping_mul(factor) >> 7) % of + from) as u32
+}
+
+/// The quantity of a row: 1 to 50.
+fn quantity(row: u64) -> u32 {
+    value(row, 7919 * 31, 50, 1)
+}
+
+/// The share of so many rows that a scan selects, counted.
+pub(super) fn selected(rows: usize, below: u32) -> f64 {
+    let selected = (0..rows as u64).filter(|row| quantity(*row) < below);
+    selected.count() as f64 / rows.max(1) as f64
+}
 
 /// Columns like those that Q6 reads. The thread that makes them touches them first.
 pub(super) struct Data {
@@ -38,16 +63,12 @@ impl Data {
             price: column(),
             discount: column(),
         };
-        let value = |row: u64, factor: u64, of: u64, from: u64| {
-            ((row.wrapping_mul(factor) >> 7) % of + from) as u32
-        };
         let parts = homes.len().max(1);
         for part in 0..parts {
             let _here = homes.get(part).map(placement::apply::pin).transpose()?;
             let edge = |part: usize| (rows * part / parts) as u64;
             let part = edge(part)..edge(part + 1);
-            let quantity = part.clone().map(|row| value(row, 7919 * 31, 50, 1));
-            data.quantity.extend(quantity);
+            data.quantity.extend(part.clone().map(quantity));
             let price = part.clone().map(|row| value(row, 104_729, 99_999, 900));
             data.price.extend(price);
             let discount = part.map(|row| value(row, 613 * 127, 11, 0));
@@ -56,7 +77,7 @@ impl Data {
         Ok(data)
     }
 
-    /// The sum over rows with less than this quantity, of 1 to 50: 23 takes 44 % of them.
+    /// The sum over rows with less than this quantity: [`selected`] tells how many they are.
     pub(super) fn scan(&self, below: u32) {
         let rows = self.quantity.iter().zip(&self.price).zip(&self.discount);
         let sum: u64 = rows
@@ -130,6 +151,27 @@ impl Contended {
             }
             self.held.store(false, Ordering::Release);
             self.done.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_scans_select_is_what_is_in_the_columns() {
+        for rows in [1 << 19, ROWS] {
+            let data = Data::new(rows, &[]).unwrap();
+            for below in [BELOW, ALL] {
+                let counted = data.quantity.iter().filter(|own| **own < below).count();
+                assert_eq!(selected(rows, below), counted as f64 / rows as f64);
+            }
+            // 22 of 50 quantities, and all of them.
+            assert!((selected(rows, BELOW) - 0.44).abs() < 0.001);
+            assert_eq!(selected(rows, ALL), 1.0);
+            let bytes = size_of_val(&data.quantity[..]) * 3;
+            assert_eq!(bytes, rows * ROW_BYTES);
         }
     }
 }

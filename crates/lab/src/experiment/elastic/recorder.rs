@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use counters::Watch;
 use governor::live::Live;
-use governor::{BUSY, Decision, Power, Trace, WAITING, core_seconds};
+use governor::{BUSY, Decision, Trace, WAITING, core_seconds};
 use topology::Machine;
 
 use super::plan::{Variant, Workload};
@@ -44,7 +44,7 @@ impl Recorder {
     pub(super) fn new(setting: &Setting<'_>) -> Recorder {
         Recorder {
             pause: setting.look,
-            period: setting.steady.then_some(setting.period),
+            period: setting.emulated.then_some(setting.period),
             window: setting.window,
             ..Recorder::default()
         }
@@ -176,10 +176,10 @@ impl Recorder {
             changes: changes.len(),
             change_seconds: changes.iter().map(|one| one.decision_seconds).collect(),
             migrations: None,
-            node_moves: self.node_moves,
+            node_moves: (!self.lives.is_empty()).then_some(self.node_moves),
             switches: None,
             minor_faults: 0,
-            energy: Power::default().energy(used, None),
+            energy: None,
             machine_joules: None,
             moves: None,
             windows: self.windows,
@@ -216,12 +216,16 @@ fn moment(decision: &Decision, all: Option<usize>) -> Moment {
     }
 }
 
-/// Core-seconds that were used: what was busy, over the time it was measured.
-fn used(decisions: &[Decision]) -> f64 {
+/// Core-seconds that were used: what was busy, over the time it was measured. `None` where a reading is missing, or
+/// there are no two decisions between which anything could be read.
+fn used(decisions: &[Decision]) -> Option<f64> {
     let busy = |decision: &Decision| decision.readings.get(BUSY).and_then(|m| m.value);
+    if decisions.len() < 2 {
+        return None;
+    }
     decisions
         .windows(2)
-        .map(|two| busy(&two[1]).unwrap_or(0.0) * (two[1].time - two[0].time))
+        .map(|two| Some(busy(&two[1])? * (two[1].time - two[0].time)))
         .sum()
 }
 

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use governor::Power;
 use topology::Machine;
 
 use super::Elastic;
-use super::plan::{Variant, Workload};
+use super::plan::{Asked, Variant, Workload};
+use super::queries::{ROW_BYTES, ROWS};
 use super::trial::Trial;
 use super::verdict::Series;
 use crate::record::Sample;
@@ -33,10 +35,10 @@ pub fn table(all: &[Series<'_>]) -> Table {
         "decisions",
         "changes",
         "migrations",
-        "estimated J",
-        "measured J",
+        "estimated J, cores",
+        "measured J, machine",
     ])
-    .caption("Medians over the runs; the ratio is of the runs of the same turn. Core-seconds are those that it had, and those that it kept busy. Joules are estimated, not measured: the document's processor, 75 W over its four cores, times what was used; measured is what the whole machine used meanwhile, where it is counted (powercap).");
+    .caption(format!("Medians over the runs; the ratio is of the runs of the same turn; –: not measured. Core-seconds are those that it had, and those that it kept busy. Estimated joules are no measurement: {} W for each core, as an Opteron 8387 of four cores has them by its maker, times the core-seconds used here. Measured is what the whole machine used meanwhile, where it is counted (powercap).", Power::default().core_watts));
     for one in all {
         let median = |of: &dyn Fn(&Trial) -> f64| one.sample(of).median();
         let base = all
@@ -58,14 +60,17 @@ pub fn table(all: &[Series<'_>]) -> Table {
             Cell::number(ratio, Unit::Ratio),
             Cell::number(median(&slowest), Unit::Seconds),
             Cell::number(median(&|trial| trial.allocated), Unit::Plain),
-            Cell::number(median(&|trial| trial.used), Unit::Plain),
+            Cell::number(median(&used), Unit::Plain),
             Cell::number(median(&|trial| trial.decisions as f64), Unit::Count),
             Cell::number(median(&|trial| trial.changes as f64), Unit::Count),
             Cell::number(
                 median(&|trial| trial.migrations.map_or(f64::NAN, |count| count as f64)),
                 Unit::Count,
             ),
-            Cell::number(median(&|trial| trial.energy.cpu_joules), Unit::Plain),
+            Cell::number(
+                median(&|trial| trial.energy.map_or(f64::NAN, |energy| energy.cpu_joules)),
+                Unit::Plain,
+            ),
             Cell::number(
                 median(&|trial| trial.machine_joules.unwrap_or(f64::NAN)),
                 Unit::Plain,
@@ -73,6 +78,21 @@ pub fn table(all: &[Series<'_>]) -> Table {
         ]);
     }
     table
+}
+
+/// Core-seconds that were used; not a number where that was not measured.
+pub(super) fn used(trial: &Trial) -> f64 {
+    trial.used.unwrap_or(f64::NAN)
+}
+
+/// What is asked, of whom.
+fn asked(elastic: &Elastic) -> Asked {
+    match &elastic.client {
+        Some(_) => Asked::Client {
+            statements: elastic.statement.len(),
+        },
+        None => Asked::Own { rows: ROWS },
+    }
 }
 
 /// The whole report, but for the raw numbers.
@@ -94,10 +114,13 @@ pub fn report(
                 " (the server, process {pid}, is governed)"
             ))
         ),
-        None => "queries of a program of our own over 24 MB of columns".to_owned(),
+        None => format!(
+            "queries of a program of our own over {} of columns",
+            Unit::Bytes.show((ROWS * ROW_BYTES) as f64)
+        ),
     };
     let mut report = Report::new("Cores that follow the load", command)
-        .lead("The same workloads with all cores from beginning to end, and with a governor that gives and takes cores ten times a second as a Petri net says; all variants in turn.")
+        .lead(format!("The same workloads with all cores from beginning to end, and with a governor that looks every {} ms, or later where looking takes long, and then gives and takes cores as a Petri net says; all variants in turn.", elastic.period))
         .machine(machine.clone())
         .fact("Cpus to give", cpus.to_string())
         .fact("Asked", asks)
@@ -115,7 +138,7 @@ pub fn report(
     workloads.dedup();
     for workload in workloads {
         let own: Vec<&Series<'_>> = all.iter().filter(|one| one.workload == workload).collect();
-        report = section(report, workload, &own, machine, cpus);
+        report = section(report, (workload, asked(elastic)), &own, machine, cpus);
     }
     report
 }
@@ -123,7 +146,7 @@ pub fn report(
 /// A workload: its sums, then the first run of each variant over time.
 fn section(
     mut report: Report,
-    workload: Workload,
+    (workload, asked): (Workload, Asked),
     own: &[&Series<'_>],
     machine: &Machine,
     cpus: usize,
@@ -137,7 +160,7 @@ fn section(
         .text(format!(
             "Workload {}: {}.",
             workload.name(),
-            workload.about()
+            workload.about(asked)
         ))
         .plot(throughput(workload, own))
         .plot(core_seconds(workload, own))
@@ -185,10 +208,7 @@ fn core_seconds(workload: Workload, own: &[&Series<'_>]) -> Bars {
     let mut bars =
         Bars::new(title, "cores times seconds", Unit::Plain).series(["allocated", "used"]);
     for one in own {
-        let both = [
-            one.sample(|trial| trial.allocated),
-            one.sample(|trial| trial.used),
-        ];
+        let both = [one.sample(|trial| trial.allocated), one.sample(used)];
         bars.category(one.variant.name(), both.iter().map(point));
     }
     bars

@@ -44,8 +44,9 @@ pub struct Setting<'a> {
     pub own: Option<placement::CpuSet>,
     /// Time between two decisions.
     pub period: Duration,
-    /// Not longer where a decision costs much: as on an emulated machine, where each takes many times as long.
-    pub steady: bool,
+    /// Whether the machine is an emulated one: there a decision takes many times as long, and yet the period is not
+    /// longer for it; and what cores do there says nothing of energy, so that none is estimated.
+    pub emulated: bool,
     /// Time between two looks at threads.
     pub look: Duration,
     /// The phase that is a region of interest to the access counter.
@@ -124,8 +125,9 @@ pub struct Trial {
     pub phases: Vec<Told>,
     /// Cores that it had, times seconds.
     pub allocated: f64,
-    /// Cores that it kept busy, times seconds.
-    pub used: f64,
+    /// Cores that it kept busy, times seconds, from the first decision to the last; `None` where that was not read at
+    /// each of them.
+    pub used: Option<f64>,
     /// Decisions that were made; none where nobody decided.
     pub decisions: usize,
     /// How many of them changed something.
@@ -134,8 +136,8 @@ pub struct Trial {
     pub change_seconds: Vec<f64>,
     /// Threads that were moved to another cpu; `None` where the kernel does not say.
     pub migrations: Option<u64>,
-    /// Threads that were seen on another node than the time before.
-    pub node_moves: u64,
+    /// Threads that were seen on another node than the time before; `None` where none was ever seen.
+    pub node_moves: Option<u64>,
     /// All moves to another cpu, where the kernel told each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moves: Option<Vec<Move>>,
@@ -146,8 +148,8 @@ pub struct Trial {
     pub switches: Option<u64>,
     /// Page faults that needed no disk.
     pub minor_faults: u64,
-    /// By the document's method, never measured.
-    pub energy: Energy,
+    /// By the text's method, never measured; `None` where the machine is an emulated one, or what was used is not known.
+    pub energy: Option<Energy>,
     /// Joules of the whole machine meanwhile, measured, where that is counted.
     #[serde(default)]
     pub machine_joules: Option<f64>,
@@ -354,7 +356,10 @@ pub fn run(
         migrations: summary.migrations,
         switches: summary.switches,
         minor_faults: summary.minor_faults,
-        energy: Power::default().energy(all.used, machine.link_bytes),
+        energy: all
+            .used
+            .filter(|_| !setting.emulated)
+            .map(|used| Power::default().energy(used, machine.link_bytes)),
         machine_joules: machine.joules,
         moves,
         ..all

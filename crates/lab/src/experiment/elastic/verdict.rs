@@ -4,6 +4,7 @@ use governor::Sensor;
 use serde::Serialize;
 
 use super::plan::{Variant, Workload};
+use super::report::used;
 use super::trial::Trial;
 use crate::record::Sample;
 
@@ -89,12 +90,16 @@ pub fn verdicts(all: &[Series<'_>], cpus: usize) -> Vec<Verdict> {
         let ratio = one
             .sample(|trial| trial.throughput)
             .ratio(&base.sample(|trial| trial.throughput));
+        let ratio = ratio.median();
         verdicts.push(verdict(
             format!("throughput at least {THROUGHPUT} of the ungoverned"),
-            format!("{:.3}", ratio.median()),
-            Some(ratio.median() >= THROUGHPUT),
+            match ratio.is_finite() {
+                true => format!("{ratio:.3}"),
+                false => "not measured: nothing was answered".to_owned(),
+            },
+            ratio.is_finite().then_some(ratio >= THROUGHPUT),
         ));
-        let load = base.sample(|trial| trial.used / trial.allocated).median();
+        let load = base.sample(|trial| used(trial) / trial.allocated).median();
         let cores = one
             .sample(|trial| trial.allocated)
             .ratio(&base.sample(|trial| trial.allocated))
@@ -104,7 +109,10 @@ pub fn verdicts(all: &[Series<'_>], cpus: usize) -> Vec<Verdict> {
                 "fewer core-seconds where the mean load is below {:.0} %",
                 LOAD * 100.0
             ),
-            format!("{cores:.2} of them, load {:.0} %", load * 100.0),
+            match load.is_finite() {
+                true => format!("{cores:.2} of them, load {:.0} %", load * 100.0),
+                false => format!("{cores:.2} of them, load not measured"),
+            },
             (load < LOAD).then_some(cores < 1.0),
         ));
         let (same, made) = one.runs.iter().fold((0, 0), |(same, made), trial| {
@@ -113,30 +121,27 @@ pub fn verdicts(all: &[Series<'_>], cpus: usize) -> Vec<Verdict> {
         verdicts.push(verdict(
             "the cores that the net prescribes on the recorded trace".to_owned(),
             format!("{same} of {made} decisions"),
-            Some(same == made),
+            (made > 0).then_some(same == made),
         ));
         if one.variant == Variant::Governed(governor::Mode::Adaptive, Sensor::Load)
             || one.workload == Workload::Step
         {
-            let periods: Vec<usize> = one
-                .runs
-                .iter()
-                .flat_map(|trial| reactions(trial, cpus))
-                .collect();
-            if let Some(most) = periods.iter().max() {
-                verdicts.push(verdict(
-                    format!("all cores within {PERIODS} periods of a load step"),
-                    format!("at most {most}, of {} steps", periods.len()),
-                    Some(*most <= PERIODS),
-                ));
+            let steps = one.runs.iter();
+            let steps: Vec<Reaction> = steps.flat_map(|trial| reactions(trial, cpus)).collect();
+            if let Some((found, met)) = reacted(&steps) {
+                let asked = format!("all cores within {PERIODS} periods of a load step");
+                verdicts.push(verdict(asked, found, met));
             }
         }
         if one.workload == Workload::Lock {
             verdicts.extend(best(all, one).map(|share| {
                 verdict(
                     format!("throughput at least {BEST} of the best fixed number of cores"),
-                    format!("{share:.3} in the second half"),
-                    Some(share >= BEST),
+                    match share.is_finite() {
+                        true => format!("{share:.3} in the second half"),
+                        false => "not measured: nothing was done".to_owned(),
+                    },
+                    share.is_finite().then_some(share >= BEST),
                 )
             }));
         }
@@ -144,8 +149,54 @@ pub fn verdicts(all: &[Series<'_>], cpus: usize) -> Vec<Verdict> {
     verdicts
 }
 
+/// What came of a load step that needs all cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reaction {
+    /// They were there at this decision, counted from 1.
+    Within(usize),
+    /// They were not there at any of so many, which were all until the load ended.
+    Never(usize),
+    /// They were there before, so that there was nothing to be done.
+    Already,
+}
+
+/// What all steps say together, in words, and whether it is enough; `None` without a step.
+fn reacted(steps: &[Reaction]) -> Option<(String, Option<bool>)> {
+    if steps.is_empty() {
+        return None;
+    }
+    let (mut most, mut never, mut failed) = (0, 0, false);
+    let (mut unknown, mut already) = (false, 0);
+    for step in steps {
+        match *step {
+            Reaction::Within(periods) => {
+                most = most.max(periods);
+                failed |= periods > PERIODS;
+            }
+            Reaction::Never(seen) => {
+                never += 1;
+                failed |= seen >= PERIODS;
+                // A phase of fewer decisions than are asked for says nothing.
+                unknown |= seen < PERIODS;
+            }
+            Reaction::Already => already += 1,
+        }
+    }
+    let all = steps.len();
+    let mut found = match (never, all - already) {
+        (0, 0) => format!("nothing to be given in {all} steps"),
+        (0, given) => format!("at most {most}, of {given} steps"),
+        _ => format!("never, in {never} of {all} steps"),
+    };
+    if already > 0 {
+        found += &format!("; {already} found all cores there already");
+    }
+    let judged = failed || (!unknown && already < all);
+    Some((found, judged.then_some(!failed)))
+}
+
 /// For each load step that needs all cores: decisions until they were there.
-fn reactions(trial: &Trial, cpus: usize) -> Vec<usize> {
+fn reactions(trial: &Trial, cpus: usize) -> Vec<Reaction> {
     let mut all = Vec::new();
     for two in trial.phases.windows(2) {
         let step = !two[0].phase.fills(cpus) && two[1].phase.fills(cpus);
@@ -153,15 +204,18 @@ fn reactions(trial: &Trial, cpus: usize) -> Vec<usize> {
             continue;
         }
         let within = |time: f64| time >= two[1].from && time < two[1].to;
-        let mut count = 0;
-        let after = trial.moments.iter().filter(|moment| within(moment.time));
-        for moment in after {
-            count += 1;
-            if moment.cores >= cpus {
-                break;
-            }
+        let before = trial
+            .moments
+            .iter()
+            .rfind(|moment| moment.time < two[1].from);
+        if before.is_some_and(|moment| moment.cores >= cpus) {
+            all.push(Reaction::Already);
+            continue;
         }
-        all.push(count);
+        let mut after = trial.moments.iter().filter(|moment| within(moment.time));
+        let count = after.clone().count();
+        let there = after.position(|moment| moment.cores >= cpus);
+        all.push(there.map_or(Reaction::Never(count), |at| Reaction::Within(at + 1)));
     }
     all
 }
@@ -188,7 +242,7 @@ fn best(all: &[Series<'_>], one: &Series<'_>) -> Option<f64> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use governor::{Energy, Mode};
+    use governor::Mode;
 
     use super::super::load::Done;
     use super::super::plan::Phase;
@@ -228,22 +282,18 @@ pub(super) mod tests {
             throughput: queries as f64,
             phases: phases.iter().map(told).collect(),
             allocated: cores.iter().sum::<usize>() as f64,
-            used: 8.0,
+            used: Some(8.0),
             decisions: cores.len(),
             changes: 0,
             change_seconds: Vec::new(),
             migrations: None,
-            node_moves: 0,
+            node_moves: None,
             moves: None,
             windows: Vec::new(),
             machine_joules: None,
             switches: None,
             minor_faults: 0,
-            energy: Energy {
-                cpu_joules: 0.0,
-                link_joules: None,
-                estimate: true,
-            },
+            energy: None,
             replayed: Some(cores.len()),
             moments: cores.iter().enumerate().map(moment).collect(),
             lives: Vec::new(),
@@ -271,7 +321,8 @@ pub(super) mod tests {
             verdicts.iter().map(|verdict| verdict.met).collect()
         };
         assert_eq!(met(&trials), [Some(true); 4]);
-        assert_eq!(reactions(&trials[1], 2), [2, 1]);
+        let within = [2, 1].map(Reaction::Within);
+        assert_eq!(reactions(&trials[1], 2), within);
         trials[1].throughput = 50.0;
         trials[3].throughput = 50.0;
         trials[3].replayed = Some(9);
@@ -280,8 +331,64 @@ pub(super) mod tests {
             [Some(false), Some(true), Some(false), Some(true)]
         );
         for trial in &mut trials {
-            trial.used = 19.0;
+            trial.used = Some(19.0);
         }
         assert_eq!(met(&trials)[1], None, "a load of 95 % is not judged");
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_judged() {
+        let governed = Variant::Governed(Mode::Dense, Sensor::Load);
+        let mut trials = vec![
+            trial(Variant::Ungoverned, 0, &[2; 10]),
+            trial(governed, 0, &[]),
+        ];
+        for trial in &mut trials {
+            trial.used = None;
+        }
+        let verdicts = verdicts(&series(&trials), 2);
+        let not_judged = verdicts.iter().take(3);
+        for verdict in not_judged {
+            assert_eq!(verdict.met, None, "{verdict:?}");
+            assert!(!verdict.found.contains("NaN"), "{verdict:?}");
+        }
+        assert!(verdicts[1].found.contains("load not measured"));
+    }
+
+    #[test]
+    fn cores_that_never_came_are_not_taken_for_soon() {
+        let (soon, never) = (Reaction::Within(2), Reaction::Never(40));
+        assert_eq!(reacted(&[]), None);
+        assert_eq!(reacted(&[soon, soon]).unwrap().1, Some(true));
+        assert_eq!(reacted(&[Reaction::Within(4)]).unwrap().1, Some(false));
+        let (found, met) = reacted(&[soon, never]).unwrap();
+        assert_eq!(
+            (found.as_str(), met),
+            ("never, in 1 of 2 steps", Some(false))
+        );
+        // The phase was over after two decisions: three were asked for.
+        let short = Reaction::Never(2);
+        assert_eq!(reacted(&[soon, short]).unwrap().1, None);
+        assert_eq!(
+            reacted(&[Reaction::Within(9), short]).unwrap().1,
+            Some(false)
+        );
+        // Cores that were never taken could not be given back.
+        let (found, met) = reacted(&[Reaction::Already, soon]).unwrap();
+        assert_eq!(met, Some(true));
+        assert_eq!(
+            found,
+            "at most 2, of 1 steps; 1 found all cores there already"
+        );
+        assert_eq!(reacted(&[Reaction::Already; 2]).unwrap().1, None);
+        let governed = Variant::Governed(Mode::Dense, Sensor::Load);
+        let kept = trial(governed, 1, &[2; 10]);
+        assert_eq!(reactions(&kept, 2), [Reaction::Already; 2]);
+        let run = trial(governed, 1, &[1; 10]);
+        let seen = reactions(&run, 2);
+        assert!(
+            seen.iter().all(|step| matches!(step, Reaction::Never(_))),
+            "{seen:?}"
+        );
     }
 }

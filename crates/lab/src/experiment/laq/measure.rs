@@ -340,6 +340,7 @@ pub fn measure(
             match done {
                 Err(Error::Interrupted) if round > 0 => {
                     measured.ended = true;
+                    measured.loads = bench.loads() - loads;
                     return Ok(measured);
                 }
                 other => other?,

@@ -145,6 +145,7 @@ impl Laq {
             figures: &figures,
         };
         let (report, tables) = page.report(&desk.command);
+        let report = report.commit(desk.commit.as_deref());
         let written = report.write(&folder.join("lab-laq.html"))?;
         if self.json {
             desk.line(&report.json())?;

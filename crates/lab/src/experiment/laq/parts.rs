@@ -257,7 +257,8 @@ pub fn plan_table(of: &Figures) -> Table {
             Cell::number(one.local as f64, Unit::Bytes),
             Cell::number(one.remote as f64, Unit::Bytes),
             Cell::number(
-                one.remote as f64 / (one.local + one.remote).max(1) as f64,
+                // Of nothing there is no share.
+                one.remote as f64 / (one.local + one.remote) as f64,
                 Unit::Share,
             ),
         ]);

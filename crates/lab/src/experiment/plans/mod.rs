@@ -92,7 +92,7 @@ impl Plans {
         desk.finish(
             &self.options.report("plans"),
             self.options.json,
-            &report,
+            report,
             &tables,
         )
     }

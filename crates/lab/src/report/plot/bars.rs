@@ -210,8 +210,11 @@ impl Bars {
     }
 }
 
+/// The length of a stack; not a number where a part of it is not known.
 fn total(values: &[Point]) -> f64 {
-    values.iter().map(|point| finite(point.y)).sum()
+    let known = values.iter().all(|point| point.y.is_finite());
+    let sum = values.iter().map(|point| finite(point.y)).sum();
+    if known { sum } else { f64::NAN }
 }
 
 /// A length that can be drawn.

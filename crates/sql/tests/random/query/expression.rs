@@ -191,6 +191,22 @@ impl Maker<'_> {
         }
     }
 
+    /// A predicate with a subquery, by itself or as a value of three among others.
+    pub(super) fn member(&mut self, fields: &[Field]) -> String {
+        let member = self.subquery(fields);
+        match self.random.below(10) {
+            0 => format!("({member}) is null"),
+            1 => format!("({member}) is not true"),
+            2 => format!("not ({member})"),
+            3 => format!("(({member}) or {})", self.predicate(fields, 1)),
+            4 => format!(
+                "case when {member} then true else {} end",
+                self.predicate(fields, 1)
+            ),
+            _ => member,
+        }
+    }
+
     /// A predicate with a subquery over another table.
     pub(super) fn subquery(&mut self, outer: &[Field]) -> String {
         let alias = self.alias();
@@ -213,10 +229,15 @@ impl Maker<'_> {
                 )
             })
         };
-        let kind = self.random.below(3);
+        let kind = self.random.below(4);
         let Some((a, b)) = pair(self) else {
             return "true".into();
         };
+        let mut correlated = None;
+        if kind == 3 && self.random.chance(30) {
+            correlated = pair(self).map(|(a, b)| format!("{a} = {b}"));
+        }
+        conditions.extend(correlated);
         match kind {
             0 => {
                 conditions.push(format!("{a} = {b}"));
@@ -241,6 +262,14 @@ impl Maker<'_> {
                     true => String::new(),
                     false => format!(" where {}", conditions.join(" and ")),
                 };
+                if kind == 3 {
+                    let sign = self.random.one(&["=", "<>", "<", "<=", ">", ">="]);
+                    let quantifier = self.random.one(&["any", "all"]);
+                    return format!(
+                        "{a} {sign} {quantifier} (select {b} from {} as {alias}{filter})",
+                        table.name
+                    );
+                }
                 let function = self.random.one(&["min", "max"]);
                 let sign = self.random.one(&["=", "<", ">=", "<>"]);
                 format!(

@@ -1,0 +1,181 @@
+//! What is typed, line by line, becomes statements and `\` commands.
+
+use crate::statement::{Splitter, Statement};
+
+/// What a line completes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// A statement, with the lines before that it spans.
+    Statement(Statement),
+    /// A `\` command: the line from the backslash on.
+    Command(String),
+}
+
+/// Collects lines until they are statements.
+#[derive(Debug, Default)]
+pub struct Input {
+    splitter: Splitter,
+    /// Lines are counted through all of the input, as in a file, and not from the beginning of each statement.
+    script: bool,
+}
+
+impl Input {
+    /// The input of a file.
+    pub fn script() -> Input {
+        Input {
+            script: true,
+            ..Input::default()
+        }
+    }
+
+    /// Takes lines and returns what they complete. A line that begins with a backslash is a command, unless a string or
+    /// a comment is open.
+    pub fn push(&mut self, text: &str) -> Vec<Item> {
+        let mut items = Vec::new();
+        for line in text.lines() {
+            let word = line.trim().trim_end_matches(';');
+            let command = match (self.splitter.open(), self.splitter.pending()) {
+                (None, _) if word.starts_with('\\') => Some(line.trim()),
+                (None, false) if !self.script => plain(word),
+                _ => None,
+            };
+            // The line of a command counts, too.
+            let statements = self.splitter.push(&match command {
+                Some(_) => "\n".to_owned(),
+                None => format!("{line}\n"),
+            });
+            items.extend(statements.into_iter().map(Item::Statement));
+            items.extend(command.map(|command| Item::Command(command.to_owned())));
+            if !self.script && !self.splitter.pending() {
+                self.splitter = Splitter::default();
+            }
+        }
+        items
+    }
+
+    /// The statement that has begun and not ended.
+    pub fn rest(self) -> Option<Statement> {
+        self.splitter.finish()
+    }
+
+    /// Whether a statement has begun and not ended.
+    pub fn pending(&self) -> bool {
+        self.splitter.pending()
+    }
+
+    /// Its text.
+    pub fn text(&self) -> &str {
+        match self.pending() {
+            true => self.splitter.text(),
+            false => "",
+        }
+    }
+
+    /// Forgets it.
+    pub fn clear(&mut self) {
+        self.splitter = Splitter::default();
+    }
+
+    /// What stands before the next line: for a line that goes on, what is to be closed.
+    pub fn prompt(&self) -> &'static str {
+        match (self.splitter.open(), self.splitter.pending()) {
+            (None, false) => "atoll> ",
+            (None, true) => "    -> ",
+            (Some('\''), _) => "    '> ",
+            (Some('"'), _) => "    \"> ",
+            (Some('`'), _) => "    `> ",
+            (Some('*'), _) => "    *> ",
+            (Some(_), _) => "    $> ",
+        }
+    }
+}
+
+/// Words that people type in any shell.
+fn plain(line: &str) -> Option<&'static str> {
+    match line.to_ascii_lowercase().as_str() {
+        "exit" | "quit" => Some("\\q"),
+        "help" => Some("\\?"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(input: &mut Input, text: &str) -> Vec<String> {
+        let items = input.push(text).into_iter();
+        items
+            .map(|item| match item {
+                Item::Statement(statement) => statement.text.trim().to_owned(),
+                Item::Command(command) => format!("[{command}]"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_paste_is_all_of_its_statements() {
+        let mut input = Input::default();
+        let text = "select 1; select 'a;\n\\b';\n\\timing off\n-- no; statement\n/* nor\n\\this */ select $$;\n$$; select\n2;\n";
+        let found = read(&mut input, text);
+        let wanted = [
+            "select 1",
+            "select 'a;\n\\b'",
+            "[\\timing off]",
+            "/* nor\n\\this */ select $$;\n$$",
+            "select\n2",
+        ];
+        assert_eq!(found, wanted);
+        assert!(!input.pending());
+    }
+
+    #[test]
+    fn prompts_tell_what_is_open() {
+        let mut input = Input::default();
+        let mut prompt = |line: &str| {
+            input.push(line);
+            input.prompt()
+        };
+        assert_eq!(prompt(""), "atoll> ");
+        assert_eq!(prompt("select"), "    -> ");
+        assert_eq!(prompt("'a"), "    '> ");
+        assert_eq!(prompt("' as \"b"), "    \"> ");
+        assert_eq!(prompt("\" /*"), "    *> ");
+        assert_eq!(prompt("*/ , $x$"), "    $> ");
+        assert_eq!(prompt("$x$"), "    -> ");
+        assert_eq!(prompt(";"), "atoll> ");
+        assert_eq!(prompt("-- a comment"), "atoll> ");
+    }
+
+    #[test]
+    fn commands_leave_a_statement_as_it_is() {
+        let mut input = Input::default();
+        assert_eq!(
+            read(&mut input, "select 1\n\\x on\n+ 1;"),
+            ["[\\x on]", "select 1\n\n+ 1"]
+        );
+        assert_eq!(read(&mut input, "exit;"), ["[\\q]"]);
+        assert_eq!(read(&mut input, "select\nexit"), Vec::<String>::new());
+        assert_eq!(input.text(), "select\nexit\n");
+        input.clear();
+        assert!(!input.pending() && input.text().is_empty());
+    }
+
+    #[test]
+    fn places_are_those_of_the_statement_or_of_the_file() {
+        let places = |mut input: Input| -> Vec<_> {
+            let items = input
+                .push("select 1;\n\\x\nselect 2; select\n3;")
+                .into_iter();
+            items
+                .filter_map(|item| match item {
+                    Item::Statement(statement) => Some((statement.line, statement.column)),
+                    Item::Command(_) => None,
+                })
+                .collect()
+        };
+        assert_eq!(places(Input::default()), [(1, 0), (1, 0), (1, 9)]);
+        assert_eq!(places(Input::script()).len(), 3);
+        assert_eq!(places(Input::script())[2], (3, 9));
+    }
+}

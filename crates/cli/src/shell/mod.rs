@@ -1,0 +1,212 @@
+//! The shell: statements over several lines, history, completion, `\` commands.
+
+mod command;
+mod complete;
+mod edit;
+mod input;
+
+use std::path::{Path, PathBuf};
+
+use rustyline::error::ReadlineError;
+use rustyline::history::DefaultHistory;
+use rustyline::{CompletionType, Config, Editor};
+
+use crate::sql::Runner;
+use crate::statement::Statement;
+use crate::{Failure, interrupt, pager};
+
+use complete::Words;
+use input::{Input, Item};
+
+/// Runs the shell until the user leaves it.
+pub fn run(runner: &mut Runner) -> Result<(), Failure> {
+    let config = Config::builder()
+        .max_history_size(10_000)?
+        .completion_type(CompletionType::List)
+        .build();
+    let mut editor: Editor<Words, DefaultHistory> = Editor::with_config(config)?;
+    let history = history_file();
+    if let Some(path) = &history {
+        // The first time there is none.
+        let _ = editor.load_history(path);
+    }
+    runner.timing = true;
+    interrupt::be_patient();
+    eprintln!(
+        "atoll {} on {}; \\? for help",
+        env!("CARGO_PKG_VERSION"),
+        runner.path().display()
+    );
+    let mut shell = Shell {
+        runner: &mut *runner,
+        last: String::new(),
+        draft: None,
+        edited: Vec::new(),
+    };
+    let (mut input, mut entry) = (Input::default(), String::new());
+    loop {
+        shell.measure();
+        editor.set_helper(Some(shell.words(input.text())));
+        let draft = shell.draft.take().unwrap_or_default();
+        match editor.readline_with_initial(input.prompt(), (&draft, "")) {
+            Ok(line) => {
+                entry += &line;
+                entry.push('\n');
+                let go_on = shell.take(&mut input, &line)?;
+                if !input.pending() {
+                    remember(&mut editor, history.as_deref(), entry.trim_end());
+                    entry.clear();
+                }
+                for text in shell.edited.drain(..) {
+                    remember(&mut editor, history.as_deref(), &text);
+                }
+                if !go_on {
+                    break;
+                }
+            }
+            Err(ReadlineError::Interrupted) => {
+                input.clear();
+                entry.clear();
+            }
+            Err(ReadlineError::Eof) => break,
+            Err(error) => return Err(error.into()),
+        }
+        interrupt::forget();
+    }
+    runner.forgive();
+    Ok(())
+}
+
+/// Adds an entry to the history, and to its file at once: who closes the terminal loses nothing.
+fn remember(editor: &mut Editor<Words, DefaultHistory>, file: Option<&Path>, entry: &str) {
+    if entry.is_empty() || !editor.add_history_entry(entry).unwrap_or(false) {
+        return;
+    }
+    if let Some(path) = file {
+        // A history that cannot be kept is no reason to stop.
+        let _ = editor.append_history(path);
+    }
+}
+
+/// Where the history is kept, its folder made: `$XDG_STATE_HOME/atoll/history`.
+fn history_file() -> Option<PathBuf> {
+    let state = match std::env::var_os("XDG_STATE_HOME").map(PathBuf::from) {
+        Some(path) if path.is_absolute() => path,
+        _ => PathBuf::from(std::env::var_os("HOME")?).join(".local/state"),
+    };
+    let folder = state.join("atoll");
+    std::fs::create_dir_all(&folder).ok()?;
+    Some(folder.join("history"))
+}
+
+/// What statements and commands act on.
+struct Shell<'a> {
+    runner: &'a mut Runner,
+    /// The statement that ran last, for `\e`.
+    last: String,
+    /// What the next line begins with.
+    draft: Option<String>,
+    /// What was typed in an editor, for the history.
+    edited: Vec<String>,
+}
+
+/// How a statement ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    Well,
+    /// Told already.
+    Failed,
+    /// By Ctrl-C.
+    Cancelled,
+}
+
+impl Shell<'_> {
+    /// What can be completed after `before`.
+    fn words(&mut self, before: &str) -> Words {
+        // Whoever cannot read the catalog hears of it from the next statement.
+        Words::of(self.runner.tables().unwrap_or_default(), before)
+    }
+
+    /// Windows change their size between statements.
+    fn measure(&mut self) {
+        self.runner.sink.style.width = pager::screen().map(|(width, _)| width);
+    }
+
+    /// Runs what `text` completes; false means to leave. A failed statement is told and the next one runs; Ctrl-C ends
+    /// all of them.
+    fn take(&mut self, input: &mut Input, text: &str) -> Result<bool, Failure> {
+        for item in input.push(text) {
+            match item {
+                Item::Command(line) => {
+                    if !self.command(input, &line)? {
+                        return Ok(false);
+                    }
+                }
+                Item::Statement(statement) => {
+                    if self.statement(&statement)? == Ended::Cancelled {
+                        input.clear();
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Runs a statement. A failure is told.
+    fn statement(&mut self, statement: &Statement) -> Result<Ended, Failure> {
+        self.last = format!("{};", statement.text.trim());
+        let ran = self.runner.one(statement);
+        // What is in a file is there for others from now on.
+        let ran = ran.and_then(|()| Ok(self.runner.sink.publish()?));
+        match ran {
+            Ok(()) => Ok(Ended::Well),
+            Err(Failure::Interrupted) => {
+                eprintln!("cancelled");
+                Ok(Ended::Cancelled)
+            }
+            Err(failure) => {
+                self.runner.tell_and_go_on(failure)?;
+                Ok(Ended::Failed)
+            }
+        }
+    }
+
+    /// Runs the statements and commands of a file; the first failure ends them.
+    fn script(&mut self, path: &Path) -> Result<bool, Failure> {
+        let text = match crate::text_of(path) {
+            Ok(text) => text,
+            Err(error) => {
+                eprintln!("atoll: {}", crate::one_line(&error));
+                return Ok(true);
+            }
+        };
+        let outer = self.runner.origin.replace(path.display().to_string());
+        let went_on = self.lines(&text);
+        self.runner.origin = outer;
+        went_on
+    }
+
+    fn lines(&mut self, text: &str) -> Result<bool, Failure> {
+        let mut input = Input::script();
+        let mut items = input.push(text);
+        items.extend(input.rest().map(Item::Statement));
+        let mut script = Input::script();
+        for item in items {
+            match item {
+                Item::Command(line) => {
+                    if !self.command(&mut script, &line)? {
+                        return Ok(false);
+                    }
+                }
+                Item::Statement(statement) => {
+                    if self.statement(&statement)? != Ended::Well {
+                        eprintln!("what follows in the file was not run");
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,270 @@
+//! Where stores are opened, and what is said where there is none.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use atoll::{Access, Database, Options};
+
+use crate::Failure;
+use crate::args::{Affinity, Channel, Execution, Executor, Govern, Layout, Plan, Resources, Reuse};
+
+/// What every store begins with.
+const MAGIC: &[u8; 8] = b"ATOLL\r\n\0";
+
+/// What every log begins with.
+const LOG_MAGIC: &[u8; 8] = b"ATOLLOG\0";
+
+/// Most names that are suggested.
+const SUGGESTED: usize = 3;
+
+/// Opens a store that is there.
+///
+/// # Errors
+/// If it is not, with the names of stores near by that may be meant, or cannot be opened.
+pub fn open(path: &Path, options: &Options) -> Result<Database, Failure> {
+    match absent(path) {
+        true => Err(missing(path).into()),
+        false => Ok(Database::open(path, options)?),
+    }
+}
+
+/// Opens a store, or makes it where there is none.
+///
+/// # Errors
+/// If it cannot be opened or made.
+pub fn open_or_create(path: &Path, options: &Options) -> Result<Database, Failure> {
+    Ok(Database::open_or_create(path, options)?)
+}
+
+/// Whether there is nothing of that name, as far as can be seen.
+pub fn absent(path: &Path) -> bool {
+    matches!(path.try_exists(), Ok(false))
+}
+
+/// The error for a store that is not there.
+pub fn missing(path: &Path) -> anyhow::Error {
+    let name = path.display();
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if !folder.is_dir() {
+        return anyhow!("{name}: there is no folder {}", folder.display());
+    }
+    let stores = stores(folder);
+    let wanted = path.file_name().unwrap_or_default().to_string_lossy();
+    let near = nearest(&wanted, &stores);
+    let list = |stores: &[&PathBuf]| {
+        let names: Vec<_> = stores
+            .iter()
+            .map(|store| store.display().to_string())
+            .collect();
+        names.join(" or ")
+    };
+    match (near.as_slice(), stores.len()) {
+        ([], 0) => anyhow!("{name}: there is no such store, and no other in its folder"),
+        ([], count) if count > SUGGESTED => anyhow!("{name}: there is no such store"),
+        ([], _) => {
+            let all: Vec<_> = stores.iter().collect();
+            anyhow!("{name}: there is no such store; there is {}", list(&all))
+        }
+        (near, _) => anyhow!(
+            "{name}: there is no such store; did you mean {}?",
+            list(near)
+        ),
+    }
+}
+
+/// The stores in a folder, by name; paths begin with the folder unless that is the present one.
+pub fn stores(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut stores: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.is_file() && is_store(path))
+        .map(|path| match path.strip_prefix(".") {
+            Ok(plain) => plain.to_owned(),
+            Err(_) => path,
+        })
+        .collect();
+    stores.sort();
+    stores
+}
+
+fn is_store(path: &Path) -> bool {
+    first_bytes(path).is_some_and(|first| first == *MAGIC)
+}
+
+/// Whether a file is a store or the log of one, which nothing but a store may be written over.
+pub fn is_part(path: &Path) -> bool {
+    path.is_file() && first_bytes(path).is_some_and(|first| first == *MAGIC || first == *LOG_MAGIC)
+}
+
+fn first_bytes(path: &Path) -> Option<[u8; MAGIC.len()]> {
+    let mut first = [0; MAGIC.len()];
+    fs::File::open(path).ok()?.read_exact(&mut first).ok()?;
+    Some(first)
+}
+
+/// Those whose names are close to `wanted`, nearest first.
+fn nearest<'a>(wanted: &str, stores: &'a [PathBuf]) -> Vec<&'a PathBuf> {
+    let stem = |path: &Path| {
+        let stem = path.file_stem().unwrap_or_default();
+        stem.to_string_lossy().to_lowercase()
+    };
+    let (whole, wanted) = (wanted.to_lowercase(), stem(Path::new(wanted)));
+    let most = (wanted.chars().count() / 3).max(1);
+    let mut near: Vec<(usize, &PathBuf)> = stores
+        .iter()
+        .filter_map(|store| {
+            let name = store.file_name()?.to_string_lossy().to_lowercase();
+            let own = strsim::damerau_levenshtein(&whole, &name);
+            // Whoever takes another extension, or none, may mean this one.
+            let distance = own.min(strsim::damerau_levenshtein(&wanted, &stem(store)));
+            (distance <= most).then_some((distance, store))
+        })
+        .collect();
+    near.sort();
+    near.truncate(SUGGESTED);
+    near.into_iter().map(|(_, store)| store).collect()
+}
+
+/// The options of the library for those of a command that looks into a store.
+pub fn reading(layout: &Layout) -> Options {
+    let mut options = Options::read_only();
+    options.pool_bytes = layout.pool;
+    options.machine = layout.machine.clone();
+    options.affinity = layout.affinity == Affinity::On;
+    options
+}
+
+/// The options of the library for those of a command that works on a store.
+pub fn options(resources: &Resources, read_only: bool) -> Options {
+    let mut options = reading(&resources.layout);
+    options.threads = resources.threads.map(|threads| threads as usize);
+    options.memory_limit = resources.memory_limit;
+    options.govern = match resources.govern {
+        Govern::Auto => atoll::Govern::Auto,
+        Govern::On => atoll::Govern::On,
+        Govern::Throughput => atoll::Govern::Throughput,
+        Govern::Off => atoll::Govern::Off,
+    };
+    options.access = match read_only {
+        true => Access::Read,
+        false => Access::Write,
+    };
+    options
+}
+
+/// The options of the library for those of a command that runs queries.
+///
+/// # Errors
+/// Where an option was given that the executor has no use for.
+pub fn executing(
+    resources: &Resources,
+    execution: &Execution,
+    read_only: bool,
+) -> Result<Options, Failure> {
+    if let Some((option, executors)) = execution.idle() {
+        eprintln!(
+            "atoll: {option} is for --executor {executors}; leave it out, or choose one of these"
+        );
+        return Err(Failure::Status(2));
+    }
+    let mut options = options(resources, read_only);
+    options.executor = match execution.executor {
+        Executor::Datafusion => atoll::Executor::DataFusion,
+        Executor::Fused => atoll::Executor::Fused,
+        Executor::Stream => atoll::Executor::Stream,
+        Executor::Staged => atoll::Executor::Staged,
+    };
+    options.plan = execution.plan.map(|plan| match plan {
+        Plan::Obliv => atoll::Plan::Obliv,
+        Plan::Shard => atoll::Plan::Shard,
+        Plan::Distr => atoll::Plan::Distr,
+    });
+    let how = &mut options.execution;
+    how.block_rows = execution.block;
+    how.ring = execution.ring.map(usize::from);
+    how.tasks = execution.tasks.iter().copied().map(usize::from).collect();
+    how.queue = execution.queue.map_or(how.queue, usize::from);
+    how.lock_free = execution.channel == Some(Channel::LockFree);
+    how.reuse = execution.reuse != Some(Reuse::Off);
+    Ok(options)
+}
+
+/// The log beside a store.
+fn log_of(store: &Path) -> PathBuf {
+    let mut name = store.as_os_str().to_owned();
+    name.push(".log");
+    name.into()
+}
+
+/// Bytes of a store's files.
+pub fn bytes(store: &Path) -> u64 {
+    let size = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
+    size(store) + size(&log_of(store))
+}
+
+/// Removes a store's files; what cannot be removed stays.
+pub fn remove(store: &Path) {
+    let _ = fs::remove_file(store);
+    let _ = fs::remove_file(log_of(store));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(names: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for name in names {
+            fs::write(folder.path().join(name), MAGIC).unwrap();
+        }
+        fs::write(folder.path().join("sale.txt"), "no store").unwrap();
+        folder
+    }
+
+    fn message(folder: &tempfile::TempDir, name: &str) -> String {
+        let text = missing(&folder.path().join(name)).to_string();
+        text.replace(&format!("{}/", folder.path().display()), "")
+    }
+
+    #[test]
+    fn stores_near_by_are_suggested() {
+        let some = folder(&[
+            "sales.atoll",
+            "reef.atoll",
+            "tpch-1.atoll",
+            "tpch-10.atoll",
+            "x",
+        ]);
+        let meant = "there is no such store; did you mean";
+        assert_eq!(
+            message(&some, "slaes.atoll"),
+            format!("slaes.atoll: {meant} sales.atoll?")
+        );
+        assert_eq!(
+            message(&some, "sales"),
+            format!("sales: {meant} sales.atoll?")
+        );
+        assert_eq!(
+            message(&some, "SALES.db"),
+            format!("SALES.db: {meant} sales.atoll?")
+        );
+        assert_eq!(message(&some, "fish.db"), "fish.db: there is no such store");
+        assert_eq!(
+            message(&some, "tpch-2.atoll"),
+            format!("tpch-2.atoll: {meant} tpch-1.atoll or tpch-10.atoll?")
+        );
+        let one = folder(&["reef.atoll"]);
+        assert_eq!(
+            message(&one, "other.atoll"),
+            "other.atoll: there is no such store; there is reef.atoll"
+        );
+        let none = folder(&[]);
+        assert!(message(&none, "a").contains("no other in its folder"));
+        assert!(message(&none, "none/a").contains("there is no folder"));
+    }
+}

@@ -1,0 +1,276 @@
+//! What type values that are written as text suggest.
+
+use arrow::array::timezone::Tz;
+use arrow::compute::kernels::cast_utils::{Parser, string_to_datetime};
+use arrow::datatypes::{DataType, Date32Type, TimeUnit};
+
+/// Digits of the largest whole number that a column can have.
+const DIGITS: usize = 38;
+
+/// Longer values are text: nothing else is that long.
+const LONGEST: usize = 64;
+
+/// The kinds of values that a column has; an empty set has only NULLs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kinds(u16);
+
+impl Kinds {
+    const TEXT: Kinds = Kinds(1);
+    const BOOL: Kinds = Kinds(2);
+    const INT: Kinds = Kinds(4);
+    /// A whole number that needs more than 64 bits.
+    const WIDE: Kinds = Kinds(8);
+    const FLOAT: Kinds = Kinds(16);
+    /// `nan`, `inf`: a number among numbers, a text otherwise.
+    const SPECIAL: Kinds = Kinds(32);
+    const DATE: Kinds = Kinds(64);
+    /// With at most six digits of a second.
+    const MICROS: Kinds = Kinds(128);
+    const NANOS: Kinds = Kinds(256);
+
+    const NUMBERS: Kinds = Kinds(Self::INT.0 | Self::WIDE.0 | Self::FLOAT.0);
+    const TIMES: Kinds = Kinds(Self::MICROS.0 | Self::NANOS.0);
+
+    /// The kind of one value that is not NULL.
+    ///
+    /// Numbers with leading zeros or a plus are texts: zip codes and telephone numbers would lose them.
+    pub fn of(value: &str) -> Kinds {
+        let Some(first) = value.bytes().next().filter(|_| value.len() <= LONGEST) else {
+            return Kinds::TEXT;
+        };
+        match first {
+            b'0'..=b'9' => match number(value) {
+                Kinds::TEXT => moment(value),
+                known => known,
+            },
+            b'.' => number(value),
+            b'-' => match value[1..].bytes().next() {
+                Some(b'0'..=b'9' | b'.') => number(value),
+                _ => special(value),
+            },
+            b't' | b'T' | b'f' | b'F' if boolean(value) => Kinds::BOOL,
+            b'n' | b'N' | b'i' | b'I' => special(value),
+            _ => Kinds::TEXT,
+        }
+    }
+
+    /// Adds the kinds of another set.
+    pub fn add(&mut self, other: Kinds) {
+        self.0 |= other.0;
+    }
+
+    /// Whether there was no value.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether all values are text; false where there is none.
+    pub fn is_text(self) -> bool {
+        !self.is_empty() && self.data_type() == DataType::Utf8View
+    }
+
+    fn within(self, others: Kinds) -> bool {
+        self.0 & !others.0 == 0
+    }
+
+    fn has(self, others: Kinds) -> bool {
+        self.0 & others.0 != 0
+    }
+
+    /// The narrowest type that holds all values.
+    pub fn data_type(self) -> DataType {
+        let numbers = Kinds(Kinds::NUMBERS.0 | Kinds::SPECIAL.0);
+        match self {
+            Kinds(0) => DataType::Utf8View,
+            Kinds::BOOL => DataType::Boolean,
+            Kinds::INT => DataType::Int64,
+            Kinds::DATE => DataType::Date32,
+            all if all.within(Kinds(Kinds::INT.0 | Kinds::WIDE.0)) => {
+                DataType::Decimal128(DIGITS as u8, 0)
+            }
+            all if all.within(numbers) && all.has(Kinds::NUMBERS) => DataType::Float64,
+            all if all.within(Kinds(Kinds::TIMES.0 | Kinds::DATE.0)) => {
+                let unit = match all.has(Kinds::NANOS) {
+                    true => TimeUnit::Nanosecond,
+                    false => TimeUnit::Microsecond,
+                };
+                DataType::Timestamp(unit, None)
+            }
+            _ => DataType::Utf8View,
+        }
+    }
+}
+
+fn boolean(value: &str) -> bool {
+    value.eq_ignore_ascii_case("true") || value.eq_ignore_ascii_case("false")
+}
+
+fn special(value: &str) -> Kinds {
+    let name = value.strip_prefix('-').unwrap_or(value);
+    match ["nan", "inf", "infinity"]
+        .iter()
+        .any(|known| name.eq_ignore_ascii_case(known))
+    {
+        true => Kinds::SPECIAL,
+        false => Kinds::TEXT,
+    }
+}
+
+/// Whether a number is written with zeros, or a plus, before it: reading it as a number would lose them.
+pub(crate) fn is_padded(value: &str) -> bool {
+    let digits = value.strip_prefix('-').unwrap_or(value).as_bytes();
+    matches!(digits, [b'0', b'0'..=b'9', ..] | [b'+', ..])
+}
+
+fn number(value: &str) -> Kinds {
+    if is_padded(value) {
+        return Kinds::TEXT;
+    }
+    let digits = value.strip_prefix('-').unwrap_or(value).as_bytes();
+    let run = |from: usize| {
+        digits[from..]
+            .iter()
+            .take_while(|b| b.is_ascii_digit())
+            .count()
+    };
+    let whole = run(0);
+    if whole == digits.len() {
+        return match value.parse::<i64>() {
+            Ok(_) => Kinds::INT,
+            Err(_) if whole <= DIGITS => Kinds::WIDE,
+            Err(_) => Kinds::TEXT,
+        };
+    }
+    let (mut at, mut fraction) = (whole, 0);
+    if digits[at] == b'.' {
+        fraction = run(at + 1);
+        at += 1 + fraction;
+    }
+    if matches!(digits.get(at), Some(b'e' | b'E')) {
+        at += 1 + usize::from(matches!(digits.get(at + 1), Some(b'+' | b'-')));
+        let exponent = if at <= digits.len() { run(at) } else { 0 };
+        if exponent == 0 {
+            return Kinds::TEXT;
+        }
+        at += exponent;
+    }
+    let finite = || value.parse::<f64>().is_ok_and(f64::is_finite);
+    match whole + fraction > 0 && at == digits.len() && finite() {
+        true => Kinds::FLOAT,
+        false => Kinds::TEXT,
+    }
+}
+
+/// `2024-01-31`, or with a time after it.
+fn moment(value: &str) -> Kinds {
+    let bytes = value.as_bytes();
+    let shape = |at: usize, byte: &u8| match at {
+        4 | 7 => *byte == b'-',
+        _ => byte.is_ascii_digit(),
+    };
+    let date = bytes
+        .get(..10)
+        .is_some_and(|date| date.iter().enumerate().all(|(at, b)| shape(at, b)));
+    match bytes.get(10) {
+        _ if !date => Kinds::TEXT,
+        None if Date32Type::parse(value).is_some() => Kinds::DATE,
+        Some(b' ' | b'T') if bytes.len() >= 19 => {
+            let Some(parsed) = utc().and_then(|utc| string_to_datetime(&utc, value).ok()) else {
+                return Kinds::TEXT;
+            };
+            let fraction = value[19..].strip_prefix('.').unwrap_or_default();
+            match fraction.bytes().take_while(u8::is_ascii_digit).count() {
+                ..=6 => Kinds::MICROS,
+                // Years that nanoseconds do not reach.
+                _ if parsed.timestamp_nanos_opt().is_none() => Kinds::TEXT,
+                _ => Kinds::NANOS,
+            }
+        }
+        _ => Kinds::TEXT,
+    }
+}
+
+/// The time zone of times that name none.
+pub(crate) fn utc() -> Option<Tz> {
+    "+00:00".parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inferred(values: &[&str]) -> DataType {
+        let mut kinds = Kinds::default();
+        values.iter().for_each(|value| kinds.add(Kinds::of(value)));
+        kinds.data_type()
+    }
+
+    #[test]
+    fn values_suggest_types() {
+        use DataType::*;
+        let micros = Timestamp(TimeUnit::Microsecond, None);
+        let nanos = Timestamp(TimeUnit::Nanosecond, None);
+        for (values, wanted) in [
+            (&[][..], Utf8View),
+            (&["1", "-20", "0"], Int64),
+            (&["9223372036854775807", "-9223372036854775808"], Int64),
+            (&["9223372036854775808", "1"], Decimal128(38, 0)),
+            (&["123456789012345678901234567890123456789"], Utf8View),
+            (&["1", "1.5"], Float64),
+            (&[".5", "5.", "1e5", "-1.5E-3", "0.5"], Float64),
+            (&["1.5", "NaN", "-inf", "Infinity"], Float64),
+            (&["nan", "inf"], Utf8View),
+            (&["true", "FALSE"], Boolean),
+            (&["true", "1"], Utf8View),
+            (&["2024-02-29", "1999-12-31"], Date32),
+            (&["2023-02-29"], Utf8View),
+            (&["2024-01-01", "2024-01-01 10:00:00"], micros.clone()),
+            (
+                &["2024-01-01T10:00:00Z", "9999-12-31 23:59:59.123456"],
+                micros,
+            ),
+            (&["2024-01-01T10:00:00.1234567"], nanos),
+            (&["9999-12-31T10:00:00.123456789"], Utf8View),
+            (&["2024-01-01 25:00:00"], Utf8View),
+            (&["2024-01-01", "5"], Utf8View),
+            // What a number would not keep.
+            (&["01234", "99999"], Utf8View),
+            (&["00.5"], Utf8View),
+            (&["-01"], Utf8View),
+            (&["+4930123"], Utf8View),
+            (&["1e999"], Utf8View),
+            (&["1 ", "2"], Utf8View),
+        ] {
+            assert_eq!(inferred(values), wanted, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_nearly_a_number_is_text() {
+        for text in [
+            "",
+            "-",
+            ".",
+            "-.",
+            "1e",
+            "1e+",
+            "e5",
+            "1.2.3",
+            "1,5",
+            "0x1f",
+            "1_000",
+            "٣",
+            "--1",
+            "1-2",
+            "in",
+            "na",
+            "infinit",
+            "tru",
+            "2024-01-1",
+            "2024-01-01 1",
+            "äöü",
+        ] {
+            assert_eq!(Kinds::of(text), Kinds::TEXT, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! From the fields of a chunk to columns.
+
+use std::sync::Arc;
+
+use arrow::array::timezone::Tz;
+use arrow::array::{
+    ArrayRef, ArrowPrimitiveType, BooleanBuilder, PrimitiveArray, PrimitiveBuilder, RecordBatch,
+    RecordBatchOptions, StringViewBuilder,
+};
+use arrow::compute::kernels::cast_utils::{Parser, parse_decimal, string_to_datetime};
+use arrow::datatypes::*;
+
+use super::cutter::Chunk;
+use super::infer::{is_padded, utc};
+use super::record::{Reader, Records, lines};
+use super::{Layout, sniff, spoken};
+use crate::piece::{BATCH_ROWS, Column, cast_to, schema_of};
+use crate::stream::Source;
+use crate::{Error, Result};
+
+/// The most characters of a value that a message shows.
+const SHOWN: usize = 60;
+
+/// What the chunks of a file share.
+pub(crate) struct Shared {
+    pub source: Arc<Source>,
+    pub layout: Layout,
+    pub columns: Arc<[Column]>,
+}
+
+/// A chunk that is being parsed, some rows at a time.
+pub(crate) struct Parsing {
+    shared: Arc<Shared>,
+    schema: SchemaRef,
+    text: String,
+    /// The file's line on which the text starts.
+    line: u64,
+    at: usize,
+    records: Records,
+    done: bool,
+}
+
+/// What is wrong with a value.
+enum Misfit {
+    /// It cannot be read as the column's type.
+    Type,
+    /// It is a number with zeros before it in a column that was found to be one of numbers.
+    Padded,
+    /// There is none where there must be one.
+    Null,
+}
+
+type Parsed<T> = std::result::Result<T, (usize, Misfit)>;
+
+impl Parsing {
+    /// `header` tells whether the first record is to be left out.
+    pub fn new(shared: Arc<Shared>, chunk: Chunk, header: bool) -> Result<Parsing> {
+        let Chunk { line, text } = chunk;
+        let text = match String::from_utf8(text) {
+            Ok(text) => text,
+            Err(error) => {
+                let path = shared.source.path();
+                sniff::text_of(path, error.as_bytes(), line)?.to_owned()
+            }
+        };
+        let schema = schema_of(&shared.columns);
+        let mut parsing = Parsing {
+            shared,
+            schema,
+            text,
+            line,
+            at: 0,
+            records: Records::default(),
+            done: false,
+        };
+        if header {
+            parsing.read(1)?;
+        }
+        Ok(parsing)
+    }
+
+    /// Reads the fields of the next records, `most` at most.
+    fn read(&mut self, most: usize) -> Result<()> {
+        self.records.clear();
+        let mut reader = Reader::resume(&self.text, self.shared.layout.dialect, self.at);
+        let wanted = self.shared.layout.names.len();
+        while self.records.len() < most {
+            let more = reader.next(&mut self.records).map_err(|wrong| {
+                let reason = wrong.reason(&self.text, self.line);
+                self.failure(wrong.offset(), reason)
+            })?;
+            if !more {
+                break;
+            }
+            let last = self.records.len() - 1;
+            let got = self.records.width(last);
+            if got != wanted {
+                let few = if got < wanted { "too few" } else { "too many" };
+                let reason = format!(
+                    "{few} fields: {got} instead of {wanted}; correct the line, or give the delimiter and the quote"
+                );
+                return Err(self.failure(self.records.start(last), reason));
+            }
+        }
+        self.at = reader.at();
+        Ok(())
+    }
+
+    fn batch(&mut self) -> Result<Option<RecordBatch>> {
+        self.read(BATCH_ROWS)?;
+        let rows = self.records.len();
+        if rows == 0 {
+            return Ok(None);
+        }
+        let shared = Arc::clone(&self.shared);
+        let columns = shared.columns.iter().map(|column| {
+            self.column(column)
+                .map_err(|(row, misfit)| self.misfit(column, row, &misfit))
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options);
+        batch
+            .map(Some)
+            .map_err(|error| self.failure(self.records.start(0), error.to_string()))
+    }
+
+    fn column(&self, column: &Column) -> Parsed<ArrayRef> {
+        let data_type = column.field.data_type();
+        let text = matches!(
+            data_type,
+            DataType::Utf8View
+                | DataType::Utf8
+                | DataType::LargeUtf8
+                | DataType::BinaryView
+                | DataType::Binary
+                | DataType::LargeBinary
+        );
+        let cells = Cells {
+            parsing: self,
+            column,
+            text,
+        };
+        macro_rules! numbers {
+            ($type:ty) => {
+                cells.numbers::<$type>(|value| value.parse().ok())
+            };
+        }
+        macro_rules! parsed {
+            ($type:ty) => {
+                cells.primitive::<$type>(<$type as Parser>::parse)
+            };
+        }
+        Ok(match data_type {
+            DataType::Boolean => cells.booleans()?,
+            DataType::Int8 => Arc::new(numbers!(Int8Type)?),
+            DataType::Int16 => Arc::new(numbers!(Int16Type)?),
+            DataType::Int32 => Arc::new(numbers!(Int32Type)?),
+            DataType::Int64 => Arc::new(numbers!(Int64Type)?),
+            DataType::UInt8 => Arc::new(numbers!(UInt8Type)?),
+            DataType::UInt16 => Arc::new(numbers!(UInt16Type)?),
+            DataType::UInt32 => Arc::new(numbers!(UInt32Type)?),
+            DataType::UInt64 => Arc::new(numbers!(UInt64Type)?),
+            DataType::Float32 => Arc::new(cells.numbers::<Float32Type>(|value| {
+                let number = value.parse::<f32>().ok()?;
+                (!number.is_infinite() || !value.contains(|c: char| c.is_ascii_digit()))
+                    .then_some(number)
+            })?),
+            DataType::Float64 => Arc::new(cells.numbers::<Float64Type>(|value| {
+                let number = value.parse::<f64>().ok()?;
+                (!number.is_infinite() || !value.contains(|c: char| c.is_ascii_digit()))
+                    .then_some(number)
+            })?),
+            DataType::Date32 => Arc::new(parsed!(Date32Type)?),
+            DataType::Time32(TimeUnit::Second) => Arc::new(parsed!(Time32SecondType)?),
+            DataType::Time32(_) => Arc::new(parsed!(Time32MillisecondType)?),
+            DataType::Time64(TimeUnit::Microsecond) => Arc::new(parsed!(Time64MicrosecondType)?),
+            DataType::Time64(_) => Arc::new(parsed!(Time64NanosecondType)?),
+            DataType::Timestamp(unit, zone) => {
+                cells.timestamps(*unit, zone.as_deref(), data_type)?
+            }
+            DataType::Decimal128(digits, scale) => {
+                let (digits, scale) = (*digits, *scale);
+                let array = cells.numbers::<Decimal128Type>(|value| {
+                    parse_decimal::<Decimal128Type>(value, digits, scale).ok()
+                })?;
+                Arc::new(array.with_data_type(data_type.clone()))
+            }
+            DataType::Decimal256(digits, scale) => {
+                let (digits, scale) = (*digits, *scale);
+                let array = cells.numbers::<Decimal256Type>(|value| {
+                    parse_decimal::<Decimal256Type>(value, digits, scale).ok()
+                })?;
+                Arc::new(array.with_data_type(data_type.clone()))
+            }
+            DataType::Utf8View => cells.texts()?,
+            other => cells.cast(other)?,
+        })
+    }
+
+    /// The failure of what stands at this offset of the text.
+    fn failure(&self, offset: usize, reason: String) -> Error {
+        let line = self.line + lines(&self.text.as_bytes()[..offset]);
+        Error::line(self.shared.source.path(), line, reason)
+    }
+
+    fn misfit(&self, column: &Column, row: usize, misfit: &Misfit) -> Error {
+        let value = self.records.field(&self.text, row, column.source);
+        let mut shown: String = value.chars().take(SHOWN).collect();
+        if shown.len() < value.len() {
+            shown.push_str("...");
+        }
+        let (name, kind) = (column.field.name(), spoken(column.field.data_type()));
+        let declare = "declare the column's type (--schema for imports, types for queries)";
+        let reason = match misfit {
+            Misfit::Null => {
+                format!("column {name:?} must not be null, but has no value here; fill it in")
+            }
+            Misfit::Padded => format!(
+                "{shown:?} in column {name:?} would lose its zeros or its plus as a {kind}, which the column holds as far as the first {} records tell; {declare}",
+                self.shared.layout.sampled
+            ),
+            Misfit::Type if column.strict => format!(
+                "{shown:?} in column {name:?} is no {kind}, which the column holds as far as the first {} records tell; correct it, or {declare}",
+                self.shared.layout.sampled
+            ),
+            Misfit::Type => {
+                format!("{shown:?} in column {name:?} is no {kind}; correct it, or {declare}")
+            }
+        };
+        self.failure(self.records.start(row), reason)
+    }
+}
+
+impl Iterator for Parsing {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let batch = self.batch();
+        self.done = !matches!(batch, Ok(Some(_)));
+        batch.transpose()
+    }
+}
+
+/// The values of one column.
+struct Cells<'a> {
+    parsing: &'a Parsing,
+    column: &'a Column,
+    /// Whether an empty field may be a text that is empty.
+    text: bool,
+}
+
+impl<'a> Cells<'a> {
+    /// Each row's value; NULLs are none.
+    fn values(&self) -> impl Iterator<Item = Parsed<Option<&'a str>>> {
+        let Parsing {
+            shared,
+            records,
+            text,
+            ..
+        } = self.parsing;
+        let fields = records.column(text, self.column.source, shared.layout.names.len());
+        let (nulls, nullable) = (&shared.layout.nulls, self.column.field.is_nullable());
+        let empty_is_null = nulls.is_empty() || !self.text;
+        let is_text = self.text;
+        fields.enumerate().map(move |(row, value)| {
+            let null = match value.is_empty() {
+                true => empty_is_null || nulls.iter().any(String::is_empty),
+                false => !nulls.is_empty() && nulls.iter().any(|null| null == value),
+            };
+            match null {
+                false => Ok(Some(value)),
+                true if nullable => Ok(None),
+                // Empty text is text where there must be some.
+                true if is_text && nulls.is_empty() => Ok(Some(value)),
+                true => Err((row, Misfit::Null)),
+            }
+        })
+    }
+
+    fn rows(&self) -> usize {
+        self.parsing.records.len()
+    }
+
+    fn primitive<T: ArrowPrimitiveType>(
+        &self,
+        parse: impl Fn(&str) -> Option<T::Native>,
+    ) -> Parsed<PrimitiveArray<T>> {
+        let mut builder = PrimitiveBuilder::<T>::with_capacity(self.rows());
+        for (row, value) in self.values().enumerate() {
+            match value? {
+                Some(value) => builder.append_value(parse(value).ok_or((row, Misfit::Type))?),
+                None => builder.append_null(),
+            }
+        }
+        Ok(builder.finish())
+    }
+
+    /// As [`Cells::primitive`]; where the type was only found out, numbers keep all they are written with.
+    fn numbers<T: ArrowPrimitiveType>(
+        &self,
+        parse: impl Fn(&str) -> Option<T::Native>,
+    ) -> Parsed<PrimitiveArray<T>> {
+        if !self.column.strict {
+            return self.primitive(parse);
+        }
+        let padded = std::cell::Cell::new(false);
+        let array = self.primitive(|value| {
+            padded.set(is_padded(value));
+            parse(value).filter(|_| !padded.get())
+        });
+        array.map_err(|(row, misfit)| match padded.get() {
+            true => (row, Misfit::Padded),
+            false => (row, misfit),
+        })
+    }
+
+    fn booleans(&self) -> Parsed<ArrayRef> {
+        let mut builder = BooleanBuilder::with_capacity(self.rows());
+        for (row, value) in self.values().enumerate() {
+            let is = |value: &str, known: &[&str]| {
+                known.iter().any(|word| value.eq_ignore_ascii_case(word))
+            };
+            builder.append_option(match value? {
+                None => None,
+                Some(value) if is(value, &["true", "t", "yes", "y", "1", "on"]) => Some(true),
+                Some(value) if is(value, &["false", "f", "no", "n", "0", "off"]) => Some(false),
+                Some(_) => return Err((row, Misfit::Type)),
+            });
+        }
+        Ok(Arc::new(builder.finish()))
+    }
+
+    fn texts(&self) -> Parsed<ArrayRef> {
+        let mut builder = StringViewBuilder::with_capacity(self.rows());
+        for value in self.values() {
+            match value? {
+                Some(value) => builder.append_value(value),
+                None => builder.append_null(),
+            }
+        }
+        Ok(Arc::new(builder.finish()))
+    }
+
+    fn timestamps(
+        &self,
+        unit: TimeUnit,
+        zone: Option<&str>,
+        wanted: &DataType,
+    ) -> Parsed<ArrayRef> {
+        let zone: Option<Tz> = match zone {
+            Some(zone) => zone.parse().ok(),
+            None => utc(),
+        };
+        let zone = zone.ok_or((0, Misfit::Type))?;
+        let parse = |value: &str| {
+            let time = string_to_datetime(&zone, value).ok()?;
+            match unit {
+                TimeUnit::Second => Some(time.timestamp()),
+                TimeUnit::Millisecond => Some(time.timestamp_millis()),
+                TimeUnit::Microsecond => Some(time.timestamp_micros()),
+                TimeUnit::Nanosecond => time.timestamp_nanos_opt(),
+            }
+        };
+        macro_rules! times {
+            ($type:ty) => {
+                Arc::new(
+                    self.primitive::<$type>(parse)?
+                        .with_data_type(wanted.clone()),
+                )
+            };
+        }
+        Ok(match unit {
+            TimeUnit::Second => times!(TimestampSecondType),
+            TimeUnit::Millisecond => times!(TimestampMillisecondType),
+            TimeUnit::Microsecond => times!(TimestampMicrosecondType),
+            TimeUnit::Nanosecond => times!(TimestampNanosecondType),
+        })
+    }
+
+    /// Texts as the type that a cast makes of them.
+    fn cast(&self, data_type: &DataType) -> Parsed<ArrayRef> {
+        let texts = self.texts()?;
+        cast_to(&texts, data_type).map_err(|_| {
+            let alone = |row: &usize| cast_to(&texts.slice(*row, 1), data_type).is_err();
+            (
+                (0..texts.len()).find(alone).unwrap_or_default(),
+                Misfit::Type,
+            )
+        })
+    }
+}

@@ -1,0 +1,477 @@
+//! The files that names and patterns stand for, and their columns.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray, UInt32Array, UInt64Array,
+};
+use arrow::compute::take;
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+
+use crate::csv::Text;
+use crate::ipc::IpcFile;
+use crate::json::JsonFile;
+use crate::parquet::{ParquetFile, RowGroups};
+use crate::piece::{Batches, Column, Piece, Pieces, cast_to};
+use crate::stream::Source;
+use crate::{Error, Options, Result, opening};
+
+/// Bytes of text that a piece has where nothing else is asked for.
+const PIECE: usize = 4 << 20;
+
+/// What a file holds.
+#[derive(Debug)]
+pub(crate) enum Content {
+    Text(Text),
+    Json(JsonFile),
+    Parquet(ParquetFile),
+    Arrow(IpcFile),
+}
+
+/// Where the values of a column come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A column of the file.
+    File(usize),
+    /// The name of a folder that the file lies in.
+    Key(usize),
+    /// The file lacks it.
+    Missing,
+}
+
+/// One file of a dataset.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub source: Arc<Source>,
+    pub content: Content,
+    /// The values of the dataset's keys.
+    pub keys: Vec<Option<String>>,
+    /// By column of the dataset.
+    pub origins: Vec<Origin>,
+}
+
+/// Files that are read as one: their columns, and where the values come from.
+///
+/// Columns of files with names are matched by name, in any case where nothing matches as it is written; those that a
+/// file lacks are NULL. Text files have the same columns each.
+#[derive(Debug)]
+pub struct Dataset {
+    pub(crate) members: Vec<Member>,
+    pub(crate) schema: SchemaRef,
+    /// For each column whether its type is a guess from a part of the text.
+    pub(crate) guesses: Vec<bool>,
+    /// For each column of the files whether all have it and declare that it has no NULLs.
+    pub(crate) required: Vec<bool>,
+    pub(crate) named: bool,
+}
+
+/// A column that is asked for.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Its place in [`Dataset::schema`].
+    pub column: usize,
+    /// The name and type to deliver it with, and whether it may be NULL.
+    pub field: FieldRef,
+    /// Whether the type is declared, and not what the dataset found out: numbers in text may then have zeros before
+    /// them, which are lost.
+    pub declared: bool,
+}
+
+/// What is to be read of a dataset, and how.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The columns, in this order.
+    pub columns: Vec<Wanted>,
+    /// For each file which of its parts, as [`Dataset::groups`] counts them, can hold rows that are wanted; all
+    /// where nothing is said.
+    pub keep: Option<Vec<Vec<bool>>>,
+    /// Which of several readers this is, who read the whole together, and how many they are: the pieces with such
+    /// numbers.
+    pub share: (usize, usize),
+    /// Bytes of text of a piece, about.
+    pub piece_bytes: usize,
+    /// Whether drawing a piece reads all that decoding it needs. Otherwise Parquet is read as it is decoded, which
+    /// takes less memory.
+    pub ahead: bool,
+}
+
+impl Request {
+    /// All columns of all files as they were found.
+    pub fn all(dataset: &Dataset) -> Request {
+        Request::of(dataset, 0..dataset.schema.fields().len())
+    }
+
+    /// Some columns as they were found.
+    pub fn of(dataset: &Dataset, columns: impl IntoIterator<Item = usize>) -> Request {
+        let wanted = columns.into_iter().map(|column| Wanted {
+            column,
+            field: Arc::clone(&dataset.schema.fields()[column]),
+            declared: !dataset.guesses[column],
+        });
+        Request {
+            columns: wanted.collect(),
+            keep: None,
+            share: (0, 1),
+            piece_bytes: PIECE,
+            ahead: false,
+        }
+    }
+}
+
+impl Dataset {
+    /// Looks at the files that `names` stand for: paths, `-` for standard input, patterns, folders of partitions.
+    ///
+    /// # Errors
+    /// [`Error::File`] for one that is not there, cannot be read, or has other columns than the files before it;
+    /// [`Error::Options`] for options that do not fit the files.
+    pub fn open(names: &[PathBuf], options: &Options) -> Result<Dataset> {
+        opening::open(names, options)
+    }
+
+    /// The columns: those of the files, and after them those that the names of folders are. All may be NULL.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Whether the columns have names: not where they are `column_1` and so on, of text without a header.
+    pub fn is_named(&self) -> bool {
+        self.named
+    }
+
+    /// Whether a column's type was inferred from a part of a text.
+    pub fn is_guess(&self, column: usize) -> bool {
+        self.guesses[column]
+    }
+
+    /// Whether all files declare that a column has no NULLs.
+    pub fn is_required(&self, column: usize) -> bool {
+        self.required.get(column).copied().unwrap_or(false)
+    }
+
+    /// How many files there are.
+    pub fn files(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The first file, as it was named.
+    pub fn path(&self) -> &Path {
+        self.members[0].source.path()
+    }
+
+    /// The size of all files as they lie there; none if one is a pipe.
+    pub fn bytes(&self) -> Option<u64> {
+        self.members
+            .iter()
+            .map(|member| member.source.bytes())
+            .sum()
+    }
+
+    /// How many rows there are, where all files tell.
+    pub fn rows(&self) -> Option<u64> {
+        let rows = |member: &Member| match &member.content {
+            Content::Parquet(file) => Some(file.rows()),
+            _ => None,
+        };
+        self.members.iter().map(rows).sum()
+    }
+
+    /// Whether all files are text as the TPC-H generator writes it, by their layout.
+    pub fn is_tbl(&self) -> bool {
+        self.members.iter().all(
+            |member| matches!(&member.content, Content::Text(text) if text.layout.dialect.trailing),
+        )
+    }
+
+    /// Whether a file can be read only once, since it is a pipe.
+    pub fn is_once(&self) -> bool {
+        self.members.iter().any(|member| member.source.is_once())
+    }
+
+    /// Whether drawing pieces may take long: of pipes, and of what is decompressed.
+    pub fn is_slow(&self) -> bool {
+        self.members.iter().any(|member| !member.source.is_plain())
+    }
+
+    /// How many pieces there are, about, with text in pieces of `piece_bytes`.
+    pub fn parts(&self, piece_bytes: usize) -> usize {
+        let parts = |member: &Member| match &member.content {
+            Content::Parquet(file) => file.count(),
+            _ => {
+                let bytes = member.source.bytes().unwrap_or(piece_bytes as u64);
+                bytes.div_ceil(piece_bytes.max(1) as u64) as usize
+            }
+        };
+        self.members.iter().map(parts).sum()
+    }
+
+    /// How many parts of a file there are that may be left out: row groups of Parquet, one of other files.
+    pub fn groups(&self, file: usize) -> usize {
+        match &self.members[file].content {
+            Content::Parquet(file) => file.count(),
+            _ => 1,
+        }
+    }
+
+    /// What is known of a column in each of the parts of a file, with values of the column's type. None of
+    /// floating-point columns, whose least and greatest values in Parquet leave NaN out.
+    pub fn statistics(&self, file: usize, column: usize) -> Option<RowGroups> {
+        let member = &self.members[file];
+        let wanted = self.schema.field(column).data_type();
+        if wanted.is_floating() {
+            return None;
+        }
+        match (member.origins[column], &member.content) {
+            (Origin::Key(key), _) => {
+                let groups = self.groups(file);
+                let value = constant(member.keys[key].as_deref(), wanted, groups).ok()?;
+                let (nulls, rows) = match &member.content {
+                    Content::Parquet(file) => {
+                        let rows: Vec<Option<u64>> = file.group_rows().map(Some).collect();
+                        let none = member.keys[key].is_some();
+                        let nulls = rows.iter().map(|rows| if none { Some(0) } else { *rows });
+                        (nulls.collect(), rows.into_iter().collect())
+                    }
+                    _ => (
+                        UInt64Array::from(vec![member.keys[key].as_ref().map(|_| 0)]),
+                        UInt64Array::from(vec![None]),
+                    ),
+                };
+                Some(RowGroups {
+                    mins: Arc::clone(&value),
+                    maxes: value,
+                    nulls,
+                    rows,
+                })
+            }
+            (Origin::File(field), Content::Parquet(file)) => {
+                let known = file.statistics(field)?;
+                Some(RowGroups {
+                    mins: cast_to(&known.mins, wanted).ok()?,
+                    maxes: cast_to(&known.maxes, wanted).ok()?,
+                    ..known
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// The rows, in order. A file is opened when its first piece is drawn; one that is another than it was when the
+    /// dataset was opened fails.
+    ///
+    /// # Errors
+    /// Those of the iterator are final: nothing comes after one.
+    pub fn pieces(self: &Arc<Self>, request: &Request) -> Result<Pieces> {
+        let (dataset, request) = (Arc::clone(self), request.clone());
+        let fields: Vec<FieldRef> = request
+            .columns
+            .iter()
+            .map(|wanted| Arc::clone(&wanted.field))
+            .collect();
+        let schema = Arc::new(Schema::new(fields));
+        let (mut next, mut current, mut failed) = (0, None::<Pieces>, false);
+        // The number of the next piece.
+        let mut number = 0;
+        Ok(Box::new(std::iter::from_fn(move || {
+            while !failed {
+                match current.as_mut().and_then(Iterator::next) {
+                    Some(Ok(mut piece)) => {
+                        if dataset.numbered(next - 1, &request).is_none() {
+                            piece.number = number;
+                            number += 1;
+                        }
+                        match piece.number as usize % request.share.1 == request.share.0 {
+                            true => return Some(Ok(piece)),
+                            false => continue,
+                        }
+                    }
+                    Some(Err(error)) => {
+                        failed = true;
+                        return Some(Err(error));
+                    }
+                    None => {}
+                }
+                if let Some(pieces) = next
+                    .checked_sub(1)
+                    .and_then(|last| dataset.numbered(last, &request))
+                {
+                    number += pieces;
+                }
+                if next == dataset.members.len() {
+                    return None;
+                }
+                match dataset.begin(next, &request, &schema, number) {
+                    Ok(pieces) => current = Some(pieces),
+                    Err(error) => {
+                        failed = true;
+                        return Some(Err(error));
+                    }
+                }
+                next += 1;
+            }
+            None
+        })))
+    }
+
+    /// How many pieces a file has, if that is known beforehand: then it numbers them itself.
+    fn numbered(&self, file: usize, request: &Request) -> Option<u64> {
+        let Content::Parquet(content) = &self.members[file].content else {
+            return None;
+        };
+        let keep = request.keep.as_ref().and_then(|keep| keep.get(file));
+        let kept = keep.map(|keep| keep.iter().filter(|kept| **kept).count());
+        Some(kept.unwrap_or_else(|| content.count()) as u64)
+    }
+
+    /// The pieces of one file, the first of which has this number.
+    fn begin(
+        &self,
+        file: usize,
+        request: &Request,
+        schema: &SchemaRef,
+        number: u64,
+    ) -> Result<Pieces> {
+        let member = &self.members[file];
+        let keep = request
+            .keep
+            .as_ref()
+            .and_then(|keep| keep.get(file))
+            .map(Vec::as_slice);
+        if keep.is_some_and(|keep| !keep.contains(&true)) {
+            return Ok(Box::new(std::iter::empty()));
+        }
+        let mut columns = vec![];
+        let mut slots = Vec::with_capacity(request.columns.len());
+        for wanted in &request.columns {
+            slots.push(match member.origins[wanted.column] {
+                Origin::File(source) => {
+                    columns.push(Column {
+                        source,
+                        field: Arc::clone(&wanted.field),
+                        strict: !wanted.declared,
+                    });
+                    Slot::Read(columns.len() - 1)
+                }
+                origin => Slot::Constant(self.value(member, origin, &wanted.field)?),
+            });
+        }
+        let columns: Arc<[Column]> = columns.into();
+        let pieces = match &member.content {
+            // An empty file has no columns.
+            Content::Text(text) if text.layout.names.is_empty() => Box::new(std::iter::empty()),
+            Content::Text(text) => text.pieces(&member.source, &columns, request.piece_bytes)?,
+            Content::Json(file) => file.pieces(&member.source, &columns, request.piece_bytes)?,
+            Content::Parquet(file) => file.pieces(
+                &member.source,
+                &columns,
+                keep,
+                (number, request.share),
+                request.ahead,
+            )?,
+            Content::Arrow(file) => file.pieces(&member.source, &columns)?,
+        };
+        let filling = Arc::new(Filling {
+            source: Arc::clone(&member.source),
+            schema: Arc::clone(schema),
+            slots,
+        });
+        Ok(Box::new(pieces.map(move |piece| {
+            let (piece, filling) = (piece?, Arc::clone(&filling));
+            Ok(Piece {
+                number: piece.number,
+                rows: piece.rows,
+                bytes: piece.bytes,
+                read: Box::new(move || Ok(filling.fill((piece.read)()?))),
+            })
+        })))
+    }
+
+    /// The one value that a column has in a file.
+    fn value(&self, member: &Member, origin: Origin, field: &Field) -> Result<ArrayRef> {
+        let value = match origin {
+            Origin::Key(key) => member.keys[key].as_deref(),
+            _ => None,
+        };
+        if value.is_none() && !field.is_nullable() {
+            let reason = format!("has no column {:?}, which must not be null", field.name());
+            return Err(Error::file(member.source.path(), reason));
+        }
+        constant(value, field.data_type(), 1).map_err(|error| {
+            let reason = format!(
+                "the name of its folder is no value of column {:?}: {error}",
+                field.name()
+            );
+            Error::file(member.source.path(), reason)
+        })
+    }
+}
+
+/// `rows` times the same value.
+fn constant(
+    value: Option<&str>,
+    data_type: &DataType,
+    rows: usize,
+) -> std::result::Result<ArrayRef, arrow::error::ArrowError> {
+    let text: ArrayRef = Arc::new(StringViewArray::from_iter(std::iter::once(value)));
+    let one = match value {
+        Some(_) => cast_to(&text, data_type)?,
+        None => arrow::array::new_null_array(data_type, 1),
+    };
+    take(&one, &UInt32Array::from(vec![0; rows]), None)
+}
+
+/// Where a column of a batch comes from.
+enum Slot {
+    /// The column at this place of the file's batch.
+    Read(usize),
+    /// One value, for all rows.
+    Constant(ArrayRef),
+}
+
+/// Adds what files do not have to their batches.
+struct Filling {
+    source: Arc<Source>,
+    schema: SchemaRef,
+    slots: Vec<Slot>,
+}
+
+impl Filling {
+    /// The batches with all columns; after the last, the file is looked at: it must still be what it was.
+    fn fill(self: Arc<Self>, mut batches: Batches) -> Batches {
+        let mut ended = false;
+        Box::new(std::iter::from_fn(move || {
+            if ended {
+                return None;
+            }
+            let batch = match batches.next() {
+                Some(batch) => batch.and_then(|batch| self.batch(&batch)),
+                None => {
+                    ended = true;
+                    return self.source.check().err().map(Err);
+                }
+            };
+            ended = batch.is_err();
+            Some(batch)
+        }))
+    }
+
+    fn batch(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let read = |(place, slot): (usize, &Slot)| matches!(slot, Slot::Read(at) if *at == place);
+        if self.slots.iter().enumerate().all(read) {
+            return Ok(batch.clone());
+        }
+        let rows = batch.num_rows();
+        let failed =
+            |error: arrow::error::ArrowError| Error::file(self.source.path(), error.to_string());
+        let column = |slot: &Slot| match slot {
+            Slot::Read(at) => Ok(Arc::clone(batch.column(*at))),
+            Slot::Constant(value) => {
+                take(value, &UInt32Array::from(vec![0; rows]), None).map_err(failed)
+            }
+        };
+        let columns = self.slots.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+            .map_err(failed)
+    }
+}

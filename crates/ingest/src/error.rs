@@ -1,0 +1,81 @@
+//! What can go wrong with a file.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The result of reading files.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a file cannot be read: one line for people each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file is not there, damaged, or holds what its columns do not take.
+    File {
+        /// The file, as it was named.
+        path: PathBuf,
+        /// The line, counted from 1, where there is one.
+        line: Option<u64>,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+    /// The options contradict each other or the files.
+    Options(String),
+    /// The caller asked for the work to stop.
+    Stopped,
+}
+
+impl Error {
+    /// The error of a file as a whole.
+    pub(crate) fn file(path: &Path, reason: impl Into<String>) -> Error {
+        Error::File {
+            path: path.to_owned(),
+            line: None,
+            reason: reason.into(),
+        }
+    }
+
+    /// The error of one line of a file.
+    pub(crate) fn line(path: &Path, line: u64, reason: impl Into<String>) -> Error {
+        Error::File {
+            path: path.to_owned(),
+            line: Some(line),
+            reason: reason.into(),
+        }
+    }
+
+    /// A file that the operating system does not let us read.
+    pub(crate) fn io(path: &Path, error: &io::Error) -> Error {
+        let advice = match error.kind() {
+            io::ErrorKind::NotFound => return Error::file(path, "no such file; check the path"),
+            io::ErrorKind::PermissionDenied => "check its permissions",
+            io::ErrorKind::InvalidData
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::UnexpectedEof => "it is damaged or cut off; write it again",
+            _ => "check the file and its disk",
+        };
+        Error::file(path, format!("cannot be read: {error}; {advice}"))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::File {
+                path,
+                line: Some(line),
+                reason,
+            } => write!(f, "{}:{line}: {reason}", path.display()),
+            Error::File {
+                path,
+                line: None,
+                reason,
+            } => write!(f, "{}: {reason}", path.display()),
+            Error::Options(message) => f.write_str(message),
+            Error::Stopped => f.write_str("stopped while files were read"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
