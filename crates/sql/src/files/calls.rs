@@ -41,7 +41,8 @@ pub(crate) struct Call {
     pub options: Options,
 }
 
-/// Puts a table of the name of its text in the place of each call in `statement`; gives what these names stand for.
+/// Replaces each call such as `read_csv(...)` in `statement` by a table named after the text of the call, and returns the
+/// call behind each of these names.
 pub(crate) fn take(
     engine: &Arc<Engine>,
     statement: &mut Statement,
