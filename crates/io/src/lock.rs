@@ -55,7 +55,8 @@ pub struct Lock {
 pub struct Holder {
     /// Its number.
     pub process: u32,
-    /// What it was started with, words separated by blanks; its short name where that is hidden.
+    /// What it was started with, the program without its folder, words separated by blanks; its
+    /// short name where that is hidden.
     pub command: String,
 }
 
@@ -275,10 +276,10 @@ fn holder(file: &fs::File) -> Option<Holder> {
     let process = locks.lines().find_map(|line| flock_holder(line, inode))?;
     let told = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let words = String::from_utf8_lossy(&told);
-    let mut command = words
-        .split('\0')
-        .collect::<Vec<_>>()
-        .join(" ")
+    let (program, rest) = words.split_once('\0').unwrap_or((&words, ""));
+    // Who is told knows the program by its name; its folder would only push the rest out of sight.
+    let program = program.rsplit('/').next().unwrap_or_default();
+    let mut command = format!("{program} {}", rest.replace('\0', " "))
         .trim()
         .to_owned();
     if command.is_empty() {
