@@ -209,9 +209,10 @@ impl Session {
         work: impl Future<Output = std::result::Result<T, E>>,
     ) -> Result<T> {
         not_in_a_task()?;
+        // First of all: an interrupt from now on is heard.
+        let stopped = self.stop.notified();
         let _running = self.governing.begin();
         self.handle.block_on(async {
-            let stopped = self.stop.notified();
             tokio::select! {
                 biased;
                 () = stopped => Err(Error::Interrupted),

@@ -11,6 +11,9 @@ pub const STATUS: i32 = 130;
 /// How long a statement in the shell may take to stop before another Ctrl-C ends the shell.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long until what runs is asked to stop once more.
+const AGAIN: Duration = Duration::from_millis(50);
+
 type Handler = Box<dyn Fn() + Send>;
 
 static ASKED: AtomicU32 = AtomicU32::new(0);
@@ -27,13 +30,33 @@ pub fn listen() {
             return;
         }
         let early = wait_longer();
-        if ASKED.fetch_add(1, Ordering::SeqCst) > 0 && !early {
+        let before = ASKED.fetch_add(1, Ordering::SeqCst);
+        if before > 0 && !early {
             std::process::exit(STATUS);
         }
-        if let Some(stop) = &*RUNNING.lock().unwrap_or_else(PoisonError::into_inner) {
-            stop();
+        if stop() && before == 0 {
+            std::thread::spawn(insist);
         }
     });
+}
+
+/// Asks what runs to stop; false if nothing runs.
+fn stop() -> bool {
+    let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(stop) = &*running {
+        stop();
+    }
+    running.is_some()
+}
+
+/// Asks again until what runs has ended: what is about to wait for the workers does not hear of it in that moment.
+fn insist() {
+    loop {
+        std::thread::sleep(AGAIN);
+        if !asked() || !stop() {
+            return;
+        }
+    }
 }
 
 /// Whether a Ctrl-C comes too soon after the first to end the process.
