@@ -57,7 +57,7 @@ pub use session::{Interrupter, Rows, Session};
 pub use sql::{Answer, Statistics as QueryStatistics, type_name};
 pub use store::{
     Codec, Damage, Dropped, Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Place,
-    Problem, Recovery, Repair, Share, repair,
+    Problem, Recovery, Repair, Share, is_part, is_store, repair,
 };
 pub use store::{Options as PageOptions, PoolOptions, Statistics as StoreStatistics};
 pub use summary::{ColumnSummary, KeySummary, TableSummary};

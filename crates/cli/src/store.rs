@@ -1,7 +1,6 @@
 //! Where stores are opened, and what is said where there is none.
 
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -9,12 +8,6 @@ use atoll::{Access, Database, Options};
 
 use crate::Failure;
 use crate::args::{Affinity, Channel, Execution, Executor, Govern, Layout, Plan, Resources, Reuse};
-
-/// What every store begins with.
-const MAGIC: &[u8; 8] = b"ATOLL\r\n\0";
-
-/// What every log begins with.
-const LOG_MAGIC: &[u8; 8] = b"ATOLLOG\0";
 
 /// Most names that are suggested.
 const SUGGESTED: usize = 3;
@@ -82,7 +75,7 @@ pub fn stores(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut stores: Vec<PathBuf> = entries
         .map(|entry| entry.path())
-        .filter(|path| path.is_file() && is_store(path))
+        .filter(|path| atoll::is_store(path))
         .map(|path| match path.strip_prefix(".") {
             Ok(plain) => plain.to_owned(),
             Err(_) => path,
@@ -90,21 +83,6 @@ pub fn stores(folder: &Path) -> Vec<PathBuf> {
         .collect();
     stores.sort();
     stores
-}
-
-fn is_store(path: &Path) -> bool {
-    first_bytes(path).is_some_and(|first| first == *MAGIC)
-}
-
-/// Whether a file is a store or the log of one, which nothing but a store may be written over.
-pub fn is_part(path: &Path) -> bool {
-    path.is_file() && first_bytes(path).is_some_and(|first| first == *MAGIC || first == *LOG_MAGIC)
-}
-
-fn first_bytes(path: &Path) -> Option<[u8; MAGIC.len()]> {
-    let mut first = [0; MAGIC.len()];
-    fs::File::open(path).ok()?.read_exact(&mut first).ok()?;
-    Some(first)
 }
 
 /// Those whose names are close to `wanted`, nearest first.
@@ -221,7 +199,7 @@ mod tests {
     fn folder(names: &[&str]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for name in names {
-            fs::write(folder.path().join(name), MAGIC).unwrap();
+            fs::write(folder.path().join(name), b"ATOLL\r\n\0").unwrap();
         }
         fs::write(folder.path().join("sale.txt"), "no store").unwrap();
         folder

@@ -320,3 +320,24 @@ fn failures_of_a_script_name_the_file() {
         .run(&["sql", "s.atoll", "-f", "."])
         .failed(1, &["cannot read ."]);
 }
+
+#[test]
+fn nothing_is_written_over_a_store() {
+    let folder = Folder::new();
+    let create = "create table t as select 7 as a";
+    folder.run(&["sql", "kept.csv", create]).succeeded();
+    let before = std::fs::read(folder.path("kept.csv")).unwrap();
+    let copy = ["sql", "kept.csv", "copy t to 'kept.csv'"];
+    folder.run(&copy).failed(1, &["kept.csv", "store"]);
+    let other = [
+        "sql",
+        "other.atoll",
+        "--create",
+        "copy (select 1) to 'kept.csv'",
+    ];
+    folder.run(&other).failed(1, &["kept.csv", "store"]);
+    folder
+        .run(&["sql", "kept.csv", "select a from t", "-o", "kept.csv"])
+        .failed(1, &["kept.csv", "store"]);
+    assert_eq!(std::fs::read(folder.path("kept.csv")).unwrap(), before);
+}

@@ -24,7 +24,7 @@ use crate::names::{column_name, table_name};
 use crate::parse::{CopyFrom, CopyTo, FileOptions};
 use crate::scope::Scope;
 use crate::write::Writing;
-use crate::{Answer, Error, Result};
+use crate::{Answer, Error, Result, rewrite};
 
 /// Writes the rows of a query to a file, which appears when it is complete.
 pub(crate) async fn to(
@@ -52,7 +52,7 @@ pub(crate) async fn to(
         .options_mut()
         .execution
         .soft_max_rows_per_output_file = ConfigNonZeroUsize::try_new(usize::MAX)?;
-    let input = scope.plan(Sql::Query(query), None).await?;
+    let input = rewrite::distinctly_named(scope.plan(Sql::Query(query), None).await?)?;
     let plan = LogicalPlanBuilder::copy_to(
         input,
         target.clone(),
@@ -88,6 +88,11 @@ fn check_target(target: &str) -> Result<()> {
     };
     if target.contains("://") {
         return failed("only local files can be written");
+    }
+    if store::is_part(path) {
+        return failed(
+            "is part of a store, which is not written over; choose another name, or remove the store first",
+        );
     }
     if path.is_dir() || target.ends_with('/') {
         return failed("is a directory; name a file");

@@ -6,8 +6,8 @@ use std::time::Instant;
 use arrow::datatypes::{Field, Schema};
 use datafusion::sql::planner::SqlToRel;
 use datafusion::sql::sqlparser::ast::{
-    ColumnDef, ColumnOption, CreateTable, Expr, ForeignKeyConstraint, HiveDistributionStyle, Ident,
-    IndexColumn, ObjectName, Query, Statement as Sql, TableConstraint,
+    ColumnDef, ColumnOption, CreateTable, Expr, ForeignKeyConstraint, Ident, IndexColumn,
+    ObjectName, Query, Statement as Sql, TableConstraint,
 };
 use futures::TryStreamExt;
 use table::{Definition, ForeignKey, Tables};
@@ -16,7 +16,7 @@ use crate::engine::Engine;
 use crate::names::{check_column, check_new, column_name, table_name};
 use crate::scope::Scope;
 use crate::write::Writing;
-use crate::{Answer, Error, Result, query};
+use crate::{Answer, Error, Result, grammar, query, rewrite};
 
 /// `create [or replace] table [if not exists] name (columns) | as query`.
 pub(crate) async fn create(
@@ -24,7 +24,6 @@ pub(crate) async fn create(
     statement: CreateTable,
     started: Instant,
 ) -> Result<Answer> {
-    refuse_extras(&statement)?;
     let name = table_name(&statement.name)?;
     check_new(&name)?;
     let mut writing = Writing::begin(engine).await?;
@@ -71,15 +70,18 @@ async fn create_as<'e>(
         .schema()
         .fields()
         .iter()
-        .map(|field| Field::new(field.name(), field.data_type().clone(), true))
+        .map(|field| {
+            Field::new(
+                rewrite::shown(field.name()),
+                field.data_type().clone(),
+                true,
+            )
+        })
         .collect();
     for (i, field) in fields.iter().enumerate() {
         check_column(field.name())?;
         if fields[..i].iter().any(|other| other.name() == field.name()) {
-            return Err(Error::invalid(format!(
-                "column \"{}\" appears twice; rename one with `as`",
-                field.name()
-            )));
+            return Err(rewrite::twice_named(field.name()));
         }
     }
     let definition = Definition::from_schema(name, &Schema::new(fields))?;
@@ -123,41 +125,9 @@ pub(crate) fn definition(engine: &Arc<Engine>, name: &str, text: &str) -> Result
             ));
         }
     };
-    refuse_extras(&statement)?;
     check_new(name)?;
     let scope = Scope::new(engine, &engine.store().snapshot(), Instant::now())?;
     define(&scope, name, statement.columns, statement.constraints)
-}
-
-/// Clauses of other databases' `create table` that would change its meaning.
-fn refuse_extras(statement: &CreateTable) -> Result<()> {
-    let extras = [
-        (
-            statement.temporary || statement.global.is_some(),
-            "temporary tables",
-        ),
-        (statement.external, "external tables"),
-        (
-            statement.like.is_some() || statement.clone.is_some(),
-            "`create table like`",
-        ),
-        (statement.partition_by.is_some(), "`partition by`"),
-        (
-            statement.inherits.is_some() || statement.partition_of.is_some(),
-            "inheritance",
-        ),
-        (
-            !matches!(statement.hive_distribution, HiveDistributionStyle::NONE),
-            "`partitioned by`",
-        ),
-        (statement.location.is_some(), "`location`"),
-    ];
-    match extras.iter().find(|(there, _)| *there) {
-        Some((_, what)) => Err(Error::unsupported(format!(
-            "{what} are not supported in `create table`"
-        ))),
-        None => Ok(()),
-    }
 }
 
 /// The definition of a table from its columns and constraints.
@@ -224,7 +194,10 @@ fn split_columns(columns: Vec<ColumnDef>) -> Result<(Vec<ColumnDef>, Vec<Key>)> 
             match option.option {
                 ColumnOption::NotNull => kept.push(option),
                 ColumnOption::Null | ColumnOption::Comment(_) => {}
-                ColumnOption::PrimaryKey(_) => keys.push(Key::Primary(vec![name.clone()])),
+                ColumnOption::PrimaryKey(key) => {
+                    grammar::primary_key_parts(&key)?;
+                    keys.push(Key::Primary(vec![name.clone()]));
+                }
                 ColumnOption::ForeignKey(key) => keys.push(foreign(key, Some(&name))?),
                 ColumnOption::Default(_) => {
                     return Err(refused(
@@ -279,6 +252,7 @@ fn key_column(column: &IndexColumn) -> Result<String> {
 }
 
 fn foreign(key: ForeignKeyConstraint, column: Option<&str>) -> Result<Key> {
+    grammar::foreign_key(&key)?;
     if key.on_delete.is_some() || key.on_update.is_some() {
         return Err(Error::unsupported(
             "`on delete` and `on update` are not supported: foreign keys are declared, not enforced",

@@ -37,15 +37,6 @@ pub(crate) async fn insert(
         TableObject::TableName(name) => table_name(name)?,
         _ => return Err(Error::unsupported("`insert` needs the name of a table")),
     };
-    if statement.returning.is_some()
-        || statement.on.is_some()
-        || statement.replace_into
-        || statement.overwrite
-    {
-        return Err(Error::unsupported(
-            "`insert` takes rows only: no `returning`, `on conflict`, `replace` or `overwrite`",
-        ));
-    }
     let writing = Writing::begin(engine).await?;
     let mut scope = Scope::new(engine, writing.tx.base(), started)?;
     let table = scope.table(&name)?;
@@ -98,7 +89,7 @@ pub(crate) async fn delete(
     let mut writing = Writing::begin(engine).await?;
     let mut scope = Scope::new(engine, writing.tx.base(), started)?;
     scope.table(&name)?;
-    let count = if statement.selection.is_none() && statement.limit.is_none() {
+    let count = if statement.selection.is_none() {
         ddl::empty(&scope, &mut writing, &name)?
     } else {
         let rows = rows_of(&mut scope, Sql::Delete(statement), Some(&name)).await?;
@@ -121,9 +112,6 @@ pub(crate) async fn update(
         TableFactor::Table { name, .. } => table_name(name)?,
         _ => return Err(Error::unsupported("`update` needs the name of a table")),
     };
-    if statement.returning.is_some() {
-        return Err(Error::unsupported("`returning` is not supported"));
-    }
     let writing = Writing::begin(engine).await?;
     let mut scope = Scope::new(engine, writing.tx.base(), started)?;
     let table = scope.table(&name)?;
@@ -173,11 +161,6 @@ pub(crate) fn input(plan: LogicalPlan) -> Result<LogicalPlan> {
 
 /// The table a `delete` is for.
 pub(crate) fn delete_target(statement: &Delete) -> Result<String> {
-    if statement.returning.is_some() || statement.using.is_some() || !statement.tables.is_empty() {
-        return Err(Error::unsupported(
-            "`delete` takes one table and a condition: no `using` or `returning`; use `where ... in (select ...)`",
-        ));
-    }
     let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &statement.from;
     match from.as_slice() {
         [

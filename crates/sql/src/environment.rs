@@ -10,6 +10,7 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::execution::{FunctionRegistry, SessionState};
+use datafusion::optimizer::analyzer::{Analyzer, AnalyzerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use memory::Budget;
@@ -18,10 +19,12 @@ use crate::Result;
 use crate::budget::BudgetPool;
 use crate::checked::CheckedArithmetic;
 use crate::exact;
+use crate::functions;
 use crate::guard;
 use crate::keys::KeysOnce;
+use crate::meaning::{Casts, Comparisons};
 use crate::membership::Memberships;
-use crate::multiset::Multisets;
+use crate::multiset::{Multisets, SidesAgree};
 use crate::optimise;
 use crate::spill::SpillFiles;
 
@@ -54,16 +57,27 @@ pub(crate) fn template(
         .with_default_features()
         .with_config(config(width, budget.limit()))
         .with_runtime_env(runtime)
-        .with_analyzer_rule(Arc::new(KeysOnce))
-        .with_analyzer_rule(Arc::new(Multisets))
-        .with_analyzer_rule(Arc::new(CheckedArithmetic))
-        .with_analyzer_rule(Arc::new(Memberships))
+        .with_analyzer_rules(analyzer_rules())
         .with_optimizer_rules(optimise::rules())
         .with_physical_optimizer_rules(physical_rules())
         .with_session_id(CATALOG.to_string())
         .build();
+    functions::register(&mut state)?;
     state.register_udaf(exact::sum())?;
     Ok(state)
+}
+
+/// DataFusion's rules, ours before and after that which makes types agree.
+fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+    let mut rules = Analyzer::new().rules;
+    rules.insert(0, Arc::new(SidesAgree));
+    rules.insert(1, Arc::new(Comparisons));
+    rules.push(Arc::new(Casts));
+    rules.push(Arc::new(KeysOnce));
+    rules.push(Arc::new(Multisets));
+    rules.push(Arc::new(CheckedArithmetic));
+    rules.push(Arc::new(Memberships));
+    rules
 }
 
 /// DataFusion's rules for physical plans, without the one that moves filters below operators once more (the logical plan has them in

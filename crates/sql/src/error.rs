@@ -245,18 +245,7 @@ impl From<engine::Error> for Error {
                 path: name.into(),
                 message,
             },
-            engine::Error::Call(e) => match e.downcast::<datafusion::error::DataFusionError>() {
-                Ok(e) => (*e).into(),
-                Err(e) => match e.downcast::<arrow::error::ArrowError>() {
-                    Ok(e) => (*e).into(),
-                    Err(e) => match e.downcast::<Error>() {
-                        Ok(e) => *e,
-                        Err(e) => Error::Execution {
-                            message: e.to_string(),
-                        },
-                    },
-                },
-            },
+            engine::Error::Call(e) => crate::translate::external(e.as_ref()),
             engine::Error::Overflow { .. } => Error::Arithmetic {
                 message: e.to_string(),
             },
@@ -294,6 +283,7 @@ impl From<table::Error> for Error {
             table::Error::Null { .. } | table::Error::Key { .. } => Error::Constraint {
                 message: e.to_string(),
             },
+            table::Error::Test(e) => crate::translate::external(e.as_ref()),
             other => Error::Table(Arc::new(other)),
         }
     }

@@ -15,7 +15,7 @@ use crate::fused::Outcome;
 use crate::names::table_name;
 use crate::parse::Statement;
 use crate::scope::Scope;
-use crate::{Answer, Error, Result, dml, fused, information};
+use crate::{Answer, Error, Result, dml, fused, information, plain};
 
 /// The plan of a statement, one node a line; with `analyze`, the statement runs and each node tells what it did.
 pub(crate) async fn explain(
@@ -108,6 +108,7 @@ pub(crate) async fn program(
 }
 
 pub(crate) fn shown(scope: &Scope, lines: Vec<String>) -> Result<Answer> {
+    let lines: Vec<String> = lines.iter().map(|line| plain::plan(line)).collect();
     information::answer(
         scope,
         vec![("plan", Arc::new(StringArray::from(lines)) as ArrayRef)],

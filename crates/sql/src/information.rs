@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
+use arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema};
 use async_trait::async_trait;
+use datafusion::catalog::information_schema::InformationSchemaProvider;
 use datafusion::catalog::{
     CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList,
     SchemaProvider, TableProvider,
 };
+use datafusion::datasource::MemTable;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::TableType;
-use table::{Definition, Tables};
+use table::{Column, Definition, Tables};
 
 use crate::environment::{CATALOG, SCHEMA};
 use crate::provider::Provider;
@@ -26,6 +28,79 @@ pub(crate) fn catalogs(tables: &Arc<Tables>) -> Arc<dyn CatalogProviderList> {
     let catalogs = MemoryCatalogProviderList::new();
     let _ = catalogs.register_catalog(CATALOG.to_string(), Arc::new(catalog));
     Arc::new(catalogs)
+}
+
+/// A view of `information_schema`, if there is one of that name: DataFusion's, but for the columns, whose types it calls
+/// by Arrow's names.
+pub(crate) async fn view(
+    tables: &Arc<Tables>,
+    name: &str,
+) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
+    if name == "columns" {
+        return Ok(Some(columns(tables)?));
+    }
+    let views = InformationSchemaProvider::new(catalogs(tables));
+    views.table(name).await
+}
+
+/// `information_schema.columns`.
+fn columns(tables: &Tables) -> DataFusionResult<Arc<dyn TableProvider>> {
+    let mut names = tables.names();
+    names.sort_unstable();
+    let of_table = |name: &&str| tables.get(name).map(|table| (name.to_string(), table));
+    let mut rows = Vec::new();
+    for (name, table) in names.iter().filter_map(of_table) {
+        let columns = table.definition().columns.iter().enumerate();
+        rows.extend(columns.map(|(at, column)| (name.clone(), at as i32 + 1, column)));
+    }
+    let texts = |of: &dyn Fn(&(String, i32, &Column)) -> Option<String>| -> ArrayRef {
+        Arc::new(rows.iter().map(of).collect::<StringArray>())
+    };
+    let numbers = |of: &dyn Fn(&(String, i32, &Column)) -> Option<i32>| -> ArrayRef {
+        Arc::new(rows.iter().map(of).collect::<Int32Array>())
+    };
+    let digits = |column: &Column| types::digits(&column.data_type);
+    let arrays = [
+        ("table_catalog", texts(&|_| Some(CATALOG.into()))),
+        ("table_schema", texts(&|_| Some(SCHEMA.into()))),
+        ("table_name", texts(&|(table, _, _)| Some(table.clone()))),
+        ("column_name", texts(&|(_, _, c)| Some(c.name.clone()))),
+        ("ordinal_position", numbers(&|(_, at, _)| Some(*at))),
+        ("column_default", texts(&|_| None)),
+        (
+            "is_nullable",
+            texts(&|(_, _, c)| Some(if c.nullable { "YES" } else { "NO" }.into())),
+        ),
+        (
+            "data_type",
+            texts(&|(_, _, c)| Some(types::standard_name(&c.data_type))),
+        ),
+        ("character_maximum_length", numbers(&|_| None)),
+        ("character_octet_length", numbers(&|_| None)),
+        (
+            "numeric_precision",
+            numbers(&|(_, _, c)| digits(c).map(|d| d.precision)),
+        ),
+        (
+            "numeric_precision_radix",
+            numbers(&|(_, _, c)| digits(c).map(|d| d.radix)),
+        ),
+        (
+            "numeric_scale",
+            numbers(&|(_, _, c)| digits(c).and_then(|d| d.scale)),
+        ),
+        (
+            "datetime_precision",
+            numbers(&|(_, _, c)| types::second_digits(&c.data_type)),
+        ),
+        ("interval_type", texts(&|_| None)),
+    ];
+    let field =
+        |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), true);
+    let schema = Arc::new(Schema::new(arrays.iter().map(field).collect::<Vec<_>>()));
+    let arrays = arrays.into_iter().map(|(_, array)| array).collect();
+    let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
+    Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
 }
 
 #[derive(Debug)]

@@ -1,18 +1,23 @@
-//! `intersect all` and `except all`, which count how often a row comes.
+//! `intersect` and `except`: the types of their columns, and how often a row comes.
 //!
-//! DataFusion plans both as joins that keep a row of the left side, or drop it, if there is an equal one on the right,
+//! Columns have the types that a union of both sides would have ([`SidesAgree`]); DataFusion leaves them those of the
+//! left side, and a value that is divided later depends on it.
+//!
+//! DataFusion plans `intersect all` and `except all` as joins that keep a row of the left side, or drop it, if there is an equal one on the right,
 //! however often either has it. A row that comes three times on the left and twice on the right is to be kept twice by
 //! `intersect all` and once by `except all`. So equal rows are numbered on both sides, and the joins get the number as
 //! one key more: the third of the left finds no third on the right.
 
 use std::sync::Arc;
 
+use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::Transformed;
-use datafusion::common::{Column, NullEquality, Result};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::{Column, NullEquality, Result, plan_err};
 use datafusion::functions_window::expr_fn::row_number;
+use datafusion::logical_expr::type_coercion::binary::type_union_coercion;
 use datafusion::logical_expr::{
-    Distinct, Expr, ExprFunctionExt, Join, JoinType, LogicalPlan, LogicalPlanBuilder,
+    Cast, Distinct, Expr, ExprFunctionExt, Join, JoinType, LogicalPlan, LogicalPlanBuilder,
 };
 use datafusion::optimizer::AnalyzerRule;
 
@@ -41,12 +46,15 @@ fn numbered(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     }
 }
 
-/// Whether `join` is an `intersect` or `except` whose left side may have equal rows. No other join takes NULL for
-/// equal to NULL before plans are optimised.
+/// Whether `join` is an `intersect` or `except`. No other join takes NULL for equal to NULL before plans are optimised.
+fn is_set(join: &Join) -> bool {
+    matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti)
+        && join.null_equality == NullEquality::NullEqualsNull
+}
+
+/// Whether the left side of `join`, if it is an `intersect` or `except`, may have equal rows.
 fn counts(join: &Join) -> bool {
-    let set = matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti)
-        && join.null_equality == NullEquality::NullEqualsNull;
-    set && !matches!(*join.left, LogicalPlan::Distinct(Distinct::All(_)))
+    is_set(join) && !matches!(*join.left, LogicalPlan::Distinct(Distinct::All(_)))
 }
 
 fn by_number(join: Join) -> Result<LogicalPlan> {
@@ -88,4 +96,105 @@ fn with_number(input: &LogicalPlan, keys: Vec<Expr>, name: &str) -> Result<Logic
     let number = Expr::Column(Column::from((qualifier, field))).alias(name);
     let columns = given.into_iter().map(Expr::Column).chain([number]);
     LogicalPlanBuilder::from(windowed).project(columns)?.build()
+}
+
+/// The analyzer rule that gives both sides of `intersect` and `except` the same types. It must come before types are
+/// made to agree in expressions, which may be of these columns.
+#[derive(Debug)]
+pub(crate) struct SidesAgree;
+
+impl AnalyzerRule for SidesAgree {
+    fn name(&self) -> &str {
+        "sides_agree"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let mut differ = false;
+        plan.apply_with_subqueries(|plan| {
+            differ |= matches!(plan, LogicalPlan::Join(join) if is_set(join) && sides_differ(join));
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        if !differ {
+            return Ok(plan);
+        }
+        // What is above a changed column has to learn of its type.
+        let node = |plan: LogicalPlan| match plan {
+            LogicalPlan::Join(join) if is_set(&join) && sides_differ(&join) => {
+                Ok(Transformed::yes(LogicalPlan::Join(agreed(join)?)))
+            }
+            plan => Ok(Transformed::yes(plan.recompute_schema()?)),
+        };
+        Ok(plan.transform_up_with_subqueries(node)?.data)
+    }
+}
+
+fn sides_differ(join: &Join) -> bool {
+    types(&join.left) != types(&join.right)
+}
+
+/// The types of the columns of `plan`, also where those of a union have not been made to agree yet.
+fn types(plan: &LogicalPlan) -> Vec<DataType> {
+    let plain = || {
+        let fields = plan.schema().fields().iter();
+        fields.map(|field| field.data_type().clone()).collect()
+    };
+    match plan {
+        LogicalPlan::Union(union) => union
+            .inputs
+            .iter()
+            .map(|input| types(input))
+            .reduce(|left, right| common(&left, &right).unwrap_or(left))
+            .unwrap_or_else(plain),
+        LogicalPlan::Distinct(Distinct::All(input)) => types(input),
+        LogicalPlan::SubqueryAlias(alias) => types(&alias.input),
+        _ => plain(),
+    }
+}
+
+/// The types that hold the values of both sides, if there are such.
+fn common(left: &[DataType], right: &[DataType]) -> Option<Vec<DataType>> {
+    let pairs = left.iter().zip(right);
+    pairs.map(|(l, r)| type_union_coercion(l, r)).collect()
+}
+
+fn agreed(join: Join) -> Result<Join> {
+    let (left, right) = (types(&join.left), types(&join.right));
+    let Some(types) = common(&left, &right) else {
+        let differ = left.iter().zip(&right);
+        let mut differ = differ.filter(|(l, r)| type_union_coercion(l, r).is_none());
+        return match differ.next() {
+            Some((l, r)) => plan_err!("`intersect` and `except` cannot compare {l} with {r}"),
+            None => Ok(join),
+        };
+    };
+    Join::try_new(
+        Arc::new(with_types(&join.left, &types)?),
+        Arc::new(with_types(&join.right, &types)?),
+        join.on,
+        join.filter,
+        join.join_type,
+        join.join_constraint,
+        join.null_equality,
+        join.null_aware,
+    )
+}
+
+/// `plan` with its columns cast, before equal rows become one.
+fn with_types(plan: &LogicalPlan, types: &[DataType]) -> Result<LogicalPlan> {
+    if let LogicalPlan::Distinct(Distinct::All(input)) = plan {
+        let input = Arc::new(with_types(input, types)?);
+        return Ok(LogicalPlan::Distinct(Distinct::All(input)));
+    }
+    let columns = plan.schema().iter().zip(types).map(|((of, field), to)| {
+        let column = Expr::from((of, field));
+        match field.data_type() == to {
+            true => column,
+            false => Expr::Cast(Cast::new(Box::new(column), to.clone()))
+                .alias_qualified(of.cloned(), field.name()),
+        }
+    });
+    let columns: Vec<Expr> = columns.collect();
+    LogicalPlanBuilder::from(plan.clone())
+        .project(columns)?
+        .build()
 }

@@ -4,16 +4,17 @@
 //! [`crate::guard`] before the recursive parser sees it. `copy` has a grammar of its own here, which takes
 //! PostgreSQL's and DataFusion's spellings; everything else is parsed by DataFusion.
 
-use datafusion::sql::parser::{DFParserBuilder, Statement as Extended};
+use datafusion::common::format::ExplainStatementOptions;
+use datafusion::sql::parser::{DFParserBuilder, ExplainStatement, Statement as Extended};
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Statement as Sql};
-use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-use crate::{Error, Result, distinct, guard, rewrite};
+use crate::dialect::Atoll;
+use crate::{Error, Result, distinct, grammar, guard, rewrite};
 
-static DIALECT: GenericDialect = GenericDialect {};
+static DIALECT: Atoll = Atoll;
 
 /// One statement, sorted by who runs it.
 #[derive(Clone, Debug)]
@@ -91,7 +92,10 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
         .map(|tokens| {
             let depth = guard::check(tokens)?;
             let parsed = guard::with_room(depth, || match first_word(tokens) {
-                Some(Keyword::COPY) => rewritten(tokens).and_then(copy).map_err(Error::from),
+                Some(Keyword::COPY) => rewritten(tokens)
+                    .and_then(copy)
+                    .map_err(Error::from)
+                    .and_then(copied),
                 _ => rewritten(tokens).map_err(Error::from).and_then(plain),
             });
             match parsed {
@@ -104,7 +108,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
 }
 
 fn rewritten(tokens: &[TokenWithSpan]) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
-    distinct::mark(&DIALECT, rewrite::exponents(tokens))
+    distinct::mark(&DIALECT, rewrite::tables(rewrite::numbers(tokens)?))
 }
 
 fn first_word(tokens: &[TokenWithSpan]) -> Option<Keyword> {
@@ -134,14 +138,34 @@ fn sort(statement: Extended) -> Result<Statement> {
     match statement {
         Extended::Statement(mut sql) => {
             distinct::associate(&mut *sql);
-            rewrite::name_columns(&mut sql);
+            rewrite::statement(&mut sql)?;
+            grammar::check(&*sql)?;
             Ok(Statement::Sql(sql))
         }
-        Extended::Explain(explain) => Ok(Statement::Explain {
-            analyze: explain.options.analyze,
-            verbose: explain.options.verbose,
-            statement: Box::new(sort(*explain.statement)?),
-        }),
+        Extended::Explain(ExplainStatement { options, statement }) => {
+            let ExplainStatementOptions {
+                analyze,
+                verbose,
+                format,
+                analyze_level,
+                analyze_categories,
+                show_statistics,
+            } = options;
+            if format.is_some()
+                || analyze_level.is_some()
+                || analyze_categories.is_some()
+                || show_statistics.is_some()
+            {
+                return Err(Error::unsupported(
+                    "`explain` takes `analyze` and `verbose`: `format` and other options are not supported",
+                ));
+            }
+            Ok(Statement::Explain {
+                analyze,
+                verbose,
+                statement: Box::new(sort(*statement)?),
+            })
+        }
         Extended::CreateExternalTable(_) => Err(Error::unsupported(
             "`create external table` is not supported: name the file in a query (select ... from 'file.parquet') or load it with `copy table from 'file'`",
         )),
@@ -152,6 +176,15 @@ fn sort(statement: Extended) -> Result<Statement> {
             "`reset` is not supported: options are given when the database is opened",
         )),
     }
+}
+
+/// What [`sort`] does for the query of a `copy`.
+fn copied(mut statement: Statement) -> Result<Statement> {
+    if let Statement::CopyTo(copy) = &mut statement {
+        rewrite::query(&mut copy.query)?;
+        grammar::check(&*copy.query)?;
+    }
+    Ok(statement)
 }
 
 /// `copy table [(columns)]|(query) to|from 'file' [options]`.

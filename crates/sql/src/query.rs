@@ -21,7 +21,7 @@ use crate::crowd::{Inside, PATIENCE};
 use crate::engine::Engine;
 use crate::fused::{self, Outcome, Program};
 use crate::scope::Scope;
-use crate::{Answer, Result};
+use crate::{Answer, Result, rewrite};
 
 /// Rows of a batch where memory is short: a sort that merges holds one of each run.
 const FRUGAL_BATCH: usize = 1024;
@@ -47,11 +47,15 @@ pub(crate) async fn open(
     Ok((rows, scope.clock))
 }
 
-/// The rows of `plan`, by whoever can.
+/// The rows of `plan`, by whoever can, with the names that people see.
 pub(crate) async fn rows(
     scope: &mut Scope,
     plan: &LogicalPlan,
 ) -> Result<SendableRecordBatchStream> {
+    Ok(rewrite::named(found(scope, plan).await?))
+}
+
+async fn found(scope: &mut Scope, plan: &LogicalPlan) -> Result<SendableRecordBatchStream> {
     if scope.engine.executor.is_ours()
         && let Some(program) = fused::prepare(scope, plan).await?
     {

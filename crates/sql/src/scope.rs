@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::catalog::TableProvider;
 use datafusion::catalog::cte_worktable::CteWorkTable;
-use datafusion::catalog::information_schema::{INFORMATION_SCHEMA, InformationSchemaProvider};
-use datafusion::catalog::{SchemaProvider, TableProvider};
+use datafusion::catalog::information_schema::INFORMATION_SCHEMA;
 use datafusion::common::TableReference;
 use datafusion::common::file_options::file_type::FileType;
 use datafusion::config::ConfigOptions;
@@ -15,7 +15,7 @@ use datafusion::datasource::file_format::format_as_file_type;
 use datafusion::datasource::provider_as_source;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::{SessionState, TaskContext};
-use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner};
+use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, TypePlanner};
 use datafusion::logical_expr::{
     AggregateUDF, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource, WindowUDF,
 };
@@ -32,8 +32,9 @@ use crate::answer::Clock;
 use crate::engine::Engine;
 use crate::environment::{CATALOG, SCHEMA};
 use crate::files::FileTable;
+use crate::meaning::{Operators, Types};
 use crate::provider::Provider;
-use crate::{Error, Result, files, information, translate};
+use crate::{Error, Result, files, grammar, information, translate};
 
 /// What a scan finds in its `TaskContext`: `context.session_config().get_extension::<Query>()`.
 #[derive(Debug)]
@@ -112,6 +113,7 @@ impl Scope {
         target: Option<&str>,
     ) -> Result<LogicalPlan> {
         let calls = files::take(&self.engine, &mut statement)?;
+        grammar::check_calls(&statement, &self.state)?;
         let statement = Extended::Statement(Box::new(statement));
         let names = Names::resolve(self, &statement, target, &calls).await?;
         let planned = SqlToRel::new_with_options(&names, self.parser_options(false))
@@ -153,10 +155,7 @@ impl Scope {
 
     /// A source for the schema's types only: `create table` needs the planner, but no tables.
     pub(crate) fn names(&self) -> Names<'_> {
-        Names {
-            scope: self,
-            sources: HashMap::new(),
-        }
+        Names::new(self, HashMap::new())
     }
 }
 
@@ -165,6 +164,8 @@ pub(crate) struct Names<'a> {
     scope: &'a Scope,
     /// The tables that the statement names, looked up beforehand as files are read to know their columns.
     sources: HashMap<TableReference, Arc<dyn TableSource>>,
+    /// Ours before DataFusion's.
+    planners: Vec<Arc<dyn ExprPlanner>>,
 }
 
 impl<'a> Names<'a> {
@@ -180,7 +181,17 @@ impl<'a> Names<'a> {
                 sources.insert(reference, provider_as_source(provider));
             }
         }
-        Ok(Names { scope, sources })
+        Ok(Names::new(scope, sources))
+    }
+
+    fn new(scope: &'a Scope, sources: HashMap<TableReference, Arc<dyn TableSource>>) -> Names<'a> {
+        let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(Operators)];
+        planners.extend(scope.state.expr_planners().iter().cloned());
+        Names {
+            scope,
+            sources,
+            planners,
+        }
     }
 }
 
@@ -200,8 +211,7 @@ async fn find(
     match reference.schema() {
         None | Some(SCHEMA) => {}
         Some(INFORMATION_SCHEMA) => {
-            let views = InformationSchemaProvider::new(information::catalogs(&scope.tables));
-            return Ok(views.table(reference.table()).await?);
+            return Ok(information::view(&scope.tables, reference.table()).await?);
         }
         Some(_) => return Ok(None),
     }
@@ -273,7 +283,11 @@ impl ContextProvider for Names<'_> {
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
-        self.scope.state.expr_planners()
+        &self.planners
+    }
+
+    fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
+        Some(Arc::new(Types))
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {

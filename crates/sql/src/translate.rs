@@ -10,7 +10,7 @@ use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;
 
-use crate::{Error, Position, budget};
+use crate::{Error, Position, budget, plain, rewrite};
 
 impl From<DataFusionError> for Error {
     fn from(e: DataFusionError) -> Error {
@@ -89,7 +89,7 @@ pub(crate) fn translate(e: &DataFusionError) -> Error {
 }
 
 /// An error of ours that DataFusion carried, or anybody else's.
-fn external(e: &(dyn std::error::Error + Send + Sync + 'static)) -> Error {
+pub(crate) fn external(e: &(dyn std::error::Error + Send + Sync + 'static)) -> Error {
     if let Some(ours) = e.downcast_ref::<Error>() {
         return ours.clone();
     }
@@ -210,7 +210,7 @@ fn schema(e: &SchemaError) -> Error {
             let (mut qualified, mut plain) = (Vec::new(), Vec::new());
             for valid in valid_fields.iter().filter(|c| c.name != crate::ROW_ID) {
                 qualified.push(flat(valid));
-                plain.push(valid.name.clone());
+                plain.push(rewrite::shown(&valid.name).to_string());
             }
             let mut candidates = nearest(&field.name, plain);
             if candidates.is_empty() {
@@ -224,21 +224,21 @@ fn schema(e: &SchemaError) -> Error {
             }
         }
         SchemaError::AmbiguousReference { field } => Error::invalid(format!(
-            "column \"{}\" is ambiguous: more than one table has it; write table.{}",
-            field.name, field.name
+            "column \"{0}\" is ambiguous: more than one table has it; write table.{0}",
+            rewrite::shown(&field.name)
         )),
         SchemaError::DuplicateQualifiedField { name, .. }
-        | SchemaError::DuplicateUnqualifiedField { name } => Error::invalid(format!(
-            "column \"{name}\" appears twice; rename one with `as`"
-        )),
+        | SchemaError::DuplicateUnqualifiedField { name } => {
+            rewrite::twice_named(rewrite::shown(name))
+        }
     }
 }
 
 /// `table.column`, without catalog and schema.
 fn flat(column: &Column) -> String {
     match &column.relation {
-        Some(table) => format!("{}.{}", table.table(), column.name),
-        None => column.name.clone(),
+        Some(table) => format!("{}.{}", table.table(), rewrite::shown(&column.name)),
+        None => rewrite::shown(&column.name).to_string(),
     }
 }
 
@@ -402,45 +402,9 @@ pub(crate) fn tidy(message: &str) -> String {
         "failed to match any signature",
         "does not take arguments of these types",
     );
-    plain_types(&line).trim_end_matches(['.', ' ']).to_string()
-}
-
-/// Arrow's names of types, where they stand as words, in SQL's.
-fn plain_types(line: &str) -> String {
-    let name = |word: &str| match word {
-        "Int8" => "tinyint",
-        "Int16" => "smallint",
-        "Int32" => "integer",
-        "Int64" => "bigint",
-        "UInt8" => "tinyint unsigned",
-        "UInt16" => "smallint unsigned",
-        "UInt32" => "integer unsigned",
-        "UInt64" => "bigint unsigned",
-        "Float32" => "real",
-        "Float64" => "double",
-        "Utf8" | "LargeUtf8" | "Utf8View" => "varchar",
-        "Date32" => "date",
-        "Decimal128" => "decimal",
-        "Boolean" => "boolean",
-        _ => "",
-    };
-    let mut plain = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some(start) = rest.find(|c: char| c.is_ascii_alphanumeric()) {
-        let word_end = rest[start..]
-            .find(|c: char| !c.is_ascii_alphanumeric())
-            .map_or(rest.len(), |n| start + n);
-        let word = &rest[start..word_end];
-        plain.push_str(&rest[..start]);
-        plain.push_str(if name(word).is_empty() {
-            word
-        } else {
-            name(word)
-        });
-        rest = &rest[word_end..];
-    }
-    plain.push_str(rest);
-    plain
+    plain::message(&line)
+        .trim_end_matches(['.', ' '])
+        .to_string()
 }
 
 fn strip<'a>(text: &'a str, prefix: &str) -> &'a str {

@@ -31,7 +31,7 @@ pub fn type_name(data_type: &DataType) -> String {
         DataType::Date32 | DataType::Date64 => "date",
         DataType::Time32(_) | DataType::Time64(_) => "time",
         DataType::Timestamp(unit, zone) => return timestamp(unit, zone.is_some()),
-        DataType::Interval(_) => "interval",
+        DataType::Interval(_) | DataType::Duration(_) => "interval",
         DataType::Decimal32(p, s)
         | DataType::Decimal64(p, s)
         | DataType::Decimal128(p, s)
@@ -49,11 +49,77 @@ fn timestamp(unit: &TimeUnit, zone: bool) -> String {
     let digits = match unit {
         TimeUnit::Second => "(0)",
         TimeUnit::Millisecond => "(3)",
-        TimeUnit::Microsecond => "(6)",
-        TimeUnit::Nanosecond => "",
+        TimeUnit::Microsecond => "",
+        TimeUnit::Nanosecond => "(9)",
     };
     match zone {
         true => format!("timestamp{digits} with time zone"),
         false => format!("timestamp{digits}"),
+    }
+}
+
+/// PostgreSQL's name of a column type: what `information_schema` and `pg_typeof` say.
+pub(crate) fn standard_name(data_type: &DataType) -> String {
+    let name = match data_type {
+        DataType::Null => "unknown",
+        DataType::Float16 | DataType::Float32 => "real",
+        DataType::Float64 => "double precision",
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "character varying",
+        DataType::Time32(_) | DataType::Time64(_) => "time without time zone",
+        DataType::Timestamp(_, None) => "timestamp without time zone",
+        DataType::Timestamp(_, Some(_)) => "timestamp with time zone",
+        DataType::Decimal32(_, _)
+        | DataType::Decimal64(_, _)
+        | DataType::Decimal128(_, _)
+        | DataType::Decimal256(_, _) => "numeric",
+        DataType::Dictionary(_, value) => return standard_name(value),
+        other => return type_name(other),
+    };
+    name.to_string()
+}
+
+/// How many digits numbers of a type have.
+pub(crate) struct Digits {
+    pub precision: i32,
+    /// What the precision counts: digits of base 2 or 10.
+    pub radix: i32,
+    /// Digits after the point; `None` where the point floats.
+    pub scale: Option<i32>,
+}
+
+/// The digits of a type, if it is one of numbers.
+pub(crate) fn digits(data_type: &DataType) -> Option<Digits> {
+    let (precision, radix, scale) = match data_type {
+        DataType::Int8 | DataType::UInt8 => (8, 2, Some(0)),
+        DataType::Int16 | DataType::UInt16 => (16, 2, Some(0)),
+        DataType::Int32 | DataType::UInt32 => (32, 2, Some(0)),
+        DataType::Int64 | DataType::UInt64 => (64, 2, Some(0)),
+        DataType::Float32 => (24, 2, None),
+        DataType::Float64 => (53, 2, None),
+        DataType::Decimal128(p, s) | DataType::Decimal256(p, s) => {
+            ((*p).into(), 10, Some((*s).into()))
+        }
+        _ => return None,
+    };
+    Some(Digits {
+        precision,
+        radix,
+        scale,
+    })
+}
+
+/// Digits of fractions of a second, for types that have a time or a day.
+pub(crate) fn second_digits(data_type: &DataType) -> Option<i32> {
+    match data_type {
+        DataType::Date32 => Some(0),
+        DataType::Timestamp(unit, _) | DataType::Time32(unit) | DataType::Time64(unit) => {
+            Some(match unit {
+                TimeUnit::Second => 0,
+                TimeUnit::Millisecond => 3,
+                TimeUnit::Microsecond => 6,
+                TimeUnit::Nanosecond => 9,
+            })
+        }
+        _ => None,
     }
 }

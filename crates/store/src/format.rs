@@ -1,6 +1,9 @@
 //! The fixed structures of the data file: identity block, root slots, map entries, directory.
 //! `docs/format.md` shows them byte by byte.
 
+use std::io::Read;
+use std::path::Path;
+
 use crate::bytes::{Put, Reader, Tag, checksum};
 use crate::error::Region;
 use crate::kind::{Codec, Kind};
@@ -34,6 +37,32 @@ pub(crate) const CHUNK: u32 = 1024;
 pub(crate) const ENTRY_BYTES: usize = 24;
 /// Bytes of a chunk in the file, before they are compressed.
 pub(crate) const CHUNK_BYTES: usize = CHUNK as usize * ENTRY_BYTES;
+
+/// Whether the file at `path` begins as a store does; no if it cannot be read.
+#[must_use]
+pub fn is_store(path: &Path) -> bool {
+    first_bytes(path).is_some_and(|first| first == MAGIC)
+}
+
+/// Whether the file at `path` begins as a store or the log of one does: nothing but a store may be
+/// written over it. No if it cannot be read, or is no regular file.
+#[must_use]
+pub fn is_part(path: &Path) -> bool {
+    first_bytes(path).is_some_and(|first| first == MAGIC || first == LOG_MAGIC)
+}
+
+fn first_bytes(path: &Path) -> Option<[u8; MAGIC.len()]> {
+    let mut first = [0; MAGIC.len()];
+    // A pipe would wait for somebody to write to it.
+    if !path.is_file() {
+        return None;
+    }
+    std::fs::File::open(path)
+        .ok()?
+        .read_exact(&mut first)
+        .ok()?;
+    Some(first)
+}
 
 /// Whether a store can have pages of this many bytes (row B1).
 pub(crate) fn is_page_size(bytes: u32) -> bool {

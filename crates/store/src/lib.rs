@@ -64,7 +64,7 @@ pub use buffer::PageId;
 pub use catalog::Entries;
 pub use check::Problem;
 pub use error::{Error, Region, Result};
-pub use format::FORMAT_VERSION;
+pub use format::{FORMAT_VERSION, is_part, is_store};
 pub use io::Holder;
 pub use kind::{Codec, Kind};
 pub use options::{Access, Damage, Options, PoolOptions};

@@ -20,7 +20,7 @@ use parquet::file::properties::WriterProperties;
 
 use crate::args::Format;
 use crate::pager::Paged;
-use crate::{out, store, units};
+use crate::{out, units};
 
 use file::AtomicFile;
 pub use table::{Expanded, Style};
@@ -135,7 +135,7 @@ impl Sink {
             _ => None,
         };
         let to = match path {
-            Some(path) if store::is_part(path) => bail!(
+            Some(path) if atoll::is_part(path) => bail!(
                 "{} is a store or its log; write the results to another file",
                 path.display()
             ),

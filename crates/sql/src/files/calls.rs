@@ -28,6 +28,16 @@ const FUNCTIONS: [(&str, Format); 9] = [
     ("read_arrow", Format::Arrow),
 ];
 
+/// Whether `name` is one of the functions that read files.
+pub(crate) fn reads(name: &ObjectName) -> bool {
+    function(name).is_some()
+}
+
+fn function(name: &ObjectName) -> Option<(&'static str, Format)> {
+    let called = name.to_string().to_lowercase();
+    FUNCTIONS.into_iter().find(|(known, _)| *known == called)
+}
+
 /// Options of all formats.
 const COMMON: &str = "compression, hive_partitioning, types";
 /// Options of text files.
@@ -75,13 +85,12 @@ impl VisitorMut for Taking<'_> {
         let Some(args) = given else {
             return ControlFlow::Continue(());
         };
-        let called = name.to_string().to_lowercase();
-        let Some((function, format)) = FUNCTIONS.iter().find(|(known, _)| *known == called) else {
+        let Some((function, format)) = function(name) else {
             return ControlFlow::Continue(());
         };
         let list: Vec<String> = args.args.iter().map(ToString::to_string).collect();
         let text = format!("{function}({})", list.join(", "));
-        match call(self.engine, function, *format, &args.args) {
+        match call(self.engine, function, format, &args.args) {
             Ok(call) => self.calls.insert(text.clone(), call),
             Err(error) => return ControlFlow::Break(error),
         };

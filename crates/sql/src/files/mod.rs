@@ -20,7 +20,7 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use ingest::{Dataset, Format, Options, Request, Wanted};
 
-pub(crate) use self::calls::{Call, take};
+pub(crate) use self::calls::{Call, reads, take};
 pub(crate) use self::engine::Files;
 use crate::parse::FileOptions;
 use crate::{Error, Result};

@@ -1,0 +1,166 @@
+//! The grammar as the tokeniser and the parser ask for it: the parser's generic dialect, with PostgreSQL's operators.
+//!
+//! What differs from the generic dialect: `^` is the power and binds closer than `*`, `||`, `&`, `|`, `<<` and the
+//! regular expression operators bind less than `+` and closer than comparisons, and digits may be grouped by `_`.
+
+use std::any::TypeId;
+
+use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+/// PostgreSQL's operators in the generic grammar.
+#[derive(Debug)]
+pub(crate) struct Atoll;
+
+const GENERIC: GenericDialect = GenericDialect;
+
+/// How close operators bind, in PostgreSQL's order; greater binds closer.
+const fn binding(precedence: Precedence) -> u8 {
+    match precedence {
+        Precedence::Period => 200,
+        Precedence::DoubleColon => 140,
+        Precedence::AtTz => 110,
+        Precedence::Caret => 100,
+        Precedence::MulDivModOp => 90,
+        Precedence::PlusMinus => 80,
+        Precedence::Xor => 75,
+        Precedence::Ampersand | Precedence::Pipe | Precedence::Colon | Precedence::PgOther => 70,
+        Precedence::Between | Precedence::Like => 60,
+        Precedence::Eq => 50,
+        Precedence::Is => 40,
+        Precedence::UnaryNot => 30,
+        Precedence::And => 20,
+        Precedence::Or => 10,
+    }
+}
+
+/// Passes questions about the grammar on to the generic dialect.
+macro_rules! as_generic {
+    ($($question:ident)*) => {
+        $(fn $question(&self) -> bool {
+            GENERIC.$question()
+        })*
+    };
+}
+
+impl Dialect for Atoll {
+    // The parser asks in places whether it is the generic dialect rather than what it takes.
+    fn dialect(&self) -> TypeId {
+        TypeId::of::<GenericDialect>()
+    }
+
+    fn is_delimited_identifier_start(&self, ch: char) -> bool {
+        GENERIC.is_delimited_identifier_start(ch)
+    }
+
+    fn is_identifier_start(&self, ch: char) -> bool {
+        GENERIC.is_identifier_start(ch)
+    }
+
+    fn is_identifier_part(&self, ch: char) -> bool {
+        GENERIC.is_identifier_part(ch)
+    }
+
+    fn supports_numeric_literal_underscores(&self) -> bool {
+        true
+    }
+
+    fn supports_order_by_all(&self) -> bool {
+        true
+    }
+
+    fn prec_value(&self, precedence: Precedence) -> u8 {
+        binding(precedence)
+    }
+
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        let precedence = match parser.peek_token_ref().token {
+            Token::Caret => Precedence::Caret,
+            Token::StringConcat
+            | Token::ShiftLeft
+            | Token::ShiftRight
+            | Token::Tilde
+            | Token::TildeAsterisk
+            | Token::ExclamationMarkTilde
+            | Token::ExclamationMarkTildeAsterisk
+            | Token::DoubleTilde
+            | Token::DoubleTildeAsterisk
+            | Token::ExclamationMarkDoubleTilde
+            | Token::ExclamationMarkDoubleTildeAsterisk => Precedence::PgOther,
+            _ => return None,
+        };
+        Some(Ok(binding(precedence)))
+    }
+
+    as_generic! {
+        supports_unicode_string_literal
+        supports_partition_by_after_order_by
+        supports_array_join_syntax
+        supports_group_by_expr
+        supports_group_by_with_modifier
+        supports_left_associative_joins_without_parens
+        supports_connect_by
+        supports_match_recognize
+        supports_pipe_operator
+        supports_start_transaction_modifier
+        supports_window_function_null_treatment_arg
+        supports_dictionary_syntax
+        supports_window_clause_named_window_reference
+        supports_parenthesized_set_variables
+        supports_select_wildcard_except
+        support_map_literal_syntax
+        allow_extract_custom
+        allow_extract_single_quotes
+        supports_extract_comma_syntax
+        supports_create_view_comment_syntax
+        supports_parens_around_table_factor
+        supports_values_as_table_factor
+        supports_create_index_with_clause
+        supports_explain_with_utility_options
+        supports_limit_comma
+        supports_update_order_by
+        supports_from_first_select
+        supports_projection_trailing_commas
+        supports_asc_desc_in_column_definition
+        supports_try_convert
+        supports_bitwise_shift_operators
+        supports_comment_on
+        supports_load_extension
+        supports_named_fn_args_with_assignment_operator
+        supports_struct_literal
+        supports_empty_projections
+        supports_nested_comments
+        supports_multiline_comment_hints
+        supports_user_host_grantee
+        supports_string_escape_constant
+        supports_array_typedef_with_brackets
+        supports_match_against
+        supports_set_names
+        supports_comma_separated_set_assignments
+        supports_filter_during_aggregation
+        supports_select_wildcard_exclude
+        supports_data_type_signed_suffix
+        supports_interval_options
+        supports_quote_delimited_string
+        supports_select_wildcard_replace
+        supports_select_wildcard_ilike
+        supports_select_wildcard_rename
+        supports_optimize_table
+        supports_install
+        supports_detach
+        supports_prewhere
+        supports_with_fill
+        supports_limit_by
+        supports_interpolate
+        supports_settings
+        supports_select_format
+        supports_comment_optimizer_hint
+        supports_constraint_keyword_without_name
+        supports_key_column_option
+        supports_comma_separated_trim
+        supports_cte_without_as
+        supports_select_item_multi_column_alias
+        supports_xml_expressions
+    }
+}

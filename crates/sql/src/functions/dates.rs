@@ -1,0 +1,517 @@
+//! Functions of dates and timestamps.
+
+use std::collections::HashMap;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, Date32Array, Float64Array, Int64Array, IntervalMonthDayNanoArray,
+    StringArray, TimestampMicrosecondArray, timezone::Tz,
+};
+use arrow::datatypes::{
+    DataType, Date32Type, Float64Type, Int64Type, IntervalMonthDayNano, IntervalUnit, TimeUnit,
+    TimestampMicrosecondType,
+};
+use chrono::format::{Item, StrftimeItems};
+use chrono::{Datelike, Days, Months, NaiveDate, NaiveDateTime, Offset, TimeZone, Timelike, Utc};
+use datafusion::common::{Result, exec_err, plan_err};
+
+use super::casts::instant;
+use super::patterns::Pattern;
+use super::{Own, TEXT, UTC, is_text, strings};
+use crate::meaning::MICROS;
+
+pub(super) fn all() -> Vec<Own> {
+    let text = |_: &[DataType]| Ok(TEXT);
+    vec![
+        Own::new("strftime", stamp_and_text, text, strftime),
+        Own::new("to_char", pattern_types, text, to_char),
+        Own::new(
+            "date_diff",
+            difference_types,
+            |_| Ok(DataType::Int64),
+            difference,
+        ),
+        Own::new(
+            "age",
+            stamps,
+            |_| Ok(DataType::Interval(IntervalUnit::MonthDayNano)),
+            age,
+        ),
+        Own::new("timezone", zone_types, zone_returns, timezone),
+        Own::new("dayname", stamp, text, |args, _| named(&args[0], "%A")),
+        Own::new("monthname", stamp, text, |args, _| named(&args[0], "%B")),
+        Own::new("last_day", stamp, |_| Ok(DataType::Date32), last_day),
+        Own::new("make_timestamp", parts, |_| Ok(MICROS), made),
+        Own::new(
+            "to_timestamp",
+            to_timestamp_types,
+            |_| Ok(zoned()),
+            to_timestamp,
+        ),
+    ]
+}
+
+pub(super) fn zoned() -> DataType {
+    DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()))
+}
+
+pub(super) fn is_stamp(ty: &DataType) -> bool {
+    matches!(
+        ty,
+        DataType::Date32 | DataType::Date64 | DataType::Timestamp(_, _)
+    ) || is_text(ty)
+}
+
+/// One date or timestamp.
+fn stamp(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [ty] if is_stamp(ty) => Ok(vec![MICROS]),
+        _ => plan_err!("the function takes one date or timestamp"),
+    }
+}
+
+/// The values as they stand on the clock of their zone, which is UTC.
+fn micros(array: &ArrayRef) -> &TimestampMicrosecondArray {
+    array.as_primitive::<TimestampMicrosecondType>()
+}
+
+fn clock(micros: i64) -> Result<NaiveDateTime> {
+    match instant(micros) {
+        Some(instant) => Ok(instant.naive_utc()),
+        None => exec_err!("a timestamp is out of range: {micros} microseconds from 1970"),
+    }
+}
+
+/// `f` of each value that is there.
+fn each<T>(
+    array: &ArrayRef,
+    mut f: impl FnMut(NaiveDateTime) -> Result<T>,
+) -> Result<Vec<Option<T>>> {
+    micros(array)
+        .iter()
+        .map(|value| value.map(|value| f(clock(value)?)).transpose())
+        .collect()
+}
+
+fn stamp_and_text(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [a, b] if is_stamp(a) && !is_text(a) && is_text(b) => Ok(vec![MICROS, DataType::Utf8]),
+        // The other order of SQLite.
+        [a, b] if is_text(a) && is_stamp(b) && !is_text(b) => Ok(vec![DataType::Utf8, MICROS]),
+        [a, b] if a.is_null() && is_text(b) || b.is_null() && is_text(a) => {
+            Ok(vec![MICROS, DataType::Utf8])
+        }
+        _ => plan_err!("strftime takes a date or timestamp and a text such as '%Y-%m-%d'"),
+    }
+}
+
+fn strftime(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let (stamps, texts) = match args[0].data_type() {
+        DataType::Timestamp(_, _) => (&args[0], strings(&args[1])?),
+        _ => (&args[1], strings(&args[0])?),
+    };
+    let stamps = micros(stamps);
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        found.push(match stamps.is_null(row) || texts.is_null(row) {
+            true => None,
+            false => Some(written(clock(stamps.value(row))?, texts.value(row))?),
+        });
+    }
+    Ok(Arc::new(StringArray::from(found)))
+}
+
+/// `at` as the directions of `strftime` have it.
+fn written(at: NaiveDateTime, directions: &str) -> Result<String> {
+    let items: Vec<Item<'_>> = StrftimeItems::new(directions).collect();
+    if items.contains(&Item::Error) {
+        return exec_err!("strftime: '{directions}' has a direction that is none");
+    }
+    // The zone is UTC, for those directions that tell it.
+    Ok(at.and_utc().format_with_items(items.iter()).to_string())
+}
+
+fn named(stamps: &ArrayRef, directions: &str) -> Result<ArrayRef> {
+    let found = each(stamps, |at| written(at, directions))?;
+    Ok(Arc::new(StringArray::from(found)))
+}
+
+fn pattern_types(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [value, _] if value.is_numeric() => {
+            plan_err!("to_char of numbers is not supported; cast them to varchar or decimal(p, s)")
+        }
+        [value, pattern] if is_stamp(value) && is_text(pattern) => Ok(vec![MICROS, DataType::Utf8]),
+        _ => plan_err!("to_char takes a date or timestamp and a pattern such as 'YYYY-MM-DD'"),
+    }
+}
+
+fn to_char(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let (stamps, patterns) = (micros(&args[0]), strings(&args[1])?);
+    let mut known: HashMap<&str, Pattern> = HashMap::new();
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        if stamps.is_null(row) || patterns.is_null(row) {
+            found.push(None);
+            continue;
+        }
+        let text = patterns.value(row);
+        if !known.contains_key(text) {
+            match Pattern::parse(text) {
+                Ok(pattern) => known.insert(text, pattern),
+                Err(message) => return exec_err!("to_char: {message}"),
+            };
+        }
+        found.push(Some(known[text].format(clock(stamps.value(row))?)));
+    }
+    Ok(Arc::new(StringArray::from(found)))
+}
+
+fn difference_types(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [part, from, to] if is_text(part) && is_stamp(from) && is_stamp(to) => {
+            Ok(vec![DataType::Utf8, MICROS, MICROS])
+        }
+        _ => plan_err!("date_diff takes a part such as 'day', and two dates or timestamps"),
+    }
+}
+
+/// How many borders of a part lie between two timestamps.
+fn difference(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let (parts, from, to) = (strings(&args[0])?, micros(&args[1]), micros(&args[2]));
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        if parts.is_null(row) || from.is_null(row) || to.is_null(row) {
+            found.push(None);
+            continue;
+        }
+        let part = parts.value(row);
+        found.push(Some(
+            ordinal(part, to.value(row))? - ordinal(part, from.value(row))?,
+        ));
+    }
+    Ok(Arc::new(Int64Array::from(found)))
+}
+
+/// The number of the part that a timestamp lies in.
+fn ordinal(part: &str, micros: i64) -> Result<i64> {
+    const SECOND: i64 = 1_000_000;
+    let date = || clock(micros).map(|at| at.date());
+    let part = part.to_lowercase();
+    let part = part.strip_suffix('s').unwrap_or(&part);
+    Ok(match part {
+        "microsecond" | "u" => micros,
+        "millisecond" | "m" => micros.div_euclid(1_000),
+        "second" | "sec" => micros.div_euclid(SECOND),
+        "minute" | "min" => micros.div_euclid(60 * SECOND),
+        "hour" => micros.div_euclid(3_600 * SECOND),
+        "day" => micros.div_euclid(86_400 * SECOND),
+        // The first of January 1970 was a Thursday.
+        "week" => (micros.div_euclid(86_400 * SECOND) + 3).div_euclid(7),
+        "month" => date().map(|d| i64::from(d.year()) * 12 + i64::from(d.month0()))?,
+        "quarter" => date().map(|d| i64::from(d.year()) * 4 + i64::from(d.month0() / 3))?,
+        "year" => date().map(|d| i64::from(d.year()))?,
+        "decade" => date().map(|d| i64::from(d.year()).div_euclid(10))?,
+        "century" => date().map(|d| (i64::from(d.year()) - 1).div_euclid(100))?,
+        other => {
+            return exec_err!(
+                "date_diff: there is no part '{other}'; there are microsecond, millisecond, second, minute, hour, day, week, month, quarter, year, decade and century"
+            );
+        }
+    })
+}
+
+/// One timestamp, which is taken from today, or two.
+fn stamps(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types.len() {
+        1 | 2 if types.iter().all(is_stamp) => Ok(vec![MICROS; types.len()]),
+        _ => plan_err!("age takes one or two dates or timestamps"),
+    }
+}
+
+fn age(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let midnight = Utc::now().date_naive().and_time(chrono::NaiveTime::MIN);
+    let today: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![
+        midnight
+            .and_utc()
+            .timestamp_micros();
+        rows
+    ]));
+    let (late, early) = match args {
+        [late, early] => (late, early),
+        _ => (&today, &args[0]),
+    };
+    let (late, early) = (micros(late), micros(early));
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        found.push(match late.is_null(row) || early.is_null(row) {
+            true => None,
+            false => Some(between(clock(early.value(row))?, clock(late.value(row))?)),
+        });
+    }
+    Ok(Arc::new(IntervalMonthDayNanoArray::from(found)))
+}
+
+/// Months, days and the rest from `from` to `to`, as PostgreSQL counts them: days of the month in which the earlier lies
+/// are borrowed.
+fn between(from: NaiveDateTime, to: NaiveDateTime) -> IntervalMonthDayNano {
+    if to < from {
+        let other = between(to, from);
+        return IntervalMonthDayNano::new(-other.months, -other.days, -other.nanoseconds);
+    }
+    let mut months = (to.year() - from.year()) * 12 + to.month() as i32 - from.month() as i32;
+    let mut days = to.day() as i32 - from.day() as i32;
+    let nanoseconds = |at: NaiveDateTime| {
+        i64::from(at.num_seconds_from_midnight()) * 1_000_000_000 + i64::from(at.nanosecond())
+    };
+    let mut rest = nanoseconds(to) - nanoseconds(from);
+    if rest < 0 {
+        rest += 86_400_000_000_000;
+        days -= 1;
+    }
+    if days < 0 {
+        days += days_of_month(from.date());
+        months -= 1;
+    }
+    IntervalMonthDayNano::new(months, days, rest)
+}
+
+fn days_of_month(date: NaiveDate) -> i32 {
+    last_of_month(date).map_or(31, |last| last.day() as i32)
+}
+
+fn last_of_month(date: NaiveDate) -> Option<NaiveDate> {
+    date.with_day(1)?
+        .checked_add_months(Months::new(1))?
+        .checked_sub_days(Days::new(1))
+}
+
+fn last_day(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
+    let found = each(&args[0], |at| match last_of_month(at.date()) {
+        Some(last) => Ok(Date32Type::from_naive_date(last)),
+        None => exec_err!("last_day: {at} is out of range"),
+    })?;
+    Ok(Arc::new(Date32Array::from(found)))
+}
+
+fn zone_types(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [zone, at] if is_text(zone) && is_stamp(at) => Ok(vec![
+            DataType::Utf8,
+            match at {
+                DataType::Timestamp(_, Some(_)) => zoned(),
+                _ => MICROS,
+            },
+        ]),
+        _ => plan_err!("`at time zone` takes a timestamp and the name of a zone"),
+    }
+}
+
+fn zone_returns(types: &[DataType]) -> Result<DataType> {
+    Ok(match types {
+        [_, DataType::Timestamp(_, Some(_))] => MICROS,
+        _ => zoned(),
+    })
+}
+
+/// An instant as the clocks of a zone show it, or the instant at which they show a time.
+fn timezone(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let zones = strings(&args[0])?;
+    let aware = matches!(args[1].data_type(), DataType::Timestamp(_, Some(_)));
+    let stamps = micros(&args[1]);
+    let mut known: HashMap<&str, Tz> = HashMap::new();
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        if zones.is_null(row) || stamps.is_null(row) {
+            found.push(None);
+            continue;
+        }
+        let name = zones.value(row);
+        if !known.contains_key(name) {
+            let Ok(zone) = Tz::from_str(name) else {
+                return exec_err!(
+                    "there is no time zone '{name}'; write one such as 'Europe/Berlin' or '+01:00'"
+                );
+            };
+            known.insert(name, zone);
+        }
+        let at = clock(stamps.value(row))?;
+        let zone = known[name];
+        let shifted = match aware {
+            true => at.checked_add_offset(zone.offset_from_utc_datetime(&at).fix()),
+            false => instant_at(zone, at),
+        };
+        match shifted {
+            Some(shifted) => found.push(Some(shifted.and_utc().timestamp_micros())),
+            None => return exec_err!("{at} is out of range in the time zone '{name}'"),
+        }
+    }
+    let found = TimestampMicrosecondArray::from(found);
+    Ok(match aware {
+        true => Arc::new(found),
+        false => Arc::new(found.with_timezone(UTC)),
+    })
+}
+
+/// When clocks of `zone` show `at`. A time that is shown twice is the later one, outside summer; one that is skipped is
+/// read as if the clocks had not been changed.
+fn instant_at(zone: Tz, at: NaiveDateTime) -> Option<NaiveDateTime> {
+    match zone.from_local_datetime(&at).latest() {
+        Some(found) => Some(found.naive_utc()),
+        None => {
+            let before = at.checked_sub_signed(chrono::TimeDelta::hours(3))?;
+            at.checked_sub_offset(zone.offset_from_utc_datetime(&before).fix())
+        }
+    }
+}
+
+fn parts(types: &[DataType]) -> Result<Vec<DataType>> {
+    let numbers = types.iter().all(|ty| ty.is_numeric() || ty.is_null());
+    match types.len() {
+        6 if numbers => {
+            let mut wanted = vec![DataType::Int64; 5];
+            wanted.push(DataType::Float64);
+            Ok(wanted)
+        }
+        _ => plan_err!("make_timestamp takes a year, month, day, hour, minute and second"),
+    }
+}
+
+fn made(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let numbers: Vec<_> = args[..5]
+        .iter()
+        .map(|arg| arg.as_primitive::<Int64Type>())
+        .collect();
+    let seconds = args[5].as_primitive::<Float64Type>();
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        if args.iter().any(|arg| arg.is_null(row)) {
+            found.push(None);
+            continue;
+        }
+        let number = |at: usize| numbers[at].value(row);
+        match moment([0, 1, 2, 3, 4].map(number), seconds.value(row)) {
+            Some(micros) => found.push(Some(micros)),
+            None => return exec_err!("make_timestamp: a part is out of range"),
+        }
+    }
+    Ok(Arc::new(TimestampMicrosecondArray::from(found)))
+}
+
+fn moment([year, month, day, hour, minute]: [i64; 5], second: f64) -> Option<i64> {
+    if !(0.0..60.0).contains(&second) {
+        return None;
+    }
+    let small = |number: i64| u32::try_from(number).ok();
+    let date = NaiveDate::from_ymd_opt(year.try_into().ok()?, small(month)?, small(day)?)?;
+    let at = date.and_hms_opt(small(hour)?, small(minute)?, 0)?;
+    Some(at.and_utc().timestamp_micros() + (second * 1e6).round() as i64)
+}
+
+fn to_timestamp_types(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [ty] if ty.is_integer() => Ok(vec![DataType::Int64]),
+        [ty] if ty.is_numeric() => Ok(vec![DataType::Float64]),
+        [ty] if is_stamp(ty) => Ok(vec![zoned()]),
+        [_, _] => {
+            plan_err!("to_timestamp with a pattern is not supported; use cast(... as timestamp)")
+        }
+        _ => {
+            plan_err!("to_timestamp takes seconds since 1970, or a text such as '2020-01-31 12:00'")
+        }
+    }
+}
+
+/// Seconds since 1970, or a text.
+fn to_timestamp(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
+    let out_of_range = |what: String| exec_err!("to_timestamp: {what} is out of range");
+    let found: Vec<Option<i64>> = match args[0].data_type() {
+        DataType::Int64 => {
+            let seconds = args[0].as_primitive::<Int64Type>();
+            let micros = |seconds: i64| match seconds.checked_mul(1_000_000) {
+                Some(micros) => Ok(micros),
+                None => out_of_range(seconds.to_string()),
+            };
+            seconds
+                .iter()
+                .map(|v| v.map(micros).transpose())
+                .collect::<Result<_>>()?
+        }
+        DataType::Float64 => {
+            let seconds: &Float64Array = args[0].as_primitive::<Float64Type>();
+            let micros = |seconds: f64| match (seconds * 1e6).round() {
+                micros if micros.abs() < i64::MAX as f64 => Ok(micros as i64),
+                _ => out_of_range(seconds.to_string()),
+            };
+            seconds
+                .iter()
+                .map(|v| v.map(micros).transpose())
+                .collect::<Result<_>>()?
+        }
+        _ => return Ok(Arc::clone(&args[0])),
+    };
+    Ok(Arc::new(
+        TimestampMicrosecondArray::from(found).with_timezone(UTC),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> NaiveDateTime {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn ages_borrow_days_as_postgresql_does() {
+        for (from, to, months, days, seconds) in [
+            (
+                "1957-06-13T00:00:00",
+                "2001-04-10T00:00:00",
+                43 * 12 + 9,
+                27,
+                0,
+            ),
+            ("2024-01-31T00:00:00", "2024-03-01T00:00:00", 1, 1, 0),
+            (
+                "2020-01-01T12:00:00",
+                "2020-01-02T11:00:00",
+                0,
+                0,
+                23 * 3600,
+            ),
+            (
+                "2020-01-02T11:00:00",
+                "2020-01-01T12:00:00",
+                0,
+                0,
+                -23 * 3600,
+            ),
+        ] {
+            assert_eq!(
+                between(at(from), at(to)),
+                IntervalMonthDayNano::new(months, days, seconds * 1_000_000_000),
+                "{from} to {to}"
+            );
+        }
+    }
+
+    #[test]
+    fn borders_are_counted() {
+        let micros = |text: &str| at(text).and_utc().timestamp_micros();
+        for (part, from, to, borders) in [
+            ("year", "2019-12-31T23:59:59", "2020-01-01T00:00:00", 1),
+            ("Months", "2020-01-31T00:00:00", "2020-02-01T00:00:00", 1),
+            ("day", "1969-12-31T23:59:59", "1970-01-01T00:00:00", 1),
+            ("week", "2024-01-07T00:00:00", "2024-01-08T00:00:00", 1),
+            ("week", "2024-01-08T00:00:00", "2024-01-14T00:00:00", 0),
+            ("hour", "2020-01-01T01:00:00", "2020-01-01T00:59:59", -1),
+        ] {
+            let found = ordinal(part, micros(to)).unwrap() - ordinal(part, micros(from)).unwrap();
+            assert_eq!(found, borders, "{part} from {from} to {to}");
+        }
+        assert!(ordinal("fortnight", 0).is_err());
+    }
+}

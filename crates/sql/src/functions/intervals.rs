@@ -1,0 +1,122 @@
+//! Multiples of intervals, and how long they are.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, IntervalMonthDayNanoArray};
+use arrow::compute::cast;
+use arrow::datatypes::{
+    DataType, Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
+    TimeUnit,
+};
+use datafusion::common::{Result, exec_err};
+use datafusion::logical_expr::{Expr, ScalarUDF};
+
+use super::Own;
+
+static TIMES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
+    let own = Own::new(
+        "interval_times",
+        |_| Ok(vec![INTERVAL, DataType::Float64]),
+        |_| Ok(INTERVAL),
+        times,
+    );
+    Arc::new(own.into())
+});
+
+/// `interval * factor`.
+pub(crate) fn interval_times(interval: Expr, factor: Expr) -> Expr {
+    TIMES.call(vec![interval, factor])
+}
+
+static SPAN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    let own = Own::new("span", |types| Ok(types.to_vec()), |_| Ok(SPAN_TYPE), spans);
+    Arc::new(own.into())
+});
+
+/// Nanoseconds: months of the longest interval, of 30 days each, take 25 digits.
+const SPAN_TYPE: DataType = DataType::Decimal128(38, 0);
+
+/// How long an interval, or a difference of timestamps, is in comparisons: a month has 30 days, a day 24 hours.
+pub(crate) fn span(interval: Expr) -> Expr {
+    SPAN.call(vec![interval])
+}
+
+fn spans(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
+    const DAY: i128 = 86_400_000_000_000;
+    let spans: Decimal128Array = match args[0].data_type() {
+        DataType::Duration(unit) => {
+            let factor = match unit {
+                TimeUnit::Second => 1_000_000_000,
+                TimeUnit::Millisecond => 1_000_000,
+                TimeUnit::Microsecond => 1_000,
+                TimeUnit::Nanosecond => 1,
+            };
+            let counts = cast(&args[0], &DataType::Int64)?;
+            let counts = counts.as_primitive::<Int64Type>();
+            counts.unary(|count| i128::from(count) * factor)
+        }
+        _ => {
+            let intervals = cast(&args[0], &DataType::Interval(IntervalUnit::MonthDayNano))?;
+            let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
+            intervals.unary(|interval| {
+                let days = i128::from(interval.months) * 30 + i128::from(interval.days);
+                days * DAY + i128::from(interval.nanoseconds)
+            })
+        }
+    };
+    Ok(Arc::new(spans.with_data_type(SPAN_TYPE)))
+}
+
+fn times(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let intervals = args[0].as_primitive::<IntervalMonthDayNanoType>();
+    let factors = args[1].as_primitive::<Float64Type>();
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        if intervals.is_null(row) || factors.is_null(row) {
+            found.push(None);
+            continue;
+        }
+        match multiple(intervals.value(row), factors.value(row)) {
+            Some(interval) => found.push(Some(interval)),
+            None => return exec_err!("interval out of range"),
+        }
+    }
+    Ok(Arc::new(IntervalMonthDayNanoArray::from(found)))
+}
+
+/// A part of a month is so many of 30 days, a part of a day so many of 24 hours, as PostgreSQL has it.
+fn multiple(interval: IntervalMonthDayNano, factor: f64) -> Option<IntervalMonthDayNano> {
+    let within = |value: f64, most: f64| (value.abs() < most).then_some(value);
+    let months = within(f64::from(interval.months) * factor, 2e9)?;
+    let days = f64::from(interval.days) * factor + months.fract() * 30.0;
+    let days = within(days, 2e9)?;
+    const DAY: f64 = 86_400e9;
+    // To the microsecond: below it, doubles of large counts say nothing.
+    let rest = (interval.nanoseconds as f64 * factor + days.fract() * DAY) / 1e3;
+    let rest = within(rest.round(), 9e15)?;
+    Some(IntervalMonthDayNano::new(
+        months.trunc() as i32,
+        days.trunc() as i32,
+        rest as i64 * 1_000,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_go_to_smaller_units() {
+        let times = |months, days, seconds: i64, factor| {
+            let interval = IntervalMonthDayNano::new(months, days, seconds * 1_000_000_000);
+            multiple(interval, factor).map(|i| (i.months, i.days, i.nanoseconds / 1_000_000_000))
+        };
+        assert_eq!(times(1, 0, 0, 3.0), Some((3, 0, 0)));
+        assert_eq!(times(1, 0, 0, 1.5), Some((1, 15, 0)));
+        assert_eq!(times(0, 1, 0, -0.5), Some((0, 0, -43_200)));
+        assert_eq!(times(0, 0, 60, 1000.0), Some((0, 0, 60_000)));
+        assert_eq!(times(i32::MAX, 0, 0, 2.0), None);
+        assert_eq!(times(0, 0, 1, f64::NAN), None);
+    }
+}

@@ -1,0 +1,426 @@
+//! The patterns of `to_char`, as PostgreSQL has them: `YYYY-MM-DD HH24:MI:SS`.
+
+use chrono::{Datelike, NaiveDateTime, Timelike};
+
+/// A pattern that was taken apart.
+#[derive(Debug)]
+pub(super) struct Pattern(Vec<Piece>);
+
+#[derive(Debug, PartialEq)]
+enum Piece {
+    Text(String),
+    /// A field, whether it comes without padding (`FM`), and the ending of an ordinal.
+    Field(Field, bool, Ordinal),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Ordinal {
+    None,
+    Lower,
+    Upper,
+}
+
+/// How letters of a name are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Letters {
+    Upper,
+    Capitalised,
+    Lower,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Field {
+    /// Digits of the year, and whether it has a comma.
+    Year(usize, bool),
+    IsoYear(usize),
+    Century,
+    Quarter,
+    Month,
+    MonthName(Letters),
+    MonthShort(Letters),
+    Week,
+    WeekOfMonth,
+    IsoWeek,
+    DayOfYear,
+    IsoDayOfYear,
+    Day,
+    DayOfWeek,
+    IsoDayOfWeek,
+    DayName(Letters),
+    DayShort(Letters),
+    Julian,
+    Hour12,
+    Hour24,
+    Minute,
+    Second,
+    SecondOfDay,
+    /// Digits of a fraction of a second.
+    Fraction(u32),
+    /// In lower case, and with points.
+    HalfDay(bool, bool),
+    Era(bool, bool),
+    Zone(bool),
+    ZoneHours,
+    ZoneMinutes,
+}
+
+/// The words that name fields, longest first among those that begin alike; matched whatever the case of their letters.
+const WORDS: [(&str, Field); 37] = [
+    ("y,yyy", Field::Year(4, true)),
+    ("yyyy", Field::Year(4, false)),
+    ("yyy", Field::Year(3, false)),
+    ("yy", Field::Year(2, false)),
+    ("y", Field::Year(1, false)),
+    ("iyyy", Field::IsoYear(4)),
+    ("iyy", Field::IsoYear(3)),
+    ("iy", Field::IsoYear(2)),
+    ("iddd", Field::IsoDayOfYear),
+    ("id", Field::IsoDayOfWeek),
+    ("iw", Field::IsoWeek),
+    ("i", Field::IsoYear(1)),
+    ("cc", Field::Century),
+    ("q", Field::Quarter),
+    ("month", Field::MonthName(Letters::Upper)),
+    ("mon", Field::MonthShort(Letters::Upper)),
+    ("mm", Field::Month),
+    ("mi", Field::Minute),
+    ("ms", Field::Fraction(3)),
+    ("ww", Field::Week),
+    ("w", Field::WeekOfMonth),
+    ("ddd", Field::DayOfYear),
+    ("dd", Field::Day),
+    ("day", Field::DayName(Letters::Upper)),
+    ("dy", Field::DayShort(Letters::Upper)),
+    ("d", Field::DayOfWeek),
+    ("j", Field::Julian),
+    ("hh24", Field::Hour24),
+    ("hh12", Field::Hour12),
+    ("hh", Field::Hour12),
+    ("sssss", Field::SecondOfDay),
+    ("ssss", Field::SecondOfDay),
+    ("ss", Field::Second),
+    ("us", Field::Fraction(6)),
+    ("tzh", Field::ZoneHours),
+    ("tzm", Field::ZoneMinutes),
+    ("of", Field::ZoneHours),
+];
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+const DAYS: [&str; 7] = [
+    "Sunday",
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+];
+
+/// The words whose letters tell how the text is written.
+const MARKS: [(&str, fn(bool) -> Field); 9] = [
+    ("a.m.", |lower| Field::HalfDay(lower, true)),
+    ("p.m.", |lower| Field::HalfDay(lower, true)),
+    ("am", |lower| Field::HalfDay(lower, false)),
+    ("pm", |lower| Field::HalfDay(lower, false)),
+    ("b.c.", |lower| Field::Era(lower, true)),
+    ("a.d.", |lower| Field::Era(lower, true)),
+    ("bc", |lower| Field::Era(lower, false)),
+    ("ad", |lower| Field::Era(lower, false)),
+    ("tz", Field::Zone),
+];
+
+impl Pattern {
+    /// # Errors
+    ///
+    /// For directions of `strftime`, and for what PostgreSQL knows and this does not, such as spelled numbers.
+    pub(super) fn parse(text: &str) -> Result<Pattern, String> {
+        if text.contains('%') {
+            return Err(format!(
+                "'{text}' looks like a format of strftime: use strftime, or a pattern such as 'YYYY-MM-DD'"
+            ));
+        }
+        let mut pieces = Vec::new();
+        let mut plain = String::new();
+        let mut rest = text;
+        while let Some(first) = rest.chars().next() {
+            if first == '"' {
+                let (quoted, after) = unquoted(&rest[1..]);
+                plain.push_str(&quoted);
+                rest = after;
+                continue;
+            }
+            let (bare, after) = match strip(rest, "fm") {
+                Some(after) => (true, after),
+                None => (false, rest),
+            };
+            let Some((field, after)) = field(after) else {
+                if strip(rest, "rm").is_some() || strip(rest, "tm").is_some() {
+                    return Err(format!("{} is not supported", &rest[..2]));
+                }
+                plain.push(first);
+                rest = &rest[first.len_utf8()..];
+                continue;
+            };
+            let (ordinal, after) = match after.get(..2) {
+                Some("th") => (Ordinal::Lower, &after[2..]),
+                Some("TH") => (Ordinal::Upper, &after[2..]),
+                _ => (Ordinal::None, after),
+            };
+            if strip(after, "sp").is_some() {
+                return Err("spelled numbers (SP) are not supported".into());
+            }
+            if !plain.is_empty() {
+                pieces.push(Piece::Text(std::mem::take(&mut plain)));
+            }
+            pieces.push(Piece::Field(field, bare, ordinal));
+            rest = after;
+        }
+        if !plain.is_empty() {
+            pieces.push(Piece::Text(plain));
+        }
+        Ok(Pattern(pieces))
+    }
+
+    /// The text of `at`.
+    pub(super) fn format(&self, at: NaiveDateTime) -> String {
+        let mut text = String::new();
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(plain) => text.push_str(plain),
+                Piece::Field(field, bare, ordinal) => {
+                    let part = field.format(at, *bare);
+                    let ending = ending(&part);
+                    text.push_str(&part);
+                    match ordinal {
+                        Ordinal::None => {}
+                        Ordinal::Lower => text.push_str(ending),
+                        Ordinal::Upper => text.push_str(&ending.to_uppercase()),
+                    }
+                }
+            }
+        }
+        text
+    }
+}
+
+/// Up to the closing quote, in which a backslash takes the next character as it is; and what follows.
+fn unquoted(text: &str) -> (String, &str) {
+    let mut quoted = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return (quoted, &text[at + 1..]),
+            '\\' => quoted.extend(chars.next().map(|(_, c)| c)),
+            c => quoted.push(c),
+        }
+    }
+    (quoted, "")
+}
+
+/// What follows `word` at the start of `text`.
+fn strip<'t>(text: &'t str, word: &str) -> Option<&'t str> {
+    let start = text.get(..word.len())?;
+    start
+        .eq_ignore_ascii_case(word)
+        .then(|| &text[word.len()..])
+}
+
+/// The field at the start of `text`, and what follows.
+fn field(text: &str) -> Option<(Field, &str)> {
+    for (word, of) in MARKS {
+        if word == "tz" && (strip(text, "tzh").is_some() || strip(text, "tzm").is_some()) {
+            continue;
+        }
+        if let Some(after) = strip(text, word) {
+            let lower = text.starts_with(|c: char| c.is_lowercase());
+            return Some((of(lower), after));
+        }
+    }
+    if let Some(after) = strip(text, "ff")
+        && let Some(digits @ '1'..='6') = after.chars().next()
+    {
+        return Some((Field::Fraction(digits as u32 - '0' as u32), &after[1..]));
+    }
+    let (field, after) = WORDS
+        .iter()
+        .find_map(|(word, field)| Some((*field, strip(text, word)?)))?;
+    let letters = |text: &str| {
+        let mut chars = text.chars();
+        match (chars.next(), chars.next()) {
+            (Some(first), _) if first.is_lowercase() => Letters::Lower,
+            (_, Some(second)) if second.is_lowercase() => Letters::Capitalised,
+            _ => Letters::Upper,
+        }
+    };
+    let field = match field {
+        Field::MonthName(_) => Field::MonthName(letters(text)),
+        Field::MonthShort(_) => Field::MonthShort(letters(text)),
+        Field::DayName(_) => Field::DayName(letters(text)),
+        Field::DayShort(_) => Field::DayShort(letters(text)),
+        field => field,
+    };
+    Some((field, after))
+}
+
+impl Field {
+    fn format(self, at: NaiveDateTime, bare: bool) -> String {
+        let padded = |number: i64, digits: usize| match bare {
+            true => number.to_string(),
+            false if number < 0 => format!("-{:0digits$}", -number),
+            false => format!("{number:0digits$}"),
+        };
+        // Years before 1 are counted from 1 backwards.
+        let year = |year: i32| i64::from(if year > 0 { year } else { 1 - year });
+        let named = |name: &str, letters: Letters, width: usize| {
+            let name = match letters {
+                Letters::Upper => name.to_uppercase(),
+                Letters::Lower => name.to_lowercase(),
+                Letters::Capitalised => name.to_string(),
+            };
+            match bare {
+                true => name,
+                false => format!("{name:width$}"),
+            }
+        };
+        let (date, time) = (at.date(), at.time());
+        let weekday = date.weekday();
+        let day_name = DAYS[weekday.num_days_from_sunday() as usize];
+        let month_name = MONTHS[date.month0() as usize];
+        match self {
+            Field::Year(_, true) => {
+                let year = year(date.year());
+                format!("{},{:03}", year / 1000, year % 1000)
+            }
+            Field::Year(digits, false) => last_digits(year(date.year()), digits, bare),
+            Field::IsoYear(digits) => last_digits(year(date.iso_week().year()), digits, bare),
+            Field::Century => padded((year(date.year()) + 99) / 100, 2),
+            Field::Quarter => (date.month0() / 3 + 1).to_string(),
+            Field::Month => padded(date.month().into(), 2),
+            Field::MonthName(letters) => named(month_name, letters, 9),
+            Field::MonthShort(letters) => named(&month_name[..3], letters, 0),
+            Field::Week => padded(i64::from(date.ordinal0() / 7 + 1), 2),
+            Field::WeekOfMonth => (date.day0() / 7 + 1).to_string(),
+            Field::IsoWeek => padded(date.iso_week().week().into(), 2),
+            Field::DayOfYear => padded(date.ordinal().into(), 3),
+            Field::IsoDayOfYear => {
+                let week = i64::from(date.iso_week().week0());
+                padded(week * 7 + i64::from(weekday.number_from_monday()), 3)
+            }
+            Field::Day => padded(date.day().into(), 2),
+            Field::DayOfWeek => weekday.number_from_sunday().to_string(),
+            Field::IsoDayOfWeek => weekday.number_from_monday().to_string(),
+            Field::DayName(letters) => named(day_name, letters, 9),
+            Field::DayShort(letters) => named(&day_name[..3], letters, 0),
+            // Days are counted from noon of the first of January 4713 before Christ, days of ours from year 1.
+            Field::Julian => (i64::from(date.num_days_from_ce()) + 1_721_425).to_string(),
+            Field::Hour12 => padded((time.hour() + 11).rem_euclid(12) as i64 + 1, 2),
+            Field::Hour24 => padded(time.hour().into(), 2),
+            Field::Minute => padded(time.minute().into(), 2),
+            Field::Second => padded(time.second().into(), 2),
+            Field::SecondOfDay => time.num_seconds_from_midnight().to_string(),
+            Field::Fraction(digits) => {
+                let fraction = time.nanosecond() / 10_u32.pow(9 - digits);
+                format!("{fraction:0width$}", width = digits as usize)
+            }
+            Field::HalfDay(lower, points) => {
+                let half = if time.hour() < 12 { "AM" } else { "PM" };
+                marked(half, lower, points)
+            }
+            Field::Era(lower, points) => {
+                let era = if date.year() > 0 { "AD" } else { "BC" };
+                marked(era, lower, points)
+            }
+            Field::Zone(true) => "utc".into(),
+            Field::Zone(false) => "UTC".into(),
+            Field::ZoneHours => "+00".into(),
+            Field::ZoneMinutes => "00".into(),
+        }
+    }
+}
+
+fn last_digits(year: i64, digits: usize, bare: bool) -> String {
+    let year = match digits {
+        1..=3 => year % 10_i64.pow(digits as u32),
+        _ => year,
+    };
+    match bare {
+        true => year.to_string(),
+        false => format!("{year:0digits$}"),
+    }
+}
+
+fn marked(word: &str, lower: bool, points: bool) -> String {
+    let word = if lower {
+        word.to_lowercase()
+    } else {
+        word.to_string()
+    };
+    match points {
+        true => word.chars().flat_map(|c| [c, '.']).collect(),
+        false => word,
+    }
+}
+
+/// `st`, `nd`, `rd` or `th`.
+fn ending(number: &str) -> &'static str {
+    if number.ends_with("11") || number.ends_with("12") || number.ends_with("13") {
+        return "th";
+    }
+    match number.chars().last() {
+        Some('1') => "st",
+        Some('2') => "nd",
+        Some('3') => "rd",
+        _ => "th",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_say_what_postgresql_says() {
+        let at: NaiveDateTime = "2021-03-04T15:06:07.089012".parse().unwrap();
+        for (pattern, wanted) in [
+            ("YYYY-MM-DD HH24:MI:SS.US", "2021-03-04 15:06:07.089012"),
+            ("yyyy-mm-dd hh12:mi:ss.ms am", "2021-03-04 03:06:07.089 pm"),
+            ("FMDD. FMMonth YYYY", "4. March 2021"),
+            ("Month|MONTH|mon|Mon|MON", "March    |MARCH    |mar|Mar|MAR"),
+            ("Day|FMDay|DY|dy", "Thursday |Thursday|THU|thu"),
+            ("Y,YYY YYY YY Y", "2,021 021 21 1"),
+            ("IYYY-IW-ID", "2021-09-4"),
+            ("DDD WW W D Q CC J", "063 09 1 5 1 21 2459278"),
+            ("DDth FMMMth DDTH", "04th 3rd 04TH"),
+            ("SSSS SSSSS", "54367 54367"),
+            ("FF1 FF3 FF6", "0 089 089012"),
+            ("P.M. a.m.", "P.M. p.m."),
+            ("\"year\" YYYY \"a\\\"b\"", "year 2021 a\"b"),
+            ("HH:MI", "03:06"),
+            ("AD b.c.", "AD a.d."),
+            ("x-YYYY", "x-2021"),
+        ] {
+            let found = Pattern::parse(pattern).unwrap().format(at);
+            assert_eq!(found, wanted, "{pattern}");
+        }
+        let midnight: NaiveDateTime = "2000-01-01T00:00:00".parse().unwrap();
+        let found = Pattern::parse("HH12 HH24 AM J").unwrap().format(midnight);
+        assert_eq!(found, "12 00 AM 2451545");
+        for pattern in ["%Y", "RM", "DDSP"] {
+            assert!(Pattern::parse(pattern).is_err(), "{pattern}");
+        }
+    }
+}

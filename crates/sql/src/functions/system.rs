@@ -1,0 +1,53 @@
+//! Functions that tell of types, of this program, and of who uses it.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, StringArray};
+use arrow::datatypes::DataType;
+use datafusion::common::{Result, plan_err};
+
+use super::{Own, TEXT};
+use crate::environment::{CATALOG, SCHEMA};
+use crate::types::{standard_name, type_name};
+
+pub(super) fn all() -> Vec<Own> {
+    let text = |_: &[DataType]| Ok(TEXT);
+    vec![
+        Own::new("typeof", one, text, |args, rows| {
+            all_of(&type_name(args[0].data_type()), rows)
+        }),
+        Own::new("pg_typeof", one, text, |args, rows| {
+            all_of(&standard_name(args[0].data_type()), rows)
+        }),
+        Own::constant("version", text, |_, rows| {
+            all_of(concat!("Atoll ", env!("CARGO_PKG_VERSION")), rows)
+        }),
+        Own::constant("current_database", text, |_, rows| all_of(CATALOG, rows))
+            .or("current_catalog"),
+        Own::constant("current_schema", text, |_, rows| all_of(SCHEMA, rows)),
+        Own::constant("current_user", text, |_, rows| all_of(&user(), rows))
+            .or("session_user")
+            .or("current_role"),
+    ]
+}
+
+fn one(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [_] => Ok(types.to_vec()),
+        _ => plan_err!("typeof takes one value"),
+    }
+}
+
+fn all_of(text: &str, rows: usize) -> Result<ArrayRef> {
+    Ok(Arc::new(StringArray::from_iter_values(
+        std::iter::repeat_n(text, rows),
+    )))
+}
+
+/// The user of the system who runs the program: the database itself has none.
+fn user() -> String {
+    ["USER", "LOGNAME"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|user| !user.is_empty()))
+        .unwrap_or_else(|| CATALOG.to_string())
+}

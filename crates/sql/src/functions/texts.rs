@@ -1,0 +1,158 @@
+//! Functions of texts.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, Int64Array, StringArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type};
+use datafusion::common::{Result, exec_err, plan_err};
+use md5::{Digest, Md5};
+use regex::Regex;
+
+use super::{Own, TEXT, is_text, strings, texts};
+
+pub(super) fn all() -> Vec<Own> {
+    vec![
+        Own::new(
+            "strlen",
+            |types| texts("strlen", types, 1..=1),
+            |_| Ok(DataType::Int64),
+            strlen,
+        ),
+        Own::new("md5", bytes, |_| Ok(TEXT), md5),
+        Own::new("regexp_extract", extraction, |_| Ok(TEXT), extract),
+        Own::new(
+            "quote_literal",
+            |types| texts("quote_literal", types, 1..=1),
+            |_| Ok(TEXT),
+            |args, _| mapped(&args[0], |text| quoted(text, '\'')),
+        ),
+        Own::new(
+            "quote_ident",
+            |types| texts("quote_ident", types, 1..=1),
+            |_| Ok(TEXT),
+            |args, _| mapped(&args[0], identifier),
+        ),
+    ]
+}
+
+fn mapped(texts: &ArrayRef, of: impl Fn(&str) -> String) -> Result<ArrayRef> {
+    let found: StringArray = strings(texts)?.iter().map(|text| text.map(&of)).collect();
+    Ok(Arc::new(found))
+}
+
+/// `text` between quotes, its own doubled.
+pub(super) fn quoted(text: &str, quote: char) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push(quote);
+    for c in text.chars() {
+        quoted.push(c);
+        if c == quote {
+            quoted.push(c);
+        }
+    }
+    quoted.push(quote);
+    quoted
+}
+
+/// `text` as a statement names a column.
+pub(super) fn identifier(text: &str) -> String {
+    let plain = text
+        .chars()
+        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    match plain && !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit()) {
+        true => text.to_string(),
+        false => quoted(text, '"'),
+    }
+}
+
+/// Bytes of a text.
+fn strlen(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
+    let lengths: Int64Array = strings(&args[0])?
+        .iter()
+        .map(|text| text.map(|text| text.len() as i64))
+        .collect();
+    Ok(Arc::new(lengths))
+}
+
+fn bytes(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [ty] if is_text(ty) => Ok(vec![DataType::Utf8]),
+        [DataType::Binary | DataType::BinaryView | DataType::LargeBinary] => {
+            Ok(vec![DataType::Binary])
+        }
+        _ => plan_err!("md5 takes one text or one bytea"),
+    }
+}
+
+/// 32 digits.
+fn md5(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
+    let bytes = cast(&args[0], &DataType::Binary)?;
+    let bytes: &BinaryArray = bytes.as_binary();
+    let digest = |bytes: &[u8]| {
+        let mut text = String::with_capacity(32);
+        for byte in Md5::digest(bytes) {
+            // A String takes all that is written.
+            let _ = write!(text, "{byte:02x}");
+        }
+        text
+    };
+    let found: StringArray = bytes.iter().map(|bytes| bytes.map(digest)).collect();
+    Ok(Arc::new(found))
+}
+
+fn extraction(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [text, pattern] if is_text(text) && is_text(pattern) => Ok(vec![DataType::Utf8; 2]),
+        [text, pattern, group]
+            if is_text(text) && is_text(pattern) && (group.is_integer() || group.is_null()) =>
+        {
+            Ok(vec![DataType::Utf8, DataType::Utf8, DataType::Int64])
+        }
+        _ => plan_err!("regexp_extract takes a text, a pattern, and the number of a group"),
+    }
+}
+
+/// What the first match has at a group, 0 being the whole match; an empty text where there is none.
+fn extract(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let (texts, patterns) = (strings(&args[0])?, strings(&args[1])?);
+    let groups = args.get(2).map(|groups| groups.as_primitive::<Int64Type>());
+    let mut known: HashMap<String, Regex> = HashMap::new();
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        let group = match groups {
+            Some(groups) if groups.is_null(row) => None,
+            Some(groups) => Some(groups.value(row)),
+            None => Some(0),
+        };
+        let (Some(group), false, false) = (group, texts.is_null(row), patterns.is_null(row)) else {
+            found.push(None);
+            continue;
+        };
+        let pattern = patterns.value(row);
+        if !known.contains_key(pattern) {
+            let regex = match Regex::new(pattern) {
+                Ok(regex) => regex,
+                Err(_) => return exec_err!("'{pattern}' is no regular expression"),
+            };
+            known.insert(pattern.to_string(), regex);
+        }
+        let regex = &known[pattern];
+        let Some(group) = usize::try_from(group)
+            .ok()
+            .filter(|g| *g < regex.captures_len())
+        else {
+            return exec_err!(
+                "regexp_extract: '{pattern}' has {} groups, there is no group {group}",
+                regex.captures_len() - 1
+            );
+        };
+        let part = regex
+            .captures(texts.value(row))
+            .and_then(|captures| Some(captures.get(group)?.as_str().to_string()));
+        found.push(Some(part.unwrap_or_default()));
+    }
+    Ok(Arc::new(StringArray::from(found)))
+}

@@ -1,0 +1,245 @@
+//! `date_trunc` over all years that timestamps have: DataFusion's goes by nanoseconds, which end in 2262.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type, TimeUnit};
+use chrono::{Datelike, NaiveDate};
+use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+use super::dates::is_stamp;
+use super::{UTC, is_text};
+use crate::meaning::MICROS;
+
+/// `date_trunc(part, date or timestamp)`. `inner` is DataFusion's, for timestamps of zones other than UTC, which files
+/// may have.
+pub(super) fn truncated(inner: &Arc<ScalarUDF>) -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::from(Truncated {
+        inner: Arc::clone(inner),
+        signature: Signature::user_defined(Volatility::Immutable),
+    }))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Truncated {
+    inner: Arc<ScalarUDF>,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Truncated {
+    fn name(&self) -> &str {
+        "date_trunc"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        match types {
+            [part, at @ DataType::Timestamp(_, _)] if is_text(part) => {
+                Ok(vec![DataType::Utf8, at.clone()])
+            }
+            [part, at] if is_text(part) && is_stamp(at) => Ok(vec![DataType::Utf8, MICROS]),
+            _ => plan_err!("date_trunc takes a part such as 'month', and a date or timestamp"),
+        }
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types.get(1).cloned().unwrap_or(MICROS))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [ColumnarValue::Scalar(part), at] = &args.args[..] else {
+            return exec_err!(
+                "date_trunc takes a part that is the same for all rows, such as 'month'"
+            );
+        };
+        let DataType::Timestamp(unit, zone) = at.data_type() else {
+            return plan_err!("date_trunc takes a date or timestamp");
+        };
+        if zone.as_deref().is_some_and(|zone| zone != UTC) {
+            return self.inner.invoke_with_args(args);
+        }
+        let Some(part) = part.try_as_str().flatten() else {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from(
+                at.data_type(),
+            )?));
+        };
+        let Some(part) = Part::named(part) else {
+            return exec_err!(
+                "date_trunc knows no part '{part}'; it takes microsecond, second, minute, hour, day, week, month, quarter, year and the like"
+            );
+        };
+        match at {
+            ColumnarValue::Array(values) => Ok(ColumnarValue::Array(part.of_all(values, unit)?)),
+            ColumnarValue::Scalar(value) => {
+                let found = part.of_all(&value.to_array()?, unit)?;
+                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
+                    &found, 0,
+                )?))
+            }
+        }
+    }
+}
+
+/// What timestamps are cut down to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Part {
+    /// A multiple of so many nanoseconds.
+    Nanoseconds(i64),
+    /// A Monday.
+    Week,
+    /// The first of a month, of every so manyeth one.
+    Months(i32),
+    /// The first of January of the first of so many years; the first century began with the year 1.
+    Years(i32),
+}
+
+const SECOND: i64 = 1_000_000_000;
+const DAY_SECONDS: i64 = 86_400;
+/// Days from the beginning of the year 1 to 1970.
+const DAYS_TO_1970: i64 = 719_163;
+
+impl Part {
+    fn named(name: &str) -> Option<Part> {
+        let name = name.to_lowercase();
+        let one = name.strip_suffix('s').unwrap_or(&name);
+        Some(match one {
+            "nanosecond" => Part::Nanoseconds(1),
+            "microsecond" => Part::Nanoseconds(1_000),
+            "millisecond" => Part::Nanoseconds(1_000_000),
+            "second" => Part::Nanoseconds(SECOND),
+            "minute" => Part::Nanoseconds(60 * SECOND),
+            "hour" => Part::Nanoseconds(3_600 * SECOND),
+            "day" => Part::Nanoseconds(DAY_SECONDS * SECOND),
+            "week" => Part::Week,
+            "month" => Part::Months(1),
+            "quarter" => Part::Months(3),
+            "year" => Part::Months(12),
+            "decade" => Part::Months(120),
+            "century" | "centurie" => Part::Years(100),
+            "millennium" => Part::Years(1_000),
+            _ => return None,
+        })
+    }
+
+    fn of_all(self, values: &ArrayRef, unit: TimeUnit) -> Result<ArrayRef> {
+        let counts = cast(values, &DataType::Int64)?;
+        let counts = counts.as_primitive::<Int64Type>();
+        let second = match unit {
+            TimeUnit::Second => 1,
+            TimeUnit::Millisecond => 1_000,
+            TimeUnit::Microsecond => 1_000_000,
+            TimeUnit::Nanosecond => SECOND,
+        };
+        let cut: Int64Array = match self {
+            Part::Nanoseconds(step) => {
+                let step = (step / (SECOND / second)).max(1);
+                counts.try_unary(|count| below(count, step))?
+            }
+            _ => {
+                let day = DAY_SECONDS * second;
+                counts.try_unary(|count| {
+                    let days = self.of_day(count.div_euclid(day)).ok_or_else(range)?;
+                    days.checked_mul(day).ok_or_else(range)
+                })?
+            }
+        };
+        Ok(cast(&cut, values.data_type())?)
+    }
+
+    /// The day, counted from 1970, that `day` is cut down to.
+    fn of_day(self, day: i64) -> Option<i64> {
+        if self == Part::Week {
+            // The first of January 1970 was a Thursday.
+            return Some(day - (day + 3).rem_euclid(7));
+        }
+        let from_one = i32::try_from(day + DAYS_TO_1970).ok()?;
+        let date = NaiveDate::from_num_days_from_ce_opt(from_one)?;
+        let (year, month) = match self {
+            Part::Months(step) => {
+                let months = date.year() * 12 + date.month0() as i32;
+                let first = months - months.rem_euclid(step);
+                (first.div_euclid(12), first.rem_euclid(12) as u32 + 1)
+            }
+            Part::Years(step) => (date.year() - (date.year() - 1).rem_euclid(step), 1),
+            Part::Week | Part::Nanoseconds(_) => return Some(day),
+        };
+        let first = NaiveDate::from_ymd_opt(year, month, 1)?;
+        Some(i64::from(first.num_days_from_ce()) - DAYS_TO_1970)
+    }
+}
+
+/// The greatest multiple of `step` that is at most `count`.
+fn below(count: i64, step: i64) -> std::result::Result<i64, arrow::error::ArrowError> {
+    count.checked_sub(count.rem_euclid(step)).ok_or_else(range)
+}
+
+fn range() -> arrow::error::ArrowError {
+    arrow::error::ArrowError::ComputeError("timestamp out of range".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::TimestampMicrosecondArray;
+    use arrow::datatypes::TimestampMicrosecondType;
+
+    use super::*;
+
+    fn cut(part: &str, text: &str) -> String {
+        let at: chrono::NaiveDateTime = text.parse().unwrap();
+        let values: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![
+            at.and_utc().timestamp_micros(),
+        ]));
+        let found = Part::named(part)
+            .unwrap()
+            .of_all(&values, TimeUnit::Microsecond);
+        let found = found.unwrap();
+        let found = found.as_primitive::<TimestampMicrosecondType>();
+        found.value_as_datetime(0).unwrap().to_string()
+    }
+
+    #[test]
+    fn timestamps_are_cut_down() {
+        let at = "2023-08-17T13:45:59.123456";
+        for (part, wanted) in [
+            ("microseconds", "2023-08-17 13:45:59.123456"),
+            ("milliseconds", "2023-08-17 13:45:59.123"),
+            ("Second", "2023-08-17 13:45:59"),
+            ("minute", "2023-08-17 13:45:00"),
+            ("hour", "2023-08-17 13:00:00"),
+            ("day", "2023-08-17 00:00:00"),
+            ("week", "2023-08-14 00:00:00"),
+            ("month", "2023-08-01 00:00:00"),
+            ("quarter", "2023-07-01 00:00:00"),
+            ("year", "2023-01-01 00:00:00"),
+            ("decade", "2020-01-01 00:00:00"),
+            ("century", "2001-01-01 00:00:00"),
+            ("millennium", "2001-01-01 00:00:00"),
+        ] {
+            assert_eq!(cut(part, at), wanted, "{part}");
+        }
+        assert_eq!(cut("hour", "1969-12-31T23:59:59.5"), "1969-12-31 23:00:00");
+        assert_eq!(cut("week", "1969-12-31T12:00:00"), "1969-12-29 00:00:00");
+        assert_eq!(cut("century", "2000-12-31T12:00:00"), "1901-01-01 00:00:00");
+        assert_eq!(cut("year", "9999-12-31T23:59:59"), "9999-01-01 00:00:00");
+        assert_eq!(cut("month", "0001-01-31T00:00:00"), "0001-01-01 00:00:00");
+        assert_eq!(Part::named("fortnight"), None);
+    }
+
+    #[test]
+    fn what_lies_outside_is_an_error() {
+        let values: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![i64::MIN]));
+        for part in ["hour", "week", "year"] {
+            let found = Part::named(part)
+                .unwrap()
+                .of_all(&values, TimeUnit::Microsecond);
+            assert!(found.is_err(), "{part}");
+        }
+    }
+}
