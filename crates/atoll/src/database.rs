@@ -118,7 +118,8 @@ impl Database {
         let workers = Workers::new(Layout::of(&machine, &live, threads, options.affinity))?;
         let budget = Budget::new(sizes.limit);
         if let Some(reclaim) = options.reclaim {
-            budget.watch(BASE_BYTES, reclaim);
+            // Somewhat before, as more comes between two looks.
+            budget.watch(BASE_BYTES / 8 * 7, reclaim);
         }
         let pool = PoolOptions {
             bytes: sizes.pool,

@@ -10,7 +10,7 @@ const LEAST_BYTES: u64 = 8 << 20;
 
 /// Bytes in memory that no limit counts: the program itself, stacks, plans, what is on its way between a device and a
 /// kernel.
-pub const BASE_BYTES: u64 = 128 << 20;
+pub const BASE_BYTES: u64 = 112 << 20;
 
 /// How a [`Database`](crate::Database) is created or opened. All fields have defaults that suit the machine.
 ///

@@ -10,11 +10,15 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// TPC-H became 5 to 30 % faster than with 100 ms, which is the allocator's own choice.
 const KEEP_MS: std::ffi::c_long = 10_000;
 
+/// The same where memory is scarce: the allocator's own choice.
+const KEEP_LITTLE_MS: std::ffi::c_long = 10;
+
 /// `mi_option_purge_delay` of mimalloc.h, which the crate has no name for.
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 
-/// Below so much memory none is kept, and none is taken in pages of 2 MiB: an answer of one row took 82 MB with both,
-/// and 57 without.
+/// Below so much memory, the machine's or the limit, little is kept, and none is taken in pages of 2 MiB: an answer of
+/// one row took 82 MB with both, and 57 without. Under a limit of 64 MiB, groups by a million texts took 206 MiB with
+/// both and 137 without, in the same time; a sort 224 and 119 (`/usr/bin/time -f %M atoll sql`).
 const BOARD: u64 = 2 << 30;
 
 /// What the area of [`small_pages`] is a multiple of.
@@ -24,16 +28,33 @@ const AREA: u64 = 1 << 30;
 pub fn set_up() {
     let total = memory::total().unwrap_or(BOARD);
     if total < BOARD {
-        // SAFETY: changes how this process is given memory from now on, nothing else.
-        unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
+        without_huge_pages();
         return;
     }
-    if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
-        // SAFETY: sets a number; no other thread exists yet.
-        unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, KEEP_MS) };
-    }
+    keep(KEEP_MS);
     if nodes() > 1 {
         small_pages(total);
+    }
+}
+
+/// Sets the allocator up for a memory limit, before anything is taken under it.
+pub fn limit(bytes: u64) {
+    if bytes < BOARD {
+        without_huge_pages();
+        keep(KEEP_LITTLE_MS);
+    }
+}
+
+fn without_huge_pages() {
+    // SAFETY: changes how this process is given memory from now on, nothing else.
+    unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
+}
+
+/// How long freed memory is kept, unless the user's environment says so.
+fn keep(milliseconds: std::ffi::c_long) {
+    if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
+        // SAFETY: sets a number that is read when memory is freed.
+        unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, milliseconds) };
     }
 }
 

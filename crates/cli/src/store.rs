@@ -122,6 +122,9 @@ pub fn options(resources: &Resources, read_only: bool) -> Options {
     let mut options = reading(&resources.layout);
     options.threads = resources.threads.map(|threads| threads as usize);
     options.memory_limit = resources.memory_limit;
+    if let Some(bytes) = resources.memory_limit {
+        crate::heap::limit(bytes);
+    }
     options.reclaim = Some(crate::heap::give_back);
     options.govern = match resources.govern {
         Govern::Auto => atoll::Govern::Auto,

@@ -61,10 +61,7 @@ fn the_limit_bounds_what_is_in_memory() {
             let arguments = ["sql", "s.atoll", query, "--executor", executor];
             check(&folder, &format!("{executor}, {what}"), &arguments);
         };
-        // The ring of the staged executor holds blocks that no one takes from the limit (docs/memory.md).
-        if executor != "staged" {
-            run("result", "select * from t");
-        }
+        run("result", "select * from t");
         run(
             "scan",
             "select sum(d), max(s), count(*) from t where n < 90",
@@ -91,6 +88,61 @@ fn the_limit_bounds_what_is_in_memory() {
     assert_eq!(values[0], ROWS.to_string());
     assert!(values[1].ends_with('!'), "{found}");
     assert_eq!(values[2], sum.to_string());
+}
+
+/// What must keep all rows, groups or sides of a join until the last has come puts them in files.
+#[test]
+fn the_limit_bounds_what_operators_keep() {
+    let folder = filled();
+    for (executor, what, query) in [
+        (
+            "fused",
+            "groups by texts",
+            "select s, count(*) from t group by s",
+        ),
+        (
+            "fused",
+            "groups by numbers",
+            "select k, sum(d) from t group by k",
+        ),
+        ("fused", "distinct", "select distinct s, n from t"),
+        (
+            "fused",
+            "join",
+            "select count(*), min(a.s || b.s) from t a join t b on a.s = b.s",
+        ),
+        ("fused", "sort", "select * from t order by s"),
+        (
+            "stream",
+            "groups by texts",
+            "select s, count(*) from t group by s",
+        ),
+        ("datafusion", "distinct", "select distinct s, n from t"),
+    ] {
+        let arguments = ["sql", "s.atoll", query, "--executor", executor];
+        check(&folder, &format!("{executor}, {what}"), &arguments);
+    }
+}
+
+#[test]
+fn the_limit_bounds_imports() {
+    let folder = filled();
+    for name in ["t.csv", "t.parquet", "t.json"] {
+        let write = ["sql", "s.atoll", "select * from t", "-o", name];
+        check(&folder, name, &write);
+        let table = &name.replace('.', "_");
+        check(
+            &folder,
+            &format!("import of {name}"),
+            &["import", "i.atoll", table, name],
+        );
+        let sum = format!("select sum(n), count(distinct k) from '{name}'");
+        check(
+            &folder,
+            &format!("{name} in place"),
+            &["sql", "s.atoll", &sum],
+        );
+    }
 }
 
 /// Who reads only the first lines of a large result ends the statement, which says nothing.

@@ -71,8 +71,11 @@ fn literal(found: &Captures<'_>) -> String {
         "Date32" | "Date64" => format!("date {}", quoted()),
         kind if kind.starts_with("Decimal") => match DECIMAL.captures(held) {
             Some(parts) => decimal(&parts[1], &parts[3]),
-            // A type, not a value.
-            None => format!("decimal({held})"),
+            // `2.50,15,2` is a value, `15, 2` a type.
+            None => match held.split(',').collect::<Vec<_>>()[..] {
+                [value, _, _] => value.to_string(),
+                _ => format!("decimal({held})"),
+            },
         },
         kind if kind.starts_with("Timestamp") => timestamp(kind, held),
         kind if kind.starts_with("Time") => format!("time {}", quoted()),
@@ -207,6 +210,7 @@ mod tests {
             ("Utf8View(\"a \\\"b\\\"\")", "'a \"b\"'"),
             ("Decimal128(Some(-5),3,2)", "-0.05"),
             ("t.d < Some(2400),15,2", "t.d < 24.00"),
+            ("t.d < Decimal128(2.50,15,2)", "t.d < 2.50"),
             ("CAST(a AS Decimal128(15, 2))", "CAST(a AS decimal(15, 2))"),
             ("Date32(\"1994-01-01\")", "date '1994-01-01'"),
             ("Boolean(true) AND Int64(NULL)", "true AND NULL"),
