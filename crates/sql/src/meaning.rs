@@ -187,6 +187,7 @@ impl AnalyzerRule for Comparisons {
 }
 
 fn compare(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    check_kinds(&expr, schema)?;
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if compares(op) => {
             Ok(compare_two(*left, op, *right, schema))
@@ -234,6 +235,36 @@ fn compare(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             ))))
         }
         other => Ok(Transformed::no(other)),
+    }
+}
+
+/// Refuses dates where numbers stand, and the reverse: the planner would take the one for days of the other.
+fn check_kinds(expr: &Expr, schema: &DFSchema) -> Result<()> {
+    let together: Vec<&Expr> = match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if compares(*op) => vec![left, right],
+        Expr::Between(between) => vec![&between.expr, &between.low, &between.high],
+        Expr::InList(list) => std::iter::once(&*list.expr).chain(&list.list).collect(),
+        Expr::Case(case) => {
+            let values = case.when_then_expr.iter().map(|(_, value)| &**value);
+            values.chain(case.else_expr.as_deref()).collect()
+        }
+        _ => return Ok(()),
+    };
+    let (mut number, mut moment) = (None, None);
+    for expr in together {
+        match expr.get_type(schema) {
+            Ok(ty) if ty.is_numeric() => number = Some(ty),
+            Ok(ty @ (DataType::Date32 | DataType::Timestamp(_, _))) => moment = Some(ty),
+            _ => {}
+        }
+    }
+    match (number, moment) {
+        (Some(number), Some(moment)) => plan_err!(
+            "{} and {} do not go together: cast one of them",
+            crate::type_name(&moment),
+            crate::type_name(&number)
+        ),
+        _ => Ok(()),
     }
 }
 

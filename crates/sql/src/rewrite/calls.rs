@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::ast::{
     TimezoneInfo, UnaryOperator, Value, VisitorMut, helpers::attached_token::AttachedToken,
 };
 
+use super::similar;
 use crate::Error;
 use crate::names::column_name;
 
@@ -81,6 +82,18 @@ impl VisitorMut for Calls {
                 list,
                 negated,
             } => among(expr, list, *negated),
+            Expr::SimilarTo {
+                negated,
+                expr,
+                pattern,
+                escape_char,
+            } => similar::matched(
+                expr,
+                pattern,
+                escape_char.as_ref().map(|e| &e.value),
+                *negated,
+            )
+            .map(Some),
             Expr::AtTimeZone {
                 timestamp,
                 time_zone,

@@ -7,6 +7,7 @@
 mod calls;
 mod columns;
 mod shape;
+mod similar;
 
 use std::ops::ControlFlow;
 
