@@ -43,6 +43,9 @@ pub(crate) async fn view(
     views.table(name).await
 }
 
+/// The name of a table, the place of a column in it from 1 on, and the column.
+type Place<'t> = (String, i32, &'t Column);
+
 /// `information_schema.columns`.
 fn columns(tables: &Tables) -> DataFusionResult<Arc<dyn TableProvider>> {
     let mut names = tables.names();
@@ -53,10 +56,10 @@ fn columns(tables: &Tables) -> DataFusionResult<Arc<dyn TableProvider>> {
         let columns = table.definition().columns.iter().enumerate();
         rows.extend(columns.map(|(at, column)| (name.clone(), at as i32 + 1, column)));
     }
-    let texts = |of: &dyn Fn(&(String, i32, &Column)) -> Option<String>| -> ArrayRef {
+    let texts = |of: &dyn Fn(&Place<'_>) -> Option<String>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<StringArray>())
     };
-    let numbers = |of: &dyn Fn(&(String, i32, &Column)) -> Option<i32>| -> ArrayRef {
+    let numbers = |of: &dyn Fn(&Place<'_>) -> Option<i32>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<Int32Array>())
     };
     let digits = |column: &Column| types::digits(&column.data_type);

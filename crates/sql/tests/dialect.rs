@@ -18,7 +18,7 @@ impl Database {
         let mut options = store::Options::default();
         options.pool.nodes = vec![None; workers.nodes()];
         options.pool.budget = Some(Arc::clone(&budget));
-        let store = store::Store::create(&directory.path().join("t.atoll"), &options).unwrap();
+        let store = store::Store::create(directory.path().join("t.atoll"), &options).unwrap();
         let mut options = sql::Options::spilling_to(directory.path());
         options.executor = executor;
         let engine = sql::Engine::new(store, Arc::clone(&workers), budget, options).unwrap();

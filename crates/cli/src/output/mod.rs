@@ -1,5 +1,6 @@
 //! Results as text or files.
 
+mod csv;
 mod file;
 mod json;
 mod table;
@@ -8,10 +9,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use arrow::array::{Array, RecordBatch};
+use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::ipc::writer::{FileWriter, StreamWriter};
-use arrow::util::display::{ArrayFormatter, FormatOptions};
+use arrow::util::display::FormatOptions;
 use atoll::{Answer, QueryStatistics as Statistics};
 use clap::ValueEnum;
 use parquet::arrow::ArrowWriter;
@@ -278,7 +279,7 @@ impl Sink {
         let stream = file.is_none_or(|path| path.extension().is_some_and(|end| end == "arrows"));
         match self.format {
             Format::Table => self.write_table(results)?,
-            Format::Csv => csv(&mut self.to, results)?,
+            Format::Csv => csv::write(&mut self.to, results)?,
             Format::Json => json::array(&mut self.to, results)?,
             Format::Arrow if stream => {
                 let mut writer = StreamWriter::try_new(&mut self.to, results.schema())?;
@@ -361,39 +362,4 @@ fn format_of(path: &Path) -> anyhow::Result<Option<Format>> {
         }
         _ => None,
     })
-}
-
-/// Comma-separated values: a header, then a line per row; NULL is an empty field, empty text `""`.
-fn csv(out: &mut dyn Write, results: &mut dyn Results) -> anyhow::Result<()> {
-    let fields = results.schema().fields().iter();
-    let names: Vec<_> = fields.map(|field| quoted(field.name())).collect();
-    writeln!(out, "{}", names.join(","))?;
-    while let Some(batch) = results.next()? {
-        let columns = batch
-            .columns()
-            .iter()
-            .map(|array| ArrayFormatter::try_new(array, &TEXT));
-        let columns = columns.collect::<Result<Vec<_>, _>>()?;
-        for row in 0..batch.num_rows() {
-            for (at, column) in columns.iter().enumerate() {
-                if at > 0 {
-                    out.write_all(b",")?;
-                }
-                if batch.column(at).is_valid(row) {
-                    out.write_all(quoted(&column.value(row).try_to_string()?).as_bytes())?;
-                }
-            }
-            out.write_all(b"\n")?;
-        }
-    }
-    Ok(())
-}
-
-/// A field of a CSV file, in quotes where it needs them.
-fn quoted(text: &str) -> std::borrow::Cow<'_, str> {
-    if text.is_empty() || text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\"")).into()
-    } else {
-        text.into()
-    }
 }

@@ -130,8 +130,11 @@ const DAYS: [&str; 7] = [
     "Saturday",
 ];
 
+/// A word, and the field that it stands for if it is in lower case, or not.
+type Mark = (&'static str, fn(bool) -> Field);
+
 /// The words whose letters tell how the text is written.
-const MARKS: [(&str, fn(bool) -> Field); 9] = [
+const MARKS: [Mark; 9] = [
     ("a.m.", |lower| Field::HalfDay(lower, true)),
     ("p.m.", |lower| Field::HalfDay(lower, true)),
     ("am", |lower| Field::HalfDay(lower, false)),
