@@ -12,17 +12,17 @@ use arrow::compute::kernels::numeric::{add, div, mul, rem, sub};
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type};
 use arrow::error::ArrowError;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::type_coercion::binary::BinaryTypeCoercer;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ScalarFunctionArgs,
     ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply;
+
+use crate::meaning::rewritten;
 
 /// The analyzer rule; it must come after type coercion, which makes both operands of one type.
 #[derive(Debug)]
@@ -34,24 +34,8 @@ impl AnalyzerRule for CheckedArithmetic {
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        Ok(plan.transform_up_with_subqueries(check_plan)?.data)
+        rewritten(plan, |expr, schema| Ok(check(expr, schema)))
     }
-}
-
-fn check_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    let mut schema = merge_schema(&plan.inputs());
-    if let LogicalPlan::TableScan(scan) = &plan {
-        schema.merge(&DFSchema::try_from_qualified_schema(
-            scan.table_name.clone(),
-            &scan.source.schema(),
-        )?);
-    }
-    let names = NamePreserver::new(&plan);
-    plan.map_expressions(|expr| {
-        let name = names.save(&expr);
-        let checked = expr.transform_up(|expr| Ok(check(expr, &schema)))?;
-        Ok(checked.update_data(|expr| name.restore(expr)))
-    })
 }
 
 fn check(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {

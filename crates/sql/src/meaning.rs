@@ -149,8 +149,8 @@ fn kind(expr: &Expr, schema: &DFSchema) -> Kind {
     }
 }
 
-/// Rewrites the expressions of a plan, each with the columns that it sees.
-fn rewritten(
+/// Rewrites the expressions of a plan and of the queries in it, each with the columns that it sees.
+pub(crate) fn rewritten(
     plan: LogicalPlan,
     rewrite: fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
 ) -> Result<LogicalPlan> {

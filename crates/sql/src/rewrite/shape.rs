@@ -1,4 +1,4 @@
-//! Clauses that say the same as others, put as the others.
+//! Clauses rewritten as others of the same meaning.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
