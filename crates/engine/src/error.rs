@@ -65,6 +65,11 @@ impl Error {
     }
 }
 
+/// What a later stage reads of an earlier one is not there.
+pub(crate) fn missing() -> Error {
+    Error::internal("a stage that did not run")
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -53,38 +53,18 @@
 //! # }
 //! ```
 
-mod ascending;
-mod batch;
-mod batches;
-mod column;
-mod distinct;
+mod cancel;
 mod error;
-mod eval;
-mod execution;
-mod explain;
+mod execute;
+mod executor;
 mod expr;
-mod group;
-mod held;
-mod interner;
-mod join;
-mod key;
-pub mod ledger;
-mod lookup;
-mod number;
-mod part;
-mod plan;
-mod rel;
-mod run;
-mod shares;
-mod source;
-mod spill;
-mod staged;
-mod state;
-mod step;
-mod stop;
-mod stream;
-mod text;
-mod value;
+mod logical;
+mod memory;
+mod operators;
+mod options;
+mod physical;
+pub mod profile;
+mod vector;
 
 use std::sync::Arc;
 
@@ -92,24 +72,24 @@ use arrow::array::RecordBatch;
 use tokio::sync::mpsc::Sender;
 
 pub use algebra::filter::Op as Compare;
-pub use batches::{Batches, Part, Parts, Reading};
+pub use cancel::Stop;
 pub use error::{Error, Result};
-pub use execution::{BLOCK_ROWS, Execution, Executor, Plan};
-pub use expr::{
-    Arithmetic, Call, Expr, Literal, Node, PerLabel, Var, alike, and, arithmetic, call, case, cast,
-    compare, in_set, is_fallible, is_null, not, or, widen, year,
-};
-pub use ledger::Ledger;
-pub use rel::{Column, Fold, Function, Key, Output, Query, Rel, Scan};
-pub use run::Runtime;
-pub use stop::Stop;
-pub use text::Texts;
-pub use value::{Kind, Type, Values, Vector};
+pub use execute::runtime::Runtime;
+pub use executor::Executor;
+pub use expr::arithmetic::{arithmetic, cast, widen, year};
+pub use expr::build::{alike, and, call, case, compare, in_set, is_null, not, or};
+pub use expr::{Arithmetic, Call, Expr, Literal, Node, PerLabel, is_fallible};
+pub use logical::external::{Batches, Part, Parts, Reading};
+pub use logical::relation::{Column, Fold, Function, Key, Output, Query, Rel, Scan};
+pub use options::{BLOCK_ROWS, Execution, Plan};
+pub use profile::Ledger;
+pub use vector::strings::Strings as Texts;
+pub use vector::value::{Kind, Type, Values, Var, Vector};
 
 /// A query that was planned.
 #[derive(Debug)]
 pub struct Prepared {
-    program: plan::Program,
+    program: physical::program::Program,
     columns: Vec<Column>,
     types: Arc<[Type]>,
     output: Output,
@@ -120,7 +100,7 @@ pub struct Prepared {
 /// # Errors
 /// [`Error::Unsupported`] for what the engine cannot do.
 pub fn prepare(mut query: Query, root: Rel, output: Output) -> Result<Prepared> {
-    let program = plan::plan(&mut query, root, &output)?;
+    let program = physical::planner::plan(&mut query, root, &output)?;
     Ok(Prepared {
         program,
         types: query.vars.iter().map(|column| column.ty.clone()).collect(),
@@ -172,9 +152,9 @@ impl Prepared {
     ) -> Result<Vec<String>> {
         execution.check()?;
         let (program, types) = (&self.program, self.types.clone());
-        let told = run::run(program, types, &self.output, runtime, execution, sender).await;
+        let told = execute::run(program, types, &self.output, runtime, execution, sender).await;
         if let Some(ledger) = &execution.ledger {
-            ledger.name(|text| explain::named(text, &self.columns));
+            ledger.name(|text| physical::explain::named(text, &self.columns));
         }
         told
     }
@@ -186,6 +166,6 @@ impl Prepared {
 
     /// The program for people, a line each: stages in the order they run, their pipelines, steps and sinks.
     pub fn explain(&self) -> Vec<String> {
-        explain::lines(&self.program, &self.columns)
+        physical::explain::lines(&self.program, &self.columns)
     }
 }

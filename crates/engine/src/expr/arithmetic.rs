@@ -2,9 +2,9 @@
 
 use arrow::datatypes::DataType;
 
-use super::{Arithmetic, Expr, Literal, Node};
 use crate::error::{Error, Result};
-use crate::value::{Kind, Type};
+use crate::expr::{Arithmetic, Expr, Literal, Node};
+use crate::vector::value::{Kind, Type};
 
 /// The same whole numbers in 128 bits.
 pub fn widen(e: Expr) -> Expr {

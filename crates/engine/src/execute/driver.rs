@@ -1,0 +1,272 @@
+//! Runs the stages of a program one after the other, each on every instance and in as many passes as it takes.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow::array::RecordBatch;
+use futures::future::{BoxFuture, FutureExt, join_all};
+use tokio::sync::mpsc::Sender;
+
+use crate::cancel::Stop;
+use crate::error::{Error, Result};
+use crate::execute::per_node::Instances;
+use crate::execute::query_state::QueryState;
+use crate::execute::result_stream::ResultStream;
+use crate::execute::runtime::Runtime;
+use crate::execute::sink::SinkState;
+use crate::execute::{staged, stream};
+use crate::executor::Executor;
+use crate::logical::relation::Output;
+use crate::memory::spill::Spill;
+use crate::operators::limit::Limit;
+use crate::options::{Execution, Plan};
+use crate::physical::analysis::{groups, last_uses, may_be_parted, sought, waves};
+use crate::physical::program::{Program, Sink, Stage};
+use crate::profile::Record;
+use crate::vector::radix::PARTITIONS;
+use crate::vector::value::Type;
+
+/// Raised when the query is dropped, so that workers stop at their next piece.
+struct StopOnDrop(Stop);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// Runs `program`; sends its answer to `sender`, and gives what the executor tells of it.
+pub(crate) async fn run(
+    program: &Program,
+    types: Arc<[Type]>,
+    output: &Output,
+    runtime: &Runtime,
+    execution: &Execution,
+    sender: Sender<RecordBatch>,
+) -> Result<Vec<String>> {
+    let stop = StopOnDrop(runtime.stop.below());
+    let mut run = QueryState {
+        runtime: runtime.clone(),
+        execution: execution.clone(),
+        report: vec![format!(
+            "run by the {} executor, plan {}",
+            execution.executor.name(),
+            execution.plan.name()
+        )],
+        sends: false,
+        out: Arc::new(ResultStream::new(sender, output, &types)),
+        types: types.clone(),
+        parameters: vec![None; program.parameters.len()],
+        join_tables: vec![None; program.stages.len()],
+        rows: std::iter::repeat_with(|| None)
+            .take(program.stages.len())
+            .collect(),
+        spilled: vec![None; program.stages.len()],
+        partitioned: vec![None; program.stages.len()],
+        spill: Spill::new(execution.spill.clone()),
+        may_spill: false,
+        may_part: may_be_parted(program).into(),
+        sought: sought(program).into(),
+        held: std::iter::repeat_with(Vec::new)
+            .take(program.stages.len())
+            .collect(),
+        stop: stop.0.clone(),
+        width: runtime.workers.threads(),
+        share: None,
+        instances: match execution.plan {
+            Plan::Distr => Instances::new(runtime, program, &types)?,
+            _ => None,
+        },
+    };
+    let last = last_uses(program);
+    for (number, stage) in program.stages.iter().enumerate() {
+        run.stage(number, stage, number == program.answer).await?;
+        for (parameter, (of, var)) in program.parameters.iter().enumerate() {
+            if *of == number {
+                run.parameters[parameter] = Some(run.single(number, *var)?);
+            }
+        }
+        let over = last.iter().enumerate().filter(|(_, last)| **last == number);
+        over.for_each(|(stage, _)| run.forget(stage));
+    }
+    // None if it left while it was computed.
+    if let Some(answer) = run.rows[program.answer].take() {
+        run.out.send(&answer).await?;
+    }
+    if let Some(spilled) = run.spilled[program.answer].take() {
+        for extent in &spilled.extents {
+            run.out.send(&spilled.get(extent)?).await?;
+        }
+    }
+    Ok(run.report)
+}
+
+impl QueryState {
+    async fn stage(&mut self, number: usize, stage: &Stage, answer: bool) -> Result<()> {
+        let group_join = self.group_join(&stage.sink);
+        self.sends = answer && stage.sink.is_plain();
+        self.may_spill = self.spill.is_allowed()
+            && (self.may_part[number] || !matches!(stage.sink, Sink::Table { .. }));
+        let mut ends = Vec::new();
+        for (tables, stage) in groups(stage, &|table| self.partitioned[table].is_some()) {
+            self.passes(number, &stage, &tables, group_join, &mut ends)
+                .await?;
+        }
+        let sinks = self.sinks(&stage.sink, group_join)?;
+        if ends.is_empty() {
+            // No row came; the columns are there all the same.
+            ends.push(sinks.end()?);
+        }
+        match &stage.sink {
+            Sink::Table { .. } => self.table(number, &sinks, ends).await,
+            Sink::Fold { .. } => self.folded(number, &sinks, group_join, ends),
+            Sink::Rows { .. } if self.sends => {
+                for end in ends {
+                    end.sent()?.last().await?;
+                }
+                Ok(())
+            }
+            Sink::Rows { .. } => self.gathered(number, &sinks, ends),
+        }
+    }
+
+    /// Runs the pipelines of a stage on the workers of this instance.
+    async fn here(
+        &mut self,
+        number: usize,
+        stage: &Stage,
+        group_join: Option<usize>,
+        ends: &mut Vec<SinkState>,
+    ) -> Result<()> {
+        let executor = match self.is_small(stage) {
+            true => Executor::Fused,
+            false => self.execution.executor,
+        };
+        if executor != self.execution.executor {
+            self.report
+                .push(format!("stage {number}: too few rows for several tasks"));
+        }
+        match executor {
+            Executor::Fused => {
+                let begun = Instant::now();
+                let limit = Arc::new(Limit::new(&stage.sink));
+                let mut kernels = vec![];
+                for pipe in &stage.pipes {
+                    let done = self
+                        .pipe(pipe, &stage.sink, group_join, &limit, ends)
+                        .await?;
+                    kernels.extend(done);
+                }
+                let seconds = begun.elapsed().as_secs_f64();
+                if let Some(ledger) = &self.execution.ledger {
+                    ledger.note(Record {
+                        stage: number,
+                        executor,
+                        seconds,
+                        block_rows: 0,
+                        blocks_made: 0,
+                        blocks_reused: 0,
+                        operators: vec![],
+                        kernels,
+                    });
+                }
+                let time = stream::tally::milliseconds((seconds * 1e9) as u64);
+                self.report.push(format!("stage {number}: fused, {time}"));
+                Ok(())
+            }
+            Executor::Stream => stream::stage(self, number, stage, group_join, ends).await,
+            Executor::Staged => staged::stage(self, number, stage, group_join, ends).await,
+        }
+    }
+
+    /// Runs the pipelines of `stage` for all parts of `tables` that they look rows up in.
+    pub(crate) fn passes<'r>(
+        &'r mut self,
+        number: usize,
+        stage: &'r Stage,
+        tables: &'r [usize],
+        group_join: Option<usize>,
+        ends: &'r mut Vec<SinkState>,
+    ) -> BoxFuture<'r, Result<()>> {
+        async move {
+            let Some((table, others)) = tables.split_first() else {
+                return self.waves(number, stage, group_join, ends).await;
+            };
+            let partitioned = self.partitioned[*table].clone();
+            let partitioned =
+                partitioned.ok_or_else(|| Error::internal("a table without parts"))?;
+            let (mut next, mut passes) = (0, 0);
+            while next < PARTITIONS {
+                let first = next;
+                next = self.load(*table, &partitioned, first).await?;
+                passes += 1;
+                self.passes(number, stage, others, group_join, ends).await?;
+                if let (true, Some(join_table)) = (partitioned.marks, &self.join_tables[*table]) {
+                    partitioned.mark(first..next, &join_table.marked(true));
+                }
+                self.forget(*table);
+            }
+            let line = format!("stage {number}: {passes} passes over the table of stage {table}");
+            self.report.push(line);
+            Ok(())
+        }
+        .boxed()
+    }
+
+    async fn waves(
+        &mut self,
+        number: usize,
+        stage: &Stage,
+        group_join: Option<usize>,
+        ends: &mut Vec<SinkState>,
+    ) -> Result<()> {
+        for wave in waves(stage) {
+            match self.instances.take() {
+                None => self.here(number, &wave, group_join, ends).await?,
+                Some(all) => {
+                    let done = self.everywhere(&all, number, &wave, group_join, ends);
+                    done.await?;
+                    self.instances = Some(all);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the pipelines of a stage on all instances at once.
+    pub(crate) async fn everywhere(
+        &mut self,
+        all: &Instances,
+        number: usize,
+        stage: &Stage,
+        group_join: Option<usize>,
+        ends: &mut Vec<SinkState>,
+    ) -> Result<()> {
+        let mut runs: Vec<QueryState> = (0..all.workers.len()).map(|n| self.on(all, n)).collect();
+        let running = runs.iter_mut().map(|run| async move {
+            let mut ends = Vec::new();
+            let done = run.here(number, stage, group_join, &mut ends).await;
+            if done.is_err() {
+                run.stop.stop();
+            }
+            done.map(|()| ends)
+        });
+        let mut failed = None;
+        for (done, workers) in join_all(running).await.into_iter().zip(&*all.workers) {
+            let node = workers.layout().places()[0].node;
+            match done {
+                Ok(own) => ends.extend(own.into_iter().map(|end| end.of(node))),
+                Err(Error::Cancelled) => failed = failed.or(Some(Error::Cancelled)),
+                Err(e) => failed = Some(e),
+            }
+        }
+        for (run, workers) in runs.into_iter().zip(&*all.workers) {
+            let node = workers.layout().places()[0].node;
+            let lines = run.report.into_iter();
+            self.report
+                .extend(lines.map(|line| format!("node {node}: {line}")));
+        }
+        failed.map_or(Ok(()), Err)?;
+        all.agree(stage)
+    }
+}

@@ -1,0 +1,169 @@
+//! Fused execution (L4): each worker takes a piece of a source through the whole pipeline into its own sink.
+
+use std::sync::Arc;
+
+use table::Morsel;
+
+use crate::error::{Error, Result};
+use crate::execute::open::OpenSource;
+use crate::execute::per_node::seats;
+use crate::execute::pieces::{Chunk, OpenRows, TakePieces, each_piece};
+use crate::execute::query_state::QueryState;
+use crate::execute::sink::SinkState;
+use crate::execute::stream::flow::scratch;
+use crate::execute::task::PipelineTask;
+use crate::operators::limit::Limit;
+use crate::operators::meter::{At, PipelineMeter, WorkerClock};
+use crate::operators::pipeline::Scratch;
+use crate::operators::source::Selection;
+use crate::options::Plan;
+use crate::physical::program::{Pipeline, Sink};
+use crate::profile::Kernel;
+use crate::vector::batch::Batch;
+
+impl QueryState {
+    /// Takes all pieces of a pipeline's source through it; adds the sinks of the workers to `ends`. Gives what its
+    /// operators did, if somebody asks.
+    pub async fn pipe(
+        &mut self,
+        pipe: &Pipeline,
+        sink: &Sink,
+        group_join: Option<usize>,
+        limit: &Arc<Limit>,
+        ends: &mut Vec<SinkState>,
+    ) -> Result<Vec<Kernel>> {
+        let mut task = self.task(pipe, sink, group_join)?;
+        if self.execution.ledger.is_some() {
+            let meter = PipelineMeter::new(pipe, sink, group_join.is_some(), &self.types);
+            task.meter = Some(Arc::new(meter));
+        }
+        if self.execution.preload
+            && let OpenSource::Read(opened) = &mut task.source
+        {
+            let line = opened.load(&self.runtime.workers).await?;
+            self.report.push(line);
+        }
+        let pieces = task.source.pieces();
+        if pieces == 0 {
+            return Ok(vec![]);
+        }
+        // As many as can be: the width may rise while they run.
+        let workers = self.runtime.workers.threads().min(pieces);
+        let task = Arc::new(task);
+        // Whoever awaits this is not on the node of an instance.
+        if workers == 1 && self.share.is_none() {
+            let mut end = task.sinks.end()?;
+            work(&task, &mut end, limit).await?;
+            ends.push(end);
+            return Ok(task.kernels());
+        }
+        let plan = match task.source {
+            OpenSource::Scan { .. } => self.execution.plan,
+            _ => Plan::Obliv,
+        };
+        let mut tasks = Vec::with_capacity(workers);
+        for seat in seats(&self.runtime.workers, plan, workers)? {
+            let (task, limit) = (task.clone(), limit.clone());
+            tasks.push(seat.spawn(async move {
+                // Made by whoever fills it: memory is taken on the node that first writes to it.
+                let done = match task.sinks.end() {
+                    Ok(mut end) => work(&task, &mut end, &limit).await.map(|()| end),
+                    Err(e) => Err(e),
+                };
+                if done.is_err() {
+                    task.stop.stop();
+                }
+                done
+            }));
+        }
+        // Should this be dropped, tasks that wait for a device end at once.
+        let tasks: Vec<_> = tasks.into_iter().map(|task| task.abort_on_drop()).collect();
+        let mut failed = None;
+        for task in tasks {
+            match task.await.map_err(|e| Error::Call(Box::new(e)))? {
+                Ok(end) => ends.push(end),
+                Err(Error::Cancelled) => failed = failed.or(Some(Error::Cancelled)),
+                Err(e) => failed = Some(e),
+            }
+        }
+        failed.map_or(Ok(task.kernels()), Err)
+    }
+}
+
+/// A worker's share of `task`.
+async fn work(task: &Arc<PipelineTask>, sink: &mut SinkState, limit: &Limit) -> Result<()> {
+    let clock = task
+        .meter
+        .as_ref()
+        .map(|meter| meter.clock(task.traffic.nodes()));
+    let mut worker = Worker {
+        task,
+        limit,
+        sink,
+        clock: clock.as_ref(),
+        batch: Batch::new(task.types.len()),
+        selection: Selection::default(),
+        scratch: scratch(task.pipe.steps.len()),
+    };
+    each_piece(task, limit, &mut worker).await?;
+    if let Some(clock) = clock {
+        clock.end(&task.traffic);
+    }
+    Ok(())
+}
+
+/// One worker: takes vector by vector through all operators into its own sink.
+struct Worker<'w> {
+    task: &'w Arc<PipelineTask>,
+    limit: &'w Limit,
+    sink: &'w mut SinkState,
+    clock: Option<&'w WorkerClock>,
+    batch: Batch,
+    selection: Selection,
+    scratch: Vec<Scratch>,
+}
+
+impl TakePieces for Worker<'_> {
+    fn begin(&mut self, place: u64) {
+        self.sink.start(place);
+    }
+
+    async fn open(&mut self, morsel: Morsel) -> Result<Option<Chunk>> {
+        let OpenSource::Scan { scan, filters, .. } = &self.task.source else {
+            return Ok(None);
+        };
+        let Some(clock) = self.clock else {
+            return Chunk::open(self.task, morsel, filters, &self.task.traffic, None).await;
+        };
+        clock.turn(At::Scan);
+        let chunk = Chunk::open(self.task, morsel, filters, &clock.traffic, None).await?;
+        clock.opened(morsel.rows(scan.table()));
+        clock.turn(At::Elsewhere);
+        Ok(chunk)
+    }
+
+    async fn take(&mut self, mut rows: OpenRows) -> Result<bool> {
+        while rows.next(&mut self.selection) {
+            let reader = rows.hold.reader();
+            let (batch, selection) = (&mut self.batch, &mut self.selection);
+            let came = self.task.push(
+                batch,
+                selection,
+                reader,
+                &mut self.scratch,
+                self.sink,
+                self.clock,
+            )?;
+            if self.limit.count(came) {
+                return Ok(true);
+            }
+            self.sink.flush().await?;
+        }
+        Ok(false)
+    }
+
+    async fn end(&mut self) -> Result<()> {
+        tokio::task::yield_now().await;
+        Ok(())
+    }
+}

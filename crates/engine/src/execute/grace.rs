@@ -1,0 +1,120 @@
+//! The passes of a partitioned (Grace) hash join: as many parts of its build side at a time as there is room for.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::execute::partitioned::PartitionedTable;
+use crate::execute::query_state::QueryState;
+use crate::memory::reservation::Reservation;
+use crate::memory::spill::{Extent, joined};
+use crate::operators::join_table::JoinTable;
+use crate::vector::radix::{LoadedPartitions, PARTITIONS};
+
+/// What a table takes for each byte of its rows: they are read, put together and indexed.
+const MARGIN: usize = 4;
+
+impl QueryState {
+    /// Makes a table of as many parts from number `first` on as there is room for; gives the number of the next.
+    pub async fn load(
+        &mut self,
+        table: usize,
+        partitioned: &PartitionedTable,
+        first: usize,
+    ) -> Result<usize> {
+        let budget = &self.runtime.budget;
+        let copies = self.instances.as_ref().map_or(1, |all| 1 + all.number());
+        // A quarter is left for what passes through.
+        let room = (budget.limit() / 4 * 3).saturating_sub(budget.used()) as usize;
+        let room = room / (MARGIN * copies);
+        let mut end = first + 1;
+        let mut bytes = partitioned.memory(first);
+        // As if only a few had room.
+        let most = self
+            .execution
+            .room
+            .map_or(PARTITIONS, |_| first + PARTITIONS / 3);
+        while end < PARTITIONS.min(most) && bytes + partitioned.memory(end) <= room {
+            bytes += partitioned.memory(end);
+            end += 1;
+        }
+        loop {
+            match self.load_parts(table, partitioned, first..end).await {
+                Err(Error::Memory { .. }) if end - first > 1 => end = first + (end - first) / 2,
+                done => return done.map(|()| end),
+            }
+            self.forget(table);
+        }
+    }
+
+    async fn load_parts(
+        &mut self,
+        table: usize,
+        partitioned: &PartitionedTable,
+        parts: Range<usize>,
+    ) -> Result<()> {
+        let extents = partitioned.lists[parts.clone()].iter().flatten();
+        let extents: Vec<&Extent> = extents.collect();
+        let bytes: usize = extents.iter().map(|extent| extent.memory).sum();
+        let copies = self.instances.as_ref().map_or(1, |all| 1 + all.number());
+        let held = Reservation::take(
+            &self.runtime.budget,
+            (bytes * copies) as u64,
+            "part of a join",
+        )?;
+        self.held[table].push(held);
+        // Read and put together, they are there twice; a single part must do with what there is.
+        let both = Reservation::take(&self.runtime.budget, bytes as u64, "part of a join");
+        let both = match both {
+            Err(_) if parts.len() == 1 => Reservation::default(),
+            both => both?,
+        };
+        let blocks = extents
+            .iter()
+            .map(|extent| self.spill.get(extent, &partitioned.vars));
+        let blocks = blocks.collect::<Result<Vec<_>>>()?;
+        let stored = joined(&blocks, &partitioned.vars)?;
+        drop((blocks, both));
+        self.replicate(
+            table,
+            &partitioned.keys,
+            stored,
+            partitioned.marks,
+            false,
+            &[],
+        )
+        .await?;
+        let mask = |part: usize| 1u64 << part;
+        let pass = LoadedPartitions {
+            parts: parts.clone().map(mask).sum(),
+        };
+        let marked = partitioned.marked(parts);
+        self.each_table(table, &mut |join_table| {
+            // Nobody else has it yet.
+            let join_table = Arc::get_mut(join_table)?;
+            join_table.pass = Some(pass);
+            join_table.mark(&marked);
+            Some(())
+        })
+    }
+
+    /// Calls `f` with the tables of stage `table`, of all instances.
+    fn each_table(
+        &mut self,
+        table: usize,
+        f: &mut dyn FnMut(&mut Arc<JoinTable>) -> Option<()>,
+    ) -> Result<()> {
+        let own = match &mut self.instances {
+            Some(all) => {
+                self.join_tables[table] = None;
+                all.tables(table).map(f).collect::<Option<()>>()
+            }
+            None => self.join_tables[table].iter_mut().map(f).collect(),
+        };
+        own.ok_or_else(|| Error::internal("a table in use"))?;
+        if let Some(all) = &mut self.instances {
+            self.join_tables[table] = all.tables(table).next().cloned();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,25 @@
+//! Running programs: the driver of their stages, the three executors, the sinks, and how stages end.
+//!
+//! From the top down: the driver runs stages by an executor ([`fused`], [`stream`], [`staged`]) and ends them
+//! ([`finish`]); executors take the pieces of a source ([`pieces`]) through the operators of a pipeline ([`task`])
+//! into sinks ([`sink`]); all of them read the state of the query ([`query_state`]).
+
+mod driver;
+mod finish;
+mod fused;
+mod grace;
+mod open;
+mod partitioned;
+mod per_node;
+mod pieces;
+mod query_state;
+mod reduction;
+mod result_stream;
+pub(crate) mod runtime;
+mod share;
+pub(crate) mod sink;
+mod staged;
+mod stream;
+mod task;
+
+pub(crate) use driver::run;

@@ -1,0 +1,209 @@
+//! Opening sources: what the pieces of work are, and who takes them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use fiber::{Claimant, Morsels, Nearness};
+use table::{Morsel, Scan};
+
+use crate::error::{Result, missing};
+use crate::execute::query_state::QueryState;
+use crate::execute::share::InstanceShare;
+use crate::memory::spill::Spilled;
+use crate::operators::external_scan::OpenExternal;
+use crate::operators::join_table::JoinTable;
+use crate::options::Plan;
+use crate::physical::program::Source;
+use crate::vector::rows::Materialized;
+use crate::vector::value::{Var, Vector};
+
+/// Rows of a stage or of a marked table that a worker takes at a time.
+const PIECE_ROWS: usize = 16 * algebra::VECTOR_ROWS;
+
+/// A source whose pieces workers claim.
+pub(crate) enum OpenSource {
+    Scan {
+        scan: Scan,
+        filters: Vec<table::Filter>,
+        vars: Vec<Var>,
+        pieces: Vec<Box<[Morsel]>>,
+        morsels: Morsels,
+    },
+    Read(OpenExternal),
+    Materialized {
+        rows: Arc<Materialized>,
+        pieces: Arc<[Range<usize>]>,
+        next: AtomicUsize,
+    },
+    /// Rows that did not fit in memory; which extents are whose.
+    Spilled {
+        spilled: Arc<Spilled>,
+        own: Vec<usize>,
+        next: AtomicUsize,
+    },
+    Marked {
+        table: Arc<JoinTable>,
+        rows: Vec<u32>,
+        pieces: Arc<[Range<usize>]>,
+        next: AtomicUsize,
+        row: Option<Var>,
+    },
+}
+
+impl OpenSource {
+    /// How many pieces nobody has claimed; before work begins, how many there are.
+    pub fn pieces(&self) -> usize {
+        match self {
+            OpenSource::Scan { morsels, .. } => morsels.left(),
+            OpenSource::Read(opened) => opened.count,
+            OpenSource::Spilled { own, .. } => own.len(),
+            OpenSource::Materialized { pieces, .. } | OpenSource::Marked { pieces, .. } => {
+                pieces.len()
+            }
+        }
+    }
+}
+
+impl OpenSource {
+    /// One of those who claim the pieces of a scan.
+    pub fn claimant(&self) -> Option<Claimant<'_>> {
+        match self {
+            OpenSource::Scan { morsels, .. } => Some(morsels.claimant()),
+            _ => None,
+        }
+    }
+
+    /// How many tasks read it at once, with `width` workers: twice as many where they wait for a device, so that half
+    /// of them decode meanwhile.
+    pub fn readers(&self, width: usize) -> usize {
+        match self {
+            OpenSource::Read(_) => 2 * width,
+            _ => width,
+        }
+    }
+}
+
+impl QueryState {
+    pub(crate) fn open(&self, source: &Source) -> Result<OpenSource> {
+        let block = self.execution.block_rows.unwrap_or(PIECE_ROWS);
+        Ok(match source {
+            Source::Scan(scan) => {
+                let columns = scan.columns.iter().map(|(_, column)| *column).collect();
+                let vars = scan.columns.iter().map(|(var, _)| *var).collect();
+                let inner = Scan::new(scan.table.clone(), columns, false);
+                let nodes = self.runtime.nearness.nodes();
+                let chunks = self.execution.block_rows.unwrap_or(0) / table::BLOCK_ROWS;
+                let pieces = grouped(inner.morsels(), nodes, chunks.max(1));
+                let list = |home| list(self.execution.plan, self.share.as_ref(), home);
+                let homes = pieces.iter().enumerate();
+                let homes = homes.filter_map(|(i, (home, _))| Some((list(*home)?, i as u32)));
+                let nearness = match (self.execution.plan, &self.share) {
+                    (Plan::Obliv, None) => &Nearness::new(1, |_, _| 0),
+                    _ => &self.runtime.nearness,
+                };
+                OpenSource::Scan {
+                    morsels: Morsels::near(nearness, homes),
+                    scan: inner,
+                    filters: scan.filters.clone(),
+                    vars,
+                    pieces: pieces.into_iter().map(|(_, piece)| piece).collect(),
+                }
+            }
+            Source::Read(reading) => {
+                let share = self.share.as_ref().map_or((0, 1), InstanceShare::place);
+                OpenSource::Read(OpenExternal::new(reading, share)?)
+            }
+            Source::Values { vars, batch } => {
+                let mut columns = BTreeMap::new();
+                for (var, array) in vars.iter().zip(batch.columns()) {
+                    columns.insert(*var, Vector::from_arrow(array, &self.types[*var])?);
+                }
+                let rows = batch.num_rows();
+                OpenSource::Materialized {
+                    pieces: self.dealt(rows, block),
+                    next: AtomicUsize::new(0),
+                    rows: Arc::new(Materialized { columns, rows }),
+                }
+            }
+            Source::Rows(stage) if let Some(spilled) = &self.spilled[*stage] => {
+                let (number, of) = self.share.as_ref().map_or((0, 1), InstanceShare::place);
+                OpenSource::Spilled {
+                    spilled: spilled.clone(),
+                    own: (number..spilled.extents.len()).step_by(of).collect(),
+                    next: AtomicUsize::new(0),
+                }
+            }
+            Source::Rows(stage) => {
+                let stored = self.rows[*stage].clone().ok_or_else(missing)?;
+                OpenSource::Materialized {
+                    pieces: self.dealt(stored.rows, block),
+                    next: AtomicUsize::new(0),
+                    rows: stored,
+                }
+            }
+            Source::Marked { stage, marked, row } => {
+                let join_table = self.join_tables[*stage].clone().ok_or_else(missing)?;
+                let rows = join_table.marked(*marked);
+                OpenSource::Marked {
+                    pieces: self.dealt(rows.len(), block),
+                    next: AtomicUsize::new(0),
+                    table: join_table,
+                    rows,
+                    row: *row,
+                }
+            }
+        })
+    }
+}
+
+/// On which list a piece stands that lies on node `home`; none if another instance takes it.
+fn list(plan: Plan, share: Option<&InstanceShare>, home: usize) -> Option<usize> {
+    match (plan, share) {
+        (_, Some(share)) => share.takes(home).then_some(home),
+        (Plan::Obliv, None) => Some(0),
+        (Plan::Shard | Plan::Distr, None) => Some(home),
+    }
+}
+
+/// The pieces of work of a scan, each with its home node: `most` blocks of one node that follow one another there.
+fn grouped(
+    morsels: impl Iterator<Item = (u8, Morsel)>,
+    nodes: usize,
+    most: usize,
+) -> Vec<(usize, Box<[Morsel]>)> {
+    let mut homes: Vec<Vec<Morsel>> = vec![vec![]; nodes];
+    let mut pieces = Vec::new();
+    for (bucket, morsel) in morsels {
+        let home = usize::from(bucket) % nodes;
+        homes[home].push(morsel);
+        if homes[home].len() == most {
+            pieces.push((home, std::mem::take(&mut homes[home]).into_boxed_slice()));
+        }
+    }
+    let rest = homes
+        .into_iter()
+        .enumerate()
+        .filter(|(_, some)| !some.is_empty());
+    pieces.extend(rest.map(|(home, some)| (home, some.into_boxed_slice())));
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a worker on node 1 of four claims of eight pieces that lie on the nodes in turn.
+    fn claimed(plan: Plan) -> Vec<u32> {
+        let pieces = (0..8u32).filter_map(|i| Some((list(plan, None, i as usize % 4)?, i)));
+        let morsels = Morsels::new(4, |_, _| 20, pieces);
+        std::iter::from_fn(|| morsels.claim(1)).collect()
+    }
+
+    #[test]
+    fn plans_differ_in_who_takes_what() {
+        assert_eq!(claimed(Plan::Obliv), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(claimed(Plan::Shard), [1, 5, 2, 6, 3, 7, 0, 4]);
+    }
+}

@@ -1,0 +1,215 @@
+//! Putting away what does not fit in memory: a worker's own rows, or its groups.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result};
+use crate::execute::sink::{AggregateSink, RowSink, SinkFactory};
+use crate::memory::reservation::SLACK;
+use crate::memory::spill::{EXTENT_ROWS, Extent, Lists, RUN_ROWS};
+use crate::operators::sort::order;
+use crate::physical::program::Sink;
+use crate::vector::builder::RowsBuilder;
+use crate::vector::radix::{PARTITIONS, RadixPartitioner, rows_of};
+use crate::vector::rows::Materialized;
+use crate::vector::value::{Kind, Type, Var, Vector};
+
+impl SinkFactory {
+    /// Takes memory for what `gathered` holds, or puts it away.
+    pub(crate) fn keep_rows(&self, gathered: &mut RowSink) -> Result<()> {
+        let rows = &mut gathered.rows;
+        // What is put in order is there twice for a while.
+        let ordered = matches!(&self.sink, Sink::Rows { order, .. } if !order.is_empty());
+        let wanted = rows.memory() * if ordered && self.may_spill { 2 } else { 1 };
+        let crowded = rows.rows > self.room;
+        let kept = rows
+            .held
+            .cover(&self.budget, wanted, "rows of a join or a sort");
+        let few = kept.is_ok() || rows.memory() <= SLACK;
+        match kept {
+            Ok(()) | Err(Error::Memory { .. }) if self.may_spill => match few && !crowded {
+                true => Ok(()),
+                false => self.spill_rows(gathered),
+            },
+            kept => kept,
+        }
+    }
+
+    /// Puts all rows away.
+    pub(crate) fn spill_rows(&self, gathered: &mut RowSink) -> Result<()> {
+        let held = std::mem::take(&mut gathered.rows.held);
+        let full = std::mem::replace(&mut gathered.rows, RowsBuilder::new(&self.vars));
+        gathered.rows.held = held;
+        let (columns, rows) = RowsBuilder::concat(vec![full])?;
+        self.put(&Materialized { columns, rows }, &mut gathered.away)
+    }
+
+    /// Puts `stored` away as the sink wants it.
+    pub(crate) fn put(&self, stored: &Materialized, lists: &mut Lists) -> Result<()> {
+        if stored.rows == 0 {
+            return Ok(());
+        }
+        match &self.sink {
+            Sink::Table { keys, .. } => self.put_parts(stored, keys, lists),
+            Sink::Rows {
+                order: keys,
+                skip,
+                fetch,
+                ..
+            } if !keys.is_empty() => {
+                let end = fetch.map(|n| skip.saturating_add(n));
+                let picks = order(stored, &self.types, keys, end)?;
+                let run = picks.chunks(RUN_ROWS);
+                let run = run.map(|some| self.put_some(stored, some));
+                lists.push(run.collect::<Result<_>>()?);
+                Ok(())
+            }
+            _ => {
+                let all: Vec<u32> = (0..stored.rows as u32).collect();
+                lists.resize_with(1, Vec::new);
+                for some in all.chunks(EXTENT_ROWS) {
+                    lists[0].push(self.put_some(stored, some)?);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The vectors of the rows that the stage gives, ascending.
+    pub(crate) fn given(&self) -> Vec<(Var, Kind)> {
+        let Sink::Fold { keys, folds, .. } = &self.sink else {
+            return self.vars.clone();
+        };
+        let all = keys
+            .iter()
+            .copied()
+            .chain(folds.iter().map(|fold| fold.var));
+        let kinds = all.map(|var| (var, self.types[var].kind));
+        kinds.collect::<BTreeMap<_, _>>().into_iter().collect()
+    }
+
+    fn put_some(&self, stored: &Materialized, rows: &[u32]) -> Result<Extent> {
+        let columns = stored.columns.values().map(|vector| vector.at(rows));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        self.spill.put(columns.iter(), rows.len())
+    }
+
+    fn put_parts(&self, stored: &Materialized, keys: &[Var], lists: &mut Lists) -> Result<()> {
+        lists.resize_with(PARTITIONS, Vec::new);
+        let parts = match keys.is_empty() {
+            // Any part will do.
+            true => (0..stored.rows)
+                .map(|row| (row * PARTITIONS / stored.rows) as u8)
+                .collect(),
+            false => {
+                let vectors: Vec<&Vector> = keys
+                    .iter()
+                    .filter_map(|key| stored.columns.get(key))
+                    .collect();
+                let types: Vec<&Type> = keys.iter().map(|key| &self.types[*key]).collect();
+                RadixPartitioner::default().of(&vectors, &types, stored.rows, 0)?
+            }
+        };
+        for (list, rows) in lists.iter_mut().zip(rows_of(&parts)) {
+            for some in rows.chunks(EXTENT_ROWS) {
+                list.push(self.put_some(stored, some)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes memory for the groups that `folded` holds, or puts them away.
+    pub(crate) fn keep_groups(&self, folded: &mut AggregateSink, level: u32) -> Result<()> {
+        let groups = &mut folded.groups;
+        let crowded = groups.number_of() > self.room;
+        let what = "an aggregate";
+        let kept = groups.held.cover(&self.budget, groups.memory(), what);
+        let may = self.may_spill && !groups.is_by_row();
+        let few = kept.is_ok() || groups.memory() <= SLACK;
+        match kept {
+            Ok(()) | Err(Error::Memory { .. }) if may && few && !crowded => Ok(()),
+            Ok(()) | Err(Error::Memory { .. }) if may => {
+                self.spill_groups(folded, level)?;
+                // What is there without any group must fit.
+                let groups = &mut folded.groups;
+                let bytes = groups.memory().saturating_sub(SLACK);
+                groups.held.cover(&self.budget, bytes, what)
+            }
+            kept => kept,
+        }
+    }
+
+    /// Puts all groups away, by the part of their keys at `level`.
+    pub(crate) fn spill_groups(&self, folded: &mut AggregateSink, level: u32) -> Result<()> {
+        let mut fresh = self.groups()?;
+        fresh.held = std::mem::take(&mut folded.groups.held);
+        let full = std::mem::replace(&mut folded.groups, fresh);
+        let types = self.key_types();
+        let types: Vec<&Type> = types.iter().collect();
+        let away = &mut folded.away;
+        away.states.resize_with(PARTITIONS, Vec::new);
+        for some in full.numbers().chunks(EXTENT_ROWS) {
+            let keys = full.keys(some)?;
+            let states = full.states().iter().map(|state| state.parts(some));
+            let states = states.collect::<Result<Vec<_>>>()?;
+            let columns: Vec<&Vector> = keys.iter().chain(states.iter().flatten()).collect();
+            let own: Vec<&Vector> = keys.iter().collect();
+            let parts = RadixPartitioner::default().of(&own, &types, some.len(), level)?;
+            self.put_columns(&columns, &parts, &mut away.states)?;
+        }
+        for (place, state) in full.states().iter().enumerate() {
+            let Some((groups, values)) = state.distinct_values()? else {
+                continue;
+            };
+            let lists = away.values.entry(place).or_default();
+            lists.resize_with(PARTITIONS, Vec::new);
+            let all: Vec<u32> = (0..groups.len() as u32).collect();
+            for some in all.chunks(EXTENT_ROWS) {
+                let groups: Vec<u32> = some.iter().map(|row| groups[*row as usize]).collect();
+                let (keys, values) = (full.keys(&groups)?, values.at(some)?);
+                let columns: Vec<&Vector> = keys.iter().chain([&values]).collect();
+                let parts = match full.is_one() {
+                    // By value: the parts of the only group have none in common.
+                    true => {
+                        let ty = self.argument(place)?;
+                        RadixPartitioner::default().of(&[&values], &[ty], some.len(), level)?
+                    }
+                    false => {
+                        let own: Vec<&Vector> = keys.iter().collect();
+                        RadixPartitioner::default().of(&own, &types, some.len(), level)?
+                    }
+                };
+                self.put_columns(&columns, &parts, lists)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_columns(&self, columns: &[&Vector], parts: &[u8], lists: &mut Lists) -> Result<()> {
+        for (list, rows) in lists.iter_mut().zip(rows_of(parts)) {
+            if !rows.is_empty() {
+                let own = columns.iter().map(|column| column.at(&rows));
+                let own = own.collect::<Result<Vec<_>>>()?;
+                list.push(self.spill.put(own.iter(), rows.len())?);
+            }
+        }
+        Ok(())
+    }
+
+    /// The types of the keys of groups.
+    pub(crate) fn key_types(&self) -> Vec<Type> {
+        match &self.sink {
+            Sink::Fold { keys, .. } => keys.iter().map(|key| self.types[*key].clone()).collect(),
+            _ => vec![],
+        }
+    }
+
+    /// The type of what function number `place` of groups is of.
+    pub(crate) fn argument(&self, place: usize) -> Result<&Type> {
+        let argument = match &self.sink {
+            Sink::Fold { folds, .. } => folds[place].arg,
+            _ => None,
+        };
+        let argument = argument.map(|var| &self.types[var]);
+        argument.ok_or_else(|| Error::internal("different values of nothing"))
+    }
+}

@@ -1,0 +1,440 @@
+//! Staged execution (L6): some tasks set the blocks of a ring up, others process them.
+//!
+//! A block of the ring is *empty*, being *set up*, *ready* or being *processed*. A setup task opens pieces of the
+//! source and fills an empty block with the rows that the source's filters left; a processing task takes a ready
+//! one through all steps into its own sink and empties it. A block of which no row is left is dropped at once,
+//! wherever it is. Pipelines end at strong dependencies, as in every executor; they run one after the other.
+//!
+//! Filters that may be exchanged are, while blocks go through them: what drops most rows for its cost comes first
+//! (`order.rs`). Both kinds of tasks sleep where the ring has nothing for them, and how long, and why, is told.
+
+pub(crate) mod order;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use table::Filter;
+
+use crate::error::{Error, Result};
+use crate::execute::query_state::QueryState;
+use crate::execute::sink::SinkState;
+use crate::execute::staged::order::{Order, Orders, Segment, segments};
+use crate::execute::stream::block::Block;
+use crate::execute::stream::channel::{Consumer, Producer, channel};
+use crate::execute::stream::flow::{Flow, Tasks, join, scratch, source_name, stopping, tasks};
+use crate::execute::stream::source::{BlockPort, SharedSource, scan};
+use crate::execute::stream::tally::{Tallies, Tally, milliseconds};
+use crate::execute::task::PipelineTask;
+use crate::executor::Executor;
+use crate::operators::pipeline::{PipelineExecutor, Scratch};
+use crate::operators::source::{ColumnReader, Selection};
+use crate::physical::program::{Source, Stage};
+use crate::profile::Record;
+use crate::vector::batch::Batch;
+
+/// What a block of the ring is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Empty,
+    Setup,
+    Ready,
+    Processing,
+}
+
+/// One place of the ring.
+struct Slot {
+    state: State,
+    since: Instant,
+    /// Elsewhere while it is set up or processed.
+    block: Block,
+}
+
+/// The blocks of one pipeline.
+struct Ring {
+    slots: Vec<Mutex<Slot>>,
+    /// Nanoseconds that blocks were in each state.
+    times: [AtomicU64; 4],
+    processed: AtomicU64,
+    /// Pieces of which the source's filters left nothing, and blocks of which the steps left nothing.
+    dropped: [AtomicU64; 2],
+    /// Blocks that were allocated, and how often one was filled again.
+    made: AtomicU64,
+    reused: AtomicU64,
+}
+
+impl Ring {
+    fn new(slots: usize) -> Ring {
+        let slot = || Slot {
+            state: State::Empty,
+            since: Instant::now(),
+            block: Block::default(),
+        };
+        Ring {
+            slots: std::iter::repeat_with(|| Mutex::new(slot()))
+                .take(slots)
+                .collect(),
+            times: Default::default(),
+            processed: AtomicU64::new(0),
+            dropped: Default::default(),
+            made: AtomicU64::new(0),
+            reused: AtomicU64::new(0),
+        }
+    }
+
+    /// The block at `slot`, which goes from one state to the next and is out of the ring until it is put back.
+    fn take(&self, slot: usize, from: State, to: State) -> Block {
+        let mut slot = self.slots[slot].lock();
+        self.turn(&mut slot, from, to);
+        std::mem::take(&mut slot.block)
+    }
+
+    fn put(&self, slot: usize, block: Block, from: State, to: State) {
+        let mut slot = self.slots[slot].lock();
+        self.turn(&mut slot, from, to);
+        slot.block = block;
+    }
+
+    fn turn(&self, slot: &mut Slot, from: State, to: State) {
+        debug_assert_eq!(slot.state, from);
+        let now = Instant::now();
+        let time = (now - slot.since).as_nanos() as u64;
+        self.times[from as usize].fetch_add(time, Ordering::Relaxed);
+        (slot.state, slot.since) = (to, now);
+    }
+}
+
+/// A setup task's side of the ring.
+struct Setup {
+    ring: Arc<Ring>,
+    orders: Arc<Orders>,
+    empty: Consumer<usize>,
+    ready: Producer<usize>,
+    slot: usize,
+}
+
+impl BlockPort for Setup {
+    async fn empty(&mut self, tally: &Tally) -> Result<Block> {
+        // Nobody is left to empty blocks: somebody failed.
+        self.slot = self
+            .empty
+            .receive(&tally.output)
+            .await
+            .ok_or(Error::Cancelled)?;
+        let block = self.ring.take(self.slot, State::Empty, State::Setup);
+        let of = match block.is_new() {
+            true => &self.ring.made,
+            false => &self.ring.reused,
+        };
+        of.fetch_add(1, Ordering::Relaxed);
+        Ok(block)
+    }
+
+    async fn full(&mut self, block: Block, tally: &Tally) -> Result<()> {
+        self.ring.put(self.slot, block, State::Setup, State::Ready);
+        let sent = self.ready.send(self.slot, &tally.output).await;
+        sent.map_err(|_| Error::Cancelled)?;
+        tokio::task::yield_now().await;
+        Ok(())
+    }
+
+    fn filters(&self) -> Option<Arc<[Filter]>> {
+        Some(self.orders.now().filters.clone())
+    }
+
+    fn opened(&self, left: bool) {
+        if !left {
+            self.ring.dropped[0].fetch_add(1, Ordering::Relaxed);
+        }
+        self.orders.seen();
+    }
+}
+
+/// A processing task.
+struct Processing {
+    flow: Arc<Flow>,
+    task: Arc<PipelineTask>,
+    ring: Arc<Ring>,
+    orders: Arc<Orders>,
+    tally: Arc<Tally>,
+    ready: Consumer<usize>,
+    empty: Producer<usize>,
+}
+
+impl Processing {
+    async fn run(self) -> Result<Option<SinkState>> {
+        let flow = &*self.flow;
+        let segments = segments(&self.task.pipe.steps);
+        let mut scratches: Vec<Vec<Scratch>> = segments
+            .iter()
+            .map(|segment| match segment {
+                Segment::Free(_) => scratch(1),
+                Segment::Fixed(range) => scratch(range.len()),
+            })
+            .collect();
+        let mut end = None;
+        while let Some(slot) = self.ready.receive(&self.tally.input).await {
+            flow.check()?;
+            let mut block = self.ring.take(slot, State::Ready, State::Processing);
+            let done = match flow.limit.reached() {
+                true => Ok(()),
+                false => self.block(&mut block, &segments, &mut scratches, &mut end),
+            };
+            block.clear();
+            let block = match flow.blocks.reuse() {
+                true => block,
+                false => Block::default(),
+            };
+            self.ring.put(slot, block, State::Processing, State::Empty);
+            done?;
+            if let Some(end) = &mut end {
+                end.flush().await?;
+            }
+            // There is room for all places.
+            let _ = self.empty.try_send(slot);
+            self.orders.seen();
+            tokio::task::yield_now().await;
+        }
+        Ok(end)
+    }
+
+    fn block(
+        &self,
+        block: &mut Block,
+        segments: &[Segment],
+        scratches: &mut [Vec<Scratch>],
+        end: &mut Option<SinkState>,
+    ) -> Result<()> {
+        let _working = self.tally.work();
+        self.tally.count(1, block.rows);
+        let end = match end {
+            Some(end) => end,
+            None => end.insert(self.task.sinks.end()?),
+        };
+        let order = self.orders.now();
+        let mut rows = 0;
+        for part in block.parts() {
+            self.flow.check()?;
+            let Some(hold) = part.hold.clone() else {
+                continue;
+            };
+            end.start(part.place);
+            let mut walk = Walk {
+                task: self,
+                order: &order,
+                reader: hold.reader(),
+                end,
+                rows: 0,
+            };
+            walk.go(segments, scratches, &mut part.batch, &mut part.origin)?;
+            rows += walk.rows;
+        }
+        self.flow.limit.count(rows);
+        self.ring.processed.fetch_add(1, Ordering::Relaxed);
+        if rows == 0 {
+            self.ring.dropped[1].fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+/// Rows on their way through the segments of a pipeline.
+struct Walk<'w> {
+    task: &'w Processing,
+    order: &'w Order,
+    reader: ColumnReader<'w, 'w>,
+    end: &'w mut SinkState,
+    /// How many came to the end.
+    rows: usize,
+}
+
+impl Walk<'_> {
+    fn line(&self, steps: std::ops::Range<usize>, complete: bool) -> PipelineExecutor<'_> {
+        let task = &self.task.task;
+        PipelineExecutor {
+            types: &task.types,
+            live: &self.order.live[steps.start..=steps.end],
+            steps: &self.order.steps[steps],
+            join_tables: &task.join_tables,
+            parameters: &task.parameters,
+            complete,
+            top_k: None,
+            stop: &task.stop,
+            clock: None,
+        }
+    }
+
+    fn go(
+        &mut self,
+        segments: &[Segment],
+        scratches: &mut [Vec<Scratch>],
+        batch: &mut Batch,
+        origin: &mut Selection,
+    ) -> Result<()> {
+        let (order, task, reader) = (self.order, self.task, self.reader);
+        let Some((segment, segments)) = segments.split_first() else {
+            let last = order.steps.len();
+            let (mut rows, end) = (0, &mut *self.end);
+            let all = &task.task;
+            let line = PipelineExecutor {
+                types: &all.types,
+                live: &order.live[last..=last],
+                steps: &[],
+                join_tables: &all.join_tables,
+                parameters: &all.parameters,
+                complete: true,
+                top_k: all.sinks.top_k.as_ref(),
+                stop: &all.stop,
+                clock: None,
+            };
+            line.run(0, batch, origin, reader, &mut [], &mut |batch, _| {
+                rows += batch.rows;
+                task.flow.check()?;
+                all.sinks.add(end, batch)
+            })?;
+            self.rows += rows;
+            return Ok(());
+        };
+        let Some((own, scratches)) = scratches.split_first_mut() else {
+            return Err(Error::internal("a segment without scratch"));
+        };
+        match segment {
+            Segment::Free(range) => {
+                for place in range.clone() {
+                    let (tested, begun) = (batch.rows, Instant::now());
+                    let mut passed = 0;
+                    let line = self.line(place..place + 1, false);
+                    line.run(0, batch, origin, reader, own, &mut |batch, _| {
+                        passed = batch.rows;
+                        Ok(())
+                    })?;
+                    task.orders.saw(order, place, tested, passed, begun);
+                    if passed == 0 {
+                        return Ok(());
+                    }
+                }
+                self.go(segments, scratches, batch, origin)
+            }
+            Segment::Fixed(range) => {
+                let task = &task.task;
+                let line = PipelineExecutor {
+                    types: &task.types,
+                    live: &order.live[range.start..=range.end],
+                    steps: &order.steps[range.clone()],
+                    join_tables: &task.join_tables,
+                    parameters: &task.parameters,
+                    complete: false,
+                    top_k: None,
+                    stop: &task.stop,
+                    clock: None,
+                };
+                line.run(0, batch, origin, reader, own, &mut |batch, origin| {
+                    self.go(segments, scratches, batch, origin)
+                })
+            }
+        }
+    }
+}
+
+/// Runs all pipelines of a stage; adds the sinks to `ends`.
+pub(crate) async fn stage(
+    run: &mut QueryState,
+    number: usize,
+    stage: &Stage,
+    group_join: Option<usize>,
+    ends: &mut Vec<SinkState>,
+) -> Result<()> {
+    let width = run.runtime.workers.threads();
+    let places = run.execution.ring.unwrap_or(2 * width + 1);
+    for pipe in &stage.pipes {
+        let begun = Instant::now();
+        let task = Arc::new(run.task(pipe, &stage.sink, group_join)?);
+        if task.source.pieces() == 0 {
+            continue;
+        }
+        let flow = Arc::new(Flow::new(run, &stage.sink, places, task.row_bytes())?);
+        let setups = tasks(&run.execution, 0, width).min(task.source.pieces());
+        let processings = tasks(&run.execution, 1, width);
+        let ring = Arc::new(Ring::new(places));
+        let orders = Arc::new(Orders::new(&task));
+        let (empty_in, empty) = channel::<usize>(places, run.execution.lock_free);
+        let (ready_in, ready) = channel::<usize>(places, run.execution.lock_free);
+        for place in 0..places {
+            let placed = empty_in.try_send(place);
+            debug_assert!(placed.is_ok(), "there is room for all places");
+        }
+        let tallies = [Tallies::new(setups), Tallies::new(processings)];
+        let mut running: Tasks = Vec::with_capacity(setups + processings);
+        let shared = SharedSource::new(&flow, &task);
+        for tally in tallies[0].each() {
+            let hand = Setup {
+                ring: ring.clone(),
+                orders: orders.clone(),
+                empty: empty.clone(),
+                ready: ready_in.clone(),
+                slot: 0,
+            };
+            let task = scan(shared.clone(), tally.clone(), hand);
+            running.push(run.runtime.workers.spawn(stopping(flow.clone(), task)));
+        }
+        for tally in tallies[1].each() {
+            let task = Processing {
+                flow: flow.clone(),
+                task: task.clone(),
+                ring: ring.clone(),
+                orders: orders.clone(),
+                tally: tally.clone(),
+                ready: ready.clone(),
+                empty: empty_in.clone(),
+            };
+            running.push(
+                run.runtime
+                    .workers
+                    .spawn(stopping(flow.clone(), task.run())),
+            );
+        }
+        drop((empty_in, empty, ready_in, ready));
+        join(running, ends).await?;
+        let time = begun.elapsed();
+        let names = match &pipe.source {
+            Source::Scan(scan) => scan.shown.clone(),
+            _ => vec![],
+        };
+        let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
+        let times = ring.times.each_ref().map(|time| milliseconds(read(time)));
+        run.report.push(format!(
+            "stage {number}: staged, {}; a ring of {places} blocks of {} rows: {} processed, {} pieces dropped by filters of the source, {} blocks by steps",
+            milliseconds(time.as_nanos() as u64),
+            flow.rows,
+            read(&ring.processed),
+            read(&ring.dropped[0]),
+            read(&ring.dropped[1]),
+        ));
+        run.report.push(format!(
+            "    blocks were empty for {}, set up for {}, ready for {}, processed for {}",
+            times[0], times[1], times[2], times[3],
+        ));
+        run.report.extend(orders.line(&names));
+        let setup = format!("setup, {} (output: an empty block)", source_name(pipe));
+        run.report.push(tallies[0].line(&setup));
+        let processing = "processing (input: a block that is ready)";
+        run.report.push(tallies[1].line(processing));
+        if let Some(ledger) = &run.execution.ledger {
+            ledger.note(Record {
+                stage: number,
+                executor: Executor::Staged,
+                seconds: time.as_secs_f64(),
+                block_rows: flow.rows,
+                blocks_made: read(&ring.made),
+                blocks_reused: read(&ring.reused),
+                operators: vec![
+                    tallies[0].operator(&format!("setup, {}", source_name(pipe))),
+                    tallies[1].operator("processing"),
+                ],
+                kernels: vec![],
+            });
+        }
+    }
+    Ok(())
+}

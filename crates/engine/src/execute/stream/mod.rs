@@ -1,0 +1,351 @@
+//! Streaming execution (L5): each operator of a pipeline is tasks of its own, and blocks of rows go from one to
+//! the next through bounded channels.
+//!
+//! A pipeline is cut into a *scan*, which opens pieces of the source and tests the filters that work on stored
+//! codes, *steps*, cut before each look-up but the first, and the *sink*, which all pipelines of a stage share
+//! (several inputs). A block carries which rows of which opened pieces it holds and the vectors that were read so
+//! far; each operator reads only what it needs, for the rows that are left by then. What is matched between
+//! operators is a block's identity, not its place in an order: blocks overtake one another.
+//!
+//! Every operator has as many tasks as there are workers, unless told otherwise. A task sleeps where its input is
+//! empty or its output is full, so that workers go to the operators that blocks wait for. Where one block becomes
+//! more than fit into the next channel (a join of many partners), the task takes them to the end by itself: what
+//! is in flight stays bounded, and no task waits in the middle of a block.
+
+pub(crate) mod block;
+pub(crate) mod channel;
+pub(crate) mod flow;
+pub(crate) mod read;
+pub(crate) mod source;
+pub(crate) mod tally;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use crate::error::{Error, Result};
+use crate::execute::query_state::QueryState;
+use crate::execute::sink::SinkState;
+use crate::execute::stream::block::{Block, Part};
+use crate::execute::stream::channel::{Consumer, Producer, channel};
+use crate::execute::stream::flow::{Flow, Tasks, join, scratch, source_name, stopping, tasks};
+use crate::execute::stream::source::{SharedSource, ToChannel, scan};
+use crate::execute::stream::tally::{Tallies, Tally, Waits, milliseconds};
+use crate::execute::task::PipelineTask;
+use crate::executor::Executor;
+use crate::operators::pipeline::Scratch;
+use crate::physical::program::{Operator, Pipeline, Stage};
+use crate::profile::Record;
+
+/// One operator.
+struct StreamOperator {
+    name: String,
+    tallies: Tallies,
+}
+
+/// Where `steps` are cut: before each look-up but the first.
+fn cuts(steps: &[Operator]) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let (mut start, mut probes) = (0, 0);
+    for (number, step) in steps.iter().enumerate() {
+        if matches!(step, Operator::Probe(_)) {
+            if probes > 0 {
+                ranges.push(start..number);
+                start = number;
+            }
+            probes += 1;
+        }
+    }
+    ranges.push(start..steps.len());
+    ranges
+}
+
+/// Runs all pipelines of a stage; adds the sinks to `ends`.
+pub(crate) async fn stage(
+    run: &mut QueryState,
+    number: usize,
+    stage: &Stage,
+    group_join: Option<usize>,
+    ends: &mut Vec<SinkState>,
+) -> Result<()> {
+    let begun = Instant::now();
+    let execution = run.execution.clone();
+    let width = run.runtime.workers.threads();
+    let mut all = Vec::with_capacity(stage.pipes.len());
+    for pipe in &stage.pipes {
+        all.push(Arc::new(run.task(pipe, &stage.sink, group_join)?));
+    }
+    let all: Arc<[Arc<PipelineTask>]> = all.into();
+    // Each operator has a channel behind it, and each of its tasks one block that comes and one that goes.
+    let operators = |task: &Arc<PipelineTask>| cuts(&task.pipe.steps).len() + 1;
+    let operators: usize = 1 + all.iter().map(operators).sum::<usize>();
+    let flights = operators * (execution.queue + 2 * tasks(&execution, operators, width));
+    let row_bytes = all.iter().map(|task| task.row_bytes()).max().unwrap_or(1);
+    let flow = Arc::new(Flow::new(run, &stage.sink, flights, row_bytes)?);
+    let mut operators: Vec<StreamOperator> = Vec::new();
+    let mut running: Tasks = Vec::new();
+    let (into_sink, from_all) = channel::<(Block, usize)>(execution.queue, execution.lock_free);
+    for (which, (pipe, task)) in stage.pipes.iter().zip(all.iter()).enumerate() {
+        if task.source.pieces() == 0 {
+            continue;
+        }
+        let spawn = |name: String, wanted: usize, most: usize| {
+            let tasks = tasks(&execution, operators.len(), wanted).min(most);
+            let tallies = Tallies::new(tasks);
+            operators.push(StreamOperator {
+                name,
+                tallies: tallies.clone(),
+            });
+            tallies
+        };
+        let mut spawn = spawn;
+        let (sender, mut input) = channel::<Block>(execution.queue, execution.lock_free);
+        let tallies = spawn(
+            source_name(pipe),
+            task.source.readers(width),
+            task.source.pieces(),
+        );
+        let shared = SharedSource::new(&flow, task);
+        for tally in tallies.each() {
+            let hand = ToChannel {
+                flow: flow.clone(),
+                output: sender.clone(),
+            };
+            let task = scan(shared.clone(), tally.clone(), hand);
+            running.push(run.runtime.workers.spawn(stopping(flow.clone(), task)));
+        }
+        drop(sender);
+        let cuts = cuts(&pipe.steps);
+        let last = cuts.len() - 1;
+        for (at, range) in cuts.into_iter().enumerate() {
+            let tallies = spawn(steps_name(pipe, &range), width, usize::MAX);
+            let (sender, next) = channel::<Block>(execution.queue, execution.lock_free);
+            for tally in tallies.each() {
+                let output = match at == last {
+                    true => Output::Sink(into_sink.clone(), which),
+                    false => Output::Steps(sender.clone()),
+                };
+                let task = Steps {
+                    flow: flow.clone(),
+                    task: task.clone(),
+                    range: range.clone(),
+                    tally: tally.clone(),
+                    input: input.clone(),
+                    output,
+                };
+                running.push(
+                    run.runtime
+                        .workers
+                        .spawn(stopping(flow.clone(), task.run())),
+                );
+            }
+            input = next;
+        }
+    }
+    drop(into_sink);
+    let sink = StreamOperator {
+        name: "sink".into(),
+        tallies: Tallies::new(tasks(&execution, operators.len(), width)),
+    };
+    if !running.is_empty() {
+        for tally in sink.tallies.each() {
+            let task = gather(flow.clone(), all.clone(), tally.clone(), from_all.clone());
+            running.push(run.runtime.workers.spawn(stopping(flow.clone(), task)));
+        }
+    }
+    drop(from_all);
+    operators.push(sink);
+    join(running, ends).await?;
+    report(run, number, &operators, &flow, begun);
+    Ok(())
+}
+
+fn steps_name(pipe: &Pipeline, range: &Range<usize>) -> String {
+    let step = |step: &Operator| match step {
+        Operator::Filter(_) => Some("filter".to_string()),
+        Operator::Map(..) => Some("lift".to_string()),
+        Operator::Probe(probe) => Some(format!("dot stage {}", probe.stage)),
+        Operator::Nulls(_) | Operator::Alias(_) => None,
+    };
+    let mut names: Vec<String> = pipe.steps[range.clone()].iter().filter_map(step).collect();
+    names.dedup();
+    match names.is_empty() {
+        true => "steps: none".into(),
+        false => format!("steps: {}", names.join(", ")),
+    }
+}
+
+fn report(
+    run: &mut QueryState,
+    number: usize,
+    operators: &[StreamOperator],
+    flow: &Flow,
+    begun: Instant,
+) {
+    let (time, blocks) = (begun.elapsed(), &flow.blocks);
+    let made = blocks.made.load(Ordering::Relaxed);
+    let reused = blocks.reused.load(Ordering::Relaxed);
+    run.report.push(format!(
+        "stage {number}: stream, {} operators, {}; blocks of {} rows: {made} made, {reused} used again",
+        operators.len(),
+        milliseconds(time.as_nanos() as u64),
+        flow.rows,
+    ));
+    let lines = operators.iter().map(|o| o.tallies.line(&o.name));
+    run.report.extend(lines);
+    if let Some(ledger) = &run.execution.ledger {
+        let operators = operators.iter().map(|o| o.tallies.operator(&o.name));
+        ledger.note(Record {
+            stage: number,
+            executor: Executor::Stream,
+            seconds: time.as_secs_f64(),
+            block_rows: flow.rows,
+            blocks_made: made,
+            blocks_reused: reused,
+            operators: operators.collect(),
+            kernels: vec![],
+        });
+    }
+}
+
+/// Where the blocks of steps go.
+enum Output {
+    Steps(Producer<Block>),
+    /// The sink, as those of this pipeline.
+    Sink(Producer<(Block, usize)>, usize),
+}
+
+impl Output {
+    async fn send(&self, block: Block, waits: &Waits) -> std::result::Result<(), Block> {
+        match self {
+            Output::Steps(next) => next.send(block, waits).await,
+            Output::Sink(sink, which) => {
+                let sent = sink.send((block, *which), waits).await;
+                sent.map_err(|(block, _)| block)
+            }
+        }
+    }
+
+    fn try_send(&self, block: Block) -> std::result::Result<(), Block> {
+        match self {
+            Output::Steps(next) => next.try_send(block),
+            Output::Sink(sink, which) => sink.try_send((block, *which)).map_err(|(block, _)| block),
+        }
+    }
+}
+
+/// A task of some steps.
+struct Steps {
+    flow: Arc<Flow>,
+    task: Arc<PipelineTask>,
+    range: Range<usize>,
+    tally: Arc<Tally>,
+    input: Consumer<Block>,
+    output: Output,
+}
+
+impl Steps {
+    async fn run(self) -> Result<Option<SinkState>> {
+        let flow = &*self.flow;
+        let mut own = scratch(self.range.len());
+        let mut rest = scratch(self.task.pipe.steps.len() - self.range.end);
+        let mut end = None;
+        while let Some(mut block) = self.input.receive(&self.tally.input).await {
+            flow.check()?;
+            let mut out = flow.blocks.get();
+            out.id = block.id;
+            if !flow.limit.reached() {
+                self.block(&mut block, &mut out, &mut own, &mut rest, &mut end)?;
+            }
+            flow.blocks.put(block);
+            if let Some(end) = &mut end {
+                end.flush().await?;
+            }
+            if out.rows == 0 {
+                flow.blocks.put(out);
+                continue;
+            }
+            self.tally.count(1, out.rows);
+            if self.output.send(out, &self.tally.output).await.is_err() {
+                return Err(Error::Cancelled);
+            }
+            tokio::task::yield_now().await;
+        }
+        Ok(end)
+    }
+
+    /// Takes one block through the steps; what is more than `out` holds goes on, or to the end, at once.
+    fn block(
+        &self,
+        block: &mut Block,
+        out: &mut Block,
+        own: &mut [Scratch],
+        rest: &mut [Scratch],
+        end: &mut Option<SinkState>,
+    ) -> Result<()> {
+        let _working = self.tally.work();
+        let flow = &*self.flow;
+        let line = self.task.line(self.range.clone(), false);
+        let id = block.id;
+        for part in block.parts() {
+            flow.check()?;
+            let Part {
+                batch,
+                origin,
+                hold,
+                place,
+            } = part;
+            let Some(hold) = hold.clone() else { continue };
+            line.run(
+                0,
+                batch,
+                origin,
+                hold.reader(),
+                own,
+                &mut |batch, origin| {
+                    if out.rows > 0 && out.rows + batch.rows > flow.rows {
+                        let mut full = std::mem::replace(out, flow.blocks.get());
+                        out.id = id;
+                        self.tally.count(1, full.rows);
+                        if let Err(back) = self.output.try_send(full) {
+                            full = back;
+                            self.tally.inline.fetch_add(1, Ordering::Relaxed);
+                            flow.finish(&self.task, self.range.end, &mut full, rest, end)?;
+                            flow.blocks.put(full);
+                        }
+                        flow.check()?;
+                    }
+                    out.take(batch, origin, &hold, *place);
+                    Ok(())
+                },
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A task of the sink.
+async fn gather(
+    flow: Arc<Flow>,
+    all: Arc<[Arc<PipelineTask>]>,
+    tally: Arc<Tally>,
+    input: Consumer<(Block, usize)>,
+) -> Result<Option<SinkState>> {
+    let mut end = None;
+    while let Some((mut block, which)) = input.receive(&tally.input).await {
+        flow.check()?;
+        let task = &all[which];
+        {
+            let _working = tally.work();
+            tally.count(1, block.rows);
+            flow.finish(task, task.pipe.steps.len(), &mut block, &mut [], &mut end)?;
+        }
+        flow.blocks.put(block);
+        if let Some(end) = &mut end {
+            end.flush().await?;
+        }
+        tokio::task::yield_now().await;
+    }
+    Ok(end)
+}

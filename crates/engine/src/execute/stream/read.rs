@@ -1,0 +1,28 @@
+//! Reading as an operator of a stream.
+
+use std::future::poll_fn;
+use std::time::Instant;
+
+use arrow::array::RecordBatch;
+use futures::StreamExt;
+
+use crate::error::Result;
+use crate::execute::stream::tally::Tally;
+use crate::logical::external::Part;
+
+/// The next rows of `part`: a task works while it decodes, and is asleep for input while it waits for the device.
+pub(crate) async fn rows(part: &mut Part, tally: &Tally) -> Option<Result<RecordBatch>> {
+    let mut asleep: Option<Instant> = None;
+    poll_fn(|context| {
+        if let Some(since) = asleep.take() {
+            tally.input.add(since.elapsed());
+        }
+        let _working = tally.work();
+        let polled = part.rows.poll_next_unpin(context);
+        if polled.is_pending() {
+            asleep = Some(Instant::now());
+        }
+        polled
+    })
+    .await
+}

@@ -1,0 +1,245 @@
+//! The source operator: opens pieces, and hands their rows on as blocks.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use algebra::VECTOR_ROWS;
+use arrow::array::RecordBatch;
+use table::{Filter, Morsel};
+use tokio::sync::Semaphore;
+
+use crate::error::{Error, Result};
+use crate::execute::open::OpenSource;
+use crate::execute::pieces::{Chunk, Hold, OpenRows, TakePieces, each_piece};
+use crate::execute::sink::SinkState;
+use crate::execute::stream::block::Block;
+use crate::execute::stream::channel::Producer;
+use crate::execute::stream::flow::Flow;
+use crate::execute::stream::read;
+use crate::execute::stream::tally::Tally;
+use crate::execute::task::PipelineTask;
+use crate::logical::external::Part;
+use crate::operators::source::Selection;
+
+/// What the tasks of a source share.
+#[derive(Clone)]
+pub(crate) struct SharedSource {
+    pub flow: Arc<Flow>,
+    pub task: Arc<PipelineTask>,
+    /// One for each piece that may be open at once: opened pieces hold frames of the pool, which has so many.
+    open: Arc<Semaphore>,
+    ids: Arc<AtomicU64>,
+}
+
+/// The selections of a piece's vectors; reused from piece to piece.
+#[derive(Default)]
+struct Vectors {
+    selections: Vec<Selection>,
+    used: usize,
+}
+
+impl Vectors {
+    /// All vectors that `rows` has.
+    fn read(&mut self, rows: &mut OpenRows) {
+        self.used = 0;
+        loop {
+            if self.used == self.selections.len() {
+                self.selections.push(Selection::default());
+            }
+            if !rows.next(&mut self.selections[self.used]) {
+                return;
+            }
+            self.used += 1;
+        }
+    }
+
+    fn each(&mut self) -> &mut [Selection] {
+        &mut self.selections[..self.used]
+    }
+}
+
+impl SharedSource {
+    pub fn new(flow: &Arc<Flow>, task: &Arc<PipelineTask>) -> SharedSource {
+        let most = match &task.source {
+            OpenSource::Scan { scan, filters, .. } => {
+                let columns = scan.columns().len() + filters.len();
+                let pool = scan.table().snapshot().pool();
+                let each = columns.max(1) * (table::BLOCK_ROWS * 8 / pool.page_size()).max(1);
+                (pool.frames() / 2 / each).clamp(1, 1024)
+            }
+            _ => 1,
+        };
+        SharedSource {
+            flow: flow.clone(),
+            task: task.clone(),
+            open: Arc::new(Semaphore::new(most)),
+            ids: Arc::default(),
+        }
+    }
+}
+
+/// Where a source gets empty blocks, and takes full ones.
+pub(crate) trait BlockPort: Send {
+    /// A block without rows.
+    fn empty(&mut self, tally: &Tally) -> impl Future<Output = Result<Block>> + Send;
+
+    /// Hands a block with rows on.
+    fn full(&mut self, block: Block, tally: &Tally) -> impl Future<Output = Result<()>> + Send;
+
+    /// The filters of the scan in the order in which they are to be tested, if it is not that of the plan.
+    fn filters(&self) -> Option<Arc<[Filter]>> {
+        None
+    }
+
+    /// A piece was opened; whether rows of it are left.
+    fn opened(&self, _left: bool) {}
+}
+
+/// Into a channel.
+pub(crate) struct ToChannel {
+    pub flow: Arc<Flow>,
+    pub output: Producer<Block>,
+}
+
+impl BlockPort for ToChannel {
+    async fn empty(&mut self, _: &Tally) -> Result<Block> {
+        Ok(self.flow.blocks.get())
+    }
+
+    async fn full(&mut self, block: Block, tally: &Tally) -> Result<()> {
+        if self.output.send(block, &tally.output).await.is_err() {
+            return Err(Error::Cancelled);
+        }
+        tokio::task::yield_now().await;
+        Ok(())
+    }
+}
+
+/// Rows of a block that are worth handing on: waking whoever waits for them costs as much as some thousand rows.
+const WORTH: usize = 4 * VECTOR_ROWS;
+/// Pieces after which a block is handed on, however few rows the filters leave.
+const PIECES: usize = 8;
+
+/// A block being filled, and where it goes.
+struct Filling<'s, H> {
+    shared: &'s SharedSource,
+    tally: &'s Tally,
+    port: H,
+    block: Option<Block>,
+    /// How many pieces it may have rows of.
+    pieces: usize,
+    vectors: Vectors,
+}
+
+impl<H: BlockPort> Filling<'_, H> {
+    /// Hands the block on, if there is one.
+    async fn flush(&mut self) -> Result<()> {
+        self.pieces = 0;
+        if let Some(full) = self.block.take() {
+            self.tally.count(1, full.rows);
+            self.port.full(full, self.tally).await?;
+        }
+        Ok(())
+    }
+
+    /// Adds rows; a block that is full goes first.
+    async fn add(&mut self, origin: &mut Selection, hold: &Arc<Hold>, place: u64) -> Result<()> {
+        let rows = origin.rows().len();
+        let most = self.shared.flow.rows;
+        if self
+            .block
+            .as_ref()
+            .is_some_and(|block| block.rows + rows > most)
+        {
+            self.flush().await?;
+        }
+        let block = match &mut self.block {
+            Some(block) => block,
+            None => {
+                let mut block = self.port.empty(self.tally).await?;
+                block.id = self.shared.ids.fetch_add(1, Ordering::Relaxed);
+                self.block.insert(block)
+            }
+        };
+        let part = block.add(self.shared.task.types.len());
+        part.batch.restart(rows);
+        std::mem::swap(&mut part.origin, origin);
+        part.hold = Some(hold.clone());
+        part.place = place;
+        block.rows += rows;
+        Ok(())
+    }
+}
+
+impl<H: BlockPort> TakePieces for Filling<'_, H> {
+    async fn open(&mut self, morsel: Morsel) -> Result<Option<Chunk>> {
+        let task = &self.shared.task;
+        let OpenSource::Scan { filters, .. } = &task.source else {
+            return Ok(None);
+        };
+        let permit = match self.shared.open.clone().try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => {
+                // A block that is not handed on would keep its pieces open for ever.
+                self.flush().await?;
+                let permit = self.shared.open.clone().acquire_owned().await;
+                permit.map_err(|_| Error::internal("pieces closed"))?
+            }
+        };
+        let ordered = self.port.filters();
+        let filters = ordered.as_deref().unwrap_or(filters);
+        let chunk = {
+            let _working = self.tally.work();
+            Chunk::open(task, morsel, filters, &task.traffic, Some(permit)).await?
+        };
+        self.port.opened(chunk.is_some());
+        Ok(chunk)
+    }
+
+    async fn receive(&mut self, part: &mut Part) -> Option<Result<RecordBatch>> {
+        read::rows(part, self.tally).await
+    }
+
+    async fn take(&mut self, mut rows: OpenRows) -> Result<bool> {
+        let first = rows.place;
+        let mut vectors = std::mem::take(&mut self.vectors);
+        vectors.read(&mut rows);
+        let hold = Arc::new(rows.hold);
+        for (nth, selection) in vectors.each().iter_mut().enumerate() {
+            self.add(selection, &hold, first + nth as u64).await?;
+        }
+        self.vectors = vectors;
+        Ok(self.shared.flow.limit.reached())
+    }
+
+    /// Hands the block on if it is worth it.
+    async fn end(&mut self) -> Result<()> {
+        self.pieces += 1;
+        let rows = self.block.as_ref().map_or(0, |block| block.rows);
+        if rows >= WORTH || self.pieces >= PIECES {
+            return self.flush().await;
+        }
+        // The worker is free for others in between all the same.
+        tokio::task::yield_now().await;
+        Ok(())
+    }
+}
+
+/// A task of a source.
+pub(crate) async fn scan(
+    shared: SharedSource,
+    tally: Arc<Tally>,
+    port: impl BlockPort,
+) -> Result<Option<SinkState>> {
+    let mut filling = Filling {
+        shared: &shared,
+        tally: &tally,
+        port,
+        block: None,
+        pieces: 0,
+        vectors: Vectors::default(),
+    };
+    each_piece(&shared.task, &shared.flow.limit, &mut filling).await?;
+    filling.flush().await?;
+    Ok(None)
+}

@@ -1,0 +1,507 @@
+//! Grouping: krao of the keys, as a dense index where it is small, otherwise by hash (L2); by one key, in its order
+//! as long as rows come so.
+
+use algebra::filter::positions;
+use algebra::krao::{Groups, numbers};
+
+use crate::error::{Error, Result};
+use crate::logical::relation::Fold;
+use crate::memory::reservation::Reservation;
+use crate::operators::aggregate::accumulator::Accumulator;
+use crate::operators::aggregate::dense::{DenseKey, digits, note, undigit};
+use crate::operators::aggregate::sorted::SortedGroups;
+use crate::physical::shared_aggregates::{SharedState, shared_states};
+use crate::vector::batch::Batch;
+use crate::vector::interner::{Interner, NOBODY};
+use crate::vector::key_encoding::{KeyEncoding, KeyWords, StringKeys};
+use crate::vector::value::{Kind, Type, Values, Var, Vector};
+
+/// Groups of one worker, or of all once they were merged.
+#[derive(Debug)]
+pub(crate) struct Grouping {
+    /// What it holds of the query's budget.
+    pub held: Reservation,
+    key_index: KeyIndex,
+    states: Vec<Accumulator>,
+    shared_states: Vec<SharedState>,
+    numbers: Vec<u32>,
+    index: Vec<u64>,
+    words: KeyWords,
+}
+
+/// How rows get the numbers of their groups.
+#[derive(Debug)]
+enum KeyIndex {
+    /// One group, which exists whether or not there are rows.
+    One,
+    /// The number follows from the keys.
+    Dense {
+        digits: Vec<DenseKey>,
+        seen: Vec<bool>,
+    },
+    /// The number is that of a table's row.
+    Row { seen: Vec<bool> },
+    /// Rows come in the order of their keys, until one does not.
+    Sorted(SortedGroups),
+    /// The number is that of a text, the only key.
+    Text { texts: Box<Interner>, ty: Type },
+    Hash {
+        layout: KeyEncoding,
+        groups: Groups,
+        interners: Vec<Interner>,
+    },
+}
+
+impl KeyIndex {
+    /// For groups by keys of these types, in whatever order: a dense index if it has at most `most` entries.
+    fn of(types: &[Type], most: u64) -> KeyIndex {
+        match (digits(types, most.max(SMALL)), types) {
+            (Some((digits, size)), _) => KeyIndex::Dense {
+                digits,
+                seen: vec![false; size as usize],
+            },
+            (None, [ty]) if ty.kind == Kind::Text => KeyIndex::Text {
+                texts: Box::default(),
+                ty: ty.clone(),
+            },
+            (None, _) => {
+                let layout = KeyEncoding::groups(types.to_vec());
+                let groups = Groups::new(layout.words());
+                KeyIndex::Hash {
+                    layout,
+                    groups,
+                    interners: vec![],
+                }
+            }
+        }
+    }
+}
+
+/// Dense indexes up to this size are always used.
+const SMALL: u64 = 1 << 16;
+
+/// Groups that are numbered anew at a time.
+const TAKEN: usize = 1 << 16;
+
+/// What groups are made by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum By<'a> {
+    Keys(&'a [Type]),
+    /// The numbers of as many rows of a table.
+    Row(usize),
+}
+
+impl Grouping {
+    /// No groups yet. A dense index may have up to `most` entries.
+    pub fn new(
+        by: By<'_>,
+        folds: &[Fold],
+        types: &dyn Fn(Var) -> Type,
+        most: u64,
+    ) -> Result<Grouping> {
+        let one = matches!(by, By::Keys([]));
+        let mut states = folds
+            .iter()
+            .map(|fold| Accumulator::new(fold.function, fold.arg.map(types).as_ref(), one))
+            .collect::<Result<Vec<Accumulator>>>()?;
+        let shared_states = shared_states(folds, types, one);
+        for (place, (state, share)) in states.iter_mut().zip(&shared_states).enumerate() {
+            state.leave(share.values != place, share.counts != place);
+        }
+        let key_index = match by {
+            By::Row(rows) => KeyIndex::Row {
+                seen: vec![false; rows],
+            },
+            By::Keys([]) => KeyIndex::One,
+            By::Keys(types) => {
+                let distinct = folds
+                    .iter()
+                    .any(|fold| fold.function.of_distinct().is_some());
+                let few = distinct || digits(types, SMALL).is_some();
+                let ascending = SortedGroups::new(types, most).filter(|_| !few);
+                ascending.map_or_else(|| KeyIndex::of(types, most), KeyIndex::Sorted)
+            }
+        };
+        let mut grouping = Grouping {
+            held: Reservation::default(),
+            key_index,
+            states,
+            shared_states,
+            numbers: vec![],
+            index: vec![],
+            words: KeyWords::default(),
+        };
+        grouping.resize();
+        Ok(grouping)
+    }
+
+    /// Gives states as many groups as there are numbers.
+    fn resize(&mut self) {
+        let size = self.number_of();
+        self.states.iter_mut().for_each(|state| state.resize(size));
+    }
+
+    /// Adds the rows of `batch`.
+    pub fn add(
+        &mut self,
+        batch: &Batch,
+        keys: &[Var],
+        row: Option<Var>,
+        folds: &[Fold],
+    ) -> Result<()> {
+        let mut vectors = Vec::with_capacity(keys.len());
+        if row.is_none() {
+            for key in keys {
+                vectors.push(batch.get(*key)?);
+            }
+        }
+        let row = row.map(|row| batch.get(row)).transpose()?;
+        self.number(&vectors, row, batch.rows)?;
+        let groups = match self.key_index {
+            KeyIndex::One => None,
+            _ => Some(&self.numbers[..]),
+        };
+        for (state, fold) in self.states.iter_mut().zip(folds) {
+            let arg = fold.arg.map(|var| batch.get(var)).transpose()?;
+            state.add(groups, batch.rows, arg)?;
+        }
+        Ok(())
+    }
+
+    /// Finds the numbers of rows with these keys, or of this row of the table; groups that are new are added.
+    fn number(&mut self, keys: &[&Vector], row: Option<&Vector>, rows: usize) -> Result<()> {
+        if let KeyIndex::Sorted(own) = &mut self.key_index {
+            if let Some(true) = keys.first().map(|key| own.number(key, &mut self.numbers)) {
+                self.resize();
+                return Ok(());
+            }
+            self.settle()?;
+        }
+        match &mut self.key_index {
+            KeyIndex::One | KeyIndex::Sorted(_) => {}
+            KeyIndex::Row { seen } => {
+                let row = row.ok_or_else(|| Error::internal("groups by row without row"))?;
+                let Values::Int(rows) = &row.values else {
+                    return Err(Error::internal("row numbers of another kind"));
+                };
+                self.numbers.clear();
+                self.numbers.extend(rows.iter().map(|row| *row as u32));
+                self.numbers.iter().for_each(|n| seen[*n as usize] = true);
+            }
+            KeyIndex::Dense { digits, seen } => {
+                for (place, (digit, vector)) in digits.iter().zip(keys).enumerate() {
+                    match place {
+                        0 => digit.start(vector, rows, &mut self.index)?,
+                        _ => digit.combine(vector, &mut self.index)?,
+                    }
+                }
+                numbers(&self.index, &mut self.numbers);
+                note(&self.numbers, seen);
+            }
+            KeyIndex::Text { texts, .. } => {
+                let Some((Values::Text(own), valid)) =
+                    keys.first().map(|key| (&key.values, key.valid.as_deref()))
+                else {
+                    return Err(Error::internal("a key of another kind"));
+                };
+                texts.add(own, valid, &mut self.numbers);
+                for number in &mut self.numbers {
+                    if *number == NOBODY {
+                        *number = texts.null();
+                    }
+                }
+                self.resize();
+            }
+            KeyIndex::Hash {
+                layout,
+                groups,
+                interners,
+            } => {
+                let mut texts = StringKeys::Adding(interners);
+                layout.encode(keys, rows, &mut texts, &mut self.words)?;
+                groups.insert(&self.words.hashes, &self.words.columns(), &mut self.numbers);
+                self.resize();
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives groups that were taken to come in order the numbers that they would have had otherwise.
+    fn settle(&mut self) -> Result<()> {
+        let KeyIndex::Sorted(own) = &self.key_index else {
+            return Ok(());
+        };
+        let mut settled = Grouping {
+            held: std::mem::take(&mut self.held),
+            key_index: KeyIndex::of(std::slice::from_ref(own.ty()), own.most),
+            states: self.states.iter().map(Accumulator::fresh).collect(),
+            shared_states: self.shared_states.clone(),
+            numbers: vec![],
+            index: vec![],
+            words: KeyWords::default(),
+        };
+        settled.resize();
+        let ascending = std::mem::replace(self, settled);
+        self.take_in(&ascending)
+    }
+
+    /// Takes in groups that were numbered in another way.
+    fn take_in(&mut self, other: &Grouping) -> Result<()> {
+        for from in other.numbers().chunks(TAKEN) {
+            let keys = other.keys(from)?;
+            self.number(&keys.iter().collect::<Vec<_>>(), None, from.len())?;
+            for (state, other) in self.states.iter_mut().zip(&other.states) {
+                state.merge(other, from, &self.numbers)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in the groups of another worker.
+    pub fn merge(&mut self, mut other: Grouping) -> Result<()> {
+        let (from, to) = match (&mut self.key_index, &other.key_index) {
+            (KeyIndex::One, KeyIndex::One) => (vec![0], vec![0]),
+            (KeyIndex::Dense { seen: mine, .. }, KeyIndex::Dense { seen: theirs, .. })
+            | (KeyIndex::Row { seen: mine }, KeyIndex::Row { seen: theirs }) => {
+                let from = set(theirs);
+                from.iter().for_each(|g| mine[*g as usize] = true);
+                (from.clone(), from)
+            }
+            (
+                KeyIndex::Hash {
+                    groups,
+                    interners,
+                    layout,
+                },
+                KeyIndex::Hash {
+                    groups: theirs,
+                    interners: their_texts,
+                    ..
+                },
+            ) => {
+                let to = adopt(layout, groups, interners, theirs, their_texts);
+                self.resize();
+                ((0..theirs.len() as u32).collect(), to)
+            }
+            (KeyIndex::Text { texts, .. }, KeyIndex::Text { texts: theirs, .. }) => {
+                let to = texts.adopt(theirs);
+                self.resize();
+                ((0..to.len() as u32).collect(), to)
+            }
+            (KeyIndex::Sorted(mine), KeyIndex::Sorted(theirs)) => {
+                let to = mine.adopt(theirs);
+                self.resize();
+                ((0..to.len() as u32).collect(), to)
+            }
+            (KeyIndex::Sorted(_), KeyIndex::Dense { .. } | KeyIndex::Hash { .. }) => {
+                std::mem::swap(&mut self.held, &mut other.held);
+                std::mem::swap(self, &mut other);
+                return self.take_in(&other);
+            }
+            (KeyIndex::Dense { .. } | KeyIndex::Hash { .. }, KeyIndex::Sorted(_))
+            | (KeyIndex::Dense { .. }, KeyIndex::Hash { .. })
+            | (KeyIndex::Hash { .. }, KeyIndex::Dense { .. }) => return self.take_in(&other),
+            _ => return Err(Error::internal("groups made in different ways")),
+        };
+        for (state, other) in self.states.iter_mut().zip(&other.states) {
+            state.merge(other, &from, &to)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes it takes.
+    pub fn memory(&self) -> usize {
+        let keys = match &self.key_index {
+            KeyIndex::One => 0,
+            KeyIndex::Sorted(own) => own.memory(),
+            KeyIndex::Dense { seen, .. } | KeyIndex::Row { seen } => seen.len(),
+            KeyIndex::Text { texts, .. } => texts.memory(),
+            KeyIndex::Hash {
+                groups, interners, ..
+            } => groups.memory() + interners.iter().map(Interner::memory).sum::<usize>(),
+        };
+        keys + self.states.iter().map(Accumulator::memory).sum::<usize>()
+    }
+
+    /// Whether its groups are rows of a table.
+    pub fn is_by_row(&self) -> bool {
+        matches!(self.key_index, KeyIndex::Row { .. })
+    }
+
+    /// Whether groups take memory one by one, not all at once.
+    pub fn grows(&self) -> bool {
+        let distinct = self.states.iter().any(|state| state.besides() > 0);
+        let one_by_one = matches!(
+            self.key_index,
+            KeyIndex::Hash { .. } | KeyIndex::Text { .. } | KeyIndex::Sorted(_)
+        );
+        distinct || one_by_one
+    }
+
+    /// Whether there is but one group.
+    pub fn is_one(&self) -> bool {
+        matches!(self.key_index, KeyIndex::One)
+    }
+
+    /// What is found of the groups so far.
+    pub fn states(&self) -> &[Accumulator] {
+        &self.states
+    }
+
+    /// How many groups there may be at most.
+    pub fn number_of(&self) -> usize {
+        match &self.key_index {
+            KeyIndex::One => 1,
+            KeyIndex::Row { seen } | KeyIndex::Dense { seen, .. } => seen.len(),
+            KeyIndex::Hash { groups, .. } => groups.len(),
+            KeyIndex::Sorted(own) => own.len(),
+            KeyIndex::Text { texts, .. } => texts.len(),
+        }
+    }
+
+    /// The numbers of the groups there are.
+    pub fn numbers(&self) -> Vec<u32> {
+        match &self.key_index {
+            KeyIndex::One => vec![0],
+            KeyIndex::Row { seen } | KeyIndex::Dense { seen, .. } => set(seen),
+            KeyIndex::Hash { .. } | KeyIndex::Text { .. } | KeyIndex::Sorted(_) => {
+                (0..self.number_of() as u32).collect()
+            }
+        }
+    }
+
+    /// The keys of `some` groups; none where they are rows of a table.
+    pub fn keys(&self, some: &[u32]) -> Result<Vec<Vector>> {
+        match &self.key_index {
+            KeyIndex::One | KeyIndex::Row { .. } => Ok(vec![]),
+            KeyIndex::Dense { digits, .. } => Ok(undigit(digits, some)),
+            KeyIndex::Sorted(own) => Ok(vec![own.keys(some)]),
+            KeyIndex::Text { texts, ty } => {
+                let there = some.iter().map(|number| !texts.is_null(*number));
+                let valid: Option<Vec<bool>> = ty.nullable.then(|| there.collect());
+                let array = texts.array(some.iter().copied());
+                Ok(vec![Vector {
+                    values: Values::Text(crate::vector::strings::Strings::new(array)),
+                    valid: valid.filter(|valid| valid.contains(&false)),
+                }])
+            }
+            KeyIndex::Hash {
+                layout,
+                groups,
+                interners,
+            } => {
+                let column = |word| {
+                    let mut out = Vec::new();
+                    groups.column(word, some, &mut out);
+                    out
+                };
+                let words: Vec<Vec<u64>> = (0..layout.words()).map(column).collect();
+                layout.decode(&words, interners)
+            }
+        }
+    }
+
+    /// Adds groups with these keys, whose states are rows of `parts`, for each function those of [`Accumulator::parts`].
+    pub fn absorb(&mut self, keys: &[&Vector], parts: Vec<Vec<Vector>>, rows: usize) -> Result<()> {
+        self.number(keys, None, rows)?;
+        let from: Vec<u32> = (0..rows as u32).collect();
+        let to = match self.key_index {
+            KeyIndex::One => vec![0; rows],
+            _ => self.numbers.clone(),
+        };
+        for (state, parts) in self.states.iter_mut().zip(parts) {
+            let other = state.of_parts(parts)?;
+            if !other.kinds().is_empty() {
+                state.merge(&other, &from, &to)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds values of groups with these keys to function `which`.
+    pub fn absorb_values(&mut self, which: usize, keys: &[&Vector], values: &Vector) -> Result<()> {
+        self.number(keys, None, values.len())?;
+        let groups = match self.key_index {
+            KeyIndex::One => None,
+            _ => Some(&self.numbers[..]),
+        };
+        self.states[which].add(groups, values.len(), Some(values))
+    }
+
+    /// Forgets which different values there were: none of them will come again.
+    pub fn forget_values(&mut self) {
+        self.states.iter_mut().for_each(Accumulator::forget_values);
+    }
+
+    /// The groups there are: the vectors of their keys (by row: their row numbers) and of their results.
+    pub fn finish(self, folds: &[Fold], types: &dyn Fn(Var) -> Type) -> Result<Finished> {
+        let groups = self.numbers();
+        let keys = self.keys(&groups)?;
+        let rows = self.is_by_row().then(|| groups.clone());
+        let mut results = Vec::with_capacity(folds.len());
+        for ((state, share), fold) in self.states.iter().zip(&self.shared_states).zip(folds) {
+            let scale = fold.arg.map_or(0, |arg| types(arg).scale());
+            let from = (&self.states[share.values], &self.states[share.counts]);
+            results.push(state.finish(from, &groups, &types(fold.var), scale)?);
+        }
+        Ok(Finished {
+            groups: groups.len(),
+            keys,
+            rows,
+            results,
+        })
+    }
+}
+
+/// Groups, once all rows were added.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub groups: usize,
+    pub keys: Vec<Vector>,
+    /// The rows of the table that they are, if they were made by row.
+    pub rows: Option<Vec<u32>>,
+    pub results: Vec<Vector>,
+}
+
+fn set(seen: &[bool]) -> Vec<u32> {
+    let (mut out, mut here) = (Vec::new(), Vec::new());
+    // Of many there may be few: what is empty is only looked at.
+    for (chunk, some) in seen.chunks(2048).enumerate() {
+        if some.contains(&true) {
+            let first = (chunk * 2048) as u32;
+            positions(some, &mut here);
+            out.extend(here.iter().map(|row| first + row));
+        }
+    }
+    out
+}
+
+/// Inserts the groups of `theirs`; returns the number of each here.
+fn adopt(
+    layout: &KeyEncoding,
+    groups: &mut Groups,
+    interners: &mut Vec<Interner>,
+    theirs: &Groups,
+    their_texts: &[Interner],
+) -> Vec<u32> {
+    if interners.len() < their_texts.len() {
+        interners.resize_with(their_texts.len(), Interner::default);
+    }
+    let renumbered: Vec<Vec<u32>> = interners
+        .iter_mut()
+        .zip(their_texts)
+        .map(|(mine, other)| mine.adopt(other))
+        .collect();
+    let mut to = Vec::with_capacity(theirs.len());
+    let all: Vec<u32> = (0..theirs.len() as u32).collect();
+    let (mut out, mut words) = (Vec::new(), KeyWords::default());
+    for some in all.chunks(algebra::VECTOR_ROWS) {
+        layout.take(theirs, some, &renumbered, &mut words);
+        groups.insert(&words.hashes, &words.columns(), &mut out);
+        to.extend_from_slice(&out);
+    }
+    to
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,7 @@
+//! Aggregates: how rows find their group (hashed, dense or sorted keys), and what each group accumulates.
+
+pub(crate) mod accumulator;
+pub(crate) mod dense;
+pub(crate) mod distinct;
+pub(crate) mod grouping;
+pub(crate) mod sorted;

@@ -1,0 +1,157 @@
+//! Groups by one whole number whose rows come in its order, as those of a table that was loaded so: neither hashed nor
+//! addressed. A worker takes its pieces of a table one after the other, so its keys ascend; what two workers have in
+//! common is found where their keys meet.
+
+use std::ops::Range;
+
+use algebra::krao::ascend;
+
+use crate::vector::value::{Kind, Type, Values, Vector};
+
+/// The keys of groups, by number.
+///
+/// Invariants: keys of one run ascend, and no key stands in two runs.
+#[derive(Debug)]
+pub(crate) struct SortedGroups {
+    ty: Type,
+    keys: Vec<i64>,
+    /// Where all runs but the last end; there is one for each worker whose groups were adopted.
+    ends: Vec<usize>,
+    /// Entries of the largest dense index, should they not come in order.
+    pub most: u64,
+}
+
+impl SortedGroups {
+    /// No groups by keys of these types; `None` if they are not one whole number.
+    pub fn new(types: &[Type], most: u64) -> Option<SortedGroups> {
+        let [ty] = types else { return None };
+        (ty.kind == Kind::Int).then(|| SortedGroups {
+            ty: ty.clone(),
+            keys: vec![],
+            ends: vec![],
+            most,
+        })
+    }
+
+    /// The type of the key.
+    pub fn ty(&self) -> &Type {
+        &self.ty
+    }
+
+    /// How many groups there are.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Bytes that are allocated.
+    pub fn memory(&self) -> usize {
+        8 * self.keys.capacity()
+    }
+
+    /// Finds the numbers of rows with these keys; false, and nothing is changed, unless they go on where the last ended.
+    pub fn number(&mut self, key: &Vector, numbers: &mut Vec<u32>) -> bool {
+        match &key.values {
+            Values::Int(values) if key.valid.is_none() && self.ends.is_empty() => {
+                ascend(values, &mut self.keys, numbers)
+            }
+            _ => false,
+        }
+    }
+
+    /// The keys of `some` groups.
+    pub fn keys(&self, some: &[u32]) -> Vector {
+        let keys = some.iter().map(|group| self.keys[*group as usize]);
+        Vector::new(Values::Int(keys.collect()))
+    }
+
+    fn runs(&self) -> Vec<Range<usize>> {
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        let ends = self.ends.iter().copied().chain([self.keys.len()]);
+        starts.zip(ends).map(|(start, end)| start..end).collect()
+    }
+
+    /// Takes the groups of `other` in; gives the number of each here.
+    pub fn adopt(&mut self, other: &SortedGroups) -> Vec<u32> {
+        let mut to = vec![u32::MAX; other.len()];
+        for mine in self.runs() {
+            for theirs in other.runs() {
+                let (a, b) = (&self.keys[mine.clone()], &other.keys[theirs.clone()]);
+                meet(a, b, |at, there| {
+                    to[theirs.start + there] = (mine.start + at) as u32;
+                });
+            }
+        }
+        for run in other.runs() {
+            self.ends.push(self.keys.len());
+            for (to, key) in to[run.clone()].iter_mut().zip(&other.keys[run]) {
+                if *to == u32::MAX {
+                    *to = self.keys.len() as u32;
+                    self.keys.push(*key);
+                }
+            }
+        }
+        to
+    }
+}
+
+/// Calls `f` with the places of each key that both have; keys ascend.
+fn meet(a: &[i64], b: &[i64], mut f: impl FnMut(usize, usize)) {
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() {
+        if a[i] == b[j] {
+            f(i, j);
+            (i, j) = (i + 1, j + 1);
+        } else if a[i] < b[j] {
+            i += below(&a[i..], b[j]);
+        } else {
+            j += below(&b[j..], a[i]);
+        }
+    }
+}
+
+/// How many keys are below `key`, found in steps that double: workers' pieces are long.
+fn below(keys: &[i64], key: i64) -> usize {
+    let mut step = 1;
+    while step < keys.len() && keys[step] < key {
+        step *= 2;
+    }
+    let (from, to) = (step / 2, keys.len().min(step + 1));
+    from + keys[from..to].partition_point(|own| *own < key)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use arrow::datatypes::DataType;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(keys: &BTreeSet<i64>) -> SortedGroups {
+        let ty = Type::of(&DataType::Int64, false).unwrap();
+        let mut made = SortedGroups::new(&[ty], 0).unwrap();
+        let keys = Vector::new(Values::Int(keys.iter().copied().collect()));
+        assert!(made.number(&keys, &mut vec![]));
+        made
+    }
+
+    proptest! {
+        #[test]
+        fn groups_of_several_workers_are_one(workers in prop::collection::vec(prop::collection::btree_set(0i64..60, 0..40), 1..6)) {
+            let mut all = of(&workers[0]);
+            let mut number: BTreeMap<i64, u32> = workers[0].iter().copied().zip(0..).collect();
+            for worker in &workers[1..] {
+                let to = all.adopt(&of(worker));
+                prop_assert_eq!(to.len(), worker.len());
+                for (key, to) in worker.iter().zip(to) {
+                    prop_assert_eq!(*number.entry(*key).or_insert(to), to);
+                    prop_assert_eq!(all.keys[to as usize], *key);
+                }
+            }
+            prop_assert_eq!(all.len(), number.len());
+            let more = Vector::new(Values::Int(vec![i64::MAX]));
+            prop_assert!(workers.len() == 1 || !all.number(&more, &mut vec![]));
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Rows that somebody else decodes while they are processed: those of files.
+//!
+//! Whoever knows a format implements [`Batches`]. The engine asks for the next part when a worker has time for it,
+//! and the stream of the part does its work on the worker that polls it: what it waits for, the device above all, is
+//! waited for asleep, while the other parts' rows are worked on.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
+use arrow::compute::take;
+use arrow::datatypes::{DataType, Decimal128Type};
+use fiber::Workers;
+use futures::future::{self, BoxFuture, FutureExt};
+use futures::stream::{self, StreamExt, TryStreamExt};
+use parking_lot::Mutex;
+use table::Rows;
+
+use crate::error::{Error, Result};
+use crate::logical::external::{Part, Parts, Reading};
+use crate::vector::value::{Kind, Type, Values, Var, Vector};
+
+/// [`Reading`] under way.
+pub(crate) struct OpenExternal {
+    pub name: String,
+    pub count: usize,
+    pub columns: Vec<(Var, usize)>,
+    pub parts: Arc<dyn Parts>,
+}
+
+impl OpenExternal {
+    /// What is to be read, with one of `share` parts of the whole: (which, of how many).
+    pub fn new(reading: &Reading, share: (usize, usize)) -> Result<OpenExternal> {
+        Ok(OpenExternal {
+            name: reading.batches.name().to_string(),
+            count: reading.batches.parts().div_ceil(share.1),
+            columns: reading.columns.clone(),
+            parts: reading.batches.open(share)?,
+        })
+    }
+
+    /// Reads all parts into memory, each worker one after the other; from now on they come from there. Tells how
+    /// long it took.
+    pub async fn load(&mut self, workers: &Workers) -> Result<String> {
+        let begun = Instant::now();
+        let tasks = (0..workers.threads().min(self.count)).map(|_| {
+            let parts = self.parts.clone();
+            let task = workers.spawn(async move {
+                let mut own: Vec<(u64, Vec<RecordBatch>)> = Vec::new();
+                while let Some(part) = parts.next().await? {
+                    own.push((part.number, part.rows.try_collect().await?));
+                }
+                Ok(own)
+            });
+            task.abort_on_drop()
+        });
+        let mut all = VecDeque::new();
+        for task in tasks.collect::<Vec<_>>() {
+            let own: Result<Vec<_>> = task.await.map_err(|e| Error::Call(Box::new(e)))?;
+            all.extend(own?);
+        }
+        self.count = all.len();
+        let line = format!(
+            "read {}: {} parts in memory after {:.3} ms",
+            self.name,
+            self.count,
+            begun.elapsed().as_secs_f64() * 1e3
+        );
+        self.parts = Arc::new(Loaded(Mutex::new(all)));
+        Ok(line)
+    }
+
+    /// The rows of `batch`, to be read vector by vector.
+    pub fn arrived(&self, batch: &RecordBatch) -> Result<Arrived> {
+        let column = |(var, column): &(Var, usize)| {
+            let array = batch.columns().get(*column);
+            let array = array.ok_or_else(|| Error::internal("a column that did not come"))?;
+            Ok((*var, array.clone()))
+        };
+        Ok(Arrived {
+            columns: self.columns.iter().map(column).collect::<Result<_>>()?,
+            rows: batch.num_rows(),
+            name: self.name.clone(),
+        })
+    }
+}
+
+/// Parts that are in memory.
+struct Loaded(Mutex<VecDeque<(u64, Vec<RecordBatch>)>>);
+
+impl Parts for Loaded {
+    fn next(&self) -> BoxFuture<'_, Result<Option<Part>>> {
+        let part = self.0.lock().pop_front().map(|(number, batches)| Part {
+            number,
+            rows: stream::iter(batches.into_iter().map(Ok)).boxed(),
+        });
+        future::ready(Ok(part)).boxed()
+    }
+}
+
+/// A batch of rows that came.
+pub(crate) struct Arrived {
+    pub rows: usize,
+    columns: Vec<(Var, ArrayRef)>,
+    name: String,
+}
+
+impl Arrived {
+    /// The values of `var` in `rows`; `None` if it does not come from here.
+    pub fn read(&self, var: Var, ty: &Type, rows: &Rows<'_>) -> Result<Option<Vector>> {
+        let Some((_, array)) = self.columns.iter().find(|(other, _)| *other == var) else {
+            return Ok(None);
+        };
+        let array = match rows {
+            Rows::Run(run) => array.slice(run.start, run.len()),
+            Rows::Some(rows) => take(array, &UInt32Array::from(rows.to_vec()), None)?,
+        };
+        let mut vector = vector(&array, ty)?;
+        match kept(&mut vector, ty) {
+            true => Ok(Some(vector)),
+            false => Err(Error::Source {
+                name: self.name.clone(),
+                message: "has values that its own statistics rule out; it is damaged".into(),
+            }),
+        }
+    }
+}
+
+/// [`Vector::from_arrow`], with a fast way for decimals that are held in 64 bits.
+fn vector(array: &ArrayRef, ty: &Type) -> Result<Vector> {
+    if ty.kind == Kind::Int && matches!(array.data_type(), DataType::Decimal128(..)) {
+        let wide = array.as_primitive::<Decimal128Type>().values();
+        let fits = wide
+            .iter()
+            .fold(true, |fits, v| fits & (i128::from(*v as i64) == *v));
+        if fits {
+            let valid = array.nulls().filter(|nulls| nulls.null_count() > 0);
+            return Ok(Vector {
+                values: Values::Int(wide.iter().map(|v| *v as i64).collect()),
+                valid: valid.map(|valid| valid.iter().collect()),
+            });
+        }
+    }
+    Vector::from_arrow(array, ty)
+}
+
+/// Whether `vector` is what its type promises. What stands where values are NULL is made to keep the promise.
+fn kept(vector: &mut Vector, ty: &Type) -> bool {
+    if vector.valid.is_some() && !ty.nullable {
+        return false;
+    }
+    fn within<T: Copy + PartialOrd + TryFrom<i128>>(
+        values: &mut [T],
+        valid: Option<&[bool]>,
+        (low, high): (i128, i128),
+    ) -> bool {
+        let (Ok(low), Ok(high)) = (T::try_from(low), T::try_from(high)) else {
+            // Wider than what they are held in.
+            return true;
+        };
+        if let Some(valid) = valid {
+            let pairs = values.iter_mut().zip(valid);
+            pairs
+                .filter(|(_, valid)| !**valid)
+                .for_each(|(v, _)| *v = low);
+        }
+        values
+            .iter()
+            .fold(true, |kept, v| kept & (*v >= low) & (*v <= high))
+    }
+    let valid = vector.valid.as_deref();
+    match &mut vector.values {
+        Values::Int(values) => within(values, valid, ty.bounds),
+        Values::Wide(values) => within(values, valid, ty.bounds),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{Decimal128Array, Int32Array, Int64Array};
+
+    fn ty(data: DataType) -> Type {
+        Type::of(&data, true).unwrap()
+    }
+
+    #[test]
+    fn broken_promises_are_found() {
+        let array: ArrayRef = Arc::new(Int64Array::from(vec![Some(3), None, Some(9)]));
+        let ty = ty(DataType::Int64);
+        let good = |ty: Type| kept(&mut vector(&array, &ty).unwrap(), &ty);
+        assert!(good(ty.clone().within((3, 9))));
+        assert!(!good(ty.clone().within((4, 9))));
+        assert!(!good(ty.clone().within((3, 8))));
+        assert!(!good(ty.nullable(false)), "a NULL where there is none");
+    }
+
+    #[test]
+    fn what_is_null_lies_within_the_bounds() {
+        let array: ArrayRef = Arc::new(Int32Array::from(vec![None, Some(8)]));
+        let ty = ty(DataType::Int32).within((7, 8));
+        let mut vector = vector(&array, &ty).unwrap();
+        assert!(kept(&mut vector, &ty));
+        assert!(matches!(vector.values, Values::Int(v) if v == [7, 8]));
+    }
+
+    #[test]
+    fn decimals_of_any_width_come_out_exact() {
+        let wide = 10i128.pow(30);
+        for (precision, values) in [(15, [1, -2]), (38, [1, -2]), (38, [wide, -wide])] {
+            let array =
+                Decimal128Array::from(values.to_vec()).with_precision_and_scale(precision, 2);
+            let array: ArrayRef = Arc::new(array.unwrap());
+            let mut ty = ty(array.data_type().clone());
+            if values[0] == 1 {
+                ty = ty.within((-2, 1));
+            }
+            let found = vector(&array, &ty).unwrap();
+            match found.values {
+                Values::Int(v) => {
+                    let v: Vec<i128> = v.into_iter().map(i128::from).collect();
+                    assert_eq!(v, values);
+                }
+                Values::Wide(v) => assert_eq!(v, values),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}

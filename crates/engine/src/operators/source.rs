@@ -1,0 +1,152 @@
+//! Where the rows of a pipeline come from, piece by piece.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use algebra::VECTOR_ROWS;
+use table::{Cursor, Rows};
+
+use crate::error::Result;
+use crate::operators::external_scan::Arrived;
+use crate::vector::batch::Batch;
+use crate::vector::rows::Materialized;
+use crate::vector::value::{Kind, Type, Values, Var, Vector};
+
+/// Which rows of the source the rows at hand are.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    run: Option<Range<usize>>,
+    list: Vec<u32>,
+}
+
+impl Selection {
+    /// The next rows of `cursor`; false at the end.
+    pub fn advance(&mut self, cursor: &mut Cursor<'_>) -> bool {
+        match cursor.next_rows(VECTOR_ROWS, &mut self.list) {
+            None => false,
+            Some(run) => {
+                self.run = run;
+                true
+            }
+        }
+    }
+
+    pub fn start(&mut self, run: Range<usize>) {
+        self.run = Some(run);
+    }
+
+    /// These rows.
+    pub fn list(&mut self, rows: &[u32]) {
+        self.run = None;
+        self.list.clear();
+        self.list.extend_from_slice(rows);
+    }
+
+    pub fn rows(&self) -> Rows<'_> {
+        match &self.run {
+            Some(run) => Rows::Run(run.clone()),
+            None => Rows::Some(&self.list),
+        }
+    }
+
+    /// Only those at `picks`, which ascend (with repetitions).
+    pub fn pick(&self, picks: &[u32]) -> Selection {
+        let list = match &self.run {
+            Some(run) => picks.iter().map(|p| run.start as u32 + p).collect(),
+            None => picks.iter().map(|p| self.list[*p as usize]).collect(),
+        };
+        Selection { run: None, list }
+    }
+}
+
+/// What vectors that are not in the batch yet are read from.
+#[derive(Clone, Copy)]
+pub(crate) enum ColumnReader<'a, 'p> {
+    /// The columns of a scan, in its order.
+    Scan(&'a Cursor<'p>, &'a [Var]),
+    /// The vectors of rows that are there.
+    Materialized(&'a Materialized),
+    /// Rows that were read.
+    Arrived(&'a Arrived),
+    /// Rows of a table, with their numbers under this name.
+    JoinTable(&'a crate::operators::join_table::JoinTable, Option<Var>),
+}
+
+impl ColumnReader<'_, '_> {
+    /// Reads `var` for the rows at hand, if it comes from here.
+    pub fn load(&self, var: Var, ty: &Type, origin: &Selection, batch: &mut Batch) -> Result<()> {
+        let vector = match self {
+            ColumnReader::Scan(cursor, vars) => match vars.iter().position(|v| *v == var) {
+                Some(column) => read(cursor, column, ty, &origin.rows())?,
+                None => return Ok(()),
+            },
+            ColumnReader::Materialized(stored) => match stored.columns.get(&var) {
+                Some(vector) => at(vector, &origin.rows())?,
+                None => return Ok(()),
+            },
+            ColumnReader::Arrived(arrived) => match arrived.read(var, ty, &origin.rows())? {
+                Some(vector) => vector,
+                None => return Ok(()),
+            },
+            ColumnReader::JoinTable(_, Some(row)) if *row == var => {
+                let numbers = match origin.rows() {
+                    Rows::Run(run) => run.map(|row| row as i64).collect(),
+                    Rows::Some(rows) => rows.iter().map(|row| i64::from(*row)).collect(),
+                };
+                Vector::new(Values::Int(numbers))
+            }
+            ColumnReader::JoinTable(join_table, _) => match join_table.column(var) {
+                Ok(vector) => at(vector, &origin.rows())?,
+                Err(_) => return Ok(()),
+            },
+        };
+        batch.set(var, vector);
+        Ok(())
+    }
+}
+
+fn at(vector: &Vector, rows: &Rows<'_>) -> Result<Vector> {
+    match rows {
+        Rows::Some(rows) => vector.at(rows),
+        Rows::Run(run) => Ok(vector.run(run.clone())),
+    }
+}
+
+fn read(cursor: &Cursor<'_>, column: usize, ty: &Type, rows: &Rows<'_>) -> Result<Vector> {
+    let mut valid = Vec::new();
+    let values = match ty.kind {
+        Kind::Text | Kind::Float => return Vector::from_arrow(&cursor.array(column, rows)?, ty),
+        Kind::Int => {
+            let mut out = Vec::with_capacity(rows.len());
+            cursor.ints(column, rows, &mut out)?;
+            Values::Int(out)
+        }
+        Kind::Wide => {
+            let mut out = Vec::with_capacity(rows.len());
+            cursor.wides(column, rows, &mut out)?;
+            Values::Wide(out)
+        }
+        Kind::Code => {
+            let mut out = Vec::with_capacity(rows.len());
+            cursor.codes(column, rows, &mut out)?;
+            Values::Code(out)
+        }
+        Kind::Bool => {
+            let mut out = Vec::with_capacity(rows.len());
+            cursor.ints(column, rows, &mut out)?;
+            Values::Bool(out.into_iter().map(|v| v != 0).collect())
+        }
+    };
+    let some = ty.nullable && cursor.valid(column, rows, &mut valid);
+    Ok(Vector {
+        values,
+        valid: some.then_some(valid),
+    })
+}
+
+/// Pieces of `rows` rows, `size` each, that workers take one at a time.
+pub(crate) fn pieces(rows: usize, size: usize) -> Arc<[Range<usize>]> {
+    (0..rows.div_ceil(size))
+        .map(|i| i * size..((i + 1) * size).min(rows))
+        .collect()
+}

@@ -1,0 +1,311 @@
+//! Joins: which relation is the root, what is looked up in which order, which side a table is made of.
+//!
+//! An inner join of many relations is a graph. The relation with the most rows is its root, whose rows go
+//! through the pipeline; the others hang below it, each as a table that the rows of its parent are looked up in
+//! (so a dimension of a dimension reduces that dimension before the root is read). Tables that let the fewest
+//! rows through come first.
+
+use std::collections::BTreeSet;
+
+use crate::error::{Error, Result};
+use crate::expr::Expr;
+use crate::logical::relation::Rel;
+use crate::physical::planner::Planner;
+use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Required, Sink, then};
+use crate::physical::statistics::expected;
+use crate::vector::value::Var;
+
+/// The largest relation is no root if another is expected to keep this many times its rows.
+const FEW: f64 = 8.0;
+/// A table is reduced by what its partner is looked up in as well, if that lets at most this share through.
+const REDUCING: f64 = 0.5;
+
+/// One relation of a join and what hangs below it.
+struct Node {
+    rel: Option<Rel>,
+    /// Where it hangs, and the pairs (of the parent, of it) that must be equal.
+    parent: Option<(usize, Vec<(Var, Var)>)>,
+    vars: BTreeSet<Var>,
+    expected: (f64, f64),
+}
+
+/// Pipelines of an inner join.
+pub(crate) fn join(
+    planner: &mut Planner<'_>,
+    inputs: Vec<Rel>,
+    equal: Vec<(Var, Var)>,
+    residual: Vec<Expr>,
+    need: &Required,
+) -> Result<Vec<Pipeline>> {
+    let nodes = inputs.into_iter().map(|rel| {
+        let mut vars = BTreeSet::new();
+        rel.each_var(&mut |var| {
+            vars.insert(var);
+        });
+        Node {
+            expected: expected(&rel),
+            rel: Some(rel),
+            parent: None,
+            vars,
+        }
+    });
+    let mut graph = Graph {
+        nodes: nodes.collect(),
+        conditions: residual,
+    };
+    let root = graph.root();
+    graph.hang(planner, root, equal)?;
+    graph.pipes(planner, root, need)
+}
+
+struct Graph {
+    nodes: Vec<Node>,
+    /// What must be true besides; each is applied as soon as its vectors are there, and then gone.
+    conditions: Vec<Expr>,
+}
+
+impl Graph {
+    /// The relation with the most rows, unless its own predicates leave so few that the table is better made of them.
+    fn root(&self) -> usize {
+        let size = |i: usize| self.nodes[i].expected;
+        let all = 0..self.nodes.len();
+        let base = |a: &usize, b: &usize| {
+            let (a, b) = (size(*a), size(*b));
+            a.1.total_cmp(&b.1).then(a.0.total_cmp(&b.0))
+        };
+        let largest = all.clone().max_by(base).unwrap_or(0);
+        let left = all.max_by(|a, b| size(*a).0.total_cmp(&size(*b).0));
+        match left {
+            Some(left) if size(left).0 > FEW * size(largest).0 => left,
+            _ => largest,
+        }
+    }
+
+    fn owner(&self, var: Var) -> Result<usize> {
+        let owner = self.nodes.iter().position(|node| node.vars.contains(&var));
+        owner.ok_or_else(|| Error::internal(format!("no relation of the join gives vector {var}")))
+    }
+
+    /// Hangs every relation below the root, breadth first; equalities that are not used for it become conditions.
+    fn hang(&mut self, planner: &Planner<'_>, root: usize, equal: Vec<(Var, Var)>) -> Result<()> {
+        let mut edges = Vec::with_capacity(equal.len());
+        for (a, b) in equal {
+            edges.push(((self.owner(a)?, a), (self.owner(b)?, b)));
+        }
+        let mut reached = vec![root];
+        let mut next = 0;
+        while reached.len() < self.nodes.len() {
+            let parent = match reached.get(next) {
+                Some(parent) => *parent,
+                None => {
+                    // Nothing connects what is left: every row with every row.
+                    let alone = (0..self.nodes.len()).find(|i| !reached.contains(i));
+                    let alone = alone.ok_or_else(|| Error::internal("a join without its parts"))?;
+                    self.nodes[alone].parent = Some((root, vec![]));
+                    reached.push(alone);
+                    continue;
+                }
+            };
+            next += 1;
+            for child in 0..self.nodes.len() {
+                if reached.contains(&child) {
+                    continue;
+                }
+                let mut pairs = Vec::new();
+                edges.retain(|(a, b)| {
+                    let pair = match (a.0 == parent && b.0 == child, b.0 == parent && a.0 == child)
+                    {
+                        (true, _) => (a.1, b.1),
+                        (_, true) => (b.1, a.1),
+                        _ => return true,
+                    };
+                    pairs.push(pair);
+                    false
+                });
+                if !pairs.is_empty() {
+                    self.nodes[child].parent = Some((parent, pairs));
+                    reached.push(child);
+                }
+            }
+        }
+        for ((_, a), (_, b)) in edges {
+            let (a, b) = (planner.query.expr(a), planner.query.expr(b));
+            self.conditions
+                .push(crate::expr::build::compare(algebra::filter::Op::Eq, a, b)?);
+        }
+        Ok(())
+    }
+
+    fn children(&self, of: usize) -> Vec<usize> {
+        let hangs = |i: &usize| {
+            self.nodes[*i]
+                .parent
+                .as_ref()
+                .is_some_and(|(parent, _)| *parent == of)
+        };
+        (0..self.nodes.len()).filter(hangs).collect()
+    }
+
+    /// Share of its rows that a relation and what hangs below it let through.
+    fn share(&self, of: usize) -> f64 {
+        let (rows, base) = self.nodes[of].expected;
+        let below: f64 = self
+            .children(of)
+            .into_iter()
+            .map(|child| self.share(child))
+            .product();
+        (rows / base).min(1.0) * below
+    }
+
+    /// The vectors of a relation and of what hangs below it.
+    fn below(&self, of: usize) -> BTreeSet<Var> {
+        let mut vars = self.nodes[of].vars.clone();
+        for child in self.children(of) {
+            vars.extend(self.below(child));
+        }
+        vars
+    }
+
+    fn pipes(
+        &mut self,
+        planner: &mut Planner<'_>,
+        at: usize,
+        need: &Required,
+    ) -> Result<Vec<Pipeline>> {
+        let all = self.below(at);
+        let ready = |e: &Expr| e.vars().iter().all(|var| all.contains(var));
+        let (mine, others): (Vec<Expr>, Vec<Expr>) = std::mem::take(&mut self.conditions)
+            .into_iter()
+            .partition(ready);
+        self.conditions = others;
+        let mut children = self.children(at);
+        let rank = |i: usize| (self.share(i), self.nodes[i].expected.1);
+        children.sort_by(|a, b| {
+            let (a, b) = (rank(*a), rank(*b));
+            a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+        });
+        // What lies within one child's part is that child's business.
+        let (inner, mut mine): (Vec<Expr>, Vec<Expr>) = mine.into_iter().partition(|e| {
+            children.iter().any(|child| {
+                let below = self.below(*child);
+                e.vars().iter().all(|var| below.contains(var)) && !e.vars().is_empty()
+            })
+        });
+        self.conditions.extend(inner);
+        let mut wanted: Required = need.clone();
+        mine.iter().for_each(|e| {
+            e.each_var(&mut |var| {
+                wanted.insert(var);
+            })
+        });
+        let mut probes: Vec<BuildSide> = Vec::with_capacity(children.len());
+        for child in children {
+            let share = self.share(child);
+            let pairs = match &mut self.nodes[child].parent {
+                Some((_, pairs)) => std::mem::take(pairs),
+                None => vec![],
+            };
+            let (here, there): (Vec<Var>, Vec<Var>) = pairs.into_iter().unzip();
+            let below = self.below(child);
+            let mut inner: Required = wanted.intersection(&below).copied().collect();
+            let build_outputs = inner.iter().map(|var| (*var, *var)).collect();
+            let vars = inner.iter().copied().collect();
+            inner.extend(&there);
+            let mut pipes = self.pipes(planner, child, &inner)?;
+            for other in probes.iter().filter(|other| other.share <= REDUCING) {
+                if let Some(keys) = other.same_keys(&here, &there) {
+                    pipes = then(pipes, reducing(other.stage, keys));
+                }
+            }
+            let stage = planner.stage(
+                pipes,
+                Sink::Table {
+                    keys: there,
+                    vars,
+                    marks: false,
+                },
+            );
+            probes.push(BuildSide {
+                stage,
+                share,
+                keys: here,
+                build_outputs,
+                below,
+            });
+        }
+        let mut own: Required = wanted.intersection(&self.nodes[at].vars).copied().collect();
+        own.extend(probes.iter().flat_map(|hung| &hung.keys));
+        let rel = self.nodes[at]
+            .rel
+            .take()
+            .ok_or_else(|| Error::internal("a relation joined twice"))?;
+        let mut there = self.nodes[at].vars.clone();
+        let mut pipes = planner.pipes(rel, &own)?;
+        pipes = conditions(pipes, &mut mine, &there);
+        for hung in probes {
+            let probe = Probe {
+                stage: hung.stage,
+                keys: hung.keys,
+                kind: JoinKind::Inner,
+                marks: false,
+                residual: vec![],
+                build_outputs: hung.build_outputs,
+                row: None,
+            };
+            pipes = then(pipes, Operator::Probe(probe));
+            there.extend(hung.below);
+            pipes = conditions(pipes, &mut mine, &there);
+        }
+        Ok(pipes)
+    }
+}
+
+/// The table of a relation that hangs below another.
+struct BuildSide {
+    stage: usize,
+    /// Share of its rows that are in it.
+    share: f64,
+    /// What the rows of the relation above are looked up by.
+    keys: Vec<Var>,
+    build_outputs: Vec<(Var, Var)>,
+    /// All vectors of the relation and of what hangs below it.
+    below: BTreeSet<Var>,
+}
+
+impl BuildSide {
+    /// The vectors of another relation that must equal this table's keys, if that relation's pairs (`here` of the
+    /// relation above, `there` of its own) contain this table's.
+    fn same_keys(&self, here: &[Var], there: &[Var]) -> Option<Vec<Var>> {
+        let same = |key: &Var| here.iter().position(|h| h == key).map(|i| there[i]);
+        let keys: Option<Vec<Var>> = self.keys.iter().map(same).collect();
+        keys.filter(|keys| !keys.is_empty())
+    }
+}
+
+/// Keeps the rows that `stage`'s table has a partner for.
+fn reducing(stage: usize, keys: Vec<Var>) -> Operator {
+    Operator::Probe(Probe {
+        stage,
+        keys,
+        kind: JoinKind::Semi,
+        marks: false,
+        residual: vec![],
+        build_outputs: vec![],
+        row: None,
+    })
+}
+
+/// Applies the conditions whose vectors are all in `there`.
+fn conditions(
+    mut pipes: Vec<Pipeline>,
+    waiting: &mut Vec<Expr>,
+    there: &BTreeSet<Var>,
+) -> Vec<Pipeline> {
+    let ready = |e: &Expr| e.vars().iter().all(|var| there.contains(var));
+    let (now, later): (Vec<Expr>, Vec<Expr>) = std::mem::take(waiting).into_iter().partition(ready);
+    *waiting = later;
+    for condition in now {
+        pipes = then(pipes, Operator::Filter(condition));
+    }
+    pipes
+}

@@ -1,0 +1,15 @@
+//! How a query is run: relations become programs of stages and pipelines, and what can be told of a program before it
+//! runs.
+//!
+//! The planner and the joins import each other: a join plans its inputs, and each input may be a join.
+
+pub(crate) mod analysis;
+pub(crate) mod explain;
+pub(crate) mod group_join;
+pub(crate) mod join_order;
+pub(crate) mod outer_join;
+pub(crate) mod planner;
+pub(crate) mod program;
+pub(crate) mod semi_join;
+pub(crate) mod shared_aggregates;
+pub(crate) mod statistics;

@@ -1,0 +1,61 @@
+//! How many rows a relation is expected to give.
+
+use crate::logical::relation::Rel;
+
+/// Share of rows that a predicate lets through of which nothing is known.
+const GUESS: f64 = 0.2;
+/// The same for a predicate over groups: few groups are exceptional.
+const GUESS_GROUPS: f64 = 0.05;
+
+/// Rows that `rel` is expected to give, and those it would give without predicates.
+pub(crate) fn expected(rel: &Rel) -> (f64, f64) {
+    match rel {
+        Rel::Scan(scan) => (scan.expected.max(1.0), (scan.table.rows() as f64).max(1.0)),
+        Rel::Read(reading) => (reading.rows.max(1.0), reading.rows.max(1.0)),
+        Rel::Values { batch, .. } => (batch.num_rows() as f64, batch.num_rows() as f64),
+        Rel::Filter { input, .. } => {
+            let (rows, base) = expected(input);
+            let groups = match &**input {
+                Rel::Shared { input, .. } => matches!(**input, Rel::Fold { .. }),
+                input => matches!(input, Rel::Fold { .. }),
+            };
+            let share = if groups { GUESS_GROUPS } else { GUESS };
+            (rows * share, base)
+        }
+        Rel::Map { input, .. } | Rel::Reduced { input, .. } => expected(input),
+        Rel::Shared { input, .. } => expected(input),
+        Rel::Join { inputs, .. } => {
+            let all: Vec<(f64, f64)> = inputs.iter().map(expected).collect();
+            let root = (0..all.len())
+                .max_by(|a, b| all[*a].1.total_cmp(&all[*b].1))
+                .unwrap_or(0);
+            let share = |i: usize| (all[i].0 / all[i].1).min(1.0);
+            let others: f64 = (0..all.len()).filter(|i| *i != root).map(share).product();
+            (all[root].0 * others, all[root].1)
+        }
+        Rel::Semi { input, other, .. } => {
+            let (rows, base) = expected(input);
+            let (some, all) = expected(other);
+            (rows * (some / all).clamp(0.01, 1.0).max(0.05), base)
+        }
+        Rel::Left { left, right, .. } | Rel::Full { left, right, .. } => {
+            let (left, right) = (expected(left), expected(right));
+            (left.0.max(right.0), left.1.max(right.1))
+        }
+        Rel::Fold { input, keys, .. } => {
+            let (rows, base) = expected(input);
+            match keys.is_empty() {
+                true => (1.0, 1.0),
+                false => ((rows / 4.0).max(1.0), (base / 4.0).max(1.0)),
+            }
+        }
+        Rel::Sort { input, fetch, .. } => {
+            let (rows, base) = expected(input);
+            (fetch.map_or(rows, |n| rows.min(n as f64)), base)
+        }
+        Rel::Union { inputs, .. } => inputs.iter().fold((0.0, 0.0), |sum, (input, _)| {
+            let (rows, base) = expected(input);
+            (sum.0 + rows, sum.1 + base)
+        }),
+    }
+}

@@ -1,0 +1,496 @@
+//! Types and vectors: the values of one matrix for the rows at hand (L1).
+
+use std::borrow::Borrow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use algebra::filter::{compact, gather};
+use arrow::array::*;
+use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::compute::{cast, take};
+use arrow::datatypes::*;
+use table::{Dictionary, ints_of, wides_of};
+
+use crate::error::{Error, Result};
+use crate::vector::strings::Strings;
+
+/// Number of a vector within a query.
+pub type Var = usize;
+
+/// How values are held while they are worked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Whole numbers of 64 bits: integers, dates, times, decimals without their point.
+    Int,
+    /// Whole numbers of 128 bits.
+    Wide,
+    /// Floats of 64 bits.
+    Float,
+    /// Truth values.
+    Bool,
+    /// Codes into a dictionary of texts.
+    Code,
+    /// Texts.
+    Text,
+}
+
+/// The type of a vector.
+#[derive(Clone, Debug)]
+pub struct Type {
+    /// As SQL sees it.
+    pub data: DataType,
+    /// As it is held. Invariant: [`Kind::Code`] exactly if `labels` is present.
+    pub kind: Kind,
+    /// For whole numbers: no value lies outside (both ends included).
+    pub bounds: (i128, i128),
+    /// The dictionary that codes count in.
+    pub labels: Option<Arc<Dictionary>>,
+    /// Whether there may be NULLs.
+    pub nullable: bool,
+}
+
+const NARROW: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
+
+impl Type {
+    /// The type for values of `data` of which nothing more is known; `None` if the engine cannot hold them.
+    pub fn of(data: &DataType, nullable: bool) -> Option<Type> {
+        use DataType::*;
+        let (kind, bounds) = match data {
+            Boolean => (Kind::Bool, (0, 1)),
+            Int8 => (Kind::Int, (i8::MIN.into(), i8::MAX.into())),
+            Int16 => (Kind::Int, (i16::MIN.into(), i16::MAX.into())),
+            Int32 | Date32 | Time32(_) => (Kind::Int, (i32::MIN.into(), i32::MAX.into())),
+            Int64 | Time64(_) | Timestamp(..) => (Kind::Int, NARROW),
+            UInt8 => (Kind::Int, (0, u8::MAX.into())),
+            UInt16 => (Kind::Int, (0, u16::MAX.into())),
+            UInt32 => (Kind::Int, (0, u32::MAX.into())),
+            UInt64 => (Kind::Wide, (0, u64::MAX.into())),
+            Decimal128(precision, _) => {
+                let most = 10i128
+                    .checked_pow(u32::from(*precision))
+                    .map_or(i128::MAX, |p| p - 1);
+                let kind = if most <= NARROW.1 {
+                    Kind::Int
+                } else {
+                    Kind::Wide
+                };
+                (kind, (-most, most))
+            }
+            Float64 => (Kind::Float, (0, 0)),
+            Utf8View | Utf8 => (Kind::Text, (0, 0)),
+            _ => return None,
+        };
+        Some(Type {
+            data: data.clone(),
+            kind,
+            bounds,
+            labels: None,
+            nullable,
+        })
+    }
+
+    /// The same with `bounds` that are known to hold, in the narrowest way to hold them.
+    pub fn within(mut self, bounds: (i128, i128)) -> Type {
+        if matches!(self.kind, Kind::Int | Kind::Wide) {
+            self.bounds = (bounds.0.max(self.bounds.0), bounds.1.min(self.bounds.1));
+            if self.bounds.0 > self.bounds.1 {
+                self.bounds = (0, 0);
+            }
+            let narrow = NARROW.0 <= self.bounds.0 && self.bounds.1 <= NARROW.1;
+            self.kind = if narrow { Kind::Int } else { Kind::Wide };
+        }
+        self
+    }
+
+    /// The same as codes into `labels`.
+    pub fn coded(mut self, labels: Arc<Dictionary>) -> Type {
+        self.kind = Kind::Code;
+        self.labels = Some(labels);
+        self
+    }
+
+    /// The same for values of which some may be NULL.
+    pub fn nullable(mut self, nullable: bool) -> Type {
+        self.nullable = nullable;
+        self
+    }
+
+    /// Digits after the point; 0 for what has none.
+    pub fn scale(&self) -> i8 {
+        match self.data {
+            DataType::Decimal128(_, scale) => scale,
+            _ => 0,
+        }
+    }
+
+    /// Bytes of one value.
+    pub fn width(&self) -> usize {
+        match self.kind {
+            Kind::Int | Kind::Float => 8,
+            Kind::Wide | Kind::Text => 16,
+            Kind::Bool => 1,
+            Kind::Code => 4,
+        }
+    }
+}
+
+/// Values, one per row.
+#[derive(Clone, Debug)]
+pub enum Values {
+    /// Of [`Kind::Int`].
+    Int(Vec<i64>),
+    /// Of [`Kind::Wide`].
+    Wide(Vec<i128>),
+    /// Of [`Kind::Float`].
+    Float(Vec<f64>),
+    /// Of [`Kind::Bool`].
+    Bool(Vec<bool>),
+    /// Of [`Kind::Code`].
+    Code(Vec<u32>),
+    /// Of [`Kind::Text`].
+    Text(Strings),
+}
+
+/// The values of one matrix for some rows. Where one is NULL its value is any.
+#[derive(Clone, Debug)]
+pub struct Vector {
+    /// The values.
+    pub values: Values,
+    /// Which are not NULL; absent if all are not.
+    pub valid: Option<Vec<bool>>,
+}
+
+impl Values {
+    /// None yet.
+    pub fn new(kind: Kind) -> Values {
+        match kind {
+            Kind::Int => Values::Int(vec![]),
+            Kind::Wide => Values::Wide(vec![]),
+            Kind::Float => Values::Float(vec![]),
+            Kind::Bool => Values::Bool(vec![]),
+            Kind::Code => Values::Code(vec![]),
+            Kind::Text => Values::Text(Strings::none()),
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Values::Int(v) => v.len(),
+            Values::Wide(v) => v.len(),
+            Values::Float(v) => v.len(),
+            Values::Bool(v) => v.len(),
+            Values::Code(v) => v.len(),
+            Values::Text(v) => v.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Those at `rows`.
+    pub fn at(&self, rows: &[u32]) -> Result<Values> {
+        macro_rules! gathered {
+            ($variant:ident, $values:ident) => {{
+                let mut out = Vec::new();
+                gather($values, rows, &mut out);
+                Values::$variant(out)
+            }};
+        }
+        Ok(match self {
+            Values::Int(v) => gathered!(Int, v),
+            Values::Wide(v) => gathered!(Wide, v),
+            Values::Float(v) => gathered!(Float, v),
+            Values::Bool(v) => gathered!(Bool, v),
+            Values::Code(v) => gathered!(Code, v),
+            Values::Text(v) => Values::Text(v.at(rows)),
+        })
+    }
+
+    /// Keeps those at `rows`, which ascend.
+    pub fn keep(&mut self, rows: &[u32]) -> Result<()> {
+        match self {
+            Values::Int(v) => compact(v, rows),
+            Values::Wide(v) => compact(v, rows),
+            Values::Float(v) => compact(v, rows),
+            Values::Bool(v) => compact(v, rows),
+            Values::Code(v) => compact(v, rows),
+            Values::Text(v) => v.keep(rows),
+        }
+        Ok(())
+    }
+}
+
+impl Vector {
+    /// Of values none of which is NULL.
+    pub fn new(values: Values) -> Vector {
+        Vector {
+            values,
+            valid: None,
+        }
+    }
+
+    /// `rows` times NULL.
+    pub fn nulls(kind: Kind, rows: usize) -> Vector {
+        let values = match kind {
+            Kind::Int => Values::Int(vec![0; rows]),
+            Kind::Wide => Values::Wide(vec![0; rows]),
+            Kind::Float => Values::Float(vec![0.0; rows]),
+            Kind::Bool => Values::Bool(vec![false; rows]),
+            Kind::Code => Values::Code(vec![0; rows]),
+            Kind::Text => Values::Text(Strings::new(new_null_array(&DataType::Utf8View, rows))),
+        };
+        Vector {
+            values,
+            valid: Some(vec![false; rows]),
+        }
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The rows at `rows`.
+    pub fn at(&self, rows: &[u32]) -> Result<Vector> {
+        let valid = self.valid.as_ref().map(|valid| {
+            let mut out = Vec::new();
+            gather(valid, rows, &mut out);
+            out
+        });
+        Ok(Vector {
+            values: self.values.at(rows)?,
+            valid,
+        })
+    }
+
+    /// Those of a run of rows.
+    pub(crate) fn run(&self, run: Range<usize>) -> Vector {
+        let values = match &self.values {
+            Values::Int(v) => Values::Int(v[run.clone()].to_vec()),
+            Values::Wide(v) => Values::Wide(v[run.clone()].to_vec()),
+            Values::Float(v) => Values::Float(v[run.clone()].to_vec()),
+            Values::Bool(v) => Values::Bool(v[run.clone()].to_vec()),
+            Values::Code(v) => Values::Code(v[run.clone()].to_vec()),
+            Values::Text(v) => Values::Text(v.run(run.clone())),
+        };
+        let valid = self.valid.as_ref().map(|valid| valid[run].to_vec());
+        Vector { values, valid }
+    }
+
+    /// The same rows in memory of their own.
+    ///
+    /// # Errors
+    /// When there are too many bytes of text for one array.
+    pub(crate) fn copied(&self) -> Result<Vector> {
+        match &self.values {
+            Values::Text(texts) => Ok(Vector {
+                values: Values::Text(texts.copied()?),
+                valid: self.valid.clone(),
+            }),
+            _ => Ok(self.clone()),
+        }
+    }
+
+    /// Keeps the rows at `rows`, which ascend.
+    pub fn keep(&mut self, rows: &[u32]) -> Result<()> {
+        self.values.keep(rows)?;
+        if let Some(valid) = &mut self.valid {
+            compact(valid, rows);
+        }
+        Ok(())
+    }
+
+    /// The rows of `runs`, each of one of `parts`, one after the other.
+    ///
+    /// # Errors
+    /// Those of [`Strings::concat`]; parts of different kinds.
+    pub fn runs(
+        kind: Kind,
+        parts: &[impl Borrow<Vector>],
+        runs: &[(usize, Range<usize>)],
+    ) -> Result<Vector> {
+        let parts: Vec<&Vector> = parts.iter().map(Borrow::borrow).collect();
+        let rows = runs.iter().map(|(_, run)| run.len()).sum();
+        let valid = parts.iter().any(|part| part.valid.is_some()).then(|| {
+            let mut valid = Vec::with_capacity(rows);
+            for (part, run) in runs {
+                match &parts[*part].valid {
+                    Some(some) => valid.extend_from_slice(&some[run.clone()]),
+                    None => valid.resize(valid.len() + run.len(), true),
+                }
+            }
+            valid
+        });
+        macro_rules! joined {
+            ($variant:ident) => {{
+                let mut all = Vec::with_capacity(rows);
+                for (part, run) in runs {
+                    match &parts[*part].values {
+                        Values::$variant(some) => all.extend_from_slice(&some[run.clone()]),
+                        _ => return Err(Error::internal("parts of different kinds")),
+                    }
+                }
+                Values::$variant(all)
+            }};
+        }
+        let values = match kind {
+            Kind::Int => joined!(Int),
+            Kind::Wide => joined!(Wide),
+            Kind::Float => joined!(Float),
+            Kind::Bool => joined!(Bool),
+            Kind::Code => joined!(Code),
+            Kind::Text => {
+                let texts = parts.iter().map(|part| match &part.values {
+                    Values::Text(some) => Ok(some),
+                    _ => Err(Error::internal("parts of different kinds")),
+                });
+                Values::Text(Strings::runs(&texts.collect::<Result<Vec<_>>>()?, runs)?)
+            }
+        };
+        Ok(Vector { values, valid })
+    }
+
+    /// Out of Arrow, held as `ty` says.
+    ///
+    /// # Errors
+    /// An array of another type; a number beyond the kind.
+    pub fn from_arrow(array: &ArrayRef, ty: &Type) -> Result<Vector> {
+        let valid = array.logical_nulls().filter(|n| n.null_count() > 0);
+        let values = match ty.kind {
+            Kind::Int => {
+                let mut out = Vec::with_capacity(array.len());
+                ints_of(array, &mut out)?;
+                Values::Int(out)
+            }
+            Kind::Wide => {
+                let mut out = Vec::with_capacity(array.len());
+                wides_of(array, &mut out)?;
+                Values::Wide(out)
+            }
+            Kind::Float => match array.data_type() {
+                DataType::Float64 => {
+                    Values::Float(array.as_primitive::<Float64Type>().values().to_vec())
+                }
+                other => return Err(Error::unsupported(format!("{other} as floats"))),
+            },
+            Kind::Bool => match array.data_type() {
+                DataType::Boolean => Values::Bool(array.as_boolean().values().iter().collect()),
+                other => return Err(Error::unsupported(format!("{other} as truth values"))),
+            },
+            Kind::Text => match array.data_type() {
+                DataType::Utf8View => Values::Text(Strings::new(array.clone())),
+                _ => Values::Text(Strings::new(cast(array, &DataType::Utf8View)?)),
+            },
+            Kind::Code => return Err(Error::internal("codes out of an array")),
+        };
+        Ok(Vector {
+            values,
+            valid: valid.map(|valid| valid.iter().collect()),
+        })
+    }
+
+    /// As an Arrow array of `ty.data`.
+    pub fn to_arrow(&self, ty: &Type) -> Result<ArrayRef> {
+        let nulls = self
+            .valid
+            .as_ref()
+            .map(|v| NullBuffer::new(BooleanBuffer::from(v.as_slice())));
+        macro_rules! array {
+            ($t:ty, $values:expr) => {{
+                let values = $values
+                    .iter()
+                    .map(|v| *v as <$t as ArrowPrimitiveType>::Native)
+                    .collect();
+                let array = PrimitiveArray::<$t>::try_new(values, nulls)?;
+                Arc::new(array.with_data_type(ty.data.clone()))
+            }};
+        }
+        macro_rules! whole {
+            ($values:expr) => {
+                match &ty.data {
+                    DataType::Int8 => array!(Int8Type, $values),
+                    DataType::Int16 => array!(Int16Type, $values),
+                    DataType::Int32 => array!(Int32Type, $values),
+                    DataType::Int64 => array!(Int64Type, $values),
+                    DataType::UInt8 => array!(UInt8Type, $values),
+                    DataType::UInt16 => array!(UInt16Type, $values),
+                    DataType::UInt32 => array!(UInt32Type, $values),
+                    DataType::UInt64 => array!(UInt64Type, $values),
+                    DataType::Date32 => array!(Date32Type, $values),
+                    DataType::Time32(TimeUnit::Second) => array!(Time32SecondType, $values),
+                    DataType::Time32(_) => array!(Time32MillisecondType, $values),
+                    DataType::Time64(TimeUnit::Microsecond) => {
+                        array!(Time64MicrosecondType, $values)
+                    }
+                    DataType::Time64(_) => array!(Time64NanosecondType, $values),
+                    DataType::Timestamp(TimeUnit::Second, _) => {
+                        array!(TimestampSecondType, $values)
+                    }
+                    DataType::Timestamp(TimeUnit::Millisecond, _) => {
+                        array!(TimestampMillisecondType, $values)
+                    }
+                    DataType::Timestamp(TimeUnit::Microsecond, _) => {
+                        array!(TimestampMicrosecondType, $values)
+                    }
+                    DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+                        array!(TimestampNanosecondType, $values)
+                    }
+                    DataType::Decimal128(..) => array!(Decimal128Type, $values),
+                    other => return Err(Error::internal(format!("numbers as {other}"))),
+                }
+            };
+        }
+        Ok(match &self.values {
+            Values::Int(v) => whole!(v),
+            Values::Wide(v) => whole!(v),
+            Values::Float(v) => Arc::new(Float64Array::try_new(v.clone().into(), nulls)?),
+            Values::Bool(v) => {
+                Arc::new(BooleanArray::new(BooleanBuffer::from(v.as_slice()), nulls))
+            }
+            Values::Code(codes) => {
+                let Some(labels) = &ty.labels else {
+                    return Err(Error::internal("codes without labels"));
+                };
+                let array = match labels.is_empty() {
+                    true => new_null_array(&DataType::Utf8View, codes.len()),
+                    false => take(
+                        labels.labels(),
+                        &UInt32Array::try_new(codes.clone().into(), nulls)?,
+                        None,
+                    )?,
+                };
+                text_as(array, &ty.data)?
+            }
+            Values::Text(texts) => {
+                let array = texts.array()?;
+                let array = match nulls {
+                    None => array,
+                    Some(nulls) => {
+                        let (views, buffers, _) = array.as_string_view().clone().into_parts();
+                        // SAFETY: views and buffers are those of an array that is sound; only which of them are
+                        // NULL is another.
+                        Arc::new(unsafe {
+                            StringViewArray::new_unchecked(views, buffers, Some(nulls))
+                        })
+                    }
+                };
+                text_as(array, &ty.data)?
+            }
+        })
+    }
+}
+
+fn text_as(array: ArrayRef, data: &DataType) -> Result<ArrayRef> {
+    match data {
+        DataType::Utf8View => Ok(array),
+        other => Ok(cast(&array, other)?),
+    }
+}
