@@ -43,9 +43,14 @@ pub enum Error {
     /// What did not fit in memory could not be written to a file, or read again.
     Spill {
         /// Where the file is.
-        directory: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
+        place: PathBuf,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// What did not fit in memory came back from its file with other bytes.
+    SpillDamaged {
+        /// Where the file is.
+        place: PathBuf,
     },
     /// The query was given up.
     Cancelled,
@@ -90,13 +95,18 @@ impl fmt::Display for Error {
                     "{what} wanted {wanted} bytes, which the memory limit does not leave"
                 )
             }
-            Error::Spill { directory, source } => {
+            Error::Spill { place, source } => {
                 write!(
                     f,
                     "what does not fit in memory cannot be kept in a file in {}: {source}; make room there or raise the memory limit",
-                    directory.display()
+                    place.display()
                 )
             }
+            Error::SpillDamaged { place } => write!(
+                f,
+                "what did not fit in memory came back damaged from its file in {}: check the disk, then run the query again",
+                place.display()
+            ),
             Error::Cancelled => write!(f, "the query was cancelled"),
             Error::Unsupported(what) => write!(f, "the engine does not support {what}"),
             Error::Internal(what) => write!(f, "a bug of the engine: {what}"),

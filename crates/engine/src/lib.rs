@@ -81,7 +81,7 @@ pub use expr::build::{alike, and, call, case, compare, in_set, is_null, not, or}
 pub use expr::{Arithmetic, Call, Expr, Literal, Node, PerLabel, is_fallible};
 pub use logical::external::{Batches, Part, Parts, Reading};
 pub use logical::relation::{Column, Fold, Function, Key, Output, Query, Rel, Scan};
-pub use options::{BLOCK_ROWS, Execution, Plan};
+pub use options::{BLOCK_ROWS, Execution, Plan, SpillTo};
 pub use profile::Ledger;
 pub use vector::strings::Strings as Texts;
 pub use vector::value::{Kind, Type, Values, Var, Vector};

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use io::Device;
+
 use crate::error::{Error, Result};
 use crate::executor::Executor;
 use crate::profile::Ledger;
@@ -43,6 +45,21 @@ impl Plan {
 /// Least and most rows of an execution block.
 pub const BLOCK_ROWS: std::ops::RangeInclusive<usize> = 2_048..=2 << 20;
 
+/// Where rows go that do not fit in the memory limit.
+#[derive(Clone, Debug)]
+pub enum SpillTo {
+    /// A file in this directory, made when it is needed and gone with the query.
+    Directory(Arc<Path>),
+    /// This device; its bytes are overwritten.
+    Device(Arc<dyn Device>),
+}
+
+impl From<&Path> for SpillTo {
+    fn from(directory: &Path) -> SpillTo {
+        SpillTo::Directory(directory.into())
+    }
+}
+
 /// How a program is run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -68,9 +85,9 @@ pub struct Execution {
     /// Whether the fused executor has all rows that others decode in memory before it processes the first: what
     /// reading and processing at the same time is compared with.
     pub preload: bool,
-    /// Directory for a file of what does not fit in the memory limit, made when it is needed and gone with the query;
-    /// without one, a query that needs it fails with [`Error::Memory`].
-    pub spill: Option<Arc<Path>>,
+    /// Where rows go that do not fit in the memory limit. Without it, a query that needs it fails with
+    /// [`Error::Memory`].
+    pub spill: Option<SpillTo>,
     /// Rows, or groups, that a worker keeps before it puts them away where [`Execution::spill`] allows it, however
     /// much memory is left: to try with few rows what many do.
     pub room: Option<usize>,

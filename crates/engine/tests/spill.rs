@@ -284,7 +284,7 @@ fn check(name: &str, is_ordered: bool, wanted: &[String], found: Vec<String>) {
 
 fn spilling(executor: Executor) -> Execution {
     let mut execution = Execution::by(executor);
-    execution.spill = Some(Arc::from(Path::new(env!("CARGO_TARGET_TMPDIR"))));
+    execution.spill = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).into());
     execution
 }
 
@@ -333,5 +333,84 @@ fn a_small_limit_changes_no_answer() {
         }
         assert_eq!(little.budget.used(), 0, "{name}");
         assert!(little.budget.peak() <= 8 << 20);
+    }
+}
+
+/// Whatever fails while rows are put away or read again, the query says so, or gives the right answer.
+#[test]
+fn faults_of_the_disk_are_errors_and_never_wrong_answers() {
+    use io::fault::{Disk, Faults};
+    let runtime = runtime::on("2x1", 2);
+    let faults = [
+        (
+            "short reads",
+            Faults {
+                short_reads: 100,
+                ..Faults::default()
+            },
+        ),
+        (
+            "reads that fail",
+            Faults {
+                read_errors: 100,
+                ..Faults::default()
+            },
+        ),
+        (
+            "flipped bits",
+            Faults {
+                flipped_reads: 100,
+                ..Faults::default()
+            },
+        ),
+        (
+            "short writes",
+            Faults {
+                short_writes: 100,
+                ..Faults::default()
+            },
+        ),
+        (
+            "writes that fail",
+            Faults {
+                write_errors: 100,
+                ..Faults::default()
+            },
+        ),
+    ];
+    let mut failed = 0;
+    for (name, prepared, is_ordered) in all(3_000) {
+        let (wanted, _) = run(&prepared, &runtime, &Execution::default()).unwrap();
+        for (fault, faults) in faults {
+            let disk = Disk::new(7);
+            let mut execution = Execution::by(Executor::Fused);
+            execution.spill = Some(engine::SpillTo::Device(disk.device("spill")));
+            execution.room = Some(40);
+            disk.set_faults(faults);
+            match run(&prepared, &runtime, &execution) {
+                Ok((found, _)) => check(&format!("{name}, {fault}"), is_ordered, &wanted, found),
+                Err(Error::Spill { .. } | Error::SpillDamaged { .. }) => failed += 1,
+                Err(e) => panic!("{name}, {fault}: {e}"),
+            }
+            assert_eq!(runtime.budget.used(), 0, "{name}, {fault}");
+        }
+    }
+    assert!(failed > 40, "only {failed} queries met a fault");
+}
+
+#[test]
+fn a_full_disk_ends_the_query_with_one_error() {
+    let runtime = runtime::on("2x1", 2);
+    for (name, prepared, _) in all(3_000).into_iter().take(5) {
+        let disk = io::fault::Disk::new(7);
+        disk.set_capacity(10_000);
+        let mut execution = Execution::by(Executor::Fused);
+        execution.spill = Some(engine::SpillTo::Device(disk.device("spill")));
+        execution.room = Some(40);
+        match run(&prepared, &runtime, &execution) {
+            Err(Error::Spill { .. }) => {}
+            other => assert!(name == "one group", "{name}: {other:?}"),
+        }
+        assert_eq!(runtime.budget.used(), 0, "{name}");
     }
 }

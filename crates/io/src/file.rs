@@ -90,7 +90,7 @@ impl File {
         Ok(File::new(path, regular(path, access)?, access))
     }
 
-    fn new(path: &Path, file: fs::File, access: Access) -> File {
+    pub(crate) fn new(path: &Path, file: fs::File, access: Access) -> File {
         File {
             path: path.to_owned(),
             file,

@@ -28,6 +28,7 @@ pub mod fault;
 mod file;
 mod lock;
 mod queue;
+mod temporary;
 
 pub use device::Device;
 pub use error::{Error, Result};

@@ -3,16 +3,15 @@
 mod read;
 mod write;
 
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use io::{Device, File};
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
+use crate::options::SpillTo;
 use crate::vector::rows::Materialized;
 use crate::vector::value::{Kind, Values, Var, Vector};
 
@@ -21,6 +20,8 @@ use crate::vector::value::{Kind, Values, Var, Vector};
 pub(crate) struct Extent {
     at: u64,
     bytes: usize,
+    /// Of the bytes: what comes back from the disk is checked like a page.
+    checksum: u32,
     pub rows: usize,
     /// Bytes that they take in memory, about.
     pub memory: usize,
@@ -57,25 +58,25 @@ impl Spilled {
 #[derive(Debug)]
 pub(crate) struct Spill {
     /// `None` if nothing may be written.
-    directory: Option<Arc<Path>>,
-    file: Mutex<Option<Arc<File>>>,
+    to: Option<SpillTo>,
+    device: Mutex<Option<Arc<dyn Device>>>,
     /// Where the next extent begins.
     end: AtomicU64,
 }
 
 impl Spill {
-    /// In `directory`; where that cannot be written, in the system's directory for such files.
-    pub fn new(directory: Option<Arc<Path>>) -> Arc<Spill> {
+    /// Where `to` says; where that is a directory that cannot be written, in the system's directory for such files.
+    pub fn new(to: Option<SpillTo>) -> Arc<Spill> {
         Arc::new(Spill {
-            directory,
-            file: Mutex::new(None),
+            to,
+            device: Mutex::new(None),
             end: AtomicU64::new(0),
         })
     }
 
     /// Whether rows may be put there at all.
     pub fn is_allowed(&self) -> bool {
-        self.directory.is_some()
+        self.to.is_some()
     }
 
     /// Bytes that were put there.
@@ -83,28 +84,36 @@ impl Spill {
         self.end.load(Ordering::Relaxed)
     }
 
-    fn file(&self) -> Result<Arc<File>> {
-        let mut file = self.file.lock();
-        if let Some(file) = &*file {
-            return Ok(Arc::clone(file));
+    fn device(&self) -> Result<Arc<dyn Device>> {
+        let mut device = self.device.lock();
+        if let Some(device) = &*device {
+            return Ok(Arc::clone(device));
         }
-        let made = match &self.directory {
-            Some(directory) => tempfile::tempfile_in(directory).or_else(|_| tempfile::tempfile()),
+        let made: Arc<dyn Device> = match &self.to {
+            Some(SpillTo::Device(device)) => device.clone(),
+            Some(SpillTo::Directory(directory)) => {
+                let file =
+                    File::temporary(directory).or_else(|_| File::temporary(std::env::temp_dir()));
+                Arc::new(file.map_err(|e| self.failed(e))?)
+            }
             None => return Err(Error::internal("a file that is not allowed")),
         };
-        let made = Arc::new(made.map_err(|e| self.failed(e))?);
-        *file = Some(Arc::clone(&made));
+        *device = Some(Arc::clone(&made));
         Ok(made)
     }
 
-    fn failed(&self, source: io::Error) -> Error {
-        Error::Spill {
-            directory: self
-                .directory
-                .as_deref()
-                .map_or_else(PathBuf::new, Path::to_path_buf),
-            source,
+    /// Where it is, for messages.
+    fn place(&self) -> PathBuf {
+        match &self.to {
+            Some(SpillTo::Directory(directory)) => directory.to_path_buf(),
+            Some(SpillTo::Device(device)) => device.path().to_owned(),
+            None => PathBuf::new(),
         }
+    }
+
+    fn failed(&self, source: io::Error) -> Error {
+        let place = self.place();
+        Error::Spill { place, source }
     }
 
     /// Puts all rows of `columns` there; each column has `rows` of them.
@@ -124,11 +133,12 @@ impl Spill {
             memory += bytes.len() - before + views.unwrap_or(0);
         }
         let at = self.end.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        let written = self.file()?.write_all_at(&bytes, at);
+        let written = self.device()?.write_at(at, &bytes);
         written.map_err(|e| self.failed(e))?;
         Ok(Extent {
             at,
             bytes: bytes.len(),
+            checksum: crc32c::crc32c(&bytes),
             rows,
             memory,
         })
@@ -140,13 +150,19 @@ impl Spill {
     /// [`Error::Spill`].
     pub fn get(&self, extent: &Extent, vars: &[(Var, Kind)]) -> Result<Materialized> {
         let mut bytes = vec![0; extent.bytes];
-        let read = self.file()?.read_exact_at(&mut bytes, extent.at);
+        let read = self.device()?.read_at(extent.at, &mut bytes);
         read.map_err(|e| self.failed(e))?;
+        let damaged = || Error::SpillDamaged {
+            place: self.place(),
+        };
+        if crc32c::crc32c(&bytes) != extent.checksum {
+            return Err(damaged());
+        }
         let mut rest = &bytes[..];
         let mut columns = std::collections::BTreeMap::new();
         for (var, kind) in vars {
             let vector = read::vector(*kind, extent.rows, &mut rest);
-            let vector = vector.ok_or_else(|| self.failed(io::ErrorKind::InvalidData.into()))?;
+            let vector = vector.ok_or_else(damaged)?;
             columns.insert(*var, vector);
         }
         Ok(Materialized {
@@ -222,7 +238,7 @@ mod tests {
                 texts(&rows.iter().map(|row| row.5.clone()).collect::<Vec<_>>()),
             ];
             let columns: Vec<Vector> = values.into_iter().map(|values| Vector { values, valid: valid.clone() }).collect();
-            let spill = Spill::new(Some(std::env::temp_dir().into()));
+            let spill = Spill::new(Some(SpillTo::from(&*std::env::temp_dir())));
             let kinds = [Kind::Int, Kind::Wide, Kind::Float, Kind::Bool, Kind::Code, Kind::Text];
             let vars: Vec<(Var, Kind)> = kinds.into_iter().enumerate().collect();
             spill.put(columns[..1].iter(), rows.len())?;
@@ -235,14 +251,18 @@ mod tests {
         }
     }
 
+    fn spilled(disk: &io::fault::Disk) -> (Arc<Spill>, Result<Extent>) {
+        let spill = Spill::new(Some(SpillTo::Device(disk.device("spill"))));
+        let extent = spill.put([Vector::new(Values::Int(vec![1, 2]))].iter(), 2);
+        (spill, extent)
+    }
+
     #[test]
     fn a_full_disk_is_told() {
-        let full = File::options().write(true).open("/dev/full").unwrap();
-        let spill = Spill::new(Some(Path::new("/somewhere").into()));
-        *spill.file.lock() = Some(Arc::new(full));
-        let error = spill.put([Vector::new(Values::Int(vec![1, 2]))].iter(), 2);
-        let error = error.unwrap_err().to_string();
-        assert!(error.contains("/somewhere"), "{error}");
+        let disk = io::fault::Disk::new(1);
+        disk.set_capacity(3);
+        let error = spilled(&disk).1.unwrap_err().to_string();
+        assert!(error.contains("spill"), "{error}");
         assert!(
             error.contains("make room there or raise the memory limit"),
             "{error}"
@@ -251,10 +271,24 @@ mod tests {
 
     #[test]
     fn a_file_that_is_shorter_than_it_was_is_an_error() {
-        let spill = Spill::new(Some(std::env::temp_dir().into()));
-        let extent = spill.put([Vector::new(Values::Int(vec![1, 2]))].iter(), 2);
-        spill.file().unwrap().set_len(3).unwrap();
+        let disk = io::fault::Disk::new(1);
+        let (spill, extent) = spilled(&disk);
+        disk.device("spill").set_len(3).unwrap();
         let error = spill.get(&extent.unwrap(), &[(0, Kind::Int)]).unwrap_err();
         assert!(matches!(error, Error::Spill { .. }), "{error}");
+    }
+
+    #[test]
+    fn each_flipped_bit_is_found() {
+        let disk = io::fault::Disk::new(1);
+        let (spill, extent) = spilled(&disk);
+        let extent = extent.unwrap();
+        for bit in 0..8 * extent.bytes as u64 {
+            assert!(disk.flip("spill", bit));
+            let error = spill.get(&extent, &[(0, Kind::Int)]).unwrap_err();
+            assert!(matches!(error, Error::SpillDamaged { .. }), "{error}");
+            assert!(disk.flip("spill", bit));
+        }
+        assert_eq!(spill.get(&extent, &[(0, Kind::Int)]).unwrap().rows, 2);
     }
 }
