@@ -172,15 +172,20 @@ pub enum Rel {
         /// For each vector of `input`, what it is called here.
         vars: Vec<(Var, Var)>,
     },
-    /// The rows of `input` whose key stands in a table that was made before; only the planner makes these.
-    Reduced {
-        /// These rows.
-        input: Box<Rel>,
-        /// The stage that made the table.
-        stage: usize,
-        /// The vectors to look for, in the order of the table's keys.
-        keys: Vec<Var>,
-    },
+    /// The rows of a relation that have a match in a join table; only the planner makes these.
+    #[doc(hidden)]
+    Reduced(Reduced),
+}
+
+/// A relation of which only the rows are read that have a match in a join table (semi-join reduction). It cannot be made
+/// outside of the planner, as it names a stage of the program.
+#[derive(Clone, Debug)]
+pub struct Reduced {
+    pub(crate) input: Box<Rel>,
+    /// The stage that makes the join table.
+    pub(crate) stage: usize,
+    /// The vectors to look for, in the order of the table's keys.
+    pub(crate) keys: Vec<Var>,
 }
 
 /// Rows of a table.
@@ -232,18 +237,6 @@ pub enum Function {
     AvgDistinct,
 }
 
-impl Function {
-    /// What is found of the different values, for a function of these.
-    pub(crate) fn of_distinct(self) -> Option<Function> {
-        match self {
-            Function::CountDistinct => Some(Function::Count),
-            Function::SumDistinct => Some(Function::Sum),
-            Function::AvgDistinct => Some(Function::Avg),
-            _ => None,
-        }
-    }
-}
-
 /// One key of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
@@ -264,9 +257,8 @@ impl Rel {
             Rel::Values { vars, .. } | Rel::Union { vars, .. } => {
                 vars.iter().for_each(|var| f(*var))
             }
-            Rel::Filter { input, .. } | Rel::Sort { input, .. } | Rel::Reduced { input, .. } => {
-                input.each_var(f)
-            }
+            Rel::Filter { input, .. } | Rel::Sort { input, .. } => input.each_var(f),
+            Rel::Reduced(reduced) => reduced.input.each_var(f),
             Rel::Semi { input, .. } => input.each_var(f),
             Rel::Map { input, exprs } => {
                 input.each_var(f);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::expr::Expr;
-use crate::logical::relation::{Fold, Output, Query, Rel};
+use crate::logical::relation::{Fold, Output, Query, Reduced, Rel};
 use crate::physical::program::{
     JoinKind, Operator, Pipeline, Probe, Program, Required, Sink, Source, Stage, pipe, then,
 };
@@ -131,7 +131,7 @@ impl Planner<'_> {
                 residual,
                 outer,
             } => outer_join::full(self, *left, *right, &equal, residual, outer, need),
-            Rel::Reduced { input, stage, keys } => {
+            Rel::Reduced(Reduced { input, stage, keys }) => {
                 let mut more = need.clone();
                 more.extend(&keys);
                 let pipes = self.pipes(*input, &more)?;

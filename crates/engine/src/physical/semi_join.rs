@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::expr::Expr;
-use crate::logical::relation::Rel;
+use crate::logical::relation::{Reduced, Rel};
 use crate::physical::planner::Planner;
 use crate::physical::program::{
     JoinKind, Operator, Pipeline, Probe, Required, Sink, Source, pipe, then,
@@ -232,10 +232,10 @@ fn reduce(rel: &mut Rel, vars: &[Var], stage: usize, useful: bool) {
             vars: vec![],
         };
         let part = std::mem::replace(rel, empty);
-        *rel = Rel::Reduced {
+        *rel = Rel::Reduced(Reduced {
             input: Box::new(part),
             stage,
             keys: vars.to_vec(),
-        };
+        });
     }
 }

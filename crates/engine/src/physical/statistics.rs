@@ -22,7 +22,8 @@ pub(crate) fn expected(rel: &Rel) -> (f64, f64) {
             let share = if groups { GUESS_GROUPS } else { GUESS };
             (rows * share, base)
         }
-        Rel::Map { input, .. } | Rel::Reduced { input, .. } => expected(input),
+        Rel::Map { input, .. } => expected(input),
+        Rel::Reduced(reduced) => expected(&reduced.input),
         Rel::Shared { input, .. } => expected(input),
         Rel::Join { inputs, .. } => {
             let all: Vec<(f64, f64)> = inputs.iter().map(expected).collect();

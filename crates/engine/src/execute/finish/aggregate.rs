@@ -243,7 +243,7 @@ impl QueryState {
     ) -> Result<()> {
         let keys = sinks.key_types();
         let all = keys.iter().map(|ty| ty.kind);
-        let all = numbered(all.chain([sinks.argument(place)?.kind]));
+        let all = numbered(all.chain([sinks.argument(&folded.groups, place)?.kind]));
         let mut columns = self.spill.get(extent, &all)?.columns.into_values();
         let own: Vec<Vector> = columns.by_ref().take(keys.len()).collect();
         let own: Vec<&Vector> = own.iter().collect();

@@ -87,14 +87,12 @@ impl SinkFactory {
             (
                 SinkState::SpilledGroups(folded),
                 Sink::Fold {
-                    keys,
-                    folds,
-                    group_join,
+                    keys, group_join, ..
                 },
             ) => {
                 let group_join = group_join.as_ref().filter(|_| self.rows.is_some());
                 let row = group_join.map(|by| by.row);
-                folded.groups.add(batch, keys, row, folds)?;
+                folded.groups.add(batch, keys, row)?;
                 self.keep_groups(folded, 0)
             }
             _ => Err(Error::internal("groups of another stage")),

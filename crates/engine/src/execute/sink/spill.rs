@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::execute::sink::{AggregateSink, RowSink, SinkFactory};
 use crate::memory::reservation::SLACK;
 use crate::memory::spill::{EXTENT_ROWS, Extent, Lists, RUN_ROWS};
+use crate::operators::aggregate::grouping::Grouping;
 use crate::operators::sort::order;
 use crate::physical::program::Sink;
 use crate::vector::builder::RowsBuilder;
@@ -149,7 +150,7 @@ impl SinkFactory {
         away.states.resize_with(PARTITIONS, Vec::new);
         for some in full.numbers().chunks(EXTENT_ROWS) {
             let keys = full.keys(some)?;
-            let states = full.states().iter().map(|state| state.parts(some));
+            let states = full.states().iter().map(|state| state.state(some));
             let states = states.collect::<Result<Vec<_>>>()?;
             let columns: Vec<&Vector> = keys.iter().chain(states.iter().flatten()).collect();
             let own: Vec<&Vector> = keys.iter().collect();
@@ -170,7 +171,7 @@ impl SinkFactory {
                 let parts = match full.is_one() {
                     // By value: the parts of the only group have none in common.
                     true => {
-                        let ty = self.argument(place)?;
+                        let ty = self.argument(&full, place)?;
                         RadixPartitioner::default().of(&[&values], &[ty], some.len(), level)?
                     }
                     false => {
@@ -203,13 +204,9 @@ impl SinkFactory {
         }
     }
 
-    /// The type of what function number `place` of groups is of.
-    pub(crate) fn argument(&self, place: usize) -> Result<&Type> {
-        let argument = match &self.sink {
-            Sink::Fold { folds, .. } => folds[place].arg,
-            _ => None,
-        };
-        let argument = argument.map(|var| &self.types[var]);
+    /// The type of the values that accumulator number `place` of `groups` takes.
+    pub(crate) fn argument(&self, groups: &Grouping, place: usize) -> Result<&Type> {
+        let argument = groups.argument(place).map(|var| &self.types[var]);
         argument.ok_or_else(|| Error::internal("different values of nothing"))
     }
 }

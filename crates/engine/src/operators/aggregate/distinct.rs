@@ -4,13 +4,122 @@ use algebra::krao::Groups;
 use arrow::datatypes::DataType;
 
 use crate::error::{Error, Result};
+use crate::operators::aggregate::accumulator::{Accumulator, Found, same};
+use crate::operators::aggregate::sums::Count;
 use crate::vector::interner::Interner;
 use crate::vector::key_encoding::{KeyEncoding, KeyWords, StringKeys};
 use crate::vector::value::{Kind, Type, Values, Vector};
 
+/// The different values of each group, how many they are and, if that is asked for, their sum.
+#[derive(Debug)]
+pub(crate) struct DistinctValues {
+    known: DistinctSet,
+    counts: Count,
+    sum: Option<Box<dyn Accumulator>>,
+    ty: Type,
+    single: bool,
+}
+
+impl DistinctValues {
+    /// Of values of type `ty`, none yet. If `single`, all rows belong to one group. `sum` adds up each value once.
+    ///
+    /// # Errors
+    /// Never, as long as groups have numbers.
+    pub fn new(
+        ty: &Type,
+        single: bool,
+        sum: Option<Box<dyn Accumulator>>,
+    ) -> Result<DistinctValues> {
+        Ok(DistinctValues {
+            known: DistinctSet::new(ty, single)?,
+            counts: Count::default(),
+            sum,
+            ty: ty.clone(),
+            single,
+        })
+    }
+}
+
+impl Accumulator for DistinctValues {
+    fn fresh(&self) -> Result<Box<dyn Accumulator>> {
+        let sum = self.sum.as_ref().map(|sum| sum.fresh()).transpose()?;
+        Ok(Box::new(DistinctValues::new(&self.ty, self.single, sum)?))
+    }
+
+    fn resize(&mut self, groups: usize) {
+        self.counts.resize(groups);
+        if let Some(sum) = &mut self.sum {
+            sum.resize(groups);
+        }
+    }
+
+    fn add(&mut self, groups: Option<&[u32]>, _rows: usize, arg: Option<&Vector>) -> Result<()> {
+        let vector = arg.ok_or_else(|| Error::internal("different values of nothing"))?;
+        let fresh = self.known.fresh(groups, vector)?;
+        let of = |groups: &[u32]| fresh.iter().map(|row| groups[*row as usize]).collect();
+        let groups: Option<Vec<u32>> = groups.map(of);
+        self.counts.add(groups.as_deref(), fresh.len(), None)?;
+        if let Some(sum) = &mut self.sum {
+            let values = Vector::new(vector.values.at(&fresh)?);
+            sum.add(groups.as_deref(), fresh.len(), Some(&values))?;
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, other: &dyn Accumulator, from: &[u32], to: &[u32]) -> Result<()> {
+        let other: &DistinctValues = same(other)?;
+        let (mut groups, values) = other.known.all()?;
+        let mut places = vec![0; from.iter().max().map_or(0, |most| *most as usize + 1)];
+        for (from, to) in from.iter().zip(to) {
+            places[*from as usize] = *to;
+        }
+        for group in &mut groups {
+            *group = places[*group as usize];
+        }
+        self.add(Some(&groups), values.len(), Some(&values))
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        vec![]
+    }
+
+    fn state(&self, _: &[u32]) -> Result<Vec<Vector>> {
+        Ok(vec![])
+    }
+
+    fn of_state(&self, _: Vec<Vector>) -> Result<Box<dyn Accumulator>> {
+        self.fresh()
+    }
+
+    fn memory(&self) -> usize {
+        let sum = self.sum.as_ref().map_or(0, |sum| sum.memory());
+        self.counts.memory() + sum + self.known.memory()
+    }
+
+    fn memory_of_values(&self) -> usize {
+        self.known.memory()
+    }
+
+    fn distinct_values(&self) -> Result<Option<(Vec<u32>, Vector)>> {
+        self.known.all().map(Some)
+    }
+
+    fn forget_values(&mut self) {
+        self.known.forget();
+    }
+
+    fn found(&self) -> Found<'_> {
+        self.sum.as_ref().map_or(Found::Counts, |sum| sum.found())
+    }
+
+    fn counts(&self) -> Option<&[i64]> {
+        self.counts.counts()
+    }
+}
+
 /// Pairs of a group and one of its values.
 #[derive(Debug)]
-pub(crate) struct Distinct {
+struct DistinctSet {
     /// Whether there is but one group, which pairs do not name then.
     one: bool,
     layout: KeyEncoding,
@@ -23,19 +132,19 @@ pub(crate) struct Distinct {
 #[derive(Debug)]
 enum Known {
     /// Texts of one group.
-    StringKeys(Box<Interner>),
+    Strings(Box<Interner>),
     Pairs {
         pairs: Groups,
         interners: Vec<Interner>,
     },
 }
 
-impl Distinct {
+impl DistinctSet {
     /// Of values of type `ty`, none yet. `one`: all rows belong to one group.
     ///
     /// # Errors
     /// Never, as long as groups have numbers.
-    pub fn new(ty: &Type, one: bool) -> Result<Distinct> {
+    pub fn new(ty: &Type, one: bool) -> Result<DistinctSet> {
         let group = Type::of(&DataType::Int64, false)
             .ok_or_else(|| Error::internal("numbers of no type"))?;
         let value = ty.clone().nullable(false);
@@ -44,10 +153,10 @@ impl Distinct {
             true => vec![value],
             false => vec![group, value],
         });
-        Ok(Distinct {
+        Ok(DistinctSet {
             one,
             known: match texts {
-                true => Known::StringKeys(Box::default()),
+                true => Known::Strings(Box::default()),
                 false => Known::Pairs {
                     pairs: Groups::new(layout.words()),
                     interners: vec![],
@@ -74,7 +183,7 @@ impl Distinct {
         let row = |place: usize| there.as_ref().map_or(place as u32, |there| there[place]);
         let mut next = self.len() as u32;
         match &mut self.known {
-            Known::StringKeys(texts) => {
+            Known::Strings(texts) => {
                 let Values::Text(own) = &values.values else {
                     return Err(Error::internal("values of another kind"));
                 };
@@ -115,7 +224,7 @@ impl Distinct {
     /// How many pairs there are.
     fn len(&self) -> usize {
         match &self.known {
-            Known::StringKeys(texts) => texts.len(),
+            Known::Strings(texts) => texts.len(),
             Known::Pairs { pairs, .. } => pairs.len(),
         }
     }
@@ -125,7 +234,7 @@ impl Distinct {
         let count = self.len();
         let all: Vec<u32> = (0..count as u32).collect();
         match &self.known {
-            Known::StringKeys(texts) => {
+            Known::Strings(texts) => {
                 let array = texts.array(all.into_iter());
                 let values = Values::Text(crate::vector::strings::Strings::new(array));
                 Ok((vec![0; count], Vector::new(values)))
@@ -152,7 +261,7 @@ impl Distinct {
     /// Forgets all pairs.
     pub fn forget(&mut self) {
         self.known = match &self.known {
-            Known::StringKeys(_) => Known::StringKeys(Box::default()),
+            Known::Strings(_) => Known::Strings(Box::default()),
             Known::Pairs { .. } => Known::Pairs {
                 pairs: Groups::new(self.layout.words()),
                 interners: vec![],
@@ -163,7 +272,7 @@ impl Distinct {
     /// Bytes it takes.
     pub fn memory(&self) -> usize {
         match &self.known {
-            Known::StringKeys(texts) => texts.memory(),
+            Known::Strings(texts) => texts.memory(),
             Known::Pairs { pairs, interners } => {
                 let texts: usize = interners.iter().map(Interner::memory).sum();
                 pairs.memory() + texts

@@ -3,5 +3,9 @@
 pub(crate) mod accumulator;
 pub(crate) mod dense;
 pub(crate) mod distinct;
+pub(crate) mod extremes;
+pub(crate) mod factory;
 pub(crate) mod grouping;
+pub(crate) mod result;
 pub(crate) mod sorted;
+pub(crate) mod sums;

@@ -9,8 +9,10 @@ use crate::logical::relation::Fold;
 use crate::memory::reservation::Reservation;
 use crate::operators::aggregate::accumulator::Accumulator;
 use crate::operators::aggregate::dense::{DenseKey, digits, note, undigit};
+use crate::operators::aggregate::factory::accumulator;
+use crate::operators::aggregate::result::result;
 use crate::operators::aggregate::sorted::SortedGroups;
-use crate::physical::shared_aggregates::{SharedState, shared_states};
+use crate::physical::shared_aggregates::{Accumulated, ResultParts, What, accumulated};
 use crate::vector::batch::Batch;
 use crate::vector::interner::{Interner, NOBODY};
 use crate::vector::key_encoding::{KeyEncoding, KeyWords, StringKeys};
@@ -22,8 +24,11 @@ pub(crate) struct Grouping {
     /// What it holds of the query's budget.
     pub held: Reservation,
     key_index: KeyIndex,
-    states: Vec<Accumulator>,
-    shared_states: Vec<SharedState>,
+    /// What is accumulated, and by what.
+    accumulated: Vec<Accumulated>,
+    states: Vec<Box<dyn Accumulator>>,
+    /// What the result of each function is made of.
+    parts: Vec<ResultParts>,
     numbers: Vec<u32>,
     index: Vec<u64>,
     words: KeyWords,
@@ -100,23 +105,19 @@ impl Grouping {
         most: u64,
     ) -> Result<Grouping> {
         let one = matches!(by, By::Keys([]));
-        let mut states = folds
+        let (accumulated, parts) = accumulated(folds, types, one);
+        let states = accumulated
             .iter()
-            .map(|fold| Accumulator::new(fold.function, fold.arg.map(types).as_ref(), one))
-            .collect::<Result<Vec<Accumulator>>>()?;
-        let shared_states = shared_states(folds, types, one);
-        for (place, (state, share)) in states.iter_mut().zip(&shared_states).enumerate() {
-            state.leave(share.values != place, share.counts != place);
-        }
+            .map(|own| accumulator(*own, own.arg.map(types).as_ref(), one));
+        let states = states.collect::<Result<Vec<_>>>()?;
         let key_index = match by {
             By::Row(rows) => KeyIndex::Row {
                 seen: vec![false; rows],
             },
             By::Keys([]) => KeyIndex::One,
             By::Keys(types) => {
-                let distinct = folds
-                    .iter()
-                    .any(|fold| fold.function.of_distinct().is_some());
+                let is_distinct = |own: &Accumulated| matches!(own.what, What::Distinct { .. });
+                let distinct = accumulated.iter().any(is_distinct);
                 let few = distinct || digits(types, SMALL).is_some();
                 let ascending = SortedGroups::new(types, most).filter(|_| !few);
                 ascending.map_or_else(|| KeyIndex::of(types, most), KeyIndex::Sorted)
@@ -125,8 +126,9 @@ impl Grouping {
         let mut grouping = Grouping {
             held: Reservation::default(),
             key_index,
+            accumulated,
             states,
-            shared_states,
+            parts,
             numbers: vec![],
             index: vec![],
             words: KeyWords::default(),
@@ -142,13 +144,7 @@ impl Grouping {
     }
 
     /// Adds the rows of `batch`.
-    pub fn add(
-        &mut self,
-        batch: &Batch,
-        keys: &[Var],
-        row: Option<Var>,
-        folds: &[Fold],
-    ) -> Result<()> {
+    pub fn add(&mut self, batch: &Batch, keys: &[Var], row: Option<Var>) -> Result<()> {
         let mut vectors = Vec::with_capacity(keys.len());
         if row.is_none() {
             for key in keys {
@@ -161,8 +157,8 @@ impl Grouping {
             KeyIndex::One => None,
             _ => Some(&self.numbers[..]),
         };
-        for (state, fold) in self.states.iter_mut().zip(folds) {
-            let arg = fold.arg.map(|var| batch.get(var)).transpose()?;
+        for (state, own) in self.states.iter_mut().zip(&self.accumulated) {
+            let arg = own.arg.map(|var| batch.get(var)).transpose()?;
             state.add(groups, batch.rows, arg)?;
         }
         Ok(())
@@ -234,8 +230,13 @@ impl Grouping {
         let mut settled = Grouping {
             held: std::mem::take(&mut self.held),
             key_index: KeyIndex::of(std::slice::from_ref(own.ty()), own.most),
-            states: self.states.iter().map(Accumulator::fresh).collect(),
-            shared_states: self.shared_states.clone(),
+            accumulated: self.accumulated.clone(),
+            states: self
+                .states
+                .iter()
+                .map(|state| state.fresh())
+                .collect::<Result<_>>()?,
+            parts: self.parts.clone(),
             numbers: vec![],
             index: vec![],
             words: KeyWords::default(),
@@ -251,7 +252,7 @@ impl Grouping {
             let keys = other.keys(from)?;
             self.number(&keys.iter().collect::<Vec<_>>(), None, from.len())?;
             for (state, other) in self.states.iter_mut().zip(&other.states) {
-                state.merge(other, from, &self.numbers)?;
+                state.merge(other.as_ref(), from, &self.numbers)?;
             }
         }
         Ok(())
@@ -304,7 +305,7 @@ impl Grouping {
             _ => return Err(Error::internal("groups made in different ways")),
         };
         for (state, other) in self.states.iter_mut().zip(&other.states) {
-            state.merge(other, &from, &to)?;
+            state.merge(other.as_ref(), &from, &to)?;
         }
         Ok(())
     }
@@ -320,7 +321,11 @@ impl Grouping {
                 groups, interners, ..
             } => groups.memory() + interners.iter().map(Interner::memory).sum::<usize>(),
         };
-        keys + self.states.iter().map(Accumulator::memory).sum::<usize>()
+        keys + self
+            .states
+            .iter()
+            .map(|state| state.memory())
+            .sum::<usize>()
     }
 
     /// Whether its groups are rows of a table.
@@ -330,7 +335,7 @@ impl Grouping {
 
     /// Whether groups take memory one by one, not all at once.
     pub fn grows(&self) -> bool {
-        let distinct = self.states.iter().any(|state| state.besides() > 0);
+        let distinct = self.states.iter().any(|state| state.memory_of_values() > 0);
         let one_by_one = matches!(
             self.key_index,
             KeyIndex::Hash { .. } | KeyIndex::Text { .. } | KeyIndex::Sorted(_)
@@ -343,8 +348,13 @@ impl Grouping {
         matches!(self.key_index, KeyIndex::One)
     }
 
+    /// The vector whose values accumulator `which` takes.
+    pub fn argument(&self, which: usize) -> Option<Var> {
+        self.accumulated[which].arg
+    }
+
     /// What is found of the groups so far.
-    pub fn states(&self) -> &[Accumulator] {
+    pub fn states(&self) -> &[Box<dyn Accumulator>] {
         &self.states
     }
 
@@ -401,24 +411,30 @@ impl Grouping {
         }
     }
 
-    /// Adds groups with these keys, whose states are rows of `parts`, for each function those of [`Accumulator::parts`].
-    pub fn absorb(&mut self, keys: &[&Vector], parts: Vec<Vec<Vector>>, rows: usize) -> Result<()> {
+    /// Adds groups with these keys, whose states are rows of `states`, for each accumulator those of
+    /// [`Accumulator::state`].
+    pub fn absorb(
+        &mut self,
+        keys: &[&Vector],
+        states: Vec<Vec<Vector>>,
+        rows: usize,
+    ) -> Result<()> {
         self.number(keys, None, rows)?;
         let from: Vec<u32> = (0..rows as u32).collect();
         let to = match self.key_index {
             KeyIndex::One => vec![0; rows],
             _ => self.numbers.clone(),
         };
-        for (state, parts) in self.states.iter_mut().zip(parts) {
-            let other = state.of_parts(parts)?;
-            if !other.kinds().is_empty() {
-                state.merge(&other, &from, &to)?;
+        for (state, other) in self.states.iter_mut().zip(states) {
+            if !state.kinds().is_empty() {
+                let other = state.of_state(other)?;
+                state.merge(other.as_ref(), &from, &to)?;
             }
         }
         Ok(())
     }
 
-    /// Adds values of groups with these keys to function `which`.
+    /// Adds values of groups with these keys to accumulator `which`.
     pub fn absorb_values(&mut self, which: usize, keys: &[&Vector], values: &Vector) -> Result<()> {
         self.number(keys, None, values.len())?;
         let groups = match self.key_index {
@@ -430,7 +446,9 @@ impl Grouping {
 
     /// Forgets which different values there were: none of them will come again.
     pub fn forget_values(&mut self) {
-        self.states.iter_mut().for_each(Accumulator::forget_values);
+        self.states
+            .iter_mut()
+            .for_each(|state| state.forget_values());
     }
 
     /// The groups there are: the vectors of their keys (by row: their row numbers) and of their results.
@@ -439,10 +457,18 @@ impl Grouping {
         let keys = self.keys(&groups)?;
         let rows = self.is_by_row().then(|| groups.clone());
         let mut results = Vec::with_capacity(folds.len());
-        for ((state, share), fold) in self.states.iter().zip(&self.shared_states).zip(folds) {
+        for (parts, fold) in self.parts.iter().zip(folds) {
             let scale = fold.arg.map_or(0, |arg| types(arg).scale());
-            let from = (&self.states[share.values], &self.states[share.counts]);
-            results.push(state.finish(from, &groups, &types(fold.var), scale)?);
+            let values = self.states[parts.values].as_ref();
+            let counts = parts.counts.and_then(|place| self.states[place].counts());
+            results.push(result(
+                fold.function,
+                values,
+                counts,
+                &groups,
+                &types(fold.var),
+                scale,
+            )?);
         }
         Ok(Finished {
             groups: groups.len(),

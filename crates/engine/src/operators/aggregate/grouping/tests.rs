@@ -58,7 +58,7 @@ proptest! {
                 batch.set(0, vector(keys));
                 let values: Vec<i64> = (0..keys.len() as i64).collect();
                 batch.set(1, Vector::new(Values::Int(values)));
-                groups.add(&batch, &[0], None, &folds).unwrap();
+                groups.add(&batch, &[0], None).unwrap();
                 for (value, key) in (0..).zip(keys) {
                     let state = naive.entry(*key).or_default();
                     (state.0, state.1) = (state.0 + 1, state.1 + value);

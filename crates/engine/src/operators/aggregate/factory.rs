@@ -1,0 +1,56 @@
+//! Which accumulator does what is asked for.
+
+use crate::error::{Error, Result};
+use crate::operators::aggregate::accumulator::Accumulator;
+use crate::operators::aggregate::distinct::DistinctValues;
+use crate::operators::aggregate::extremes::{Extreme, ExtremeCode, ExtremeString};
+use crate::operators::aggregate::sums::{Count, Sum};
+use crate::physical::shared_aggregates::{Accumulated, What};
+use crate::vector::value::{Kind, Type};
+
+/// Sums of values below this stay within 64 bits for as many rows as there can be.
+const SMALL: i128 = 1 << 26;
+
+/// An accumulator without groups for `one`, whose vector has the type `arg`. If `single`, there is but one group.
+///
+/// # Errors
+/// [`Error::Unsupported`] for what is not accumulated of such values.
+pub(crate) fn accumulator(
+    one: Accumulated,
+    arg: Option<&Type>,
+    single: bool,
+) -> Result<Box<dyn Accumulator>> {
+    let refused = || Error::unsupported(format!("{:?} of such values", one.what));
+    let Some(ty) = arg else {
+        return match one.what {
+            What::Count => Ok(Box::new(Count::default())),
+            _ => Err(refused()),
+        };
+    };
+    let small = -SMALL < ty.bounds.0 && ty.bounds.1 < SMALL;
+    let least = one.what == What::Min;
+    Ok(match (one.what, ty.kind) {
+        (What::Count, _) => Box::new(Count::default()),
+        (What::Sum, Kind::Int) if small => Box::new(Sum::<i64>::default()),
+        (What::Sum, Kind::Int | Kind::Wide) => Box::new(Sum::<i128>::default()),
+        (What::Sum, Kind::Float) => Box::new(Sum::<f64>::default()),
+        (What::Min | What::Max, Kind::Int | Kind::Bool) => Box::new(Extreme::<i64>::new(least)),
+        (What::Min | What::Max, Kind::Wide) => Box::new(Extreme::<i128>::new(least)),
+        (What::Min | What::Max, Kind::Float) => Box::new(Extreme::<f64>::new(least)),
+        (What::Min | What::Max, Kind::Text) => Box::new(ExtremeString::new(least)),
+        (What::Min | What::Max, Kind::Code) => {
+            let labels = ty.labels.clone();
+            let labels = labels.ok_or_else(|| Error::internal("codes without labels"))?;
+            Box::new(ExtremeCode::new(least, labels))
+        }
+        (What::Distinct { sum }, _) => {
+            let inner = Accumulated {
+                what: What::Sum,
+                ..one
+            };
+            let sum = sum.then(|| accumulator(inner, arg, single)).transpose()?;
+            Box::new(DistinctValues::new(ty, single, sum)?)
+        }
+        (What::Sum, _) => return Err(refused()),
+    })
+}

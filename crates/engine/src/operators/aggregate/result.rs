@@ -1,0 +1,141 @@
+//! The results of an aggregate's functions, of what was accumulated.
+
+use std::sync::Arc;
+
+use arrow::array::StringViewArray;
+
+use crate::error::{Error, Result};
+use crate::logical::relation::Function;
+use crate::operators::aggregate::accumulator::{Accumulator, Found, overflow};
+use crate::operators::aggregate::extremes::text;
+use crate::vector::strings::Strings;
+use crate::vector::value::{Kind, Type, Values, Vector};
+
+/// The results of `function` for `groups`, of type `ty`.
+///
+/// `values` accumulated what it is about, `counts` how many values there were, if that matters; `arg_scale` is the
+/// number of digits after the point that values have.
+///
+/// # Errors
+/// [`Error::Overflow`] if a result does not fit `ty`.
+pub(crate) fn result(
+    function: Function,
+    values: &dyn Accumulator,
+    counts: Option<&[i64]>,
+    groups: &[u32],
+    ty: &Type,
+    arg_scale: i8,
+) -> Result<Vector> {
+    let at = || groups.iter().map(|group| *group as usize);
+    if matches!(function, Function::Count | Function::CountDistinct) {
+        let counts = counts.ok_or_else(|| Error::internal("a count that was not made"))?;
+        return Ok(Vector::new(Values::Int(
+            at().map(|group| counts[group]).collect(),
+        )));
+    }
+    let found = values.found();
+    let valid: Option<Vec<bool>> = match (seen(found), counts) {
+        (Some(seen), _) => Some(at().map(|group| seen[group]).collect()),
+        (None, Some(counts)) => Some(at().map(|group| counts[group] > 0).collect()),
+        (None, None) => None,
+    };
+    let values = match (function, counts) {
+        (Function::Avg | Function::AvgDistinct, Some(counts)) => {
+            average(found, &mut at(), counts, ty, arg_scale)?
+        }
+        _ => plain(found, &mut at(), ty)?,
+    };
+    let valid = valid.filter(|valid| valid.contains(&false));
+    Ok(Vector { values, valid })
+}
+
+/// Whether there was a value, where what was found knows.
+fn seen(found: Found<'_>) -> Option<&[bool]> {
+    match found {
+        Found::Counts | Found::Int(_) | Found::Wide(_) | Found::Float(_) => None,
+        Found::ExtremeInt(_, seen)
+        | Found::ExtremeWide(_, seen)
+        | Found::ExtremeFloat(_, seen)
+        | Found::ExtremeCode(_, seen)
+        | Found::ExtremeString(_, seen) => Some(seen),
+    }
+}
+
+/// What was found of the groups `at`, as values of type `ty`.
+fn plain(found: Found<'_>, at: &mut dyn Iterator<Item = usize>, ty: &Type) -> Result<Values> {
+    Ok(match (found, ty.kind) {
+        (Found::Int(v) | Found::ExtremeInt(v, _), Kind::Int) => {
+            Values::Int(at.map(|g| v[g]).collect())
+        }
+        (Found::Int(v) | Found::ExtremeInt(v, _), Kind::Wide) => {
+            Values::Wide(at.map(|g| i128::from(v[g])).collect())
+        }
+        (Found::ExtremeInt(v, _), Kind::Bool) => Values::Bool(at.map(|g| v[g] != 0).collect()),
+        (Found::Wide(v) | Found::ExtremeWide(v, _), Kind::Wide) => {
+            Values::Wide(at.map(|g| fitting(v[g], ty)).collect::<Result<_>>()?)
+        }
+        (Found::Wide(v) | Found::ExtremeWide(v, _), Kind::Int) => {
+            Values::Int(at.map(|g| narrowed(v[g], ty)).collect::<Result<_>>()?)
+        }
+        (Found::Float(v) | Found::ExtremeFloat(v, _), Kind::Float) => {
+            Values::Float(at.map(|g| v[g]).collect())
+        }
+        (Found::ExtremeCode(v, _), Kind::Code) => Values::Code(at.map(|g| v[g]).collect()),
+        (Found::ExtremeString(v, _), Kind::Text) => {
+            let strings = StringViewArray::from_iter_values(at.map(|g| text(&v[g])));
+            Values::Text(Strings::new(Arc::new(strings)))
+        }
+        _ => return Err(Error::internal("a result of another kind")),
+    })
+}
+
+fn average(
+    found: Found<'_>,
+    at: &mut dyn Iterator<Item = usize>,
+    counts: &[i64],
+    ty: &Type,
+    arg_scale: i8,
+) -> Result<Values> {
+    if let Found::Float(sums) = found {
+        return Ok(Values::Float(
+            at.map(|g| sums[g] / counts[g] as f64).collect(),
+        ));
+    }
+    let sum = |g: usize| match found {
+        Found::Int(sums) => i128::from(sums[g]),
+        Found::Wide(sums) => sums[g],
+        _ => 0,
+    };
+    if ty.kind == Kind::Float {
+        return Ok(Values::Float(
+            at.map(|g| sum(g) as f64 / counts[g] as f64).collect(),
+        ));
+    }
+    let up = u32::try_from(ty.scale() - arg_scale);
+    let up = up.map_err(|_| Error::unsupported("an average of fewer digits"))?;
+    let factor = 10i128.checked_pow(up).ok_or_else(overflow)?;
+    let mut all = Vec::new();
+    for g in at {
+        let scaled = sum(g).checked_mul(factor).ok_or_else(overflow)?;
+        all.push(fitting(scaled / i128::from(counts[g].max(1)), ty)?);
+    }
+    Ok(if ty.kind == Kind::Int {
+        let narrow = all.into_iter().map(|v| narrowed(v, ty));
+        Values::Int(narrow.collect::<Result<_>>()?)
+    } else {
+        Values::Wide(all)
+    })
+}
+
+/// `sum`, if the type `ty` has room for it: a decimal of 38 digits is less than 128 bits hold.
+fn fitting(sum: i128, ty: &Type) -> Result<i128> {
+    if (ty.bounds.0..=ty.bounds.1).contains(&sum) {
+        Ok(sum)
+    } else {
+        Err(overflow())
+    }
+}
+
+fn narrowed(sum: i128, ty: &Type) -> Result<i64> {
+    i64::try_from(fitting(sum, ty)?).map_err(|_| overflow())
+}

@@ -1,0 +1,254 @@
+//! Counts and sums.
+
+use std::fmt;
+
+use algebra::fold;
+
+use crate::error::{Error, Result};
+use crate::operators::aggregate::accumulator::{
+    Accumulator, Found, grow, other_state, overflow, pairs, same,
+};
+use crate::vector::value::{Kind, Values, Vector};
+
+/// How many values are not NULL; how many rows there are, if no vector is given.
+#[derive(Debug, Default)]
+pub(crate) struct Count {
+    counts: Vec<i64>,
+}
+
+impl Accumulator for Count {
+    fn fresh(&self) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Count::default()))
+    }
+
+    fn resize(&mut self, groups: usize) {
+        grow(&mut self.counts, groups, |n| vec![0; n], 0);
+    }
+
+    fn add(&mut self, groups: Option<&[u32]>, rows: usize, arg: Option<&Vector>) -> Result<()> {
+        let valid = arg.and_then(|vector| vector.valid.as_deref());
+        fold::count(groups, rows, valid, &mut self.counts);
+        Ok(())
+    }
+
+    fn merge(&mut self, other: &dyn Accumulator, from: &[u32], to: &[u32]) -> Result<()> {
+        let other: &Count = same(other)?;
+        pairs(from, to).for_each(|(from, to)| self.counts[to] += other.counts[from]);
+        Ok(())
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        vec![Kind::Int]
+    }
+
+    fn state(&self, some: &[u32]) -> Result<Vec<Vector>> {
+        let counts = some.iter().map(|group| self.counts[*group as usize]);
+        Ok(vec![Vector::new(Values::Int(counts.collect()))])
+    }
+
+    fn of_state(&self, mut state: Vec<Vector>) -> Result<Box<dyn Accumulator>> {
+        match state.pop().map(|vector| vector.values) {
+            Some(Values::Int(counts)) => Ok(Box::new(Count { counts })),
+            _ => Err(other_state()),
+        }
+    }
+
+    fn memory(&self) -> usize {
+        8 * self.counts.capacity()
+    }
+
+    fn found(&self) -> Found<'_> {
+        Found::Counts
+    }
+
+    fn counts(&self) -> Option<&[i64]> {
+        Some(&self.counts)
+    }
+}
+
+/// The sums of values that are not NULL, in cells of type `C`.
+#[derive(Debug, Default)]
+pub(crate) struct Sum<C> {
+    cells: Vec<C>,
+}
+
+/// A number that sums are added up in.
+pub(crate) trait SumCell: Copy + Default + fmt::Debug + Send + Sync + 'static {
+    const KIND: Kind;
+
+    /// So many zeros, in memory that nobody has touched.
+    fn zeros(groups: usize) -> Vec<Self>;
+
+    /// Adds values to the cells of their groups.
+    fn add(groups: Option<&[u32]>, vector: &Vector, cells: &mut [Self]) -> Result<()>;
+
+    /// The sum of two cells, if it fits.
+    fn plus(self, other: Self) -> Option<Self>;
+
+    fn values(cells: Vec<Self>) -> Values;
+
+    fn of_values(values: Values) -> Option<Vec<Self>>;
+
+    fn found(cells: &[Self]) -> Found<'_>;
+}
+
+fn other_values() -> Error {
+    Error::internal("a sum of another kind of values")
+}
+
+impl SumCell for i64 {
+    const KIND: Kind = Kind::Int;
+
+    fn zeros(groups: usize) -> Vec<i64> {
+        vec![0; groups]
+    }
+
+    /// Values are so small that no sum overflows.
+    fn add(groups: Option<&[u32]>, vector: &Vector, cells: &mut [i64]) -> Result<()> {
+        let Values::Int(values) = &vector.values else {
+            return Err(other_values());
+        };
+        fold::sum_i64_small(groups, values, vector.valid.as_deref(), cells);
+        Ok(())
+    }
+
+    fn plus(self, other: i64) -> Option<i64> {
+        Some(self + other)
+    }
+
+    fn values(cells: Vec<i64>) -> Values {
+        Values::Int(cells)
+    }
+
+    fn of_values(values: Values) -> Option<Vec<i64>> {
+        match values {
+            Values::Int(cells) => Some(cells),
+            _ => None,
+        }
+    }
+
+    fn found(cells: &[i64]) -> Found<'_> {
+        Found::Int(cells)
+    }
+}
+
+impl SumCell for i128 {
+    const KIND: Kind = Kind::Wide;
+
+    fn zeros(groups: usize) -> Vec<i128> {
+        vec![0; groups]
+    }
+
+    fn add(groups: Option<&[u32]>, vector: &Vector, cells: &mut [i128]) -> Result<()> {
+        let valid = vector.valid.as_deref();
+        match &vector.values {
+            Values::Int(values) => fold::sum_i64(groups, values, valid, cells),
+            Values::Wide(values) => {
+                fold::sum_i128(groups, values, valid, cells).map_err(|_| overflow())?
+            }
+            _ => return Err(other_values()),
+        }
+        Ok(())
+    }
+
+    fn plus(self, other: i128) -> Option<i128> {
+        self.checked_add(other)
+    }
+
+    fn values(cells: Vec<i128>) -> Values {
+        Values::Wide(cells)
+    }
+
+    fn of_values(values: Values) -> Option<Vec<i128>> {
+        match values {
+            Values::Wide(cells) => Some(cells),
+            _ => None,
+        }
+    }
+
+    fn found(cells: &[i128]) -> Found<'_> {
+        Found::Wide(cells)
+    }
+}
+
+impl SumCell for f64 {
+    const KIND: Kind = Kind::Float;
+
+    fn zeros(groups: usize) -> Vec<f64> {
+        vec![0.0; groups]
+    }
+
+    fn add(groups: Option<&[u32]>, vector: &Vector, cells: &mut [f64]) -> Result<()> {
+        let Values::Float(values) = &vector.values else {
+            return Err(other_values());
+        };
+        fold::sum_f64(groups, values, vector.valid.as_deref(), cells);
+        Ok(())
+    }
+
+    fn plus(self, other: f64) -> Option<f64> {
+        Some(self + other)
+    }
+
+    fn values(cells: Vec<f64>) -> Values {
+        Values::Float(cells)
+    }
+
+    fn of_values(values: Values) -> Option<Vec<f64>> {
+        match values {
+            Values::Float(cells) => Some(cells),
+            _ => None,
+        }
+    }
+
+    fn found(cells: &[f64]) -> Found<'_> {
+        Found::Float(cells)
+    }
+}
+
+impl<C: SumCell> Accumulator for Sum<C> {
+    fn fresh(&self) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Sum::<C>::default()))
+    }
+
+    fn resize(&mut self, groups: usize) {
+        grow(&mut self.cells, groups, C::zeros, C::default());
+    }
+
+    fn add(&mut self, groups: Option<&[u32]>, _rows: usize, arg: Option<&Vector>) -> Result<()> {
+        let vector = arg.ok_or_else(|| Error::internal("a sum of nothing"))?;
+        C::add(groups, vector, &mut self.cells)
+    }
+
+    fn merge(&mut self, other: &dyn Accumulator, from: &[u32], to: &[u32]) -> Result<()> {
+        let other: &Sum<C> = same(other)?;
+        for (from, to) in pairs(from, to) {
+            let sum = self.cells[to].plus(other.cells[from]);
+            self.cells[to] = sum.ok_or_else(overflow)?;
+        }
+        Ok(())
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        vec![C::KIND]
+    }
+
+    fn state(&self, some: &[u32]) -> Result<Vec<Vector>> {
+        let cells = some.iter().map(|group| self.cells[*group as usize]);
+        Ok(vec![Vector::new(C::values(cells.collect()))])
+    }
+
+    fn of_state(&self, mut state: Vec<Vector>) -> Result<Box<dyn Accumulator>> {
+        let cells = state.pop().and_then(|vector| C::of_values(vector.values));
+        let cells = cells.ok_or_else(other_state)?;
+        Ok(Box::new(Sum { cells }))
+    }
+
+    fn memory(&self) -> usize {
+        size_of::<C>() * self.cells.capacity()
+    }
+
+    fn found(&self) -> Found<'_> {
+        C::found(&self.cells)
+    }
+}
