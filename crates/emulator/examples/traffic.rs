@@ -1,37 +1,31 @@
-//! `lab-probe`: programs whose memory traffic is known in advance, to check the access counter with.
+//! Programs whose memory traffic is known in advance, to check the access counter with.
 //!
 //! ```text
-//! lab-probe stream CORE_NODE,... MEMORY_NODE|own|interleaved MIB read|write
-//! lab-probe window CORE_NODE MEMORY_NODE,... MIB FIRST LAST
-//! lab-probe moved CORE_NODE NODE NODE MIB ROUNDS
-//! lab-probe random CORE_NODE TABLE_BYTES ACCESSES
-//! lab-probe spin THREADS SECONDS
-//! lab-probe hold NODE,... MIB SECONDS
+//! traffic stream CORE_NODE,... MEMORY_NODE|own|interleaved MIB read|write
+//! traffic window CORE_NODE MEMORY_NODE,... MIB FIRST LAST
+//! traffic moved CORE_NODE NODE NODE MIB ROUNDS
+//! traffic random CORE_NODE TABLE_BYTES ACCESSES
 //! ```
 //!
 //! `stream` has a thread on each node named pass once over MIB MiB of its own, line by line, from
 //! empty caches; the caches are emptied again at the end, so that all that was written counts.
 //! `window` does so with one thread over memory spread over the nodes page by page, of which the bytes from FIRST up to LAST are a
 //! window; then once more over all of it without a window. `moved` passes over memory on the first node, has the kernel move it to the second, passes again and
-//! unmaps it, so many times. `random` reads uniformly random lines of a table on its own node, from warm caches. Both mark
-//! what is to be counted. `spin` starts threads one after the other that compute for so long, and
-//! prints for each a line with its number, the cpu and the node it ended on. `hold` keeps memory on the
-//! first node, and has a child of its own do so on the others; it prints `ready` when all is there.
-//! Nodes are the operating system's numbers.
+//! unmaps it, so many times. `random` reads uniformly random lines of a table on its own node, from warm caches. All mark
+//! what is to be counted. Nodes are the operating system's numbers.
 
-use std::io::{Read, Write};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::sync::Barrier;
-use std::time::{Duration, Instant};
 
-use lab::{count, roi};
+use emulator::{count, roi};
+use memory::pages::{self, Movable, Policy};
+use placement::{CpuSet, apply};
 use topology::Machine;
 
-const USAGE: &str = "usage: lab-probe stream NODE,... NODE|own|interleaved MIB read|write\n       \
-    lab-probe window NODE NODE,... MIB FIRST LAST\n       \
-    lab-probe moved NODE NODE NODE MIB ROUNDS\n       \
-    lab-probe random NODE TABLE_BYTES ACCESSES\n       lab-probe spin THREADS SECONDS\n       \
-    lab-probe hold NODE,... MIB SECONDS";
+const USAGE: &str = "usage: traffic stream NODE,... NODE|own|interleaved MIB read|write\n       \
+    traffic window NODE NODE,... MIB FIRST LAST\n       \
+    traffic moved NODE NODE NODE MIB ROUNDS\n       \
+    traffic random NODE TABLE_BYTES ACCESSES";
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -45,8 +39,6 @@ fn main() -> ExitCode {
         ["window", core, nodes, mib, first, last] => window(core, nodes, mib, first, last),
         ["moved", core, from, to, mib, rounds] => moved(core, from, to, mib, rounds),
         ["random", node, table, accesses] => random(node, table, accesses),
-        ["spin", threads, seconds] => spin(threads, seconds),
-        ["hold", nodes, mib, seconds] => hold(nodes, mib, seconds),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -55,7 +47,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("lab-probe: {error}");
+            eprintln!("traffic: {error}");
             ExitCode::from(1)
         }
     }
@@ -165,76 +157,13 @@ fn random(node: &str, table: &str, accesses: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn spin(threads: &str, seconds: &str) -> Result<(), Failure> {
-    let time = Duration::try_from_secs_f64(seconds.parse()?)?;
-    let until = Instant::now() + time;
-    let threads: Vec<_> = (0..threads.parse::<usize>()?)
-        .map(|_| {
-            std::thread::spawn(move || {
-                while Instant::now() < until {
-                    std::hint::black_box((0..10_000u64).sum::<u64>());
-                }
-                here()
-            })
-        })
-        .collect();
-    let mut out = std::io::stdout().lock();
-    for (at, thread) in threads.into_iter().enumerate() {
-        let (cpu, node) = thread.join().map_err(|_| "a thread panicked")?;
-        writeln!(out, "{at} {cpu} {node}")?;
-    }
-    Ok(())
-}
-
-fn hold(nodes: &str, mib: &str, seconds: &str) -> Result<(), Failure> {
-    let time = Duration::try_from_secs_f64(seconds.parse()?)?;
-    let (node, others) = nodes.split_once(',').unwrap_or((nodes, ""));
-    let lines = Lines::new(mib.parse::<usize>()? << 20, &[node.parse()?])?;
-    if !others.is_empty() {
-        let own = std::env::current_exe()?;
-        let mut child = Command::new(own)
-            .args(["hold", others, mib, seconds])
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let mut ready = [0; 6];
-        child
-            .stdout
-            .take()
-            .ok_or("no pipe")?
-            .read_exact(&mut ready)?;
-    }
-    writeln!(std::io::stdout(), "ready")?;
-    std::thread::sleep(time);
-    std::hint::black_box(lines.count());
-    Ok(())
-}
-
-/// The cpu and the node that the calling thread is on.
-fn here() -> (u32, u32) {
-    let (mut cpu, mut node) = (0u32, 0u32);
-    let none = std::ptr::null::<u8>();
-    // SAFETY: the kernel writes the two numbers, which are ours. It cannot fail.
-    unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, none) };
-    (cpu, node)
-}
-
 /// Binds the calling thread to the nth core of a node.
 fn bind_thread(machine: &Machine, os_node: u32, nth: usize) -> Result<(), Failure> {
     let node = machine.nodes().iter().find(|node| node.os_index == os_node);
     let node = node.ok_or_else(|| format!("there is no node {os_node}"))?;
     let core = node.cores.get(nth % node.cores.len().max(1));
-    let cpu = core
-        .ok_or_else(|| format!("node {os_node} has no cores"))?
-        .cpus[0] as usize;
-    // SAFETY: all zeroes is a valid, empty set.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `cpu` is below the set's size on all machines that are emulated, and the macro
-    // checks it.
-    unsafe { libc::CPU_SET(cpu, &mut set) };
-    // SAFETY: the set is ours and of the size that is given; 0 is the calling thread.
-    if unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) } < 0 {
-        return Err(std::io::Error::last_os_error().into());
-    }
+    let core = core.ok_or_else(|| format!("node {os_node} has no cores"))?;
+    apply::bind(0, &CpuSet::from(vec![core.cpus[0]]))?;
     Ok(())
 }
 
@@ -255,18 +184,7 @@ impl Lines {
         if start == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error().into());
         }
-        let mut mask = 0u64;
-        for node in nodes {
-            mask |= 1u64.checked_shl(*node).ok_or("a node above 63")?;
-        }
-        // SAFETY: the mapping is ours; the kernel reads 64 bits of the mask (it counts one more).
-        let bound = unsafe {
-            let mode = libc::MPOL_INTERLEAVE;
-            libc::syscall(libc::SYS_mbind, start, bytes, mode, &raw const mask, 65, 0)
-        };
-        if bound < 0 {
-            return Err(std::io::Error::last_os_error().into());
-        }
+        pages::set_policy(start.addr(), bytes, Policy::Interleave, nodes)?;
         // SAFETY: the mapping is ours. Without this advice it may be interleaved by huge pages; where
         // the kernel has none it is refused, which is as well.
         unsafe { libc::madvise(start, bytes, libc::MADV_NOHUGEPAGE) };
@@ -299,27 +217,11 @@ impl Lines {
 
     /// Has the kernel move all of it to a node.
     fn move_to(&mut self, node: u32) -> Result<(), Failure> {
-        /// `MPOL_MF_MOVE`: pages that only this process uses.
-        const MOVE: libc::c_int = 2;
         const PAGE_WORDS: usize = 4096 / size_of::<u64>();
-        let pages: Vec<*const u64> = self.0.chunks(PAGE_WORDS).map(<[u64]>::as_ptr).collect();
+        let pages = self.0.chunks(PAGE_WORDS).map(|page| page.as_ptr().addr());
+        let pages: Vec<usize> = pages.collect();
         let nodes = vec![node.cast_signed(); pages.len()];
-        let mut status = vec![0i32; pages.len()];
-        // SAFETY: three arrays of the length that is given, of which the last is written to.
-        let failed = unsafe {
-            libc::syscall(
-                libc::SYS_move_pages,
-                0,
-                pages.len(),
-                pages.as_ptr(),
-                nodes.as_ptr(),
-                status.as_mut_ptr(),
-                MOVE,
-            )
-        };
-        if failed < 0 {
-            return Err(std::io::Error::last_os_error().into());
-        }
+        let status = pages::relocate(0, &pages, &nodes, Movable::Private)?;
         match status.iter().find(|at| **at != node.cast_signed()) {
             Some(at) => Err(format!("a page was not moved to node {node}: {at}").into()),
             None => Ok(()),

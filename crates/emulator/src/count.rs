@@ -12,8 +12,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::machine::{Level, Shape};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
+use crate::shape::{Level, Shape};
 
 /// The size of a cache line in bytes: what one count stands for.
 pub const LINE_BYTES: u64 = 64;

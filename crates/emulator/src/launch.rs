@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -10,15 +10,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::Serialize;
+use topology::Machine;
 
 use crate::count::{Count, Counting};
-use crate::machine::channel::{Decoder, Frame};
-use crate::machine::cpio::Archive;
-use crate::machine::image::Image;
-use crate::machine::process::{Emulator, Piece, last_lines, memory_file};
-use crate::machine::qemu::{self, Engine};
-use crate::machine::{Shape, kvm};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
+use crate::image::{Archive, Image};
+use crate::qemu::arguments::{self, Engine};
+use crate::qemu::channel::{Decoder, Frame};
+use crate::qemu::kvm;
+use crate::qemu::process::{Emulator, Piece, last_lines, memory_file};
+use crate::shape::Shape;
+use crate::variables::MACHINE_VARIABLE;
 
 /// The exit status of a command that the time limit ended, as `timeout` has it.
 pub const LIMIT_STATUS: i32 = 124;
@@ -26,21 +28,15 @@ pub const LIMIT_STATUS: i32 = 124;
 /// The exit status of a command that the user ended with Ctrl-C.
 pub const INTERRUPT_STATUS: i32 = 130;
 
-/// Set for the command to the name of the emulated machine.
-pub const MACHINE_VARIABLE: &str = "ATOLL_LAB_MACHINE";
-
-/// The name of the emulated machine that this process runs on, if it does: what
-/// [`MACHINE_VARIABLE`] says.
-pub fn inside() -> Option<String> {
-    let name = std::env::var_os(MACHINE_VARIABLE)?;
-    (!name.is_empty()).then(|| name.to_string_lossy().into_owned())
-}
-
 /// How often the time limit and the wish to stop are looked at.
 const TICK: Duration = Duration::from_millis(50);
 
 /// How long the emulator may take to end after the command has.
 const POWER_OFF: Duration = Duration::from_secs(20);
+
+/// Where hardware works, a guest is up in two seconds. Some hosts offer virtualisation that Debian's
+/// kernel does not come up on.
+const BY_HARDWARE: Duration = Duration::from_secs(10);
 
 /// A command, and the machine to run it on.
 ///
@@ -142,15 +138,18 @@ impl Launch {
         stop: &AtomicBool,
     ) -> Result<Outcome> {
         let image = Image::ready(err)?;
-        let engine = match (self.races, self.hardware && self.counting.is_none()) {
-            (_, true) if kvm::works(&image, stop) => Engine::Hardware,
-            (true, _) => Engine::ManyThreads,
-            (false, _) => Engine::OneThread,
+        let hardware = self.hardware && self.counting.is_none();
+        let engine = if hardware && kvm::works(&image.directory, stop, || comes_up(&image, stop)) {
+            Engine::Hardware
+        } else if self.races {
+            Engine::ManyThreads
+        } else {
+            Engine::OneThread
         };
         self.run_with(&image, engine, out, err, stop)
     }
 
-    pub(crate) fn run_with(
+    fn run_with(
         &self,
         image: &Image,
         engine: Engine,
@@ -171,7 +170,7 @@ impl Launch {
             }
             None => None,
         };
-        let parts = qemu::Parts {
+        let parts = arguments::Parts {
             engine,
             kernel: &image.kernel(),
             initrd: initrd.as_raw_fd(),
@@ -182,7 +181,7 @@ impl Launch {
         };
         let inherited = [&initrd, &console, &counts].map(AsRawFd::as_raw_fd);
         let mut watch = Watch {
-            emulator: Emulator::start(&qemu::arguments(&self.shape, &parts), &inherited)?,
+            emulator: Emulator::start(&arguments::arguments(&self.shape, &parts), &inherited)?,
             console,
             begun: Instant::now(),
             booted: None,
@@ -215,7 +214,7 @@ impl Launch {
         };
         let path = share.canonicalize().map_err(failed)?;
         if !path.is_dir() {
-            return Err(failed(std::io::ErrorKind::NotADirectory.into()));
+            return Err(failed(io::ErrorKind::NotADirectory.into()));
         }
         if path.parent().is_none() {
             let why = "the root directory cannot be shared: name one below it".to_owned();
@@ -266,6 +265,22 @@ impl Launch {
         archive.file("job/nodes", nodes.to_string().as_bytes());
         Ok(archive.finish())
     }
+}
+
+/// Whether a small guest comes up by hardware.
+fn comes_up(image: &Image, stop: &AtomicBool) -> bool {
+    let shape = Machine::parse("2x1")
+        .map_err(Error::from)
+        .and_then(|machine| Shape::of(&machine, 128, 0));
+    let Ok(shape) = shape else {
+        return false;
+    };
+    let mut launch = Launch::new(shape, ["true"]);
+    launch.directory = "/".into();
+    launch.limit = BY_HARDWARE;
+    let (out, err) = (&mut io::sink(), &mut io::sink());
+    let outcome = launch.run_with(image, Engine::Hardware, out, err, stop);
+    outcome.is_ok_and(|outcome| outcome.exit == 0)
 }
 
 /// A running machine.

@@ -1,5 +1,5 @@
-//! `lab-machine`: what `atoll lab machine` does, without the database. `cargo test` uses it to run
-//! tests on an emulated machine: see `crates/lab/runner`.
+//! `emulator`: what `atoll lab machine` does, without the database. `cargo test` uses it to run
+//! tests on an emulated machine: see `crates/emulator/runner`.
 
 use std::io::{stderr, stdout};
 use std::process::ExitCode;
@@ -9,10 +9,10 @@ use clap::Parser;
 
 /// Run a command on an emulated NUMA machine
 #[derive(Parser)]
-#[command(name = "lab-machine", version)]
+#[command(name = "emulator", version)]
 struct Cli {
     #[command(flatten)]
-    arguments: lab::machine::Arguments,
+    arguments: emulator::Arguments,
 }
 
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     match cli.arguments.run(&mut stdout(), &mut stderr(), &STOP) {
         Ok(status) => ExitCode::from(u8::try_from(status).unwrap_or(1)),
         Err(error) => {
-            eprintln!("lab-machine: {error}");
+            eprintln!("emulator: {error}");
             ExitCode::from(1)
         }
     }

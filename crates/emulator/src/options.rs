@@ -1,4 +1,4 @@
-//! The options of `atoll lab machine`, which the crate's own program has as well.
+//! The options of `atoll lab machine`, which the program `emulator` has as well.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -9,9 +9,10 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use topology::Machine;
 
-use crate::Result;
 use crate::count::Counting;
-use crate::machine::{DEFAULT_MEMORY_MIB, Ended, Launch, Outcome, Shape};
+use crate::error::{Error, Result};
+use crate::launch::{Ended, Launch, Outcome};
+use crate::shape::{DEFAULT_MEMORY_MIB, Shape};
 
 /// Run a command on an emulated NUMA machine
 ///
@@ -99,7 +100,7 @@ pub struct Arguments {
 pub enum What {
     /// The whole command
     Command,
-    /// The regions that it marks (lab::roi, atoll_roi.h, atoll-roi)
+    /// The regions that it marks (emulator::roi, atoll_roi.h, atoll-roi)
     Marks,
 }
 
@@ -115,7 +116,7 @@ impl Arguments {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape), with the options to change.
+    /// [`Error::Shape`], with the options to change.
     pub fn shape(&self) -> Result<Shape> {
         let grid = match self.smt {
             1 => format!("{}x{}", self.nodes, self.cores),
@@ -163,7 +164,7 @@ impl Arguments {
         } else {
             launch.run(out, err, stop)?
         };
-        let failed = |source| crate::Error::Output { source };
+        let failed = |source| Error::Output { source };
         if self.json {
             let json = serde_json::to_string(&outcome).map_err(|error| failed(error.into()))?;
             writeln!(out, "{json}").map_err(failed)?;

@@ -6,10 +6,10 @@
 //! `stop` and `flush`.
 //!
 //! ```
-//! lab::roi::flush();
-//! lab::roi::start();
+//! emulator::roi::flush();
+//! emulator::roi::start();
 //! // ... what is to be counted ...
-//! lab::roi::stop();
+//! emulator::roi::stop();
 //! ```
 
 /// Counts from here on: a new region begins; one that has not ended ends here.

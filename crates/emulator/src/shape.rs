@@ -2,7 +2,7 @@
 
 use topology::{CacheKind, Machine};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The most nodes that are emulated, those without cores included.
 pub const MAX_NODES: usize = 32;

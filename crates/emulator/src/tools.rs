@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The emulator.
 pub(crate) const QEMU: &str = "qemu-system-x86_64";

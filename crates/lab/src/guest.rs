@@ -3,22 +3,24 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
+use emulator::count::{Counting, Matrix, Region};
+use emulator::{Ended, Launch, Outcome, Shape};
 use placement::{CpuSet, Placement};
+use report::quoted;
 use topology::Machine;
 
-use super::drive::{self, Task};
-use super::{Desk, Options};
-use crate::count::{Counting, Matrix, Region};
-use crate::kernel::{Job, Ran};
-use crate::machine::{Ended, Launch, Outcome, Shape};
-use crate::report::quoted;
-use crate::{Error, Result};
+use crate::desk::Desk;
+use crate::error::{Error, Result};
+use crate::json;
+use crate::options::Options;
+use crate::workload::drive::{self, Task};
+use crate::workload::kernel::{Job, Ran};
 
 /// Placements per boot: their list is passed as one word of the command, which may have 128 KiB.
 const WORD: usize = 100 << 10;
 
 /// A machine that is booted for each command.
-pub(super) struct Guest {
+pub(crate) struct Guest {
     machine: Machine,
     /// The same as it is numbered inside.
     inside: Machine,
@@ -31,11 +33,11 @@ pub(super) struct Guest {
 }
 
 /// What a command printed and what was counted.
-pub(super) struct Told {
+pub(crate) struct Told {
     /// Its standard output.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// The rest.
-    pub(super) outcome: Outcome,
+    pub(crate) outcome: Outcome,
 }
 
 impl Guest {
@@ -44,7 +46,7 @@ impl Guest {
     /// # Errors
     ///
     /// [`Error::Shape`] for a machine that cannot be emulated.
-    pub(super) fn new(options: &Options, spec: &str, mem: u64) -> Result<Guest> {
+    pub(crate) fn new(options: &Options, spec: &str, mem: u64) -> Result<Guest> {
         options.check()?;
         let machine = Machine::parse(options.machine.as_deref().unwrap_or(spec))?;
         let shape = Shape::of(&machine, options.mem.unwrap_or(mem), 0)?;
@@ -60,12 +62,12 @@ impl Guest {
     }
 
     /// As it is described, with the numbers of cpus that the description has: those of reports, tables and mappings.
-    pub(super) fn machine(&self) -> &Machine {
+    pub(crate) fn machine(&self) -> &Machine {
         &self.machine
     }
 
     /// As programs that run on it see it: the emulator numbers cpus node by node, core by core.
-    pub(super) fn inside(&self) -> &Machine {
+    pub(crate) fn inside(&self) -> &Machine {
         &self.inside
     }
 
@@ -74,7 +76,7 @@ impl Guest {
     /// # Errors
     ///
     /// [`Error::Job`] for a cpu that the machine has not.
-    pub(super) fn inside_cpus(&self, cpus: impl IntoIterator<Item = u32>) -> Result<CpuSet> {
+    pub(crate) fn inside_cpus(&self, cpus: impl IntoIterator<Item = u32>) -> Result<CpuSet> {
         cpus.into_iter().map(|cpu| self.number(cpu)).collect()
     }
 
@@ -83,7 +85,7 @@ impl Guest {
     /// # Errors
     ///
     /// As [`inside_cpus`](Guest::inside_cpus).
-    pub(super) fn inside_sets(&self, placement: &Placement) -> Result<Vec<CpuSet>> {
+    pub(crate) fn inside_sets(&self, placement: &Placement) -> Result<Vec<CpuSet>> {
         let sets = placement.sets().iter();
         sets.map(|set| self.inside_cpus(set.iter())).collect()
     }
@@ -101,15 +103,15 @@ impl Guest {
     }
 
     /// Capacity of a last-level cache as modelled.
-    pub(super) fn cache_bytes(&self) -> u64 {
+    pub(crate) fn cache_bytes(&self) -> u64 {
         self.shape.caches()[2].bytes
     }
 
     /// What the modelled caches are, for the facts of a report.
-    pub(super) fn caches(&self) -> String {
+    pub(crate) fn caches(&self) -> String {
         let [first, second, last] = [0, 1, 2].map(|level| {
             let bytes = self.shape.caches()[level].bytes as f64;
-            let bytes = crate::report::Unit::Bytes.show(bytes);
+            let bytes = report::Unit::Bytes.show(bytes);
             format!("{} of {bytes}", self.caches_of(level))
         });
         let scaled = match self.cache_scale {
@@ -128,12 +130,12 @@ impl Guest {
     }
 
     /// Capacity of all last-level caches together, as modelled.
-    pub(super) fn last_caches_bytes(&self) -> u64 {
+    pub(crate) fn last_caches_bytes(&self) -> u64 {
         self.cache_bytes() * self.caches_of(2) as u64
     }
 
     /// Lines weighted with the distance they came from: 1 for a local one.
-    pub(super) fn weighted(&self, lines: &Matrix) -> f64 {
+    pub(crate) fn weighted(&self, lines: &Matrix) -> f64 {
         let row = |(core, row): (usize, &Vec<u64>)| -> f64 {
             let weight = |page: usize| f64::from(self.shape.distance(core, page)) / 10.0;
             row.iter()
@@ -149,7 +151,7 @@ impl Guest {
     /// # Errors
     ///
     /// Those of [`Launch::run`]; [`Error::Guest`] where the command fails or is ended.
-    pub(super) fn run(&self, command: Vec<OsString>, desk: &mut Desk<'_>) -> Result<Told> {
+    pub(crate) fn run(&self, command: Vec<OsString>, desk: &mut Desk<'_>) -> Result<Told> {
         let mut launch = Launch::new(self.shape.clone(), &command);
         launch.counting = Some(Counting::Marks);
         launch.limit = self.limit;
@@ -192,15 +194,12 @@ impl Guest {
     /// # Errors
     ///
     /// As [`run`](Guest::run).
-    pub(super) fn drive(&self, task: &Task, desk: &mut Desk<'_>) -> Result<(drive::Told, Outcome)> {
+    pub(crate) fn drive(&self, task: &Task, desk: &mut Desk<'_>) -> Result<(drive::Told, Outcome)> {
         let mut command = desk.lab.clone();
-        command.extend(["drive".into(), json(task)?.into()]);
+        command.extend(["drive".into(), json::write(task)?.into()]);
         let told = self.run(command, desk)?;
         let line = told.text.lines().last().unwrap_or_default();
-        Ok((
-            super::parse(line, "what the program answered")?,
-            told.outcome,
-        ))
+        Ok((json::read(line, "what the program answered")?, told.outcome))
     }
 
     /// The job with the cpus' numbers inside.
@@ -220,23 +219,23 @@ impl Guest {
     /// # Errors
     ///
     /// As [`run`](Guest::run), and [`Error::Count`] where there is not one region a placement.
-    pub(super) fn kernel(&self, job: &Job, desk: &mut Desk<'_>) -> Result<Vec<(Ran, Region)>> {
+    pub(crate) fn kernel(&self, job: &Job, desk: &mut Desk<'_>) -> Result<Vec<(Ran, Region)>> {
         let job = &self.renumbered(job)?;
         let mut all = Vec::with_capacity(job.placements.len());
-        let room = WORD.saturating_sub(json(&job.plan)?.len());
-        let each = json(&job.placements)?.len() / job.placements.len().max(1) + 1;
+        let room = WORD.saturating_sub(json::write(&job.plan)?.len());
+        let each = json::write(&job.placements)?.len() / job.placements.len().max(1) + 1;
         for placements in job.placements.chunks((room / each).max(1)) {
             let part = Job {
                 plan: job.plan.clone(),
                 placements: placements.to_vec(),
             };
             let mut command = desk.lab.clone();
-            command.extend(["kernel".into(), json(&part)?.into()]);
+            command.extend(["kernel".into(), json::write(&part)?.into()]);
             let told = self.run(command, desk)?;
             let regions = regions(&told.outcome, placements.len())?;
             let mut ran = Vec::with_capacity(placements.len());
             for line in told.text.lines() {
-                let mut one = super::parse::<Ran>(line, "what the kernel printed")?;
+                let mut one = json::read::<Ran>(line, "what the kernel printed")?;
                 for cpu in &mut one.cpus {
                     *cpu = self.described(*cpu);
                 }
@@ -264,7 +263,7 @@ fn numbers(machine: &Machine) -> BTreeMap<u32, u32> {
 }
 
 /// The regions of a run, of which there are to be so many.
-pub(super) fn regions(outcome: &Outcome, expected: usize) -> Result<Vec<Region>> {
+pub(crate) fn regions(outcome: &Outcome, expected: usize) -> Result<Vec<Region>> {
     let regions = outcome
         .count
         .as_ref()
@@ -279,14 +278,8 @@ pub(super) fn regions(outcome: &Outcome, expected: usize) -> Result<Vec<Region>>
     Ok(regions.to_vec())
 }
 
-fn json(value: &impl serde::Serialize) -> Result<String> {
-    serde_json::to_string(value).map_err(|error| Error::Output {
-        source: error.into(),
-    })
-}
-
 /// Local and remote lines of a matrix.
-pub(super) fn parts(lines: &Matrix) -> (u64, u64) {
+pub(crate) fn parts(lines: &Matrix) -> (u64, u64) {
     let all: u64 = lines.iter().flatten().sum();
     let local = (0..lines.len()).map(|node| lines[node][node]).sum();
     (local, all - local)
@@ -298,7 +291,7 @@ mod tests {
     use placement::{Site, Strategy, Threads};
 
     use super::*;
-    use crate::kernel::{KERNELS, Kernel};
+    use crate::workload::kernel::{KERNELS, Kernel};
 
     #[derive(Parser)]
     struct Given {

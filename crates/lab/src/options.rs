@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// What all experiments can be told.
 #[derive(Args, Clone, Debug)]
@@ -35,18 +35,18 @@ pub struct Options {
 
 impl Options {
     /// Runs of each variant.
-    pub(super) fn runs(&self) -> usize {
+    pub(crate) fn runs(&self) -> usize {
         let usual = if self.quick { 2 } else { 5 };
         self.runs.map_or(usual, |runs| runs as usize)
     }
 
     /// Whether the report's folder is there: better known before minutes of running than after.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         self.report.as_deref().map_or(Ok(()), folder_is_there)
     }
 
     /// The report's file.
-    pub(super) fn report(&self, name: &str) -> PathBuf {
+    pub(crate) fn report(&self, name: &str) -> PathBuf {
         self.report
             .clone()
             .unwrap_or_else(|| PathBuf::from(format!("lab-{name}.html")))
@@ -54,7 +54,7 @@ impl Options {
 }
 
 /// Whether the folder of a file is there.
-pub(super) fn folder_is_there(file: &Path) -> Result<()> {
+pub(crate) fn folder_is_there(file: &Path) -> Result<()> {
     let Some(folder) = file.parent() else {
         return Ok(());
     };

@@ -1,4 +1,4 @@
-//! Cores that follow the memory of what runs on them.
+//! Cores that follow the memory of what runs on them. Boots an emulated machine; run by `./test-lab`.
 
 use std::process::Command;
 

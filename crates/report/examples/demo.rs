@@ -1,10 +1,10 @@
-//! Every kind of plot, with made-up numbers: `cargo run -p lab --example report -- demo.html`
+//! Every kind of plot, with made-up numbers: `cargo run -p report --example demo -- demo.html`
 
 use std::path::PathBuf;
 
-use lab::record::Sample;
-use lab::report::{
-    Axis, Bars, Cell, Heat, Line, Lines, Point, Report, Roofline, Spread, Table, Unit, command_line,
+use report::{
+    Axis, Bars, Cell, Heat, Line, Lines, Point, Report, Roofline, Sample, Spread, Table, Unit,
+    command_line,
 };
 
 const STRATEGIES: [&str; 5] = [

@@ -17,7 +17,7 @@ pub fn command_line() -> String {
 /// Words as one line of shell. Bytes that are not UTF-8 are shown as U+FFFD.
 ///
 /// ```
-/// assert_eq!(lab::report::quoted(["atoll", "sql", "it's"].map(Into::into)), r"atoll sql 'it'\''s'");
+/// assert_eq!(report::quoted(["atoll", "sql", "it's"].map(Into::into)), r"atoll sql 'it'\''s'");
 /// ```
 pub fn quoted(words: impl IntoIterator<Item = OsString>) -> String {
     let words: Vec<String> = words

@@ -1,19 +1,53 @@
-//! The page.
+//! A report as a page, and both of its files.
 
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
 use topology::Machine;
 
-use super::html::{Escaped, link};
-use super::{Block, Report, plot};
-use crate::Result;
+use crate::error::{Error, Result};
+use crate::html::{Escaped, link};
+use crate::plot::{self, Plot};
+use crate::report::{Block, Report, Written};
 
 const STYLE: &str = include_str!("style.css");
 
 /// Nothing is loaded and nothing runs, whatever a text might hold.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
-pub(super) fn html(report: &Report, json: Option<&str>) -> Result<String> {
+impl Report {
+    /// The page; `json` is the name of the file of raw numbers that lies beside it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Plot`], which names the plot.
+    pub fn html(&self, json: Option<&str>) -> Result<String> {
+        html(self, json)
+    }
+
+    /// Writes the page to `path` and the raw numbers to the same name ending in `.json`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Plot`], and [`Error::Write`] with the file that could not be written.
+    pub fn write(&self, path: &Path) -> Result<Written> {
+        let html = match path.extension() {
+            Some(ending) if ending.eq_ignore_ascii_case("html") => path.to_owned(),
+            _ => PathBuf::from(format!("{}.html", path.display())),
+        };
+        let json = html.with_extension("json");
+        let name = json
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        let page = self.html(name.as_deref())?;
+        let raw = format!("{:#}\n", self.json());
+        put(&json, raw.as_bytes())?;
+        put(&html, page.as_bytes())?;
+        Ok(Written { html, json })
+    }
+}
+
+fn html(report: &Report, json: Option<&str>) -> Result<String> {
     let mut out = String::with_capacity(64 << 10);
     let _ = write!(
         out,
@@ -111,7 +145,7 @@ fn in_words(machine: &Machine) -> String {
 }
 
 fn block(block: &Block, plots: &mut usize, out: &mut String) -> Result<()> {
-    let mut plot = |plot: &super::Plot, out: &mut String| {
+    let mut plot = |plot: &Plot, out: &mut String| {
         *plots += 1;
         plot.html(&format!("p{plots}"), out)
     };
@@ -133,4 +167,11 @@ fn block(block: &Block, plots: &mut usize, out: &mut String) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn put(path: &Path, bytes: &[u8]) -> Result<()> {
+    std::fs::write(path, bytes).map_err(|source| Error::Write {
+        path: path.to_owned(),
+        source,
+    })
 }

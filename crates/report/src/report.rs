@@ -1,69 +1,32 @@
-//! Reports: one self-contained HTML page and, beside it, the raw numbers as JSON.
-//!
-//! A page loads nothing, neither from the network nor from other files, and says so to the
-//! browser; it is made for light and dark, for wide and narrow screens, and for people who do not
-//! see the plots. Everything that comes from outside, names and messages in particular, is
-//! escaped.
-//!
-//! ```
-//! use lab::report::{Bars, Report, Table, Cell, Unit};
-//!
-//! let mut table = Table::new(["strategy", "remote"]);
-//! table.row([Cell::from("compact"), Cell::number(0.031, Unit::Share)]);
-//! let mut bars = Bars::new("Remote share of DRAM fills", "remote share", Unit::Share).up_to(1.0);
-//! bars.category("compact", [0.031]);
-//!
-//! let report = Report::new("Placement", "atoll lab placement --quick")
-//!     .machine(topology::Machine::parse("4x4")?)
-//!     .emulated()
-//!     .section("What was run")
-//!     .table(table)
-//!     .plot(bars);
-//! let page = report.html(None)?;
-//! assert!(page.contains("counts, not times"));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! What a report consists of, and its raw numbers.
 
-mod command;
-mod commit;
-mod html;
-mod page;
-mod plot;
-mod table;
-mod unit;
-
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 use topology::Machine;
 
-use crate::{Error, Result};
-
-pub use command::{command_line, quoted};
-pub use commit::commit;
-pub use plot::{Axis, Bars, Heat, Line, Lines, Plot, Point, Roofline, Span, Spans, Spread};
-pub use table::{Cell, Table};
-pub use unit::Unit;
+use crate::plot::Plot;
+use crate::table::Table;
 
 /// A report, built block by block.
 #[derive(Clone, Debug)]
 pub struct Report {
-    title: String,
-    lead: String,
-    command: String,
-    commit: Option<String>,
-    date: DateTime<Utc>,
-    machine: Option<Machine>,
-    emulated: bool,
-    facts: Vec<(String, String)>,
-    blocks: Vec<Block>,
-    results: Value,
+    pub(crate) title: String,
+    pub(crate) lead: String,
+    pub(crate) command: String,
+    pub(crate) commit: Option<String>,
+    pub(crate) date: DateTime<Utc>,
+    pub(crate) machine: Option<Machine>,
+    pub(crate) emulated: bool,
+    pub(crate) facts: Vec<(String, String)>,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) results: Value,
 }
 
 /// What a report is made of.
 #[derive(Clone, Debug)]
-enum Block {
+pub(crate) enum Block {
     Section(String),
     Text(String),
     Table(Table),
@@ -187,46 +150,9 @@ impl Report {
             "results": self.results,
         })
     }
-
-    /// The page; `json` is the name of the file of raw numbers that lies beside it.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Plot`], which names the plot.
-    pub fn html(&self, json: Option<&str>) -> Result<String> {
-        page::html(self, json)
-    }
-
-    /// Writes the page to `path` and the raw numbers to the same name ending in `.json`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Plot`], and [`Error::Write`] with the file that could not be written.
-    pub fn write(&self, path: &Path) -> Result<Written> {
-        let html = match path.extension() {
-            Some(ending) if ending.eq_ignore_ascii_case("html") => path.to_owned(),
-            _ => PathBuf::from(format!("{}.html", path.display())),
-        };
-        let json = html.with_extension("json");
-        let name = json
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned());
-        let page = self.html(name.as_deref())?;
-        let raw = format!("{:#}\n", self.json());
-        put(&json, raw.as_bytes())?;
-        put(&html, page.as_bytes())?;
-        Ok(Written { html, json })
-    }
 }
 
 /// The date and time, UTC, as RFC 3339 has it.
-pub(crate) fn today() -> String {
+pub fn today() -> String {
     Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)
-}
-
-fn put(path: &Path, bytes: &[u8]) -> Result<()> {
-    std::fs::write(path, bytes).map_err(|source| Error::Write {
-        path: path.to_owned(),
-        source,
-    })
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::Unit;
-use super::html::Escaped;
+use crate::html::Escaped;
+use crate::unit::Unit;
 
 /// One cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl Table {
     /// The table as text in aligned columns, for terminals; ends in a line feed.
     ///
     /// ```
-    /// use lab::report::{Cell, Table, Unit};
+    /// use report::{Cell, Table, Unit};
     /// let mut table = Table::new(["strategy", "remote"]);
     /// table.row([Cell::from("os"), Cell::number(0.5, Unit::Share)]);
     /// assert_eq!(table.text(), "strategy  remote\nos        50.0 %\n");

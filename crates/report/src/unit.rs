@@ -51,7 +51,7 @@ impl Unit {
     /// finite number is shown as `–`.
     ///
     /// ```
-    /// use lab::report::Unit;
+    /// use report::Unit;
     /// assert_eq!(Unit::Count.show(12_345.0), "12,345");
     /// assert_eq!(Unit::Bytes.show(67.9 * 1048576.0), "67.9 MiB");
     /// assert_eq!(Unit::Share.show(0.1234), "12.3 %");

@@ -1,8 +1,7 @@
 //! Reports hold whatever they are given: hostile texts, figures that are not numbers, nothing.
 
-use lab::Error;
-use lab::report::{
-    Axis, Bars, Cell, Heat, Line, Lines, Plot, Point, Report, Roofline, Spread, Table, Unit,
+use report::{
+    Axis, Bars, Cell, Error, Heat, Line, Lines, Plot, Point, Report, Roofline, Spread, Table, Unit,
 };
 
 /// Ends what surrounds it in HTML, in attributes, in a style sheet and in a comment.

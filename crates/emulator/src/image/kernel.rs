@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// What the first process needs: the bus, the port to the launcher, the host's files.
 const WANTED: [&str; 5] = [

@@ -8,18 +8,20 @@
 //!                           kvm                  whether hardware virtualisation works here
 //! ```
 
+mod archive;
+mod kernel;
+
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use crate::machine::cpio::Archive;
-use crate::machine::{kernel, tools};
-use crate::{Error, Result};
+pub(crate) use archive::Archive;
 
-/// Names a linux-image .deb file to use instead of the one that apt would download.
-pub const KERNEL_VARIABLE: &str = "ATOLL_LAB_KERNEL";
+use crate::error::{Error, Result};
+use crate::tools;
+use crate::variables::KERNEL_VARIABLE;
 
 const INIT: &str = include_str!("../../guest/init.c");
 const MARKS: &str = include_str!("../../guest/atoll_roi.h");

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::os::fd::RawFd;
 use std::path::Path;
 
-use crate::machine::Shape;
+use crate::shape::Shape;
 
 /// How the machine's processors are executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::machine::tools::QEMU;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
+use crate::tools::QEMU;
 
 /// A file in memory: it has no name, so that nothing is left behind however we end.
 pub(crate) fn memory_file(content: &[u8]) -> Result<File> {

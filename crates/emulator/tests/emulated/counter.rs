@@ -3,8 +3,11 @@
 //! Tolerance: 0.5 % of the closed form, and 0.5 % of the whole where it says 0. What is above it
 //! comes from other programs in the guest, the probe's own stack and the loader's pages.
 
-use lab::count::{Count, Counting, LINE_BYTES, Region};
-use lab::machine::Launch;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use emulator::Launch;
+use emulator::count::{Count, Counting, LINE_BYTES, Region};
 
 use crate::{run, shape};
 
@@ -17,14 +20,23 @@ const LINES: u64 = (MIB << 20) / LINE_BYTES;
 /// Capacities of the modelled caches: first, second, last level.
 const CACHES: [u64; 3] = [2 << 10, 8 << 10, 512 << 10];
 
+/// The example that makes the traffic: `cargo test` builds it beside the tests, in target/PROFILE/examples.
+fn traffic() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    let path = own.ancestors().nth(2).unwrap().join("examples/traffic");
+    assert!(path.is_file(), "cargo build -p emulator --examples");
+    path
+}
+
 fn count(spec: &str, words: &[&str]) -> Region {
     counted(spec, words).total
 }
 
 fn counted(spec: &str, words: &[&str]) -> Count {
     let shape = shape(spec, 256).with_cache_bytes(CACHES);
-    let probe = env!("CARGO_BIN_EXE_lab-probe");
-    let mut launch = Launch::new(shape, [probe].iter().chain(words));
+    let mut command = vec![traffic().into_os_string()];
+    command.extend(words.iter().map(OsString::from));
+    let mut launch = Launch::new(shape, command);
     launch.counting = Some(Counting::Marks);
     let run = run(&launch);
     assert_eq!(run.outcome.exit, 0, "{}{}", run.out, run.err);

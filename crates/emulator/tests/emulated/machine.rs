@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use lab::machine::{Ended, INTERRUPT_STATUS, LIMIT_STATUS, Launch, MACHINE_VARIABLE};
+use emulator::{Ended, INTERRUPT_STATUS, LIMIT_STATUS, Launch, MACHINE_VARIABLE};
 
 use crate::{run, shape};
 

@@ -3,12 +3,11 @@
 //! Run by `./test-lab`, which sees to it that the emulator is there.
 
 mod counter;
-mod elastic;
 mod machine;
 
 use std::sync::atomic::AtomicBool;
 
-use lab::machine::{Launch, Outcome, Shape};
+use emulator::{Launch, Outcome, Shape};
 
 /// What a run printed, and how it went.
 struct Run {

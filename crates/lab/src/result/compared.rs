@@ -4,28 +4,27 @@
 //! of the pool's frames, where the program has named these as windows ([`roi::window`](crate::roi::window)). Where it
 //! has not they are all lines, those of vectors and tables that the query makes among them.
 
+use emulator::count::{Matrix, remote_share};
+use report::{Bars, Cell, Report, Sample, Spread, Table, Unit};
 use serde::Serialize;
 use serde_json::json;
 
-use super::counted::{self, Counted};
-use super::guest::{Guest, parts};
-use crate::count::{Matrix, remote_share};
-use crate::record::Sample;
-use crate::report::{Bars, Cell, Report, Spread, Table, Unit};
+use crate::guest::{Guest, parts};
+use crate::result::counted::{self, Counted};
 
 /// The runs of a variant.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Compared {
+pub(crate) struct Compared {
     #[serde(flatten)]
-    pub(super) emulated: Counted,
+    pub(crate) emulated: Counted,
     /// Bytes of each run by node of the reader, then of the page, as the engine counts them.
-    pub(super) engine: Vec<Matrix>,
+    pub(crate) engine: Vec<Matrix>,
     /// Whether the engine knows where its workers and pages are.
-    pub(super) known: bool,
+    pub(crate) known: bool,
     remote_share: Shares,
     /// Between the engine's share and that of the frames, or of all lines where these are not known apart; none
     /// where the engine cannot know.
-    pub(super) points: Option<f64>,
+    pub(crate) points: Option<f64>,
 }
 
 /// The median remote share of what the engine counts, of lines from frames, and of all lines.
@@ -42,7 +41,7 @@ fn median(matrices: impl Iterator<Item = Option<f64>>) -> f64 {
 }
 
 impl Compared {
-    pub(super) fn new(emulated: Counted, engine: Vec<Matrix>, known: bool) -> Compared {
+    pub(crate) fn new(emulated: Counted, engine: Vec<Matrix>, known: bool) -> Compared {
         let runs = emulated.runs.iter();
         let all_named =
             runs.clone().all(|run| !run.windows.is_empty()) && !emulated.runs.is_empty();
@@ -62,7 +61,7 @@ impl Compared {
     }
 
     /// Bytes of pages that kernels read.
-    pub(super) fn read(&self) -> Sample {
+    pub(crate) fn read(&self) -> Sample {
         let bytes = |matrix: &Matrix| {
             let (local, remote) = parts(matrix);
             (local + remote) as f64
@@ -121,13 +120,13 @@ fn table(all: &[&Compared], variant: &str, caches: f64) -> Table {
 }
 
 /// Bytes of all last-level caches.
-pub(super) fn caches(guest: &Guest) -> f64 {
+pub(crate) fn caches(guest: &Guest) -> f64 {
     guest.last_caches_bytes() as f64
 }
 
 /// Adds the machine, what was counted and what the engine counts to a report; the tables are returned as well, for a
 /// terminal. `variant` heads the column of what differs.
-pub(super) fn fill(
+pub(crate) fn fill(
     report: Report,
     guest: &Guest,
     all: &[&Compared],
@@ -173,8 +172,9 @@ pub(super) fn fill(
 
 #[cfg(test)]
 mod tests {
+    use emulator::count::Region;
+
     use super::*;
-    use crate::count::Region;
 
     fn compared(windows: Vec<Matrix>, known: bool) -> Compared {
         let run = |windows| Region {

@@ -1,21 +1,20 @@
 //! What was counted in several runs of one variant.
 
+use emulator::count::Region;
+use report::{Cell, Heat, Sample, Table, Unit};
 use serde::Serialize;
 
-use super::guest::parts;
-use crate::count::Region;
-use crate::record::Sample;
-use crate::report::{Cell, Heat, Table, Unit};
+use crate::guest::parts;
 
 /// The runs of a variant, such as one workload under one strategy.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Counted {
+pub(crate) struct Counted {
     /// What ran.
-    pub(super) workload: String,
+    pub(crate) workload: String,
     /// The variant.
-    pub(super) variant: String,
+    pub(crate) variant: String,
     /// One region a run.
-    pub(super) runs: Vec<Region>,
+    pub(crate) runs: Vec<Region>,
 }
 
 impl Counted {
@@ -23,21 +22,21 @@ impl Counted {
         self.runs.iter().map(figure).collect()
     }
 
-    pub(super) fn local(&self) -> Sample {
+    pub(crate) fn local(&self) -> Sample {
         self.sample(|run| parts(&run.dram).0 as f64)
     }
 
-    pub(super) fn remote(&self) -> Sample {
+    pub(crate) fn remote(&self) -> Sample {
         self.sample(|run| parts(&run.dram).1 as f64)
     }
 
     /// Lines read from memory.
-    pub(super) fn lines(&self) -> Sample {
+    pub(crate) fn lines(&self) -> Sample {
         self.sample(|run| run.dram.iter().flatten().sum::<u64>() as f64)
     }
 
     /// Lines from the memory of one node, by all lines.
-    pub(super) fn of_node(&self, node: usize) -> Sample {
+    pub(crate) fn of_node(&self, node: usize) -> Sample {
         self.sample(|run| {
             let from: u64 = run.dram.iter().filter_map(|row| row.get(node)).sum();
             from as f64 / run.dram.iter().flatten().sum::<u64>() as f64
@@ -45,12 +44,12 @@ impl Counted {
     }
 
     /// Remote lines by all lines.
-    pub(super) fn share(&self) -> Sample {
+    pub(crate) fn share(&self) -> Sample {
         self.sample(|run| run.remote_share().unwrap_or(f64::NAN))
     }
 
     /// The median of the lines, parted into local and remote ones by the median of the share.
-    pub(super) fn parted(&self) -> [f64; 2] {
+    pub(crate) fn parted(&self) -> [f64; 2] {
         let (lines, share) = (self.lines().median(), self.share().median());
         // Of no line nothing is remote; that none was counted at all stays NaN.
         let remote = if lines == 0.0 { 0.0 } else { lines * share };
@@ -62,7 +61,7 @@ impl Counted {
     }
 
     /// The lines of each node pair, as a matrix of medians.
-    pub(super) fn matrix(&self) -> Vec<Vec<f64>> {
+    pub(crate) fn matrix(&self) -> Vec<Vec<f64>> {
         let nodes = self.runs.first().map_or(0, |run| run.dram.len());
         let cell =
             |core: usize, page: usize| self.sample(|run| run.dram[core][page] as f64).median();
@@ -72,13 +71,13 @@ impl Counted {
     }
 
     /// The matrix as a plot.
-    pub(super) fn heat(&self) -> Heat {
+    pub(crate) fn heat(&self) -> Heat {
         Heat::nodes(self.variant.as_str(), Unit::Count, &self.matrix())
     }
 }
 
 /// A row per variant.
-pub(super) fn table(all: &[Counted], variant: &str) -> Table {
+pub(crate) fn table(all: &[Counted], variant: &str) -> Table {
     let runs = all.iter().map(|one| one.runs.len()).max().unwrap_or(0);
     let header = [
         "workload",

@@ -7,15 +7,15 @@ use std::process::{Command, Stdio};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::Desk;
-use super::drive::Task;
-use crate::{Error, Result};
+use crate::desk::Desk;
+use crate::error::{Error, Result};
+use crate::workload::drive::Task;
 
 /// TPC-H's first query.
-pub(super) const Q1: &str = "select l_returnflag, l_linestatus, sum(l_quantity), sum(l_extendedprice), sum(l_extendedprice * (1 - l_discount)), sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)), avg(l_quantity), avg(l_extendedprice), avg(l_discount), count(*) from lineitem where l_shipdate <= date '1998-09-02' group by l_returnflag, l_linestatus order by l_returnflag, l_linestatus;";
+pub(crate) const Q1: &str = "select l_returnflag, l_linestatus, sum(l_quantity), sum(l_extendedprice), sum(l_extendedprice * (1 - l_discount)), sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)), avg(l_quantity), avg(l_extendedprice), avg(l_discount), count(*) from lineitem where l_shipdate <= date '1998-09-02' group by l_returnflag, l_linestatus order by l_returnflag, l_linestatus;";
 
 /// TPC-H's sixth query.
-pub(super) const Q6: &str = "select sum(l_extendedprice * l_discount) from lineitem where l_shipdate >= date '1994-01-01' and l_shipdate < date '1995-01-01' and l_discount between 0.05 and 0.07 and l_quantity < 24;";
+pub(crate) const Q6: &str = "select sum(l_extendedprice * l_discount) from lineitem where l_shipdate >= date '1994-01-01' and l_shipdate < date '1995-01-01' and l_discount between 0.05 and 0.07 and l_quantity < 24;";
 
 /// The columns that both need.
 const COLUMNS: &str =
@@ -175,7 +175,7 @@ impl Engine {
     }
 
     /// Clients that ask at the same time where so many threads are to be busy.
-    pub(super) fn clients(self, threads: usize) -> usize {
+    pub(crate) fn clients(self, threads: usize) -> usize {
         match self {
             Engine::Atoll | Engine::Duckdb | Engine::Postgres => 1,
             Engine::Backends | Engine::Mariadb => threads,
@@ -183,7 +183,7 @@ impl Engine {
     }
 
     /// Threads or processes that start before those that work.
-    pub(super) fn skip(self) -> usize {
+    pub(crate) fn skip(self) -> usize {
         match self {
             // The main thread waits.
             Engine::Atoll | Engine::Duckdb => 1,
@@ -229,7 +229,7 @@ impl Databases {
     /// # Errors
     ///
     /// [`Error::Drive`] where a program is missing or the data cannot be made.
-    pub(super) fn task(&self, engine: Engine, threads: usize, desk: &mut Desk<'_>) -> Result<Task> {
+    pub(crate) fn task(&self, engine: Engine, threads: usize, desk: &mut Desk<'_>) -> Result<Task> {
         let store = self.store(desk)?;
         let threads = threads.to_string();
         let command = match engine {
@@ -340,7 +340,7 @@ impl Databases {
     }
 
     /// The store of TPC-H tables, absolute, made if it is not there.
-    pub(super) fn store(&self, desk: &mut Desk<'_>) -> Result<PathBuf> {
+    pub(crate) fn store(&self, desk: &mut Desk<'_>) -> Result<PathBuf> {
         let store = self.folder()?.join("store.atoll");
         if store.exists() {
             return Ok(store);
@@ -468,8 +468,8 @@ fn cache() -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::super::drive::Driven;
     use super::*;
+    use crate::workload::drive::Driven;
 
     /// Two clients of one server, which ends with the first.
     fn share_a_server(script: &str, programs: &[&Path], server: &str, data: &str) {

@@ -10,7 +10,7 @@ use counters::{Nodes, System, Watch};
 use governor::live::{Live, Means, Options, Target, Wanted};
 use governor::{Decision, Error, Policy};
 
-use crate::place::{alone, machine, several_nodes, with_cores};
+use crate::place::{alone, machine, probe, several_nodes, with_cores};
 
 /// What the process holds on each node.
 const MIB: u64 = 8;
@@ -77,7 +77,7 @@ fn pages_follow_the_cores_of_a_governed_process() {
         .iter()
         .map(|node| node.os_index.to_string())
         .collect();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_lab-probe"))
+    let mut child = Command::new(probe())
         .args(["hold", &nodes.join(","), &MIB.to_string(), "600"])
         .stdout(Stdio::piped())
         .spawn()

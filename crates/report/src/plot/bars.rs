@@ -5,7 +5,9 @@ use plotters::prelude::*;
 use super::canvas::{Area, Drawn, Drew, Ink, PX, Side, Width, line, text_px, write_text};
 use super::rows::{Rows, names};
 use super::scale::Scale;
-use crate::report::{Cell, Point, Table, Unit};
+use crate::plot::lines::Point;
+use crate::table::{Cell, Table};
+use crate::unit::Unit;
 
 /// Pixels of one bar.
 const BAR: i32 = 16;

@@ -6,7 +6,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use crate::report::html::forbidden;
+use crate::html::forbidden;
 
 /// Series that have a colour of their own; further ones start again.
 pub(crate) const SERIES: usize = 6;

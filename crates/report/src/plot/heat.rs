@@ -6,7 +6,8 @@ use super::canvas::{
     Area, Drawn, Drew, Ink, PX, Side, TEXT, Width, drawing, fitted, head, text_px, widest,
     write_text,
 };
-use crate::report::{Cell, Table, Unit};
+use crate::table::{Cell, Table};
+use crate::unit::Unit;
 
 /// Pixels: the head with the columns' names, the greatest edge of a cell.
 const HEAD: i32 = 40;

@@ -7,7 +7,8 @@ use super::canvas::{
 };
 use super::rows::named;
 use super::scale::Scale;
-use crate::report::{Cell, Table, Unit};
+use crate::table::{Cell, Table};
+use crate::unit::Unit;
 
 /// Pixels: above the plot, for the axis' name; below; at the right.
 const HEAD: i32 = 26;

@@ -23,11 +23,12 @@ pub use roofline::Roofline;
 pub use spans::{Span, Spans};
 pub use spread::Spread;
 
-use super::Table;
-use super::html::Escaped;
-use crate::{Error, Result};
 use canvas::{Drawn, Width};
-pub(super) use canvas::{SERIES, style_sheet};
+pub(crate) use canvas::{SERIES, style_sheet};
+
+use crate::error::{Error, Result};
+use crate::html::Escaped;
+use crate::table::Table;
 
 /// A plot of any kind.
 #[derive(Clone, Debug)]
@@ -150,7 +151,7 @@ impl Plot {
     /// # Errors
     ///
     /// [`Error::Plot`] where the drawing fails, which finite data does not.
-    pub(super) fn html(&self, id: &str, out: &mut String) -> Result<()> {
+    pub(crate) fn html(&self, id: &str, out: &mut String) -> Result<()> {
         let drawn = |width| {
             self.draw(width).map_err(|why| Error::Plot {
                 title: self.title().to_owned(),

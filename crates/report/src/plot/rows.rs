@@ -5,7 +5,7 @@ use super::canvas::{
     write_text,
 };
 use super::scale::Scale;
-use crate::report::Unit;
+use crate::unit::Unit;
 
 /// Pixels between two rows.
 const GAP: i32 = 10;

@@ -5,8 +5,8 @@ use plotters::coord::ranged1d::Ranged;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::IntoLogRange;
 
-use crate::report::Unit;
-use crate::report::unit::{doubled, power, tick};
+use crate::unit::Unit;
+use crate::unit::{doubled, power, tick};
 
 /// One axis of a drawing.
 pub(super) struct Scale {

@@ -5,7 +5,8 @@ use plotters::prelude::*;
 use super::canvas::{Area, Drawn, Drew, Ink, PX, Width};
 use super::rows::{Rows, names};
 use super::scale::Scale;
-use crate::report::{Cell, Table, Unit};
+use crate::table::{Cell, Table};
+use crate::unit::Unit;
 
 /// Pixels of a row.
 const ROW: i32 = 9;

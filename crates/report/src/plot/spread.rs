@@ -5,8 +5,9 @@ use plotters::prelude::*;
 use super::canvas::{Area, Drawn, Drew, Ink, PX, Width, line};
 use super::rows::{Rows, names};
 use super::scale::Scale;
-use crate::record::Sample;
-use crate::report::{Cell, Table, Unit};
+use crate::sample::Sample;
+use crate::table::{Cell, Table};
+use crate::unit::Unit;
 
 /// Pixels of one row.
 const ROW: i32 = 22;

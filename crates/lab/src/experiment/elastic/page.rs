@@ -3,15 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use governor::Power;
+use report::{Axis, Bars, Cell, Line, Lines, Point, Report, Sample, Span, Spans, Table, Unit};
 use topology::Machine;
 
-use super::Elastic;
+use super::options::Elastic;
 use super::plan::{Asked, Variant, Workload};
 use super::queries::{ROW_BYTES, ROWS};
 use super::trial::Trial;
 use super::verdict::Series;
-use crate::record::Sample;
-use crate::report::{Axis, Bars, Cell, Line, Lines, Point, Report, Span, Spans, Table, Unit};
 
 /// Changes that are listed one by one.
 const CHANGES: usize = 30;
@@ -60,7 +59,7 @@ pub fn table(all: &[Series<'_>]) -> Table {
             Cell::number(ratio, Unit::Ratio),
             Cell::number(median(&slowest), Unit::Seconds),
             Cell::number(median(&|trial| trial.allocated), Unit::Plain),
-            Cell::number(median(&used), Unit::Plain),
+            Cell::number(median(&Trial::used_seconds), Unit::Plain),
             Cell::number(median(&|trial| trial.decisions as f64), Unit::Count),
             Cell::number(median(&|trial| trial.changes as f64), Unit::Count),
             Cell::number(
@@ -78,11 +77,6 @@ pub fn table(all: &[Series<'_>]) -> Table {
         ]);
     }
     table
-}
-
-/// Core-seconds that were used; not a number where that was not measured.
-pub(super) fn used(trial: &Trial) -> f64 {
-    trial.used.unwrap_or(f64::NAN)
 }
 
 /// What is asked, of whom.
@@ -208,7 +202,10 @@ fn core_seconds(workload: Workload, own: &[&Series<'_>]) -> Bars {
     let mut bars =
         Bars::new(title, "cores times seconds", Unit::Plain).series(["allocated", "used"]);
     for one in own {
-        let both = [one.sample(|trial| trial.allocated), one.sample(used)];
+        let both = [
+            one.sample(|trial| trial.allocated),
+            one.sample(Trial::used_seconds),
+        ];
         bars.category(one.variant.name(), both.iter().map(point));
     }
     bars

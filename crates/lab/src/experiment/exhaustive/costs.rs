@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// What one placement cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

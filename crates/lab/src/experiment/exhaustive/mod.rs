@@ -1,20 +1,25 @@
 //! Every placement that differs.
 
+mod costs;
+mod search;
+
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use emulator::count::Region;
 use placement::{Classes, Site, Strategy, Threads};
+use report::{Axis, Bars, Cell, Line, Lines, Report, Sample, Table, Unit};
 use serde_json::json;
 use topology::Machine;
 
-use super::found::Found;
-use super::guest::{Guest, parts};
-use super::{Costs, Desk, Measured, Named, Options};
-use crate::count::Region;
-use crate::kernel::{Job, KERNELS, Kernel, Ran};
-use crate::record::Sample;
-use crate::report::{Axis, Bars, Cell, Line, Lines, Report, Table, Unit};
-use crate::{Error, Result};
+use crate::desk::Desk;
+use crate::error::{Error, Result};
+use crate::guest::{Guest, parts};
+use crate::options::Options;
+use crate::workload::kernel::{Job, KERNELS, Kernel, Ran};
+
+pub use costs::{Costs, Measured, Named};
+use search::Found;
 
 /// The machine and the number of threads of the document (T6).
 const MACHINE: &str = "xeon-2630";
@@ -158,7 +163,7 @@ impl Exhaustive {
             about: kernel.about().to_owned(),
             metric: METRIC.to_owned(),
             command: desk.command.clone(),
-            date: crate::report::today(),
+            date: report::today(),
             commit: desk.commit.clone().unwrap_or_default(),
             caches: guest.caches(),
             strategies: medians(guest, &strategies, by_name),

@@ -5,21 +5,20 @@ use std::collections::HashMap;
 
 use placement::search::{self, Search};
 use placement::{Classes, CpuSet, Placement, Random, Site, Threads};
+use report::{Axis, Line, Lines, Point, Sample, Unit};
 use serde_json::{Value, json};
 use topology::Machine;
 
-use super::Costs;
-use crate::Result;
-use crate::record::Sample;
-use crate::report::{Axis, Line, Lines, Point, Unit};
+use crate::error::Result;
+use crate::experiment::exhaustive::costs::Costs;
 
 /// Runs that are followed: what T11 gives the search.
-pub(super) const RUNS: usize = 25;
+pub(crate) const RUNS: usize = 25;
 
 /// The share of the gain that the best of the first 1, 2, ... runs has: medians and quartiles over
 /// the seeds. The gain is what the best placement costs less than the median one.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(crate) struct Found {
     workload: String,
     random: Vec<Point>,
     /// `None` where not every placement's cost is known: the search may ask for any.
@@ -32,7 +31,7 @@ impl Found {
     /// # Errors
     ///
     /// Those of `placement`, for costs of placements that the machine has not.
-    pub(super) fn new(costs: &Costs, machine: &Machine, seeds: u64) -> Result<Found> {
+    pub(crate) fn new(costs: &Costs, machine: &Machine, seeds: u64) -> Result<Found> {
         let sorted = costs.sorted();
         let (best, base) = (sorted[0], Sample::from(sorted).median());
         let gain = |cost: f64| match base > best {
@@ -57,12 +56,12 @@ impl Found {
     }
 
     /// Whether a search could be followed.
-    pub(super) fn searched(&self) -> bool {
+    pub(crate) fn searched(&self) -> bool {
         self.search.is_some()
     }
 
     /// The curves.
-    pub(super) fn plot(&self) -> Lines {
+    pub(crate) fn plot(&self) -> Lines {
         let title = format!("{}: gain found", self.workload);
         let y = Axis::new("share of the gain", Unit::Share).from_zero();
         let mut lines = Lines::new(title, Axis::new("runs", Unit::Count), y);
@@ -75,7 +74,7 @@ impl Found {
     }
 
     /// The numbers, by run.
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let list = |points: &Vec<Point>| -> Value {
             points
                 .iter()

@@ -10,7 +10,7 @@ use placement::{CpuSet, Placement, Site};
 use serde::{Deserialize, Serialize};
 use topology::Machine;
 
-use crate::Result;
+use crate::error::Result;
 
 /// How the program's threads are placed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use counters::{Holds, Looker, Nodes, Process, System};
 use serde::{Deserialize, Serialize};
 use topology::Machine;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Processes below the program that are looked at.
 const MOST: usize = 256;

@@ -13,9 +13,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use emulator::roi;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, roi};
+use crate::error::{Error, Result};
 use keep::Keeping;
 pub use keep::Placing;
 pub use look::{Look, OnNode, Thread};
@@ -86,7 +87,7 @@ pub fn drive(task: &Task) -> Result<Told> {
 }
 
 /// A program that answers.
-pub(in crate::experiment) struct Driven {
+pub(crate) struct Driven {
     _keeping: Option<Keeping>,
     child: Child,
     output: BufReader<ChildStdout>,
@@ -96,7 +97,7 @@ pub(in crate::experiment) struct Driven {
 
 impl Driven {
     /// Starts it; nothing is asked yet.
-    pub(in crate::experiment) fn start(task: &Task) -> Result<Driven> {
+    pub(crate) fn start(task: &Task) -> Result<Driven> {
         let name = task.command.first().cloned().unwrap_or_default();
         let failed = |why: String| Error::Drive {
             program: name.clone(),
@@ -140,7 +141,7 @@ impl Driven {
     }
 
     /// The answer to a statement.
-    pub(in crate::experiment) fn ask(&mut self, statement: &str) -> Result<String> {
+    pub(crate) fn ask(&mut self, statement: &str) -> Result<String> {
         self.asked += 1;
         let mark = format!("atoll-lab-{}", self.asked);
         let text = format!("{statement}\nselect '{mark}' as done;\n");
@@ -172,7 +173,7 @@ impl Driven {
     }
 
     /// Where its memory and its threads are.
-    pub(in crate::experiment) fn look(&self) -> Result<Look> {
+    pub(crate) fn look(&self) -> Result<Look> {
         look::look(&self.name, self.child.id())
     }
 

@@ -1,15 +1,16 @@
 //! Carrying out a plan.
 
 use std::hint::black_box;
-use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError, RwLock};
 
+use emulator::roi;
 use memory::Arena;
+use placement::apply;
 use serde::{Deserialize, Serialize};
 
 use super::{Job, LINE, Step};
-use crate::{Error, Result, roi};
+use crate::error::{Error, Result};
 
 /// Words of a line.
 const WORDS: usize = LINE / 8;
@@ -279,32 +280,18 @@ fn cpu() -> u32 {
 
 /// Lets this thread run on these cpus only.
 fn pin(thread: usize, cpus: &[u32]) -> Result<()> {
-    let failed = |source| Error::Pin {
+    let set = cpus.iter().copied().collect();
+    apply::bind(0, &set).map_err(|source| Error::Pin {
         thread,
         cpus: cpus.to_vec(),
         source,
-    };
-    // 4096 cpus, as the kernel wants it: one bit each.
-    let mut mask = [0u64; topology::MAX_CPUS / 64];
-    for cpu in cpus {
-        let word = mask
-            .get_mut(*cpu as usize / 64)
-            .ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
-        *word |= 1 << (cpu % 64);
-    }
-    // SAFETY: the kernel reads as many bytes of the mask as it is long; 0 is this thread.
-    let result = unsafe { libc::sched_setaffinity(0, size_of_val(&mask), mask.as_ptr().cast()) };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(failed(io::Error::last_os_error()))
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{KERNELS, Piece, Plan};
+    use crate::workload::kernel::{KERNELS, Piece, Plan};
 
     /// What [`Ran::sum`] is for this plan.
     fn expected(plan: &Plan) -> u64 {
