@@ -80,7 +80,7 @@ pub enum Error {
     /// Memory could not be had.
     Memory(memory::Error),
     /// The governor, or what it governs.
-    Governor(governor::Error),
+    Governor(governor_live::Error),
     /// A file could not be written.
     Write {
         /// The file.
@@ -155,9 +155,15 @@ impl From<topology::Error> for Error {
     }
 }
 
+impl From<governor_live::Error> for Error {
+    fn from(error: governor_live::Error) -> Error {
+        Error::Governor(error)
+    }
+}
+
 impl From<governor::Error> for Error {
     fn from(error: governor::Error) -> Error {
-        Error::Governor(error)
+        Error::Governor(error.into())
     }
 }
 

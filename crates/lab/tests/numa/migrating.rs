@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use counters::{Nodes, System, Watch};
-use governor::live::{Live, Means, Options, Target, Wanted};
-use governor::{Decision, Error, Policy};
+use governor::{Decision, Policy};
+use governor_live::{Error, Live, Means, Options, Target, Wanted};
 
 use crate::place::{alone, machine, probe, several_nodes, with_cores};
 
@@ -19,7 +19,7 @@ const HELD: u64 = MIB << 20;
 /// After so long it counts as stuck: emulated machines are slow.
 const LIMIT: Duration = Duration::from_secs(240);
 
-fn begin(pid: u32, state: &std::path::Path) -> governor::Result<Live> {
+fn begin(pid: u32, state: &std::path::Path) -> governor_live::Result<Live> {
     let wanted = Wanted {
         target: Target::Pid(pid),
         weight: 1.0,

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use counters::Watch;
 use emulator::roi;
-use governor::live::Live;
 use governor::{BUSY, Decision, Trace, WAITING, core_seconds};
+use governor_live::Live;
 use topology::Machine;
 
 use super::plan::{Variant, Workload};

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use counters::{Nodes, System, Watch};
 use emulator::roi;
-use governor::live::{Counter, Live, Means, Options, Target, Wanted};
 use governor::{Power, Sensor};
+use governor_live::{Counter, Live, Means, Options, Target, Wanted};
 
 use super::load::{Done, Ready, Task};
 use super::moves::Tracing;
