@@ -478,7 +478,7 @@ pub struct Lab {
 #[derive(Debug, Subcommand)]
 pub enum LabWhat {
     /// Run a command on an emulated NUMA machine
-    Machine(lab::machine::Arguments),
+    Machine(emulator::Arguments),
     /// Run an experiment: a table, an HTML report, the raw numbers as JSON
     #[command(flatten)]
     Experiment(lab::experiment::Experiment),

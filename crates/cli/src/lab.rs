@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use lab::experiment::{Desk, Experiment};
-use lab::report::command_line;
+use lab::Desk;
+use lab::experiment::Experiment;
+use report::command_line;
 
 use crate::args::COMMIT;
 use crate::args::{Lab, LabWhat};
@@ -42,7 +43,7 @@ fn run_experiment(experiment: &Experiment) -> Result<(), Failure> {
 }
 
 /// `atoll lab machine`: its exit status is that of the command it ran.
-fn machine(arguments: &lab::machine::Arguments) -> Result<(), Failure> {
+fn machine(arguments: &emulator::Arguments) -> Result<(), Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let asked = stop.clone();
     let _listening = interrupt::during(move || asked.store(true, Ordering::Relaxed));

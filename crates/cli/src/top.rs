@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use counters::{CpuLoad, Nodes, Scope, Sensor, System};
-use governor::live::{self, Standing, Status};
+use governor_live::{Standing, Status};
 use serde_json::{Value, json};
 use topology::Machine;
 
@@ -54,7 +54,7 @@ pub fn run(args: &Top) -> Result<(), Failure> {
             std::thread::sleep(Duration::from_millis(20).min(interval));
         }
         let loads = by_cpu(&mut load);
-        let statuses = live::statuses(args.state.as_deref());
+        let statuses = governor_live::statuses(args.state.as_deref());
         if args.json {
             writeln!(out, "{}", object(&machine, &loads, &statuses))?;
             return Ok(out.flush()?);

@@ -34,7 +34,7 @@
 //! # Ok::<(), counters::Error>(())
 //! ```
 
-mod clock;
+pub mod clock;
 mod error;
 mod hardware;
 mod load;

@@ -1,52 +1,37 @@
-//! Gives a database just the cores, on just the nodes, that its present work needs, and says why.
+//! Decides which cores a database has: just those, on just the nodes, that its present work needs, and says why.
 //!
 //! The policy is pure: [`Governor::step`] turns [`Readings`] into a [`Decision`], the same
 //! in a test, live, and when a trace is [replayed](replay). How many cores there are is decided by
 //! a net of crate `petri` ([`elastic_net`]), within bounds that hysteresis, rate limits and the
 //! throughput sensor set; which cores, by a [`Mode`]. [`Together`] governs several databases.
 //!
-//! [`live`] governs what runs: it reads the sensors, and gives processes their cores. [`runtime`] governs the
-//! workers of the own process.
+//! [`runtime`] governs the workers of the own process by the same policy. Crate `governor-live` governs other
+//! processes: it has the sensors, and what sets their cpus and puts them back.
+//!
+//! # What touches the system
+//!
+//! Only the folder `runtime/process`: one thread, the clock that it reads, the cpu times of this process's own workers,
+//! and the counter that it publishes. A worker's time cannot be an argument of whoever starts a statement, as it is
+//! looked at while that one waits; so the loop is here, and everything that it decides is a function of what it has
+//! read. The test `pure` holds this: no other file of this crate names a file, clock, thread or system call.
 
-mod decision;
-mod energy;
 mod error;
-mod filter;
-mod follow;
-mod governor;
-pub mod live;
-mod lonc;
-mod nodes;
 mod policy;
-mod published;
-mod readings;
-mod residency;
 pub mod runtime;
-mod share;
-mod sites;
-mod trace;
 
-pub use decision::{Action, Decision, Exchanged, Migrated, Moved};
-pub use energy::{
+pub use error::{Error, Result};
+pub use policy::decision::{Action, Decision, Exchanged, Migrated, Moved};
+pub use policy::energy::{
     Energy, LINK_JOULES_PER_BIT, Machine, OPTERON_8387_WATTS, Power, Spent, core_seconds,
 };
-pub use error::{Error, Result};
-pub use governor::{Governor, Plan};
-pub use lonc::Lonc;
-pub use policy::{Policy, Sensor, Stride};
-pub use readings::{
+pub use policy::governor::{Governor, Plan};
+pub use policy::lonc::Lonc;
+pub use policy::net::elastic_net;
+pub use policy::readings::{
     BUSY, LOAD, Measure, PRESSURE, RESIDENCY, Readings, THROUGHPUT, TRAFFIC, WAITING,
 };
-pub use residency::{MAX_PROCESSES, Residency};
-pub use share::{Claim, Member, Together, share};
-pub use sites::{Mode, Priorities, Siblings, Site, Sites};
-pub use trace::{Head, MAX_LINE, Trace, replay};
-
-/// The net by which a database gets its cores; another can be read with [`petri::Net::parse`].
-///
-/// # Errors
-///
-/// None, as it is tested.
-pub fn elastic_net() -> Result<petri::Net> {
-    Ok(petri::Net::parse(petri::ELASTIC)?)
-}
+pub use policy::residency::{MAX_PROCESSES, Residency};
+pub use policy::settings::{Policy, Sensor, Stride};
+pub use policy::share::{Claim, Member, Together, share};
+pub use policy::sites::{Mode, Priorities, Siblings, Site, Sites};
+pub use policy::trace::{Head, MAX_LINE, Trace, replay};

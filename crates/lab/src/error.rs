@@ -1,8 +1,7 @@
 //! The one error type of this crate.
 
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
+use std::{fmt, io};
 
 /// What this crate returns.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -13,58 +12,10 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// A description of a machine that is not understood.
     Machine(topology::Error),
-    /// A machine that cannot be emulated.
-    Shape {
-        /// Its name, or how it was described.
-        machine: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// Programs that the emulated machine needs are not installed.
-    Missing {
-        /// The programs.
-        programs: Vec<&'static str>,
-        /// The Debian packages they are in.
-        packages: Vec<&'static str>,
-    },
-    /// The kernel package could not be had.
-    Download {
-        /// What was asked for, and what the package manager said.
-        why: String,
-    },
-    /// A file of the kernel package is not what it should be.
-    Kernel {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// A part of the guest could not be compiled.
-    Compile {
-        /// The part.
-        what: &'static str,
-        /// What the compiler said.
-        why: String,
-    },
-    /// A file of the lab could not be read or written.
-    File {
-        /// What was being done.
-        what: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The emulator could not be started, or ended without having run the command.
-    Emulator {
-        /// What happened, with the last lines it wrote.
-        why: String,
-    },
-    /// The command cannot be passed on, such as one without words.
-    Command {
-        /// What is wrong with it.
-        why: String,
-    },
+    /// The emulated machine, or the access counter.
+    Emulator(emulator::Error),
+    /// The report.
+    Report(report::Error),
     /// What the command printed could not be passed on.
     Output {
         /// What the system said.
@@ -129,14 +80,7 @@ pub enum Error {
     /// Memory could not be had.
     Memory(memory::Error),
     /// The governor, or what it governs.
-    Governor(governor::Error),
-    /// A plot could not be drawn.
-    Plot {
-        /// Its title.
-        title: String,
-        /// What the drawing library said.
-        why: String,
-    },
+    Governor(governor_live::Error),
     /// A file could not be written.
     Write {
         /// The file.
@@ -156,32 +100,8 @@ impl fmt::Display for Error {
         match self {
             Error::Machine(error) => error.fmt(f),
             Error::Governor(error) => error.fmt(f),
-            Error::Shape { machine, why } => write!(f, "cannot emulate '{machine}': {why}"),
-            Error::Missing { programs, packages } => write!(
-                f,
-                "the emulated machine needs {}; type: sudo apt-get install -y \
-                 --no-install-recommends {}",
-                programs.join(", "),
-                packages.join(" ")
-            ),
-            Error::Download { why } => write!(
-                f,
-                "cannot get Debian's kernel package: {why}; check the network and the package \
-                 sources (sudo apt-get update), or name a linux-image .deb file in {}",
-                crate::machine::KERNEL_VARIABLE
-            ),
-            Error::Kernel { path, why } => {
-                write!(f, "cannot use the kernel file {}: {why}", path.display())
-            }
-            Error::Compile { what, why } => write!(
-                f,
-                "cannot compile {what} of the emulated machine (is libc6-dev installed?): {why}"
-            ),
-            Error::File { what, path, source } => {
-                write!(f, "cannot {what} {}: {source}", path.display())
-            }
-            Error::Emulator { why } => write!(f, "the emulated machine failed: {why}"),
-            Error::Command { why } => write!(f, "cannot run the command: {why}"),
+            Error::Emulator(error) => error.fmt(f),
+            Error::Report(error) => error.fmt(f),
             Error::Output { source } => {
                 write!(f, "cannot pass on what the command printed: {source}")
             }
@@ -209,7 +129,6 @@ impl fmt::Display for Error {
                  process may use (atoll topology)"
             ),
             Error::Memory(error) => error.fmt(f),
-            Error::Plot { title, why } => write!(f, "cannot draw '{title}': {why}"),
             Error::Write { path, source } => write!(f, "cannot write {}: {source}", path.display()),
             Error::Count { why } => write!(f, "the access counter failed: {why}"),
         }
@@ -219,9 +138,9 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::File { source, .. } | Error::Write { source, .. } | Error::Output { source } => {
-                Some(source)
-            }
+            Error::Write { source, .. } | Error::Output { source } => Some(source),
+            Error::Emulator(error) => error.source(),
+            Error::Report(error) => error.source(),
             Error::Pin { source, .. } => Some(source),
             Error::Memory(error) => error.source(),
             Error::Placement(error) => error.source(),
@@ -236,9 +155,15 @@ impl From<topology::Error> for Error {
     }
 }
 
+impl From<governor_live::Error> for Error {
+    fn from(error: governor_live::Error) -> Error {
+        Error::Governor(error)
+    }
+}
+
 impl From<governor::Error> for Error {
     fn from(error: governor::Error) -> Error {
-        Error::Governor(error)
+        Error::Governor(error.into())
     }
 }
 
@@ -251,5 +176,17 @@ impl From<memory::Error> for Error {
 impl From<placement::Error> for Error {
     fn from(error: placement::Error) -> Error {
         Error::Placement(error)
+    }
+}
+
+impl From<emulator::Error> for Error {
+    fn from(error: emulator::Error) -> Error {
+        Error::Emulator(error)
+    }
+}
+
+impl From<report::Error> for Error {
+    fn from(error: report::Error) -> Error {
+        Error::Report(error)
     }
 }

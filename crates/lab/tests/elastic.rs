@@ -75,7 +75,7 @@ fn all_of_a_run_is_recorded_and_judged() {
     assert!(of("step") >= 4 && of("lock") >= 4, "{bars:?}");
     assert_eq!(
         told["commit"],
-        serde_json::json!(lab::report::commit(".".as_ref()))
+        serde_json::json!(report::commit(".".as_ref()))
     );
     let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
     assert!(page.contains("looks every 20 ms") && page.contains("Load before"));

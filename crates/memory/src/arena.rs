@@ -4,6 +4,7 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
+use crate::pages::{self, Policy};
 use crate::{Error, Result};
 
 /// An anonymous mapping, unmapped on drop.
@@ -45,9 +46,6 @@ impl Drop for Map {
 
 /// A huge page; the kernel uses them only where a whole one fits.
 const HUGE: usize = 2 << 20;
-
-/// Nodes that a binding mask has room for: more than any kernel is built for.
-const MAX_OS_NODES: u32 = 1024;
 
 /// Memory on one node, zeroed, unmapped on drop. Aligned to 2 MiB where it is at least that
 /// long, otherwise to a page.
@@ -100,7 +98,8 @@ impl Arena {
         let start = unsafe { map.start.add(skip) };
         let mut notes = Vec::new();
         if let Some(node) = os_node
-            && let Err(error) = prefer(start, bytes, node)
+            && let Err(error) =
+                pages::set_policy(start.as_ptr().addr(), bytes, Policy::Prefer, &[node])
         {
             notes.push(format!("memory is not bound to node {node}: {error}"));
         }
@@ -141,34 +140,6 @@ impl Arena {
     /// What the system refused, one line each; usually empty.
     pub fn notes(&self) -> &[String] {
         &self.notes
-    }
-}
-
-/// Asks the system to take the memory from `node` first.
-fn prefer(start: NonNull<u8>, bytes: usize, node: u32) -> io::Result<()> {
-    const WORD: u32 = u64::BITS;
-    if node >= MAX_OS_NODES {
-        return Err(io::Error::from_raw_os_error(libc::EINVAL));
-    }
-    let mut mask = [0u64; (MAX_OS_NODES / WORD) as usize];
-    mask[(node / WORD) as usize] = 1 << (node % WORD);
-    // SAFETY: the range is mapped and ours; the kernel reads `MAX_OS_NODES` bits of `mask` (it
-    // counts one more). A policy changes where pages come from, not what is in them.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_mbind,
-            start.as_ptr(),
-            bytes,
-            libc::MPOL_PREFERRED,
-            mask.as_ptr(),
-            u64::from(MAX_OS_NODES) + 1,
-            0,
-        )
-    };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
     }
 }
 

@@ -20,6 +20,7 @@ mod budget;
 mod cache;
 mod error;
 mod limits;
+pub mod pages;
 mod residency;
 mod resident;
 mod traffic;

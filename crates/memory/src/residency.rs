@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::path::PathBuf;
 
+use crate::pages;
 use crate::{Error, Result};
 
 /// Addresses per call: bounds the memory and the time in the kernel.
@@ -32,25 +32,7 @@ pub fn residency_of(pid: u32, addresses: &[usize]) -> Result<Vec<Option<u32>>> {
     let mut nodes = Vec::with_capacity(addresses.len());
     let mut status = vec![0 as libc::c_int; addresses.len().min(BATCH)];
     for batch in addresses.chunks(BATCH) {
-        // SAFETY: the kernel reads `batch.len()` addresses, does not access what they point to,
-        // and writes as many numbers to `status`, which is at least as long. Without a list
-        // of nodes it moves nothing.
-        let result = unsafe {
-            libc::syscall(
-                libc::SYS_move_pages,
-                pid,
-                batch.len(),
-                batch.as_ptr(),
-                std::ptr::null::<libc::c_int>(),
-                status.as_mut_ptr(),
-                0,
-            )
-        };
-        if result < 0 {
-            return Err(Error::Residency {
-                source: io::Error::last_os_error(),
-            });
-        }
+        pages::locate(pid, batch, &mut status).map_err(|source| Error::Residency { source })?;
         // Negative numbers are errors: no such page, or not a page that has a node.
         nodes.extend(
             status[..batch.len()]

@@ -10,12 +10,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use governor::live::{self, Counter, Live, Metrics, Options, Status, Target, Wanted};
-use governor::{Decision, Error, Head, Policy, Sensor, Spent};
+use governor::{Decision, Head, Policy, Sensor, Spent};
+use governor_live::{Counter, Error, Live, Metrics, Options, Status, Target, Wanted};
 use serde_json::json;
 
 use crate::{Failure, interrupt, out};
-
 pub use options::Govern;
 use options::{Net, NetFormat, Undo, What};
 
@@ -28,14 +27,19 @@ pub fn run(args: &Govern) -> Result<(), Failure> {
         Some(What::Replay(args)) => replay::run(args),
         Some(What::Undo(args)) => undo(args),
         Some(What::Net(args)) => net(args),
-        Some(What::Guard { record }) => Ok(live::guard(record, std::io::stdin()).map(drop)?),
+        Some(What::Guard { record }) => {
+            Ok(governor_live::guard(record, std::io::stdin()).map(drop)?)
+        }
         None => govern(args),
     }
 }
 
 fn undo(args: &Undo) -> Result<(), Failure> {
-    let folder = args.state.clone().unwrap_or_else(live::state_folder);
-    let undone = live::undo(&folder, args.ended)?;
+    let folder = args
+        .state
+        .clone()
+        .unwrap_or_else(governor_live::state_folder);
+    let undone = governor_live::undo(&folder, args.ended)?;
     let mut out = out::stdout();
     if args.json {
         writeln!(out, "{}", json!({ "undone": undone }))?;
@@ -104,7 +108,7 @@ fn govern(args: &Govern) -> Result<(), Failure> {
             "atoll: at least {least} cores are asked for; this machine has {cpus}, which it gets"
         );
     }
-    live::listen();
+    governor_live::listen();
     let mut teller = Teller::new(args, &policy)?;
     if args.command.is_empty() {
         attend(args, &policy, &targets, &mut teller)
@@ -182,7 +186,7 @@ fn accompany(args: &Govern, policy: &Policy, teller: &mut Teller) -> Result<(), 
     if interrupt::asked() {
         return Err(Failure::Interrupted);
     }
-    if status.success() || live::asked_to_end() {
+    if status.success() || governor_live::asked_to_end() {
         return Ok(());
     }
     Err(anyhow!("{program} ended with {status}; its own messages say why").into())
@@ -199,7 +203,7 @@ impl Running {
             if let Some(status) = self.0.try_wait()? {
                 return Ok(status);
             }
-            if live::asked_to_end() && !asked {
+            if governor_live::asked_to_end() && !asked {
                 asked = true;
                 self.ask();
             }
@@ -227,7 +231,7 @@ fn begin(
     policy: &Policy,
     targets: &[Target],
     status: &Arc<Mutex<Status>>,
-) -> governor::Result<Live> {
+) -> governor_live::Result<Live> {
     let sensed = policy.sensor == Sensor::Throughput;
     let counter = |target: &Target| {
         let known = match target {
@@ -251,10 +255,10 @@ fn begin(
     let slowest = wanted.iter().filter_map(|wanted| wanted.counter.as_ref());
     let slowest = slowest.map(Counter::period).max();
     let net = args.policy.net().map_err(|failure| match failure {
-        Failure::Error(error) => Error::Policy {
+        Failure::Error(error) => governor::Error::Policy {
             why: crate::one_line(&error),
         },
-        _ => Error::Policy {
+        _ => governor::Error::Policy {
             why: "the net".to_owned(),
         },
     })?;
@@ -274,7 +278,10 @@ fn begin(
             migrate: args.migrate,
             exclusive: args.exclusive,
             power: args.power(),
-            state: args.state.clone().unwrap_or_else(live::state_folder),
+            state: args
+                .state
+                .clone()
+                .unwrap_or_else(governor_live::state_folder),
             sys: "/sys".into(),
             guard: guard.unwrap_or_default(),
             status: status.clone(),
@@ -283,7 +290,7 @@ fn begin(
 }
 
 fn ending() -> bool {
-    interrupt::asked() || live::asked_to_end()
+    interrupt::asked() || governor_live::asked_to_end()
 }
 
 /// The loop, until the target ends or we are to.
@@ -300,7 +307,7 @@ fn follow(
         eprintln!("atoll: metrics on http://{}/metrics", metrics.address());
         teller.serves = true;
     }
-    live::hurry();
+    governor_live::hurry();
     let until = args.time.map(|time| Instant::now() + time);
     let over = || ending() || until.is_some_and(|until| Instant::now() >= until);
     let end = loop {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use governor::live::{Counter, Means, Target};
 use governor::{Mode, Policy, Power, Sensor, Siblings, Stride};
+use governor_live::{Counter, Means, Target};
 
 use crate::Failure;
 use crate::units::parse_seconds;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use counters::{Summary, ThreadSummary};
-use lab::report::{Axis, Bars, Cell, Line, Lines, Report, Table, Unit, Written, command_line};
+use report::{Axis, Bars, Cell, Line, Lines, Report, Table, Unit, Written, command_line};
 use serde_json::{Value, json};
 use topology::Machine;
 
@@ -170,7 +170,7 @@ pub(super) fn write(
             summary.most_threads, summary.threads_started, summary.threads_ended
         ),
     );
-    if let Some(name) = lab::machine::inside() {
+    if let Some(name) = emulator::inside() {
         report = report.emulated().fact("emulated machine", name);
     }
     report = report.section("Over time");

@@ -1,10 +1,10 @@
-//! How many statements run, and for how long some did.
+//! How many statements run, and for how long some did. Times are arguments.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Statements that run.
 #[derive(Debug, Default)]
-struct State {
+pub(super) struct Activity {
     running: usize,
     /// When the first of those that run began, or time was last taken.
     since: Option<Instant>,
@@ -19,16 +19,9 @@ struct State {
     stop: bool,
 }
 
-/// Statements that run.
-#[derive(Debug, Default)]
-pub(crate) struct Activity {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
 /// What is to be done next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(super) enum Next {
     /// Statements ran for so long since the last time.
     Decide(Duration),
     /// Statements run, or have ended, since the last look; it is not time to decide.
@@ -39,102 +32,92 @@ pub(crate) enum Next {
     Stop,
 }
 
-/// A statement that runs, until it is dropped.
-#[derive(Debug)]
-#[must_use = "the statement ends when this is dropped"]
-pub struct Running(Arc<Activity>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.running = state.running.saturating_sub(1);
-        state.count += 1;
-        state.news = true;
-        if state.running == 0 {
-            let now = Instant::now();
-            if let Some(since) = state.since.take() {
-                state.active += now - since;
-            }
-            state.ended = Some(now);
-        }
-    }
-}
-
 impl Activity {
-    pub(crate) fn begin(this: &Arc<Activity>) -> Running {
-        let mut state = this.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.running += 1;
-        if state.running == 1 {
-            state.since = Some(Instant::now());
-            drop(state);
-            this.changed.notify_all();
+    /// A statement begins; whether it is the only one that runs.
+    pub(super) fn begin(&mut self, now: Instant) -> bool {
+        self.running += 1;
+        let first = self.running == 1;
+        if first {
+            self.since = Some(now);
         }
-        Running(this.clone())
+        first
     }
 
-    pub(crate) fn stop(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.stop = true;
-        drop(state);
-        self.changed.notify_all();
+    /// A statement ends.
+    pub(super) fn end(&mut self, now: Instant) {
+        self.running = self.running.saturating_sub(1);
+        self.count += 1;
+        self.news = true;
+        if self.running == 0 {
+            if let Some(since) = self.since.take() {
+                self.active += now - since;
+            }
+            self.ended = Some(now);
+        }
     }
 
-    /// Waits until a statement runs; `false` where there is nothing to wait for any more.
-    pub(crate) fn wait_for_work(&self) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that began and ended before this thread saw it has left news.
-        while state.running == 0 && !state.news && !state.stop {
-            let woken = self.changed.wait(state);
-            state = woken.unwrap_or_else(PoisonError::into_inner);
-        }
-        state.active = Duration::ZERO;
-        state.news = true;
-        !state.stop
+    /// Nobody needs to know any more.
+    pub(super) fn stop(&mut self) {
+        self.stop = true;
+    }
+
+    /// Whether there is nothing to look at. One that began and ended before anybody saw it has left news.
+    pub(super) fn rests(&self) -> bool {
+        self.running == 0 && !self.news && !self.stop
+    }
+
+    /// Time counts from here on; `false` where there is nothing to wait for any more.
+    pub(super) fn resume(&mut self) -> bool {
+        self.active = Duration::ZERO;
+        self.news = true;
+        !self.stop
     }
 
     /// Statements that have ended.
-    pub(crate) fn ended(&self) -> u64 {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.count
+    pub(super) fn ended(&self) -> u64 {
+        self.count
     }
 
-    /// Waits until statements have run for `period` since the last time it said so, or none has for `rest`; tells
-    /// in between that there is something to be looked at, once in a period.
-    pub(crate) fn wait(&self, period: Duration, rest: Duration) -> Next {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let begun = Instant::now();
-        loop {
-            let now = Instant::now();
-            if state.stop {
-                return Next::Stop;
-            }
-            if let Some(since) = state.since.replace(now) {
-                state.active += now - since;
-            }
-            if state.running == 0 {
-                state.since = None;
-            }
-            if state.active >= period {
-                state.news = false;
-                return Next::Decide(std::mem::take(&mut state.active));
-            }
-            if now - begun >= period && (state.news || state.running > 0) {
-                state.news = false;
-                return Next::Look;
-            }
-            let idle = state.ended.map_or(Duration::ZERO, |ended| now - ended);
-            let left = if state.running > 0 {
-                period - state.active
-            } else if idle >= rest {
-                return Next::Rest;
-            } else if state.news {
-                // Not at once, as it may be one of many.
-                period.saturating_sub(now - begun).min(rest - idle)
-            } else {
-                rest - idle
-            };
-            let woken = self.changed.wait_timeout(state, left);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+    /// What is to be done for who has waited since `begun`: a decision once statements have run for `period` since the
+    /// last one, rest once none has for `rest`, in between a look once in a period.
+    ///
+    /// # Errors
+    ///
+    /// How long to wait, where it is nothing yet.
+    pub(super) fn next(
+        &mut self,
+        begun: Instant,
+        now: Instant,
+        period: Duration,
+        rest: Duration,
+    ) -> Result<Next, Duration> {
+        if self.stop {
+            return Ok(Next::Stop);
+        }
+        if let Some(since) = self.since.replace(now) {
+            self.active += now - since;
+        }
+        if self.running == 0 {
+            self.since = None;
+        }
+        if self.active >= period {
+            self.news = false;
+            return Ok(Next::Decide(std::mem::take(&mut self.active)));
+        }
+        if now - begun >= period && (self.news || self.running > 0) {
+            self.news = false;
+            return Ok(Next::Look);
+        }
+        let idle = self.ended.map_or(Duration::ZERO, |ended| now - ended);
+        if self.running > 0 {
+            Err(period - self.active)
+        } else if idle >= rest {
+            Ok(Next::Rest)
+        } else if self.news {
+            // Not at once, as it may be one of many.
+            Err(period.saturating_sub(now - begun).min(rest - idle))
+        } else {
+            Err(rest - idle)
         }
     }
 }
@@ -143,29 +126,39 @@ impl Activity {
 mod tests {
     use super::*;
 
+    const PERIOD: Duration = Duration::from_millis(50);
+    const REST: Duration = Duration::from_secs(1);
+
     #[test]
-    fn only_time_in_which_statements_run_counts() {
-        let activity = Arc::new(Activity::default());
-        let (period, rest) = (Duration::from_millis(5), Duration::from_millis(20));
-        let statement = Activity::begin(&activity);
-        let other = Activity::begin(&activity);
-        assert!(activity.wait_for_work());
-        drop(other);
-        let Next::Decide(active) = activity.wait(period, rest) else {
-            panic!("a statement runs");
-        };
-        assert!(active >= period);
-        drop(statement);
-        // The little that the statement ran since is less than a period, or it is told first.
-        let next = activity.wait(period, rest);
+    fn what_is_next_follows_from_the_times_alone() {
+        let zero = Instant::now();
+        let at = |ms| zero + Duration::from_millis(ms);
+        let ms = Duration::from_millis;
+        let mut activity = Activity::default();
+        assert!(activity.rests());
+        assert!(activity.begin(at(0)) && !activity.begin(at(5)));
+        assert!(!activity.rests() && activity.resume());
+        assert_eq!(activity.next(at(5), at(10), PERIOD, REST), Err(ms(40)));
+        activity.end(at(20));
+        assert_eq!(
+            activity.next(at(5), at(50), PERIOD, REST),
+            Ok(Next::Decide(ms(50)))
+        );
+        // The other one ends after 10 ms more, and is told at the end of the period.
+        activity.end(at(60));
+        assert_eq!(activity.next(at(50), at(70), PERIOD, REST), Err(ms(30)));
+        assert_eq!(activity.next(at(50), at(100), PERIOD, REST), Ok(Next::Look));
+        assert_eq!(activity.next(at(100), at(110), PERIOD, REST), Err(ms(950)));
+        assert_eq!(
+            activity.next(at(100), at(1060), PERIOD, REST),
+            Ok(Next::Rest)
+        );
         assert_eq!(activity.ended(), 2);
-        let next = match next {
-            Next::Decide(_) | Next::Look => activity.wait(period, rest),
-            next => next,
-        };
-        assert_eq!(next, Next::Rest);
         activity.stop();
-        assert_eq!(activity.wait(period, rest), Next::Stop);
-        assert!(!activity.wait_for_work());
+        assert_eq!(
+            activity.next(at(1060), at(1060), PERIOD, REST),
+            Ok(Next::Stop)
+        );
+        assert!(!activity.rests() && !activity.resume());
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use crate::Decision;
+use crate::policy::decision::Decision;
 
 /// Decisions that are kept.
 const MOST: usize = 600;
@@ -22,7 +22,7 @@ struct Past {
 
 /// The last decisions.
 #[derive(Debug)]
-pub(crate) struct History {
+pub(super) struct History {
     all: VecDeque<Past>,
     /// Before the first that is kept.
     cores: usize,
@@ -31,7 +31,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    pub(crate) fn new(cores: usize) -> History {
+    pub(super) fn new(cores: usize) -> History {
         History {
             all: VecDeque::new(),
             cores,
@@ -39,7 +39,7 @@ impl History {
         }
     }
 
-    pub(crate) fn add(&mut self, at: Instant, decision: Decision, cores: usize) {
+    pub(super) fn add(&mut self, at: Instant, decision: Decision, cores: usize) {
         self.now = cores;
         if self.all.len() == MOST
             && let Some(gone) = self.all.pop_front()
@@ -54,17 +54,17 @@ impl History {
     }
 
     /// The workers have so many cores again, and nothing before counts.
-    pub(crate) fn reset(&mut self, cores: usize) {
+    pub(super) fn reset(&mut self, cores: usize) {
         self.all.clear();
         (self.cores, self.now) = (cores, cores);
     }
 
-    pub(crate) fn decisions(&self) -> Vec<Decision> {
+    pub(super) fn decisions(&self) -> Vec<Decision> {
         self.all.iter().map(|past| past.decision.clone()).collect()
     }
 
     /// What happened between two moments, in lines for people.
-    pub(crate) fn since(&self, began: Instant, now: Instant) -> Vec<String> {
+    pub(super) fn since(&self, began: Instant, now: Instant) -> Vec<String> {
         let before = self.all.iter().rfind(|past| past.at < began);
         let first = before.map_or(self.cores, |past| past.cores);
         let within: Vec<&Past> = self.all.iter().filter(|past| past.at >= began).collect();
@@ -98,7 +98,7 @@ impl History {
             "governed: it began with {first} cores and had {mean:.2} on average; {many} decisions, {changes} changes"
         )];
         if let Some(last) = within.last() {
-            let busy = &last.decision.readings[crate::BUSY];
+            let busy = &last.decision.readings[crate::policy::readings::BUSY];
             if let Some(cpus) = busy.value {
                 all.push(format!(
                     "  at last {cpus:.2} cpus were busy ({})",

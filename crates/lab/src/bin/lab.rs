@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
-use lab::experiment::{Desk, Experiment};
-use lab::report::quoted;
+use lab::Desk;
+use lab::experiment::Experiment;
+use report::quoted;
 
 /// As the program `atoll` has it: queries are measured with it.
 #[cfg(feature = "laq")]
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
             quoted(std::env::args_os().skip(1))
         ),
         // `cargo run` has built it from what lies there.
-        commit: lab::report::commit(std::path::Path::new(env!("CARGO_MANIFEST_DIR"))),
+        commit: report::commit(std::path::Path::new(env!("CARGO_MANIFEST_DIR"))),
         out: &mut stdout(),
         err: &mut stderr(),
         stop: &STOP,

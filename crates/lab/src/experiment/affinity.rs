@@ -1,15 +1,16 @@
 //! Where Q1's and Q6's accesses go with affinity on and off, and what the engine itself counts.
 
 use clap::Args;
+use emulator::count::Matrix;
+use report::Report;
 
-use super::compared::{self, Compared};
-use super::counted::Counted;
-use super::database::{Databases, Engine, Q1, Q6};
-use super::guest::{Guest, regions};
-use super::{Desk, Options};
-use crate::count::Matrix;
-use crate::report::Report;
-use crate::{Error, Result};
+use crate::desk::Desk;
+use crate::error::{Error, Result};
+use crate::guest::{Guest, regions};
+use crate::options::Options;
+use crate::result::compared::{self, Compared};
+use crate::result::counted::Counted;
+use crate::workload::database::{Databases, Engine, Q1, Q6};
 
 /// Not the machine of the text on memory mapping (rows M), which is `xeon-4657l`: of that 96 cpus would have to be emulated.
 const MACHINE: &str = "opteron-8387";

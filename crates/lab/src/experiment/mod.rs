@@ -1,8 +1,8 @@
-//! The experiments: each prints a table, writes a [report](crate::report) and the raw numbers.
+//! The experiments: each prints a table, writes a [`report`] and the raw numbers.
 //!
-//! All of them but `laq` and `elastic` run on an emulated [machine](crate::machine) and count; none of
+//! All of them but `laq` and `elastic` run on an [emulated machine](emulator) and count; none of
 //! those tells a time. The database under test is another program, unchanged, that reads statements
-//! from its standard input: [`drive`]. `laq` (feature `laq`) measures Atoll's engine on the machine at
+//! from its standard input: [`drive`](crate::workload::drive). `laq` (feature `laq`) measures Atoll's engine on the machine at
 //! hand, in its own process, so that runs of milliseconds take turns, and so does `plans` (feature `laq`) inside its emulated machine; `elastic` governs a program there.
 //!
 //! | experiment | rows | question |
@@ -18,48 +18,34 @@
 //! | `laq` | L9, L10 | how do block size, threads, executor and reuse of blocks change what a query takes, and what bounds its operators? |
 
 mod affinity;
-mod compared;
-mod counted;
-mod database;
-pub mod drive;
 mod elastic;
 mod exhaustive;
-mod found;
-mod guest;
 #[cfg(feature = "laq")]
 mod laq;
-mod options;
 mod pages;
 mod placement;
 #[cfg(feature = "laq")]
 mod plans;
 mod q1_nodes;
-mod table;
-
-use std::ffi::OsString;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 use clap::{Args, Subcommand};
-
-use crate::kernel::{self, Job};
-use crate::report::{Report, Table};
-use crate::{Error, Result};
 
 #[cfg(feature = "laq")]
 pub use self::laq::Laq;
 pub use affinity::Affinity;
-pub use database::{Databases, Engine};
 pub use elastic::{Elastic, ElasticNodes, Inside, Load};
-pub use exhaustive::Exhaustive;
-pub use options::Options;
+pub use exhaustive::{Costs, Exhaustive, Measured, Named};
 pub use pages::Pages;
 pub use placement::{Placements, Workload};
 #[cfg(feature = "laq")]
 pub use plans::{Plans, PlansInside};
 pub use q1_nodes::Q1Nodes;
-pub use table::{Costs, Measured, Named};
+
+use crate::desk::Desk;
+use crate::error::Result;
+use crate::json;
+use crate::workload::drive;
+use crate::workload::kernel::{self, Job};
 
 /// An experiment, as typed.
 #[derive(Subcommand, Clone, Debug)]
@@ -116,25 +102,6 @@ pub struct Drive {
     pub task: String,
 }
 
-/// What an experiment needs from whoever calls it.
-pub struct Desk<'a> {
-    /// The words that start this lab's commands: `["/usr/bin/atoll", "lab"]`. They are run inside
-    /// emulated machines, which see the files of this system.
-    pub lab: Vec<OsString>,
-    /// Atoll's program, where this is it.
-    pub database: Option<PathBuf>,
-    /// The command that repeats this experiment.
-    pub command: String,
-    /// The commit that this program is of; `None` where nobody knows.
-    pub commit: Option<String>,
-    /// Where results go.
-    pub out: &'a mut dyn Write,
-    /// Where progress goes.
-    pub err: &'a mut dyn Write,
-    /// The experiment ends soon after this becomes true.
-    pub stop: &'a AtomicBool,
-}
-
 impl Experiment {
     /// Runs it.
     ///
@@ -167,63 +134,15 @@ impl Experiment {
 
 impl Kernel {
     fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
-        let job: Job = parse(&self.job, "the job")?;
+        let job: Job = json::read(&self.job, "the job")?;
         kernel::perform(&job, |ran| desk.line(&ran))
     }
 }
 
 impl Drive {
     fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
-        let task: drive::Task = parse(&self.task, "the task")?;
+        let task: drive::Task = json::read(&self.task, "the task")?;
         let told = drive::drive(&task)?;
         desk.line(&told)
-    }
-}
-
-fn parse<T: serde::de::DeserializeOwned>(text: &str, what: &str) -> Result<T> {
-    serde_json::from_str(text).map_err(|error| Error::Job {
-        why: format!("{what} is not understood: {error}"),
-    })
-}
-
-impl Desk<'_> {
-    /// One JSON object on a line of its own.
-    fn line(&mut self, value: &impl serde::Serialize) -> Result<()> {
-        let text = serde_json::to_string(value).map_err(|error| Error::Output {
-            source: error.into(),
-        })?;
-        self.say(&format!("{text}\n"))
-    }
-
-    fn say(&mut self, text: &str) -> Result<()> {
-        let written = self
-            .out
-            .write_all(text.as_bytes())
-            .and_then(|()| self.out.flush());
-        written.map_err(|source| Error::Output { source })
-    }
-
-    /// A line about how far it is; that nobody reads it is no error.
-    fn progress(&mut self, text: &str) {
-        let _ = writeln!(self.err, "atoll lab: {text}");
-    }
-
-    /// Ends an experiment: the tables or the JSON object, and the files.
-    fn finish(&mut self, path: &Path, json: bool, report: Report, tables: &[&Table]) -> Result<()> {
-        let report = report.commit(self.commit.as_deref());
-        let written = report.write(path)?;
-        if json {
-            self.line(&report.json())?;
-        } else {
-            for table in tables {
-                self.say(&format!("{}\n", table.text()))?;
-            }
-        }
-        self.progress(&format!(
-            "{} and {}",
-            written.html.display(),
-            written.json.display()
-        ));
-        Ok(())
     }
 }

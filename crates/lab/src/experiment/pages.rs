@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
+use report::{Bars, Cell, Report, Sample, Spread, Table, Unit};
 use serde::Serialize;
 use serde_json::json;
 
-use super::database::{Databases, Engine, Q1};
-use super::drive::{Look, OnNode, Thread, Told};
-use super::guest::Guest;
-use super::{Desk, Options};
-use crate::record::Sample;
-use crate::report::{Bars, Cell, Report, Spread, Table, Unit};
-use crate::{Error, Result};
+use crate::desk::Desk;
+use crate::error::{Error, Result};
+use crate::guest::Guest;
+use crate::options::Options;
+use crate::workload::database::{Databases, Engine, Q1};
+use crate::workload::drive::{Look, OnNode, Thread, Told};
 
 /// Not the machine of the text on memory mapping (rows M), which is `xeon-4657l`: of that 96 cpus would have to be emulated.
 const MACHINE: &str = "opteron-8387";

@@ -2,16 +2,17 @@
 
 use clap::Args;
 use placement::{Placement, Site, Strategy, Threads};
+use report::{Bars, Point, Report, Table, Unit};
 use serde_json::json;
 
-use super::counted::{Counted, table};
-use super::database::{Databases, Engine, Q6};
-use super::drive::Placing;
-use super::guest::{Guest, regions};
-use super::{Desk, Options};
-use crate::Result;
-use crate::kernel::{Job, KERNELS, Kernel};
-use crate::report::{Bars, Point, Report, Table, Unit};
+use crate::desk::Desk;
+use crate::error::Result;
+use crate::guest::{Guest, regions};
+use crate::options::Options;
+use crate::result::counted::{Counted, table};
+use crate::workload::database::{Databases, Engine, Q6};
+use crate::workload::drive::Placing;
+use crate::workload::kernel::{Job, KERNELS, Kernel};
 
 /// The machine of the text on elastic allocation (rows E): the one with four nodes of which the fewest cpus have to be
 /// emulated. The text on thread placement (rows T) measured on `xeon-4114` and `xeon-2630`, two nodes each.

@@ -1,14 +1,15 @@
 //! TPC-H Q1 with all of its memory on each node in turn.
 
 use clap::Args;
+use report::{Bars, Cell, Report, Table, Unit};
 use serde_json::json;
 
-use super::counted::{Counted, table};
-use super::database::{Databases, Engine, Q1};
-use super::guest::{Guest, regions};
-use super::{Desk, Options};
-use crate::report::{Bars, Cell, Report, Table, Unit};
-use crate::{Error, Result};
+use crate::desk::Desk;
+use crate::error::Result;
+use crate::guest::{Guest, regions};
+use crate::options::Options;
+use crate::result::counted::{Counted, table};
+use crate::workload::database::{Databases, Engine, Q1};
 
 /// Not the machine of the text on memory mapping (rows M), which is `xeon-4657l`: of that 96 cpus would have to be emulated.
 const MACHINE: &str = "opteron-8387";
@@ -49,10 +50,11 @@ impl Q1Nodes {
         for node in &self.on {
             let Some(found) = nodes.get(*node).filter(|node| !node.cores.is_empty()) else {
                 let why = format!("it has no node {node} with cores (--on)");
-                return Err(Error::Shape {
+                return Err(emulator::Error::Shape {
                     machine: guest.machine().name().to_owned(),
                     why,
-                });
+                }
+                .into());
             };
             cpus.extend(
                 found
@@ -174,8 +176,9 @@ fn judged(all: &[Counted], on: &[usize]) -> Table {
 
 #[cfg(test)]
 mod tests {
+    use emulator::count::Region;
+
     use super::*;
-    use crate::count::Region;
 
     /// Lines that nodes 0 and 1 of three read from the memory of `node`.
     fn counted(node: usize, reads: [u64; 2], elsewhere: u64) -> Counted {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use counters::{Nodes, System, Watch};
-use governor::live::{Live, Means, Options, Target, Wanted};
-use governor::{Decision, Error, Policy};
+use governor::{Decision, Policy};
+use governor_live::{Error, Live, Means, Options, Target, Wanted};
 
-use crate::place::{alone, machine, several_nodes, with_cores};
+use crate::place::{alone, machine, probe, several_nodes, with_cores};
 
 /// What the process holds on each node.
 const MIB: u64 = 8;
@@ -19,7 +19,7 @@ const HELD: u64 = MIB << 20;
 /// After so long it counts as stuck: emulated machines are slow.
 const LIMIT: Duration = Duration::from_secs(240);
 
-fn begin(pid: u32, state: &std::path::Path) -> governor::Result<Live> {
+fn begin(pid: u32, state: &std::path::Path) -> governor_live::Result<Live> {
     let wanted = Wanted {
         target: Target::Pid(pid),
         weight: 1.0,
@@ -77,7 +77,7 @@ fn pages_follow_the_cores_of_a_governed_process() {
         .iter()
         .map(|node| node.os_index.to_string())
         .collect();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_lab-probe"))
+    let mut child = Command::new(probe())
         .args(["hold", &nodes.join(","), &MIB.to_string(), "600"])
         .stdout(Stdio::piped())
         .spawn()

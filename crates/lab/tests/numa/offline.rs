@@ -27,7 +27,7 @@ impl Drop for Off {
 
 /// Cores are switched off only where nobody else is disturbed by it.
 fn may_switch() -> bool {
-    let own = std::env::var_os(lab::machine::MACHINE_VARIABLE).is_some();
+    let own = std::env::var_os(emulator::MACHINE_VARIABLE).is_some();
     fit(
         "a machine of our own (emulated), whose cores can be switched off",
         own,

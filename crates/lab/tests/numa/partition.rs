@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use governor::Policy;
-use governor::live::{Live, Means, Options, Target, Wanted};
+use governor_live::{Live, Means, Options, Target, Wanted};
 use placement::CpuSet;
 
 use crate::place::{alone, fit};

@@ -1,6 +1,7 @@
 //! The machine we are on, and whether a test can run here.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use topology::{Machine, Node};
@@ -11,6 +12,14 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// all.
 pub fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The example that other processes run: `cargo test` builds it beside the tests, in target/PROFILE/examples.
+pub fn probe() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    let path = own.ancestors().nth(2).unwrap().join("examples/probe");
+    assert!(path.is_file(), "cargo build -p lab --examples");
+    path
 }
 
 /// The machine, as this process may use it.

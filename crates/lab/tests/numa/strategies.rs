@@ -9,7 +9,7 @@ use placement::apply::{self, Keeper, Options};
 use placement::{Placement, Site, Strategy, Threads};
 use topology::Machine;
 
-use crate::place::{alone, machine, several_nodes, with_cores};
+use crate::place::{alone, machine, probe, several_nodes, with_cores};
 use crate::system::{Pages, here};
 
 /// Where a thread was.
@@ -188,7 +188,7 @@ fn the_threads_of_another_program_run_where_they_are_put() {
     ] {
         let threads = Threads::in_groups(count, 1).unwrap();
         let placement = strategy.place(&site, &threads).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lab-probe"));
+        let mut command = Command::new(probe());
         command
             .args(["spin", &count.to_string(), "1.5"])
             .stdout(Stdio::piped());

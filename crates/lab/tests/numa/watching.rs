@@ -9,7 +9,7 @@ use counters::{Error, Nodes, System, Watch};
 use placement::CpuSet;
 use placement::apply;
 
-use crate::place::{alone, cpus, machine, several_nodes, with_cores};
+use crate::place::{alone, cpus, machine, probe, several_nodes, with_cores};
 
 const MIB: u64 = 8;
 
@@ -18,7 +18,7 @@ struct Probe(Child);
 
 impl Probe {
     fn new(words: &[&str]) -> Probe {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lab-probe"));
+        let mut command = Command::new(probe());
         Probe(command.args(words).stdout(Stdio::piped()).spawn().unwrap())
     }
 

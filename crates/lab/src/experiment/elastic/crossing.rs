@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 
 use governor::Mode;
+use report::{Cell, Sample, Table, Unit};
 use topology::Machine;
 
-use super::nodes::Found;
+use super::found::Found;
 use super::plan::Variant;
-use super::report::used;
 use super::trial::Trial;
-use crate::record::Sample;
-use crate::report::{Cell, Table, Unit};
 
 /// Remote share under the adaptive mode, as a part of that under the operating system, at most.
 const SHARE: f64 = 0.25;
@@ -103,7 +101,8 @@ pub(super) fn judged(all: &[Found], most: usize, machine: &Machine) -> Table {
     );
     for found in all {
         let base = (&found.counted[0], &found.trials[0]);
-        let few = sample(base.1, |trial| used(trial) / trial.seconds).median() <= most as f64;
+        let few =
+            sample(base.1, |trial| trial.used_seconds() / trial.seconds).median() <= most as f64;
         let adaptive = found
             .counted
             .iter()
@@ -160,13 +159,13 @@ pub(super) fn judged(all: &[Found], most: usize, machine: &Machine) -> Table {
 
 #[cfg(test)]
 mod tests {
+    use emulator::count::Region;
     use governor::Sensor;
 
-    use super::super::super::counted::Counted;
     use super::super::moves::Move;
     use super::super::verdict::tests::step;
     use super::*;
-    use crate::count::Region;
+    use crate::result::counted::Counted;
 
     fn found(remote: u64, moves: Option<usize>, variant: Variant) -> (Counted, Vec<Trial>) {
         let mut trial = step();

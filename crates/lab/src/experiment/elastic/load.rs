@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use placement::CpuSet;
 use serde::{Deserialize, Serialize};
 
-use super::super::drive::{self, Driven};
 use super::plan::Workload;
 use super::queries::{ALL, BELOW, Contended, Data};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
+use crate::workload::drive::{self, Driven};
 
 /// How often the count is written for whoever reads it.
 const COUNT: Duration = Duration::from_millis(20);

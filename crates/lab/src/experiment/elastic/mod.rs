@@ -1,30 +1,34 @@
 //! Cores that follow the load: workloads with a governor and without, in turn (E10, E11).
 
 mod crossing;
+mod found;
 mod load;
 mod moves;
 mod nodes;
+mod options;
+mod page;
 mod plan;
 mod queries;
 mod recorder;
-mod report;
+mod run;
 mod traffic;
 mod trial;
 mod verdict;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use governor::{Mode, Sensor};
+use report::{Cell, Table};
 use topology::Machine;
 
-use super::Desk;
-use crate::report::{Cell, Table};
-use crate::{Error, Result};
+use crate::desk::Desk;
+use crate::error::{Error, Result};
+use crate::json;
+use crate::options::folder_is_there;
 use load::Task;
 pub use nodes::{ElasticNodes, Inside};
+pub use options::Elastic;
 use plan::Variant;
 pub use plan::Workload;
 use trial::Setting;
@@ -33,59 +37,6 @@ use verdict::Verdict;
 
 /// How often threads are looked at.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// `elastic`
-#[derive(Args, Clone, Debug)]
-pub struct Elastic {
-    /// What is run: clients, mixed, step, lock
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_delimiter = ',',
-        value_enum,
-        default_value = "clients,mixed,step,lock"
-    )]
-    pub workload: Vec<Workload>,
-    /// Which core is next: dense, sparse, adaptive
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_delimiter = ',',
-        default_value = "dense,sparse,adaptive"
-    )]
-    pub mode: Vec<Mode>,
-    /// What decides: load, throughput; the workload lock has throughput
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "load", value_parser = sensor)]
-    pub sensor: Vec<Sensor>,
-    /// A client of a database that reads statements, such as 'psql -X -q -A -t -d tpch'; one is
-    /// started for each client [default: queries of our own]
-    #[arg(long, value_name = "COMMAND", requires = "statement")]
-    pub client: Option<String>,
-    /// What it is asked; several for the workload mixed
-    #[arg(long, value_name = "SQL", requires = "client")]
-    pub statement: Vec<String>,
-    /// The database's server, where the clients are not the database themselves
-    #[arg(long, value_name = "N", requires = "client")]
-    pub pid: Option<u32>,
-    /// Time between two decisions
-    #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(10..=10_000))]
-    pub period: u64,
-    /// Length of a phase in seconds; some are twice as long [default: 2, with --quick 0.7]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub phase: Option<f64>,
-    /// Runs of each variant, in turn; the median is shown [default: 3, with --quick 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
-    pub runs: Option<u64>,
-    /// Shorter, and once: says whether it works, not how much
-    #[arg(long)]
-    pub quick: bool,
-    /// Write the report to this file; the raw numbers go beside it, ending in .json
-    #[arg(long, value_name = "FILE.html", default_value = "lab-elastic.html")]
-    pub report: PathBuf,
-    /// One JSON object instead of tables
-    #[arg(long)]
-    pub json: bool,
-}
 
 /// `load`
 #[derive(Args, Clone, Debug)]
@@ -96,31 +47,14 @@ pub struct Load {
 
 impl Load {
     pub(super) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
-        let task: Task = super::parse(&self.task, "the task")?;
+        let task: Task = json::read(&self.task, "the task")?;
         load::serve(task, std::io::stdin().lock(), desk.out)
-    }
-}
-
-fn sensor(name: &str) -> std::result::Result<Sensor, String> {
-    match name.parse() {
-        Ok(Sensor::Traffic) => {
-            Err("what is run here does not count its traffic; take load or throughput".to_owned())
-        }
-        Ok(sensor) => Ok(sensor),
-        Err(error) => Err(governor::Error::to_string(&error)),
-    }
-}
-
-fn seconds(text: &str) -> std::result::Result<f64, String> {
-    match text.parse() {
-        Ok(seconds) if (0.1..=3600.0).contains(&seconds) => Ok(seconds),
-        _ => Err("take 0.1 to 3600".to_owned()),
     }
 }
 
 impl Elastic {
     pub(super) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
-        super::options::folder_is_there(&self.report)?;
+        folder_is_there(&self.report)?;
         let machine = Machine::live()?;
         let cpus = placement::apply::cpus_of(0).map_or(1, |cpus| cpus.len());
         let guard: Vec<OsString> = match &desk.database {
@@ -153,9 +87,9 @@ impl Elastic {
         let trials = self.trials(&mut setting, desk)?;
         let all = verdict::series(&trials);
         let verdicts = verdict::verdicts(&all, cpus);
-        let table = report::table(&all);
+        let table = page::table(&all);
         let judged = bars(&verdicts);
-        let report = report::report(self, &machine, cpus, &all, &table, &judged, &desk.command);
+        let report = page::report(self, &machine, cpus, &all, &table, &judged, &desk.command);
         let report = report.fact("Load before", load_before(busy.as_deref()));
         let report = report.results(serde_json::json!({ "trials": trials, "bars": verdicts }));
         desk.finish(&self.report, self.json, report, &[&table, &judged])
@@ -181,7 +115,7 @@ impl Elastic {
             ));
             for _ in 0..runs {
                 for variant in &variants {
-                    let trial = trial::run(setting, *workload, *variant, &phases)?;
+                    let trial = run::run(setting, *workload, *variant, &phases)?;
                     // What a query takes is found out once, so that all are asked at the same pace.
                     setting.query_seconds.get_or_insert(trial.query_seconds);
                     trials.push(trial);

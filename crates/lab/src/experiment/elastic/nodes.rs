@@ -3,24 +3,29 @@
 use std::time::Duration;
 
 use clap::Args;
+use emulator::count::Region;
 use governor::{Mode, Sensor};
+use report::{Bars, Report, Table, Unit};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use topology::Machine;
 
-use super::super::counted::{Counted, table};
-use super::super::guest::{Guest, regions};
-use super::super::{Databases, Engine};
-use super::super::{Desk, Options};
 use super::crossing::{judged, moves};
+use super::found::Found;
+use super::options::seconds;
+use super::page::{changes, cores_over_time, memory, on_cpus, states, threads};
 use super::plan::{Phase, Variant, Workload};
 use super::queries::{BELOW, ROW_BYTES, selected};
-use super::report::{changes, cores_over_time, memory, on_cpus, states, threads};
+use super::run;
 use super::traffic;
-use super::trial::{self, Setting, Trial};
-use crate::count::Region;
-use crate::report::{Bars, Report, Table, Unit};
-use crate::{Error, Result};
+use super::trial::{Setting, Trial};
+use crate::desk::Desk;
+use crate::error::Result;
+use crate::guest::{Guest, regions};
+use crate::json;
+use crate::options::Options;
+use crate::result::counted::{Counted, table};
+use crate::workload::database::{Databases, Engine};
 
 /// The machine of the text on elastic allocation (rows E).
 const MACHINE: &str = "opteron-8387";
@@ -70,7 +75,7 @@ pub struct ElasticNodes {
     #[command(flatten)]
     pub databases: Databases,
     /// Seconds that are counted, of the emulated machine
-    #[arg(long, value_name = "SECONDS", default_value_t = 6.0, value_parser = super::seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 6.0, value_parser = seconds)]
     pub seconds: f64,
     /// Those of all experiments
     #[command(flatten)]
@@ -113,8 +118,8 @@ struct Task {
 }
 
 impl Inside {
-    pub(in crate::experiment) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
-        let task: Task = super::super::parse(&self.task, "the task")?;
+    pub(crate) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
+        let task: Task = json::read(&self.task, "the task")?;
         let machine = Machine::live()?;
         let nodes = machine.nodes();
         let data = (DATA..DATA + task.data_nodes).map(|node| &nodes[node % nodes.len()]);
@@ -150,7 +155,7 @@ impl Inside {
         let phases = [phase(warm), phase(warm), phase(task.seconds)];
         for _ in 0..task.runs {
             for variant in &task.variants {
-                let trial = trial::run(&setting, Workload::Clients, *variant, &phases)?;
+                let trial = run::run(&setting, Workload::Clients, *variant, &phases)?;
                 setting.query_seconds.get_or_insert(trial.query_seconds);
                 desk.line(&trial)?;
             }
@@ -159,18 +164,8 @@ impl Inside {
     }
 }
 
-/// A number of clients: what was counted, and what happened.
-pub(super) struct Found {
-    pub(super) clients: usize,
-    pub(super) counted: Vec<Counted>,
-    /// What was counted over time in the first run of each variant.
-    pub(super) windows: Vec<Vec<Region>>,
-    /// The runs of each variant.
-    pub(super) trials: Vec<Vec<Trial>>,
-}
-
 impl ElasticNodes {
-    pub(in crate::experiment) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
+    pub(crate) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
         let guest = Guest::new(&self.options, MACHINE, 512)?;
         let mut variants = vec![Variant::Ungoverned];
         let governed = |mode: &Mode| Variant::Governed(*mode, Sensor::Load);
@@ -233,15 +228,13 @@ impl ElasticNodes {
                 self.seconds
             },
         };
-        let words = serde_json::to_string(&task).map_err(|error| Error::Output {
-            source: error.into(),
-        })?;
+        let words = json::write(&task)?;
         let mut command = desk.lab.clone();
         command.extend(["elastic-inside".into(), words.into()]);
         let told = guest.run(command, desk)?;
         let mut trials = vec![Vec::new(); variants.len()];
         for (at, line) in told.text.lines().enumerate() {
-            let trial: Trial = super::super::parse(line, "what was run")?;
+            let trial: Trial = json::read(line, "what was run")?;
             trials[at % variants.len()].push(trial);
         }
         let many = trials.iter().flatten().map(traffic::windows).sum();

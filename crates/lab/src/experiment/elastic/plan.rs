@@ -2,10 +2,10 @@
 
 use clap::ValueEnum;
 use governor::{Mode, Policy, Sensor};
+use report::Unit;
 use serde::{Deserialize, Serialize};
 
 use super::queries::{ALL, BELOW, selected};
-use crate::report::Unit;
 
 /// A workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use placement::CpuSet;
 
-use crate::Result;
+use crate::error::Result;
 
 /// Rows on this machine: 24 MiB of them, more than most caches hold.
 pub(super) const ROWS: usize = 1 << 21;

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use counters::Watch;
-use governor::live::Live;
+use emulator::roi;
 use governor::{BUSY, Decision, Trace, WAITING, core_seconds};
+use governor_live::Live;
 use topology::Machine;
 
 use super::plan::{Variant, Workload};
 use super::trial::{Life, Moment, Setting, Trial};
-use crate::{Error, Result, roi};
+use crate::error::{Error, Result};
 
 /// The longest sleep: so soon it is seen that the user wants to end.
 const NAP: Duration = Duration::from_millis(50);

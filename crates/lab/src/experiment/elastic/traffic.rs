@@ -1,8 +1,9 @@
 //! Counted accesses over time: memory traffic of each node, and what of it crossed between nodes.
 
+use emulator::count::{LINE_BYTES, Matrix, Region};
+use report::{Axis, Line, Lines, Unit};
+
 use super::trial::Trial;
-use crate::count::{LINE_BYTES, Matrix, Region};
-use crate::report::{Axis, Line, Lines, Unit};
 
 /// Regions that a trial has marked.
 pub(super) fn windows(trial: &Trial) -> usize {

@@ -1,24 +1,17 @@
-//! One run: the workload's phases under one variant, everything recorded.
+//! One run as data: what it needs, and everything that is recorded of it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use counters::{Nodes, System, Watch};
-use governor::live::{Counter, Live, Means, Options, Target, Wanted};
-use governor::{Energy, Power, Sensor};
+use governor::Energy;
 use serde::{Deserialize, Serialize};
 use topology::Machine;
 
-use super::load::{Done, Ready, Task};
-use super::moves::{Move, Tracing};
+use super::load::Done;
+use super::moves::Move;
 use super::plan::{Phase, Variant, Workload};
-use super::recorder::Recorder;
-use crate::{Error, Result, roi};
 
 /// What a run needs.
 pub struct Setting<'a> {
@@ -161,244 +154,9 @@ pub struct Trial {
     pub lives: Vec<Life>,
 }
 
-/// The program that asks.
-struct Load {
-    child: Child,
-    output: BufReader<ChildStdout>,
-    ready: Ready,
-    _folder: Folder,
-}
-
-/// A folder that goes with its value.
-struct Folder(std::path::PathBuf);
-
-impl Folder {
-    fn new() -> Result<Folder> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("atoll-elastic-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir(&path).map_err(|source| Error::Write {
-            path: path.clone(),
-            source,
-        })?;
-        Ok(Folder(path))
+impl Trial {
+    /// Core-seconds that were used; NaN where that was not measured.
+    pub(super) fn used_seconds(&self) -> f64 {
+        self.used.unwrap_or(f64::NAN)
     }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-impl Load {
-    fn start(setting: &Setting<'_>, workload: Workload, clients: usize) -> Result<Load> {
-        let folder = Folder::new()?;
-        let task = Task {
-            workload,
-            clients,
-            counter: folder.0.join("count"),
-            command: setting.command.to_vec(),
-            statements: setting.statements.to_vec(),
-            rows: setting.rows,
-            made_on: setting.made_on.clone(),
-        };
-        let words = serde_json::to_string(&task).unwrap_or_default();
-        let failed = |why: String| Error::Drive {
-            program: "the load".to_owned(),
-            why,
-        };
-        let (program, rest) = setting
-            .lab
-            .split_first()
-            .ok_or_else(|| failed("nobody said how to start it".to_owned()))?;
-        let mut command = Command::new(program);
-        command.args(rest).arg("load").arg(words);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
-        let output = child.stdout.take();
-        let output = output.ok_or_else(|| failed("it has no output".to_owned()))?;
-        let mut load = Load {
-            child,
-            output: BufReader::new(output),
-            ready: Ready { query_seconds: 0.0 },
-            _folder: folder,
-        };
-        load.ready = load.answer()?;
-        Ok(load)
-    }
-
-    fn answer<T: serde::de::DeserializeOwned>(&mut self) -> Result<T> {
-        let mut line = String::new();
-        let read = self.output.read_line(&mut line);
-        let why = match read {
-            Ok(0) => "it ended early; what it said stands above".to_owned(),
-            Ok(_) => match serde_json::from_str(&line) {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error.to_string(),
-            },
-            Err(error) => error.to_string(),
-        };
-        Err(Error::Drive {
-            program: "the load".to_owned(),
-            why,
-        })
-    }
-
-    fn order(&mut self, line: &str) -> Result<()> {
-        let written = match self.child.stdin.as_mut() {
-            Some(input) => writeln!(input, "{line}").and_then(|()| input.flush()),
-            None => Ok(()),
-        };
-        written.map_err(|error| Error::Drive {
-            program: "the load".to_owned(),
-            why: error.to_string(),
-        })
-    }
-
-    fn tell(&mut self) -> Result<Done> {
-        self.order("tell")?;
-        self.answer()
-    }
-}
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        // It ends with its input, and the clients of a database with it.
-        drop(self.child.stdin.take());
-        let until = Instant::now() + Duration::from_secs(2);
-        while Instant::now() < until {
-            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Runs it.
-///
-/// # Errors
-///
-/// [`Error::Drive`] and [`Error::Governor`], and [`Error::Interrupted`].
-pub fn run(
-    setting: &Setting<'_>,
-    workload: Workload,
-    variant: Variant,
-    phases: &[Phase],
-) -> Result<Trial> {
-    let clients = phases.iter().map(|phase| phase.clients).max().unwrap_or(1);
-    let mut load = Load::start(setting, workload, clients)?;
-    let query = setting.query_seconds.unwrap_or(load.ready.query_seconds);
-    let target = setting.server.unwrap_or(load.child.id());
-    let mut live = begin(setting, variant, target, &load)?;
-    let _own = setting
-        .own
-        .as_ref()
-        .map(placement::apply::pin)
-        .transpose()?;
-    let nodes = Nodes::new(setting.machine);
-    let mut watch = Watch::new(&System::real(), &nodes, target, true).map_err(unseen)?;
-    let mut recorder = Recorder::new(setting);
-    let tracing = setting.window.and_then(|_| Tracing::begin());
-    let zero = Instant::now();
-    let mut told = Vec::new();
-    for (at, phase) in phases.iter().enumerate() {
-        let from = zero.elapsed();
-        let pace = match phase.share >= 1.0 {
-            true => 0.0,
-            false => query / phase.share,
-        };
-        load.order(&format!("ask {} {pace}", phase.clients))?;
-        let until = from + Duration::from_secs_f64(phase.seconds);
-        let counted = setting.counted == Some(at);
-        if counted {
-            // What flushing writes is in a region without length, and nobody's.
-            recorder.mark(from);
-            roi::flush();
-        }
-        if counted || setting.window.is_some() {
-            recorder.mark(from);
-        }
-        let followed = recorder.follow(&mut live, &mut watch, (zero, until), setting.stop);
-        if counted || (setting.window.is_some() && at + 1 == phases.len()) {
-            roi::stop();
-            recorder.windows.push(zero.elapsed().as_secs_f64());
-        }
-        followed?;
-        let done = load.tell()?;
-        told.push(Told {
-            phase: *phase,
-            from: from.as_secs_f64(),
-            to: zero.elapsed().as_secs_f64(),
-            done,
-        });
-    }
-    load.order("ask 0 0")?;
-    let seconds = zero.elapsed().as_secs_f64();
-    let moves = tracing.as_ref().and_then(Tracing::moves);
-    let machine = live.spent().first().map(|spent| spent.machine);
-    live.end()?;
-    let all = recorder.finish(variant, setting, seconds)?;
-    let machine = machine.unwrap_or_default();
-    let summary = watch.summary();
-    let queries: u64 = told.iter().map(|told| told.done.queries).sum();
-    Ok(Trial {
-        workload,
-        variant,
-        query_seconds: query,
-        seconds,
-        throughput: queries as f64 / seconds,
-        phases: told,
-        migrations: summary.migrations,
-        switches: summary.switches,
-        minor_faults: summary.minor_faults,
-        energy: all
-            .used
-            .filter(|_| !setting.emulated)
-            .map(|used| Power::default().energy(used, machine.link_bytes)),
-        machine_joules: machine.joules,
-        moves,
-        ..all
-    })
-}
-
-fn unseen(error: counters::Error) -> Error {
-    Error::Drive {
-        program: "what is governed".to_owned(),
-        why: error.to_string(),
-    }
-}
-
-fn begin(setting: &Setting<'_>, variant: Variant, target: u32, load: &Load) -> Result<Live> {
-    let sensed = matches!(variant, Variant::Governed(_, Sensor::Throughput));
-    let counter = load._folder.0.join("count");
-    let wanted = Wanted {
-        target: Target::Pid(target),
-        weight: 1.0,
-        counter: sensed.then_some(Counter::File(counter)),
-    };
-    let options = Options {
-        policy: variant.policy(),
-        net: governor::elastic_net()?,
-        period: setting.period,
-        // It reads the same, so that it costs the same.
-        dry_run: variant == Variant::Ungoverned,
-        means: Means::Affinity,
-        migrate: false,
-        exclusive: false,
-        power: governor::Power::default(),
-        state: load._folder.0.join("state"),
-        status: Arc::<Mutex<_>>::default(),
-        sys: "/sys".into(),
-        guard: match setting.server {
-            Some(_) => setting.guard.to_vec(),
-            // Our own program ends with us.
-            None => Vec::new(),
-        },
-    };
-    Ok(Live::begin(vec![wanted], options)?)
 }

@@ -1,12 +1,11 @@
 //! What the runs say together, and whether that is what is asked for.
 
 use governor::Sensor;
+use report::Sample;
 use serde::Serialize;
 
 use super::plan::{Variant, Workload};
-use super::report::used;
 use super::trial::Trial;
-use crate::record::Sample;
 
 /// Throughput that is at least to be had, as a share of the ungoverned.
 const THROUGHPUT: f64 = 0.97;
@@ -99,7 +98,9 @@ pub fn verdicts(all: &[Series<'_>], cpus: usize) -> Vec<Verdict> {
             },
             ratio.is_finite().then_some(ratio >= THROUGHPUT),
         ));
-        let load = base.sample(|trial| used(trial) / trial.allocated).median();
+        let load = base
+            .sample(|trial| trial.used_seconds() / trial.allocated)
+            .median();
         let cores = one
             .sample(|trial| trial.allocated)
             .ratio(&base.sample(|trial| trial.allocated))

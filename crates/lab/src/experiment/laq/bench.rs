@@ -12,7 +12,7 @@ use store::{PoolOptions, Store};
 use topology::Machine;
 
 use super::host;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// A query that was planned.
 #[derive(Clone, Debug)]

@@ -1,12 +1,12 @@
 //! What is told of the runs: figures of each query, as they go into the file of raw numbers.
 
 use engine::Executor;
+use report::Sample;
 use serde::Serialize;
 
 use super::bare::Bare;
 use super::host::Spent;
 use super::measure::{Measured, Scope, Variant, middle, name};
-use crate::record::Sample;
 
 /// A median, and the range and the quartiles of the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

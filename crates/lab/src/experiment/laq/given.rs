@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use engine::BLOCK_ROWS;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Threads of which each number is tried; of more, the powers of two and the end.
 const EACH: usize = 8;

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::ledger::Record;
 use engine::{Executor, Ledger, Plan};
+use report::Sample;
 use topology::{CacheKind, Machine};
 
 use super::bare::{Bare, Field};
 use super::bench::{Bench, Ran, Subject, Way};
 use super::host::{Spent, peak};
-use crate::experiment::Desk;
-use crate::record::Sample;
-use crate::{Error, Result};
+use crate::desk::Desk;
+use crate::error::{Error, Result};
 
 /// Runs of a command of its own whose memory is measured.
 const MEMORY_RUNS: usize = 3;

@@ -18,15 +18,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use report::Table;
 use serde_json::json;
 
 use self::bench::Bench;
 use self::figures::Figures;
 use self::given::{Blocks, Query, Threads};
 use self::measure::{Measured, Scope, measure};
-use super::Desk;
-use crate::report::Table;
-use crate::{Error, Result};
+use crate::desk::Desk;
+use crate::error::{Error, Result};
 
 /// How long Ctrl-C may go unseen by a running query.
 const LOOK: Duration = Duration::from_millis(20);

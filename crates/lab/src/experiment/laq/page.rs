@@ -2,16 +2,17 @@
 
 use std::path::Path;
 
+use report::{Axis, Cell, Heat, Line, Lines, Point, Report, Roofline, Table, Unit};
+
 use super::bare::Bare;
 use super::bench::Bench;
 use super::figures::{ByThreads, Figures, loops};
 use super::given::rows;
 use super::measure::{Measured, Scope, cached, name};
 use super::parts::{
-    KINDS, about_reuse, about_waits, cut, kind, operator_table, plan_table, reuse_table, task_bars,
-    task_table, thread_bars,
+    KINDS, about_reuse, about_waits, cut, kind, operator_table, plan_table, ratio, reuse_table,
+    task_bars, task_table, thread_bars, threads,
 };
-use crate::report::{Axis, Cell, Heat, Line, Lines, Point, Report, Roofline, Table, Unit};
 
 /// Workers that wait for a cpu for more of their time than this are disturbed.
 const DISTURBED: f64 = 0.05;
@@ -39,16 +40,6 @@ fn point(x: f64, span: super::figures::Span) -> Point {
         low: span.lower,
         high: span.upper,
     }
-}
-
-/// `2 threads`
-pub fn threads(count: usize) -> String {
-    format!("{count} thread{}", if count == 1 { "" } else { "s" })
-}
-
-/// `1.20×`
-pub fn ratio(value: f64) -> String {
-    Unit::Ratio.show(value)
 }
 
 impl Page<'_> {

@@ -1,8 +1,18 @@
 //! Parts of the report: what is said and shown of blocks, operators, waits and plans.
 
+use report::{Bars, Cell, Table, Unit};
+
 use super::figures::{Figures, Operator, Task, Thread};
-use super::page::{ratio, threads};
-use crate::report::{Bars, Cell, Table, Unit};
+
+/// `2 threads`
+pub fn threads(count: usize) -> String {
+    format!("{count} thread{}", if count == 1 { "" } else { "s" })
+}
+
+/// `1.20×`
+pub fn ratio(value: f64) -> String {
+    Unit::Ratio.show(value)
+}
 
 /// Kinds of operators, each with a colour of its own.
 pub const KINDS: [&str; 6] = [

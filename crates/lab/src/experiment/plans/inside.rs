@@ -6,14 +6,16 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 use counters::{Process, System};
+use emulator::count::Matrix;
+use emulator::roi;
 use engine::{Executor, Plan};
 use serde::{Deserialize, Serialize};
 
-use super::super::Desk;
 use super::super::laq::bench::{Bench, Way};
 use super::super::laq::host;
-use crate::count::Matrix;
-use crate::{Error, Result, roi};
+use crate::desk::Desk;
+use crate::error::{Error, Result};
+use crate::json;
 
 /// `plans-inside`
 #[derive(Args, Clone, Debug)]
@@ -69,8 +71,8 @@ pub(super) struct Told {
 }
 
 impl PlansInside {
-    pub(in crate::experiment) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
-        let task: Task = super::super::parse(&self.task, "the task")?;
+    pub(crate) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
+        let task: Task = json::read(&self.task, "the task")?;
         if let ([variant], 1) = (&task.variants[..], task.runs) {
             let told = once(&task, variant)?;
             return desk.line(&told);

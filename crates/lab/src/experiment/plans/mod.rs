@@ -3,27 +3,28 @@
 //! The engine runs in a process inside the emulated machine, which marks what is counted: one hot run from its begin
 //! to its last row. Planning is not counted.
 
+mod found;
 mod inside;
 mod page;
 
 use clap::Args;
 use engine::Plan;
-use serde::Serialize;
 
-use super::compared::Compared;
-use super::counted::Counted;
-use super::database::Databases;
-use super::guest::{Guest, regions};
 use super::laq::given::{self, Query};
-use super::{Desk, Options};
-use crate::{Error, Result};
+use crate::desk::Desk;
+use crate::error::{Error, Result};
+use crate::guest::{Guest, regions};
+use crate::json;
+use crate::options::Options;
+use crate::result::compared::Compared;
+use crate::result::counted::Counted;
+use crate::workload::database::Databases;
+use found::{Found, WARM};
 pub use inside::PlansInside;
 use inside::{Task, Told, Variant};
 
 /// The machine.
 const MACHINE: &str = "4x4";
-/// Runs before one that is counted.
-const WARM: usize = 2;
 /// The buffer pool: far more than what is read.
 const POOL: u64 = 256 << 20;
 /// Runs where nothing else is asked for: the spread over ten is asked for.
@@ -52,18 +53,6 @@ pub struct Plans {
     /// Those of all experiments
     #[command(flatten)]
     pub options: Options,
-}
-
-/// What was counted of one query under one plan.
-#[derive(Clone, Debug, Serialize)]
-struct Found {
-    query: String,
-    plan: String,
-    affinity: bool,
-    #[serde(flatten)]
-    compared: Compared,
-    /// How often workers were moved to another cpu, of each run; none where the kernel does not say.
-    moves: Vec<Option<u64>>,
 }
 
 fn plan(name: &str) -> std::result::Result<Plan, String> {
@@ -140,15 +129,13 @@ impl Plans {
             loaders: self.loaders(guest),
             pool: POOL,
         };
-        let words = serde_json::to_string(&task).map_err(|error| Error::Output {
-            source: error.into(),
-        })?;
+        let words = json::write(&task)?;
         let mut command = desk.lab.clone();
         command.extend(["plans-inside".into(), words.into()]);
         let told = guest.run(command, desk)?;
         let regions = regions(&told.outcome, task.runs * task.variants.len())?;
         let lines = told.text.lines();
-        let lines = lines.map(|line| super::parse::<Told>(line, "what was run"));
+        let lines = lines.map(|line| json::read::<Told>(line, "what was run"));
         let lines: Vec<Told> = lines.collect::<Result<_>>()?;
         same_rows(&name, &lines)?;
         let variants = task.variants.iter();

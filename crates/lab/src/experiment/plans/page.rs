@@ -1,12 +1,11 @@
 //! The report of `plans`.
 
+use report::{Cell, Report, Sample, Table, Unit};
 use serde_json::json;
 
-use super::super::compared::{self, Compared};
-use super::super::guest::Guest;
-use super::{Found, WARM};
-use crate::record::Sample;
-use crate::report::{Cell, Report, Table, Unit};
+use super::found::{Found, WARM};
+use crate::guest::Guest;
+use crate::result::compared::{self, Compared};
 
 /// Remote share of shard and distr with affinity, at most (of Q6).
 const REMOTE: f64 = 0.05;

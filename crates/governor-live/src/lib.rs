@@ -1,0 +1,36 @@
+//! Governs databases that run: reads the sensors, has crate [`governor`] decide, and gives processes their cores.
+//!
+//! Everything that is changed is recorded first, so that it is put back however the governor ends: by itself
+//! ([`Live::end`]), by a guard when it is killed ([`guard`]), or by [`undo`].
+//!
+//! # Layers
+//!
+//! From top to bottom; a file uses what stands below it, never above.
+//!
+//! * `service`: the loop over targets ([`Live`]), [`Metrics`], signals;
+//! * `journal`: what was changed, in files; what puts it back;
+//! * `actuators` and `sensors`;
+//! * `group`: a [`Target`] and its processes, control groups;
+//! * `system`: `/proc` and files of the kernel.
+
+mod actuators;
+mod error;
+mod group;
+mod journal;
+mod sensors;
+mod service;
+mod system;
+
+pub use actuators::Means;
+pub use error::{Error, Result};
+pub use group::target::{MAX_GOVERNED, Target};
+pub use journal::folders::own as state_folder;
+pub use journal::guard::guard;
+pub use journal::record::{Undone, undo};
+pub use journal::status::{Standing, Status, statuses};
+pub use sensors::throughput::Counter;
+pub use service::live::Live;
+pub use service::metrics::Metrics;
+pub use service::options::{Options, Wanted};
+pub use service::signals::{asked_to_end, hurry, listen};
+pub use system::proc::Identity;

@@ -1,0 +1,10 @@
+//! What is read of a group at each check. A sensor that is missing says why.
+
+pub(crate) mod energy;
+mod instructions;
+pub(crate) mod memory;
+pub(crate) mod pressure;
+mod published;
+pub(crate) mod throughput;
+pub(crate) mod traffic;
+pub(crate) mod waiting;

@@ -1,0 +1,190 @@
+//! A program to be governed, and a governor for it.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use governor::{Decision, Policy};
+use governor_live::{Live, Means, Options, Target, Wanted};
+use placement::CpuSet;
+
+/// Nothing takes so long, on whichever machine.
+pub const LIMIT: Duration = Duration::from_secs(120);
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// The example that is governed: `cargo test` builds it beside the tests, in target/PROFILE/examples.
+pub fn example() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    let path = own.ancestors().nth(2).unwrap().join("examples/load");
+    assert!(path.is_file(), "cargo build -p governor-live --examples");
+    path
+}
+
+/// The program, under a name of its own, in a folder of its own.
+pub struct Load {
+    child: Child,
+    folder: tempfile::TempDir,
+    name: String,
+}
+
+impl Load {
+    /// Starts the example `load` with these words, and waits until it is ready.
+    pub fn start(words: &[&str]) -> Load {
+        Load::try_start(words).unwrap_or_else(|| panic!("{words:?} did not get ready"))
+    }
+
+    /// The same; `None` where it ends before it is ready.
+    pub fn try_start(words: &[&str]) -> Option<Load> {
+        let folder = tempfile::tempdir().unwrap();
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        // The kernel keeps 15 bytes of a name.
+        let name = format!("gl-{}-{number}", std::process::id() % 1_000_000);
+        let program = folder.path().join(&name);
+        std::fs::hard_link(example(), &program)
+            .or_else(|_| std::fs::copy(example(), &program).map(drop))
+            .unwrap();
+        let child = ready(Command::new(&program).args(words).current_dir(&folder))?;
+        Some(Load {
+            child,
+            folder,
+            name,
+        })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    /// Where governors of this load are recorded.
+    pub fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    /// A file that exists means work.
+    pub fn busy(&self, busy: bool) {
+        let file = self.folder.path().join("BUSY");
+        match busy {
+            true => std::fs::write(file, "").unwrap(),
+            false => drop(std::fs::remove_file(file)),
+        }
+    }
+
+    pub fn threads(&self) -> Vec<i32> {
+        threads(self.pid())
+    }
+
+    /// The cpus of each thread.
+    pub fn affinities(&self) -> Vec<CpuSet> {
+        affinities(self.pid())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Starts a program that says when it is ready.
+pub fn started(command: &mut Command) -> Child {
+    ready(command).unwrap_or_else(|| panic!("{command:?} did not get ready"))
+}
+
+fn ready(command: &mut Command) -> Option<Child> {
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let out = child.stdout.take().unwrap();
+    BufReader::new(out).read_line(&mut line).unwrap();
+    if line == "ready\n" {
+        return Some(child);
+    }
+    let _ = child.kill();
+    child.wait().unwrap();
+    None
+}
+
+pub fn threads(pid: u32) -> Vec<i32> {
+    let folder = Path::new("/proc").join(pid.to_string()).join("task");
+    let entries = std::fs::read_dir(folder).unwrap();
+    let number = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry
+            .unwrap()
+            .file_name()
+            .to_str()
+            .unwrap()
+            .parse()
+            .unwrap()
+    };
+    entries.map(number).collect()
+}
+
+pub fn affinities(pid: u32) -> Vec<CpuSet> {
+    let of = |thread: i32| placement::apply::cpus_of(thread).unwrap();
+    threads(pid).into_iter().map(of).collect()
+}
+
+/// The cpus this test may use, and so all that it starts.
+pub fn all_cpus() -> CpuSet {
+    placement::apply::cpus_of(0).unwrap()
+}
+
+/// Whether there are two at least; says so where there are not.
+pub fn several_cpus(what: &str) -> bool {
+    let several = all_cpus().len() > 1;
+    if !several {
+        eprintln!("NOT RUN: {what}: this machine has one cpu");
+    }
+    several
+}
+
+pub fn wanted(target: Target) -> Wanted {
+    Wanted {
+        target,
+        weight: 1.0,
+        counter: None,
+    }
+}
+
+pub fn options(load: &Load) -> Options {
+    Options {
+        policy: Policy::default(),
+        net: governor::elastic_net().unwrap(),
+        period: Duration::from_millis(10),
+        dry_run: false,
+        means: Means::Affinity,
+        migrate: false,
+        exclusive: false,
+        power: governor::Power::default(),
+        state: load.state(),
+        status: Arc::default(),
+        sys: "/sys".into(),
+        guard: Vec::new(),
+    }
+}
+
+/// A governor of the load.
+pub fn governed(load: &Load) -> Live {
+    Live::begin(vec![wanted(Target::Pid(load.pid()))], options(load)).unwrap()
+}
+
+/// Decides until the decision is so.
+pub fn until(live: &mut Live, done: impl Fn(&Decision) -> bool) -> Decision {
+    let limit = Instant::now() + LIMIT;
+    loop {
+        let decision = live.check().unwrap().remove(0);
+        if done(&decision) {
+            return decision;
+        }
+        assert!(Instant::now() < limit, "stuck at {decision}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
