@@ -5,15 +5,16 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use buffer::PageId;
 use parking_lot::Mutex;
 use roaring::RoaringBitmap;
 use store::Snapshot;
 
-use crate::block::{Block, Encoding, Matrix};
+use crate::block::Block;
 use crate::dictionary::{Dictionary, DictionaryRecord};
 use crate::error::{Error, Result};
-use crate::index::Tag;
 use crate::key;
+use crate::obsolete;
 use crate::schema::{Definition, DefinitionRecord};
 use crate::statistics::ColumnStatistics;
 use crate::tail;
@@ -54,16 +55,13 @@ pub(crate) struct Body {
     pub schema: SchemaRef,
     /// Changes with every change of the table.
     stamp: u64,
-    /// Changes with every change of the table's rows. Invariant: as long as it stays, every row
-    /// keeps its row id.
-    pub rows_version: u64,
     pub blocks: Vec<Stored<Block>>,
     /// Deleted rows by the key of their block.
     pub deleted: BTreeMap<u32, Stored<RoaringBitmap>>,
     pub tail: Vec<Stored<RecordBatch>>,
     pub dictionaries: Vec<DictionarySlot>,
-    /// One per foreign key.
-    pub indexes: Vec<IndexSlot>,
+    /// Pages of the row indexes that an earlier version left, by foreign key.
+    pub row_indexes: BTreeMap<usize, Vec<PageId>>,
     pub statistics: OnceLock<Vec<ColumnStatistics>>,
 }
 
@@ -80,14 +78,6 @@ pub(crate) struct Stored<T> {
 pub(crate) struct DictionarySlot {
     pub record: Option<DictionaryRecord>,
     pub loaded: tokio::sync::OnceCell<Arc<Dictionary>>,
-}
-
-/// The row index of a foreign key, whether or not it is still that of its parent.
-#[derive(Debug, Default)]
-pub(crate) struct IndexSlot {
-    pub tag: Option<Tag>,
-    /// By the keys of blocks. Invariant: each is that of a block of the table, and sound for it.
-    pub blocks: Vec<Stored<Matrix>>,
 }
 
 impl<T> Stored<T> {
@@ -297,21 +287,18 @@ fn body(
         .map(|column| dictionary_slot(snapshot, space, column, before))
         .collect::<Option<Vec<_>>>()
         .ok_or_else(|| damaged("the record of a dictionary"))?;
-    let indexes = (0..definition.foreign_keys.len())
-        .map(|foreign| index_slot(snapshot, space, foreign, &blocks, before))
-        .collect::<Option<Vec<_>>>()
+    let row_indexes = obsolete::row_indexes(snapshot, space, definition.foreign_keys.len())
         .ok_or_else(|| damaged("the record of a row index"))?;
     Ok(Arc::new(Body {
         space,
         schema: definition.schema(),
         definition,
         stamp,
-        rows_version: key::counter(snapshot.get(space, key::ROWS).as_deref()),
         blocks,
         deleted: deleted.into_iter().map(|d| (d.key, d)).collect(),
         tail,
         dictionaries,
-        indexes,
+        row_indexes,
         statistics: OnceLock::new(),
     }))
 }
@@ -366,33 +353,4 @@ fn dictionary_slot(
         let _ = slot.loaded.set(dictionary.clone());
     }
     Some(slot)
-}
-
-fn index_slot(
-    snapshot: &Snapshot,
-    space: u32,
-    foreign: usize,
-    blocks: &[Stored<Block>],
-    before: Option<&Arc<Body>>,
-) -> Option<IndexSlot> {
-    let page_size = snapshot.pool().page_size();
-    let tag = match snapshot.get(space, &key::numbered(key::TAG, foreign as u32)) {
-        Some(bytes) => Some(postcard::from_bytes(&bytes).ok().filter(Tag::is_sound)?),
-        None => None,
-    };
-    let old = before.and_then(|b| b.indexes.get(foreign));
-    let old = old.map_or(&[][..], |slot| &slot.blocks);
-    let prefix = key::numbered(key::INDEX, foreign as u32);
-    let found: Vec<Stored<Matrix>> = records(snapshot, space, &prefix, old, |bytes| {
-        postcard::from_bytes(bytes).ok()
-    })?;
-    let sound = found.iter().all(|index| {
-        let block = blocks.binary_search_by_key(&index.key, |b| b.key);
-        let whole = matches!(
-            index.value.encoding,
-            Encoding::Int { .. } | Encoding::Constant(_)
-        );
-        whole && block.is_ok_and(|b| index.value.is_sound(blocks[b].value.rows, page_size))
-    });
-    sound.then_some(IndexSlot { tag, blocks: found })
 }

@@ -12,7 +12,8 @@ pub(crate) const SETTING: &[u8] = b"s";
 pub(crate) const DEFINITION: &[u8] = b"def";
 /// A counter that every change of the table raises.
 pub(crate) const STAMP: &[u8] = b"v";
-/// A counter that every change of the table's rows raises; building an index does not.
+/// A counter that every change of the table's rows raises. Versions up to 0.1 tell by it whether
+/// their row indexes still hold.
 pub(crate) const ROWS: &[u8] = b"r";
 /// Prefix of block records: `b` and the block's number, big-endian.
 pub(crate) const BLOCK: &[u8] = b"b";
@@ -22,9 +23,11 @@ pub(crate) const DELETED: &[u8] = b"x";
 pub(crate) const TAIL: &[u8] = b"t";
 /// Prefix of dictionaries: `k` and the column's number, big-endian.
 pub(crate) const DICTIONARY: &[u8] = b"k";
-/// Prefix of the tags of row indexes: `f` and the foreign key's number, big-endian.
+/// Prefix of the tags of row indexes, which versions up to 0.1 wrote: `f` and the foreign key's
+/// number, big-endian.
 pub(crate) const TAG: &[u8] = b"f";
-/// Prefix of row indexes: `i`, the foreign key's number and the block's, both big-endian.
+/// Prefix of row indexes, of the same versions: `i`, the foreign key's number and the block's,
+/// both big-endian.
 pub(crate) const INDEX: &[u8] = b"i";
 
 pub(crate) fn table(name: &str) -> Vec<u8> {
@@ -41,11 +44,6 @@ pub(crate) fn numbered(prefix: &[u8], number: u32) -> Vec<u8> {
 
 pub(crate) fn dictionary(column: usize) -> Vec<u8> {
     numbered(DICTIONARY, column as u32)
-}
-
-/// The row index of a block, for foreign key number `foreign`.
-pub(crate) fn index(foreign: usize, block: u32) -> Vec<u8> {
-    numbered(&numbered(INDEX, foreign as u32), block)
 }
 
 /// The number at the end of a key.

@@ -6,10 +6,6 @@
 //! which range. Committed pages never change: rows are added in new blocks (small inserts wait
 //! in a logged tail), deleted by marks.
 //!
-//! Beside a declared foreign key there may be a [`RowIndex`]: for each row, which row of the parent
-//! its key names. It is derived by [`index_foreign_keys`], tagged with the version of the parent's
-//! rows, and not used once that differs.
-//!
 //! ```
 //! use std::sync::Arc;
 //! use arrow::array::{Int64Array, RecordBatch, StringViewArray};
@@ -40,15 +36,13 @@ mod dictionary;
 mod encode;
 mod error;
 mod filter;
-mod foreign;
-mod index;
 mod kernel;
 mod key;
 mod lane;
 mod load;
-mod lookup;
 mod mask;
 mod near;
+mod obsolete;
 mod parts;
 mod scan;
 mod schema;
@@ -65,8 +59,6 @@ pub use dictionary::{Dictionary, MOST_LABELS};
 pub use encode::LONGEST_TEXT;
 pub use error::{Error, Result};
 pub use filter::{Filter, Form, Gauge, LabelHits, Test};
-pub use foreign::{IndexReport, Outcome, index_foreign_keys};
-pub use index::{RowIndex, drop_index};
 pub use load::{Chunker, Loader};
 pub use mask::Mask;
 pub use parts::Part;

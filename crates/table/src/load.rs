@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::key;
 use crate::near::Near;
 use crate::schema::{Definition, normalise};
-use crate::write::{self, damaged, raise_rows};
+use crate::write::{self, changed, damaged};
 
 /// Appends blocks to one table within one transaction, from many threads at once.
 #[derive(Debug)]
@@ -156,7 +156,7 @@ impl Loader {
                 save_words(&mut tx, space, position, &definition, words, page_size)?;
             }
         }
-        raise_rows(&mut tx, space);
+        changed(&mut tx, &definition.name, space)?;
         Ok((tx, rows.into_inner()))
     }
 }

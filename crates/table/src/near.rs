@@ -20,7 +20,6 @@ use store::Transaction;
 use crate::block::{Block, Zone};
 use crate::error::Result;
 use crate::key;
-use crate::lookup::comparable;
 use crate::schema::{Definition, ForeignKey};
 use crate::write;
 
@@ -99,6 +98,15 @@ impl Near {
         let place = self.blocks.partition_point(|(_, max, _)| *max < key);
         let (min, _, _) = self.blocks.get(place)?;
         (*min <= key).then_some(place)
+    }
+}
+
+/// Whether equal stored numbers of two types mean equal values.
+fn comparable(a: &DataType, b: &DataType) -> bool {
+    use DataType::Decimal128;
+    match (a, b) {
+        (Decimal128(_, a), Decimal128(_, b)) => a == b,
+        _ => a.is_integer() && b.is_integer(),
     }
 }
 

@@ -12,15 +12,17 @@ pub enum Part {
     Column(usize),
     /// The labels of this column's dictionary.
     Dictionary(usize),
-    /// The row index of this foreign key, whether or not it is still that of its parent.
+    /// The row index of this foreign key, which a version up to 0.1 made and nothing reads. It goes
+    /// when the table's rows change next.
     RowIndex(usize),
 }
 
 impl Table {
-    /// The table's pages: every column, then the dictionaries and the row indexes that there are.
+    /// The table's pages: every column, then the dictionaries that there are, and the row indexes
+    /// that an earlier version left.
     /// No page is in two parts, and together they are all that the table has in the store.
     ///
-    /// A column of constants has no page, nor has a row index that is a rule.
+    /// A column of constants has no page.
     pub fn parts(&self) -> Vec<(Part, Vec<PageId>)> {
         let body = &self.body;
         let column = |column: usize| {
@@ -36,12 +38,8 @@ impl Table {
             let ids = pages.flat_map(|page| std::iter::once(page.id).chain(page.more.clone()));
             Some((Part::Dictionary(column), ids.collect()))
         });
-        let indexes = body.indexes.iter().enumerate();
-        let indexes = indexes.filter_map(|(key, slot)| {
-            let matrices = slot.blocks.iter().map(|block| &*block.value);
-            let ids: Vec<PageId> = matrices.flat_map(Matrix::page_ids).collect();
-            (slot.tag.is_some() || !ids.is_empty()).then_some((Part::RowIndex(key), ids))
-        });
+        let indexes = body.row_indexes.iter();
+        let indexes = indexes.map(|(key, ids)| (Part::RowIndex(*key), ids.clone()));
         (0..body.definition.columns.len())
             .map(column)
             .chain(dictionaries)

@@ -11,9 +11,9 @@ use store::Transaction;
 use crate::block::Block;
 use crate::dictionary::DictionaryRecord;
 use crate::error::{Error, Result};
-use crate::index;
 use crate::key;
 use crate::load::Loader;
+use crate::obsolete;
 use crate::schema::{Definition, DefinitionRecord, normalise};
 use crate::tail::{self, RowId};
 
@@ -51,8 +51,7 @@ pub fn create(tx: &mut Transaction, definition: &Definition) -> Result<()> {
         &space.to_le_bytes(),
     );
     tx.put(space, key::DEFINITION, &encode(&record, &definition.name)?);
-    raise_rows(tx, space);
-    Ok(())
+    changed(tx, &definition.name, space)
 }
 
 /// Drops a table and frees its pages.
@@ -90,8 +89,7 @@ pub fn drop(tx: &mut Transaction, name: &str) -> Result<()> {
 pub fn truncate(tx: &mut Transaction, name: &str) -> Result<()> {
     let space = space(tx, name)?;
     clear(tx, name, space)?;
-    raise_rows(tx, space);
-    Ok(())
+    changed(tx, name, space)
 }
 
 /// Frees every page of a table and removes its rows.
@@ -104,7 +102,7 @@ fn clear(tx: &mut Transaction, name: &str, space: u32) -> Result<()> {
         free_dictionary(tx, &decode::<DictionaryRecord>(&bytes, name)?)?;
         tx.delete(space, &entry);
     }
-    index::clear(tx, name, space, None)?;
+    obsolete::remove(tx, name, space)?;
     for prefix in [key::TAIL, key::DELETED] {
         for (entry, _) in tx.prefix(space, prefix).collect::<Vec<_>>() {
             tx.delete(space, &entry);
@@ -214,7 +212,7 @@ async fn append_tail(
         &key::numbered(key::TAIL, next),
         &tail::encode(&merged)?,
     );
-    raise_rows(&mut tx, space);
+    changed(&mut tx, name, space)?;
     Ok(tx)
 }
 
@@ -257,7 +255,7 @@ pub fn delete(tx: &mut Transaction, name: &str, rows: &[u64]) -> Result<u64> {
         deleted += delete_in_tail(tx, space, &definition, number, &gone)?;
     }
     if deleted > 0 {
-        raise_rows(tx, space);
+        changed(tx, name, space)?;
     }
     Ok(deleted)
 }
@@ -286,7 +284,6 @@ fn delete_in_block(
     let all = before | gone;
     if all.len() == u64::from(block.rows) {
         free_block(tx, &block)?;
-        index::clear_block(tx, space, definition, number)?;
         tx.delete(space, &entry);
         tx.delete(space, &marks);
     } else {
@@ -353,20 +350,17 @@ pub fn definition(tx: &Transaction, name: &str) -> Result<Definition> {
         .ok_or_else(|| damaged(name, "its definition"))
 }
 
-/// Notes a change of the table that is none of its rows.
-pub(crate) fn raise_stamp(tx: &mut Transaction, space: u32) {
-    raise(tx, space, key::STAMP);
-}
-
-/// Notes a change of the table's rows: row indexes that point at them are out of date from now on.
-pub(crate) fn raise_rows(tx: &mut Transaction, space: u32) {
-    raise(tx, space, key::ROWS);
-    raise(tx, space, key::STAMP);
-}
-
-fn raise(tx: &mut Transaction, space: u32, counter: &[u8]) {
-    let value = key::counter(tx.get(space, counter).as_deref()) + 1;
-    tx.put(space, counter, &value.to_le_bytes());
+/// Notes a change of the table's rows.
+///
+/// # Errors
+/// [`Error::Damaged`] if what an earlier version left does not decode.
+pub(crate) fn changed(tx: &mut Transaction, name: &str, space: u32) -> Result<()> {
+    obsolete::remove(tx, name, space)?;
+    for counter in [key::ROWS, key::STAMP] {
+        let value = key::counter(tx.get(space, counter).as_deref()) + 1;
+        tx.put(space, counter, &value.to_le_bytes());
+    }
+    Ok(())
 }
 
 pub(crate) fn damaged(name: &str, what: &str) -> Error {
