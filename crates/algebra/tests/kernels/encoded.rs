@@ -38,7 +38,7 @@ fn widening<S: Stored, N: Number + PartialEq + std::fmt::Debug>(
     let place = |at: usize| at as u32 + first;
     let some: Vec<u32> = picks.iter().map(|p| place(p.index(values.len()))).collect();
     // Neighbours, for the most part.
-    let most = (0..values.len()).filter(|at| values[*at].wide() % 16 > 0);
+    let most = (0..values.len()).filter(|at| !values[*at].wide().is_multiple_of(16));
     let most: Vec<u32> = most.map(place).collect();
     at_each_level(|| {
         let mut out = before.to_vec();

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::bytes::{Put, Reader};
-use crate::tree::{Iter, Tree};
+use crate::catalog::tree::{Iter, Tree};
+use crate::format::bytes::{Put, Reader};
 
 /// One ordered map.
 pub(crate) type Space = Tree<Bytes, Bytes>;

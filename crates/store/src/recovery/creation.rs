@@ -11,12 +11,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use io::Device;
 
-use crate::bytes::{Tag, checksum};
-use crate::changes::Changes;
-use crate::codec;
-use crate::disk::read;
+use crate::catalog::changes::Changes;
 use crate::error::{Error, Result};
-use crate::format::{
+use crate::format::bytes::{Tag, checksum};
+use crate::format::codec;
+use crate::format::disk::read;
+use crate::format::structures::{
     ALIGNMENT, BLOCK, Blob, DRAFT, Directory, FIRST_EXTENT, FORMAT_VERSION, Identity, LOG_MAGIC,
     ROOT_OFFSETS, Root, aligned,
 };

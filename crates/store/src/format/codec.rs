@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::Read;
 
-use crate::kind::Codec;
+use crate::format::kind::Codec;
 
 /// Compressed bytes are kept if they are at most this share of the raw ones, in percent.
 ///

@@ -2,8 +2,8 @@
 
 use buffer::PageId;
 
-use crate::kind::{Codec, Kind};
-use crate::store::Store;
+use crate::format::kind::{Codec, Kind};
+use crate::store::handle::Store;
 
 /// Where a page is in the data file, and how it is stored there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use buffer::PageId;
 use parking_lot::Mutex;
 
-use crate::bytes::{Tag, checksum};
-use crate::catalog::{Catalog, Entries};
-use crate::changes::Changes;
-use crate::codec;
+use crate::catalog::changes::Changes;
+use crate::catalog::spaces::{Catalog, Entries};
 use crate::error::{Error, Result};
-use crate::format::{Entry, aligned};
-use crate::kind::Kind;
-use crate::snapshot::Snapshot;
-use crate::store::{Gate, Store};
+use crate::format::bytes::{Tag, checksum};
+use crate::format::codec;
+use crate::format::kind::Kind;
+use crate::format::structures::{Entry, aligned};
+use crate::store::gate::Gate;
+use crate::store::handle::Store;
+use crate::transaction::snapshot::Snapshot;
 
 /// Changes that become visible and durable together, or not at all.
 ///
@@ -220,7 +221,8 @@ impl Transaction {
         let result = if changes.is_empty() {
             Ok(self.base.clone())
         } else {
-            store.commit(changes, catalog, &self.gate)
+            let version = store.commit(changes, catalog, &self.gate);
+            version.map(|version| Snapshot::new(store.clone(), version))
         };
         // What is left in `written` is undone when `self` is dropped.
         if result.is_ok() {
@@ -237,5 +239,33 @@ impl Drop for Transaction {
     fn drop(&mut self) {
         let written = std::mem::take(self.written.get_mut());
         self.base.store().undo(written);
+    }
+}
+
+impl Store {
+    /// Starts a transaction, after the one that is under way has ended.
+    ///
+    /// Waits without limit: a thread that begins a second transaction while it holds one waits
+    /// for itself. See [`try_begin`](Store::try_begin).
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::Latched`].
+    pub fn begin(self: &Arc<Self>) -> Result<Transaction> {
+        let gate = self.enter()?;
+        Ok(self.transaction(gate))
+    }
+
+    /// Starts a transaction unless one is under way.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::Latched`].
+    pub fn try_begin(self: &Arc<Self>) -> Result<Option<Transaction>> {
+        let gate = self.try_enter()?;
+        Ok(gate.map(|gate| self.transaction(gate)))
+    }
+
+    fn transaction(self: &Arc<Self>, gate: Gate) -> Transaction {
+        self.reclaim(&mut self.writer.lock());
+        Transaction::new(self.snapshot(), gate)
     }
 }

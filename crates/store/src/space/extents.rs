@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 
 use buffer::PageId;
 
-use crate::format::{ALIGNMENT, FIRST_EXTENT};
+use crate::format::structures::{ALIGNMENT, FIRST_EXTENT};
 
 /// Holes of at least this size are preferred: pages written one after the other then lie one
 /// after the other, and their reads are coalesced.

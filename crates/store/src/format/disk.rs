@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use io::{Access, Device, File};
 
-use crate::bytes::{Tag, checksum};
-use crate::codec;
 use crate::error::{Error, Region, Result};
-use crate::format::{BLOCK, Bad, Blob, CHUNK_BYTES, Directory};
+use crate::format::bytes::{Tag, checksum};
+use crate::format::codec;
+use crate::format::structures::{BLOCK, Bad, Blob, CHUNK_BYTES, Directory};
 
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Error {

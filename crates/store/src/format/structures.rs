@@ -4,9 +4,9 @@
 use std::io::Read;
 use std::path::Path;
 
-use crate::bytes::{Put, Reader, Tag, checksum};
 use crate::error::Region;
-use crate::kind::{Codec, Kind};
+use crate::format::bytes::{Put, Reader, Tag, checksum};
+use crate::format::kind::{Codec, Kind};
 
 /// The format version that this release writes, and the newest that it reads.
 pub const FORMAT_VERSION: u32 = 1;

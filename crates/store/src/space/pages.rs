@@ -5,11 +5,11 @@ use std::sync::Arc;
 use buffer::PageId;
 use io::{Device, Queue};
 
-use crate::bytes::{Tag, checksum};
-use crate::codec;
 use crate::error::{Error, Region, Result};
-use crate::format::Entry;
-use crate::map::PageMap;
+use crate::format::bytes::{Tag, checksum};
+use crate::format::codec;
+use crate::format::structures::Entry;
+use crate::space::map::PageMap;
 
 /// The page map with the device it speaks of: all that loading a page takes, apart from the
 /// store so that the pool and the store do not own each other.

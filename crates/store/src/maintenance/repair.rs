@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk::log_path;
 use crate::error::{Error, Result};
+use crate::format::disk::log_path;
+use crate::log::report::Recovery;
 use crate::options::{Access, Damage, Options};
-use crate::report::Recovery;
-use crate::store::Store;
+use crate::store::handle::Store;
 
 /// What [`repair`] found and did.
 #[derive(Debug, Clone)]
@@ -43,13 +43,14 @@ pub fn repair(path: impl AsRef<Path>, options: &Options) -> Result<Repair> {
         .dropped
         .as_ref()
         .is_some_and(|d| d.damage.is_some());
-    let copy = match damaged {
-        true => Some(copy(&log_path(path))?),
-        false => None,
-    };
-    if damaged {
-        open(Access::Write)?.close()?;
+    if !damaged {
+        return Ok(Repair {
+            recovery,
+            copy: None,
+        });
     }
+    let copy = Some(copy(&log_path(path))?);
+    open(Access::Write)?.close()?;
     Ok(Repair { recovery, copy })
 }
 

@@ -8,16 +8,20 @@
 //! A crash before the end of 2 leaves the former root and the whole log; a crash before the end
 //! of 3 the new root and a log whose records it includes.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::bytes::checksum;
-use crate::catalog::encode_space;
-use crate::codec;
-use crate::disk::tag_of;
-use crate::error::{Region, Result};
-use crate::format::{Blob, CHUNK, Directory, ENTRY_BYTES, ROOT_OFFSETS, Root, aligned};
-use crate::snapshot::Version;
-use crate::store::{Gate, Store, Writer};
+use crate::catalog::spaces::encode_space;
+use crate::error::{Error, Region, Result};
+use crate::format::bytes::checksum;
+use crate::format::codec;
+use crate::format::disk::tag_of;
+use crate::format::structures::{Blob, CHUNK, Directory, ENTRY_BYTES, ROOT_OFFSETS, Root, aligned};
+use crate::options::Access;
+use crate::state::version::Version;
+use crate::state::writer::Writer;
+use crate::store::gate::Gate;
+use crate::store::handle::Store;
 
 /// Structures being written, and those they replace.
 #[derive(Default)]
@@ -27,6 +31,50 @@ struct Exchange {
 }
 
 impl Store {
+    /// Folds the log into the data file. Waits for the transaction under way.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::Full`], [`Error::Io`]: the store is as it was before.
+    /// [`Error::Latched`]: nothing committed is lost, and nothing more is committed.
+    pub fn checkpoint(self: &Arc<Self>) -> Result<()> {
+        let gate = self.enter()?;
+        let mut writer = self.writer.lock();
+        self.reclaim(&mut writer);
+        let roots = self.hold.change_roots(self.path());
+        let result = roots.and_then(|_roots| self.write_checkpoint(&mut writer, &gate));
+        writer.checkpoint_failure = result.as_ref().err().cloned();
+        result
+    }
+
+    /// Folds the log into the data file and gives the unused end of the file back. The lock on
+    /// the files goes with the last handle to the store. Dropping a store without closing it is
+    /// no loss, the next [`open`](Store::open) then reads the log.
+    ///
+    /// # Errors
+    /// As [`checkpoint`](Store::checkpoint); nothing committed is lost.
+    pub fn close(self: Arc<Self>) -> Result<()> {
+        match self.hold.access() {
+            Access::Read => return Ok(()),
+            // Nothing of its own to fold in.
+            Access::OnDemand if self.unsettled.lock().is_some() => return Ok(()),
+            Access::OnDemand | Access::Write => {}
+        }
+        let gate = match self.enter() {
+            // Whoever wrote last does it.
+            Err(Error::Busy { .. } | Error::Changed { .. })
+                if self.hold.access() == Access::OnDemand =>
+            {
+                return Ok(());
+            }
+            entered => entered?,
+        };
+        let mut writer = self.writer.lock();
+        self.reclaim(&mut writer);
+        let _roots = self.hold.change_roots(self.path())?;
+        self.write_checkpoint(&mut writer, &gate)?;
+        self.write_closing_root(&mut writer, &gate)
+    }
+
     /// Does steps 1 to 4. The gate shows that no transaction is under way, so the page map holds
     /// the current version, and the pending pages.
     pub(crate) fn write_checkpoint(&self, writer: &mut Writer, _gate: &Gate) -> Result<()> {

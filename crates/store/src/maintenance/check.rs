@@ -3,15 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::Access;
-use crate::bytes::Reader;
-use crate::catalog::decode_space;
-use crate::disk::{Limits, read, read_blob};
+use crate::catalog::spaces::decode_space;
 use crate::error::{Error, Region, Result};
-use crate::format::{Directory, Entry, FIRST_EXTENT, aligned};
-use crate::recovery;
-use crate::snapshot::Snapshot;
-use crate::store::{Store, Writer};
+use crate::format::bytes::Reader;
+use crate::format::disk::{Limits, read, read_blob};
+use crate::format::structures::{Directory, Entry, FIRST_EXTENT, aligned};
+use crate::options::Access;
+use crate::recovery::roots;
+use crate::state::writer::Writer;
+use crate::store::handle::Store;
+use crate::transaction::snapshot::Snapshot;
 
 /// Something that [`Store::check`] found.
 #[derive(Debug, Clone)]
@@ -117,7 +118,7 @@ impl Store {
     fn check_headers(&self, writer: &Writer, problems: &mut Vec<Problem>) {
         let mut note = |error| problems.push(Problem::Damaged(error));
         let data = &**self.data();
-        match recovery::identity(data) {
+        match roots::identity(data) {
             Ok(identity) if identity == self.identity => {}
             Ok(_) => note(Error::damaged(
                 data.path(),
@@ -128,10 +129,10 @@ impl Store {
             Err(error) => note(error),
         }
         for slot in [0, 1] {
-            match recovery::root(data, slot, &self.identity.id) {
+            match roots::root(data, slot, &self.identity.id) {
                 Ok(Ok(_)) => {}
                 Ok(Err(bad)) => {
-                    let offset = crate::format::ROOT_OFFSETS[usize::from(slot)];
+                    let offset = crate::format::structures::ROOT_OFFSETS[usize::from(slot)];
                     note(Error::damaged(
                         data.path(),
                         Region::Root(slot),

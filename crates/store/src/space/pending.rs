@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use buffer::PageId;
 
-use crate::format::Entry;
+use crate::format::structures::Entry;
 
 /// How many pages that were pinned are tried again at a time.
 const AGAIN: usize = 64;
@@ -81,8 +81,8 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::FIRST_EXTENT;
-    use crate::kind::{Codec, Kind};
+    use crate::format::kind::{Codec, Kind};
+    use crate::format::structures::FIRST_EXTENT;
 
     fn add(pending: &mut Pending, version: u64, pages: std::ops::Range<PageId>) {
         for page in pages {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use buffer::PageId;
 use memory::Budget;
 
-use crate::format::{CHUNK, Entry};
+use crate::format::structures::{CHUNK, Entry};
 
 const FAN: usize = 2048;
 const LEAF: usize = CHUNK as usize;
@@ -144,8 +144,8 @@ impl PageMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::FIRST_EXTENT;
-    use crate::kind::{Codec, Kind};
+    use crate::format::kind::{Codec, Kind};
+    use crate::format::structures::FIRST_EXTENT;
 
     fn entry(bucket: u8) -> Entry {
         Entry {

@@ -3,22 +3,8 @@
 use buffer::PageId;
 
 use crate::error::Result;
-use crate::store::{Space, Store, Writer};
-
-impl Space {
-    /// Bytes that no page of the current version needs, whether they may be used now or not.
-    pub(crate) fn free_bytes(&self) -> u64 {
-        let aside: u64 = self.aside.iter().map(|(_, bytes)| bytes).sum();
-        self.extents.free_bytes() + aside
-    }
-
-    /// Makes what was set aside free again.
-    fn give_back_aside(&mut self) {
-        for (offset, bytes) in std::mem::take(&mut self.aside) {
-            self.extents.give(offset, bytes);
-        }
-    }
-}
+use crate::state::writer::Writer;
+use crate::store::handle::Store;
 
 impl Store {
     /// Gives back what `allocate` took and nothing refers to.

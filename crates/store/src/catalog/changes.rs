@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use buffer::PageId;
 
-use crate::bytes::{Put, Reader};
-use crate::catalog::{Bytes, Catalog};
-use crate::format::Entry;
+use crate::catalog::spaces::{Bytes, Catalog};
+use crate::format::bytes::{Put, Reader};
+use crate::format::structures::Entry;
 
 /// The difference between two successive versions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -128,8 +128,8 @@ impl Changes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::FIRST_EXTENT;
-    use crate::kind::{Codec, Kind};
+    use crate::format::kind::{Codec, Kind};
+    use crate::format::structures::FIRST_EXTENT;
 
     #[test]
     fn changes_come_back() {
