@@ -20,6 +20,7 @@
 //! | fold | sums, counts and extremes per index | [`fold`] |
 //!
 //! [`hash`] and [`order`] serve them: keys that no dense index has room for, and what SQL adds.
+//! [`encoded`] comes before them: pages of narrow values are tested as they are stored, and widened.
 //!
 //! # How kernels are written
 //! They work on vectors of at most [`VECTOR_ROWS`] rows (longer ones are right too), which stay in
@@ -28,7 +29,7 @@
 //! one plain loop without a branch or call per value, compiled for each [`Level`]; where a loop
 //! needs an instruction that no loop compiles to, it is written in intrinsics beside the plain one.
 //!
-//! Masks have one byte per row. Validity is `Option<&[bool]>`, of which `None` means that all rows
+//! Masks have one byte per row, but for those of [`encoded`]. Validity is `Option<&[bool]>`, of which `None` means that all rows
 //! are valid; what stands under a null is not looked at unless a kernel says so. Lengths are
 //! checked, and so is each position that comes from data: a wrong one panics, it is never followed.
 //!
@@ -66,6 +67,7 @@
 //! ```
 
 pub mod dot;
+pub mod encoded;
 mod fill;
 pub mod filter;
 pub mod fold;

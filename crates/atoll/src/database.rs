@@ -312,30 +312,6 @@ impl Database {
         Ok(Arc::clone(self.engine.store()).close()?)
     }
 
-    /// Brings the row indexes of the foreign keys from and to `table` up to date: derived columns
-    /// that name each row's parent (L1), which imports make by themselves. Where there can be none
-    /// (a parent's key occurs twice, say) its report tells why; queries are right without them.
-    ///
-    /// # Errors
-    ///
-    /// If a page cannot be read or the disk is full; the tables are as before then.
-    pub fn index(&self, table: &str) -> Result<Vec<table::IndexReport>> {
-        let tables = self.tables_at(&self.store().snapshot())?;
-        let concerned = tables.names().into_iter().filter(|name| {
-            let keys = tables
-                .get(name)
-                .map_or(&[][..], |t| &t.definition().foreign_keys);
-            !keys.is_empty() && (*name == table || keys.iter().any(|key| key.parent == table))
-        });
-        let mut reports = Vec::new();
-        for name in concerned {
-            let threads = self.workers().threads();
-            let made = table::index_foreign_keys(self.store(), &self.catalog, name, threads);
-            reports.extend(futures::executor::block_on(made)?);
-        }
-        Ok(reports)
-    }
-
     /// What runs statements.
     pub(crate) fn engine(&self) -> &Arc<sql::Engine> {
         &self.engine

@@ -61,5 +61,4 @@ pub use store::{
 };
 pub use store::{Options as PageOptions, PoolOptions, Statistics as StoreStatistics};
 pub use summary::{ColumnSummary, KeySummary, TableSummary};
-pub use table::{IndexReport, Outcome as IndexOutcome};
 pub use topology::Machine;

@@ -18,7 +18,8 @@ pub struct PartPages {
 }
 
 impl Database {
-    /// The pages of all tables: table by table, each with its columns, its dictionaries and its row indexes.
+    /// The pages of all tables: table by table, each with its columns, its dictionaries, and the row indexes that a version
+    /// up to 0.1 left.
     ///
     /// # Errors
     ///

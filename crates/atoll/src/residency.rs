@@ -20,7 +20,7 @@ pub struct Residency {
     /// The home nodes, by index; the operating system's number of those whose memory was asked
     /// for, `None` where the machine has but one node or is not the one at hand.
     pub nodes: Vec<Option<u32>>,
-    /// By table; its columns as they were created, then its dictionaries and its row indexes.
+    /// By table; its columns as they were created, then its dictionaries, and the row indexes that a version up to 0.1 left.
     pub parts: Vec<PartResidency>,
     /// Of the tables that have one.
     pub tails: Vec<Tail>,
@@ -53,7 +53,8 @@ pub enum Holds {
     Column(String),
     /// The labels of a column's dictionary.
     Dictionary(String),
-    /// The row index of a foreign key. There may be none, where a rule does for it.
+    /// The row index of a foreign key, which a version up to 0.1 made and nothing reads. It goes when
+    /// the table's rows change next.
     RowIndex {
         /// The columns that refer.
         columns: Vec<String>,

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::format::is_page_size;
-use crate::store::CHECKPOINT_BYTES;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
+use crate::format::structures::is_page_size;
+
+/// What [`Options::checkpoint_bytes`] is unless it is set.
+pub const CHECKPOINT_BYTES: u64 = 16 << 20;
 
 /// What a handle does with a store, and what others may do meanwhile. One handle writes at a time,
 /// of all processes; any number read beside it, each the version that it found when it opened.

@@ -6,10 +6,6 @@
 //! which range. Committed pages never change: rows are added in new blocks (small inserts wait
 //! in a logged tail), deleted by marks.
 //!
-//! Beside a declared foreign key there may be a [`RowIndex`]: for each row, which row of the parent
-//! its key names. It is derived by [`index_foreign_keys`], tagged with the version of the parent's
-//! rows, and not used once that differs.
-//!
 //! ```
 //! use std::sync::Arc;
 //! use arrow::array::{Int64Array, RecordBatch, StringViewArray};
@@ -33,46 +29,26 @@
 //! # }
 //! ```
 
-mod block;
 mod catalog;
-mod decode;
 mod dictionary;
-mod encode;
 mod error;
-mod filter;
-mod foreign;
-mod index;
-mod kernel;
-mod key;
-mod lane;
-mod load;
-mod lookup;
-mod mask;
-mod near;
-mod parts;
+mod format;
 mod scan;
 mod schema;
-mod setting;
-mod statistics;
-mod tail;
-mod vector;
 mod write;
 
-pub use block::{BLOCK_ROWS, Block, Encoding, Matrix, Page, Zone};
-pub use catalog::{Catalog, Table, Tables};
-pub use decode::Rows;
+pub use catalog::parts::Part;
+pub use catalog::setting::{set, setting};
+pub use catalog::space::definition;
+pub use catalog::statistics::ColumnStatistics;
+pub use catalog::table::Table;
+pub use catalog::tables::{Catalog, Tables};
 pub use dictionary::{Dictionary, MOST_LABELS};
-pub use encode::LONGEST_TEXT;
 pub use error::{Error, Result};
-pub use filter::{Filter, Form, Gauge, LabelHits, Test};
-pub use foreign::{IndexReport, Outcome, index_foreign_keys};
-pub use index::{RowIndex, drop_index};
-pub use load::{Chunker, Loader};
-pub use mask::Mask;
-pub use parts::Part;
-pub use scan::{BATCH_ROWS, Cursor, Morsel, ROW_COLUMN, Scan};
+pub use format::block::{BLOCK_ROWS, Block, Encoding, Matrix, Page, Zone};
+pub use scan::{
+    BATCH_ROWS, Cursor, Filter, Form, Gauge, LabelHits, Mask, Morsel, ROW_COLUMN, Rows, Scan, Test,
+    ints_of, wides_of,
+};
 pub use schema::{Column, Definition, ForeignKey, MAX_COLUMNS, normalise, stored_type};
-pub use setting::{set, setting};
-pub use statistics::ColumnStatistics;
-pub use vector::{ints_of, wides_of};
-pub use write::{create, definition, delete, drop, insert, truncate};
+pub use write::{Chunker, LONGEST_TEXT, Loader, create, delete, drop, insert, truncate};

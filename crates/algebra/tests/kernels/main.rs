@@ -2,6 +2,7 @@
 //! algebra against dense matrices.
 
 mod dot;
+mod encoded;
 mod filter;
 mod fold;
 mod hash;

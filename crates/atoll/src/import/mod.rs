@@ -136,7 +136,6 @@ pub fn import(
     let pieces = stored(pieces, &Arc::new(definition));
     let (transaction, rows) = load(database, transaction, table, pieces, position, &watched)?;
     transaction.commit()?;
-    database.index(table)?;
     Ok(ImportReport {
         rows,
         bytes: bytes.unwrap_or_default(),

@@ -327,9 +327,6 @@ pub fn load(database: &Database, scale: f64, progress: &dyn Progress) -> Result<
     let raw_bytes = raw_bytes.load(Ordering::Relaxed);
     write_raw_bytes(&mut transaction, raw_bytes);
     transaction.commit()?;
-    for shape in SHAPES.iter().filter(|shape| !shape.foreign_keys.is_empty()) {
-        database.index(shape.name)?;
-    }
     Ok(LoadReport {
         rows,
         raw_bytes,

@@ -108,7 +108,7 @@ fn print(
     };
     writeln!(
         out,
-        "{}: {} of {} in {}, {} and {}, at home on {}",
+        "{}: {} of {} in {} and {}{}, at home on {}",
         path.display(),
         plural(pages as usize, "page"),
         units::bytes(residency.page_size as u64),
@@ -118,8 +118,12 @@ fn print(
             many => format!("{} dictionaries", units::count(many as u64)),
         },
         match count(|holds| matches!(holds, Holds::RowIndex { .. })) {
-            1 => "1 row index".to_owned(),
-            many => format!("{} row indexes", units::count(many as u64)),
+            0 => String::new(),
+            1 => ", 1 row index of an earlier version".to_owned(),
+            many => format!(
+                ", {} row indexes of an earlier version",
+                units::count(many as u64)
+            ),
         },
         plural(residency.nodes.len(), "node"),
     )?;

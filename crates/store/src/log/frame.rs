@@ -10,8 +10,11 @@
 //! zeros. Such a sector is told from a damaged one, too: it ends with zeros where its checksum
 //! should be.
 
-use crate::bytes::{Put, Reader, Tag, checksum};
-use crate::format::LIMIT;
+use crate::format::bytes::{Put, Reader, Tag, checksum};
+use crate::format::structures::LIMIT;
+
+/// The longest body of a record.
+pub(crate) const MAX_BODY: u64 = 1 << 30;
 
 /// Bytes of a sector: the least that a disk writes whole or not at all.
 pub(super) const SECTOR: usize = 512;

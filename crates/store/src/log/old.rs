@@ -4,13 +4,13 @@
 //! A damaged record cannot be told from a torn one here, except where the log ends too early. So
 //! whatever stands after the last valid record and is not zeros counts as damage.
 
-use super::frame::{self, Seed};
+use super::frame::{self, MAX_BODY, Seed};
+use super::header::FIRST_RECORD;
 use super::scan::{self, Next, Reads, Record};
 use super::source::Source;
-use super::{FIRST_RECORD, MAX_BODY};
-use crate::bytes::{Reader, Tag, checksum};
 use crate::error::Result;
-use crate::format::LIMIT;
+use crate::format::bytes::{Reader, Tag, checksum};
+use crate::format::structures::LIMIT;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"ALRC");
 const HEADER: usize = 24;
@@ -140,7 +140,7 @@ fn rest(source: &mut Source<'_>, offset: u64, from: u64, short: bool) -> Result<
 /// A record as releases up to 0.1 wrote it.
 #[cfg(test)]
 pub(super) fn encode(version: u64, body: &[u8], seed: Seed) -> Vec<u8> {
-    use crate::bytes::Put;
+    use crate::format::bytes::Put;
 
     let mut record = Vec::new();
     record.put_u32(MAGIC);

@@ -1,8 +1,8 @@
 //! Reading records, and judging what follows the last of them.
 
-use super::frame::{self, Frame, SECTOR, Sector, Seed};
+use super::frame::{self, Frame, MAX_BODY, SECTOR, Sector, Seed};
+use super::header::FIRST_RECORD;
 use super::source::Source;
-use super::{FIRST_RECORD, MAX_BODY};
 use crate::error::Result;
 
 /// How often the disk is asked again before it is believed that a record is not valid.

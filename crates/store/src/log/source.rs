@@ -3,8 +3,8 @@
 use io::Device;
 
 use super::frame::SECTOR;
-use crate::disk;
 use crate::error::Result;
+use crate::format::disk;
 
 /// Bytes read at once.
 const WINDOW: usize = 256 << 10;

@@ -1,12 +1,20 @@
 //! The log by itself: what comes back, what is torn, what is damaged.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use io::Device;
 use io::fault::Disk;
 
-use super::frame::SECTOR;
-use super::*;
+use super::file::Log;
+use super::frame::{SECTOR, Seed};
+use super::header::{FIRST_RECORD, Header, PACKED};
+use super::old;
+use super::report::Dropped;
+use crate::error::{Error, Region, Result};
+use crate::format::structures::BLOCK;
+use crate::options::Damage;
 
 const ID: [u8; 16] = [3; 16];
 

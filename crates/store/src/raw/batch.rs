@@ -1,15 +1,19 @@
 //! Writing: changes to pages that happen together, or not at all.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use buffer::PageId;
 use futures::executor::block_on;
 
-use super::pages::{KIND, PageStore, Published, bucket, places};
-use super::view::{kept_in, usable};
-use super::{DIRECTORY, PLACES, RECORD, place};
+use super::keys::{DIRECTORY, PLACES, RECORD};
+use super::pages::PageStore;
+use super::place::{self, Places};
+use super::published::{Published, kept_in, usable};
 use crate::error::{Error, Result};
-use crate::transaction::Transaction;
+use crate::format::kind::Kind;
+use crate::transaction::write::Transaction;
 
 /// Changes to the pages of a [`PageStore`] that become visible and durable together with
 /// [`commit`](PageBatch::commit), or not at all. There is one at a time. Dropping it undoes it.
@@ -204,4 +208,57 @@ impl<'s> PageBatch<'s> {
             }
         }
     }
+}
+
+impl PageStore {
+    /// Starts a batch of changes, after the one that is under way has ended.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::Latched`].
+    pub fn begin(&self) -> Result<PageBatch<'_>> {
+        let transaction = self.store.begin()?;
+        // A batch publishes before the next one begins, so this is what it starts from.
+        let published = self.published.read().clone();
+        debug_assert_eq!(published.snapshot.version(), transaction.base().version());
+        let next = self.next.load(Ordering::Relaxed);
+        Ok(PageBatch::new(self, transaction, published, next))
+    }
+
+    /// Makes room for `pages` more pages to be allocated, durably, and sets room for their bytes
+    /// aside on the disk for as long as the store is open: a disk that is too full says so now and
+    /// not when the pages are written. What is written next uses that room up, whichever pages it
+    /// is; some network file systems cannot set any aside.
+    ///
+    /// # Errors
+    /// [`Error::Full`], [`Error::OutOfPageIds`], and those of [`PageBatch::commit`].
+    pub fn reserve(&self, pages: u64) -> Result<()> {
+        let mut batch = self.begin()?;
+        batch.reserve(pages)?;
+        self.store
+            .reserve(pages.saturating_mul(self.page_size() as u64))?;
+        batch.commit().map(drop)
+    }
+
+    /// Writes one page, durably: a batch of one write.
+    ///
+    /// # Errors
+    /// Those of [`PageBatch::write`] and [`PageBatch::commit`].
+    pub fn write(&self, page: u32, bytes: &[u8]) -> Result<()> {
+        let mut batch = self.begin()?;
+        batch.write(page, bytes)?;
+        batch.commit().map(drop)
+    }
+}
+
+/// The kind that pages are written as.
+const KIND: Kind = Kind::Blob;
+
+/// The placement bucket of a page (row B4).
+fn bucket(page: u32) -> u8 {
+    page as u8
+}
+
+/// The places of the chunk that `page` is in.
+fn places(entry: Option<Arc<[u8]>>) -> Places {
+    Places::of(entry.as_deref())
 }

@@ -13,22 +13,12 @@
 
 mod batch;
 mod bitmap;
+mod keys;
 mod pages;
 mod place;
+mod published;
 mod view;
 
 pub use batch::PageBatch;
 pub use pages::PageStore;
 pub use view::{PagePin, PageStatistics, PageView};
-
-/// The catalog space of the directory, which has the record below.
-const DIRECTORY: u32 = 0;
-/// Says that a store holds raw pages, and how many.
-const RECORD: &[u8] = b"pages";
-/// The catalog space that says where each page is kept.
-const PLACES: u32 = 1;
-
-/// Whether a snapshot is that of a page store.
-pub(crate) fn holds_pages(snapshot: &crate::Snapshot) -> bool {
-    snapshot.get(DIRECTORY, RECORD).is_some()
-}

@@ -1,26 +1,21 @@
-//! The page store itself: create, open, reserve, write, close.
+//! The page store itself: create, open, look at, close.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use futures::executor::block_on;
 use io::Device;
 use parking_lot::RwLock;
 
-use super::batch::PageBatch;
-use super::bitmap::Bitmap;
-use super::place::Places;
-use super::view::{PageStatistics, PageView, kept_in};
-use super::{DIRECTORY, PLACES, RECORD, holds_pages};
-use crate::changes::Changes;
-use crate::check::Problem;
+use super::keys::{DIRECTORY, PLACES, RECORD, holds_pages};
+use super::published::Published;
+use super::view::{PageStatistics, PageView};
+use crate::catalog::changes::Changes;
 use crate::error::{Error, Region, Result};
-use crate::kind::Kind;
+use crate::log::report::Recovery;
+use crate::maintenance::check::Problem;
 use crate::options::Options;
-use crate::report::Recovery;
-use crate::snapshot::Snapshot;
-use crate::store::Store;
+use crate::store::handle::Store;
 
 /// A store of bare pages of one size, from 4 KiB to 1 MiB (row B1): one data file and its log.
 ///
@@ -29,7 +24,7 @@ use crate::store::Store;
 /// of 8 x page size is protected: it holds the allocation bits (row B5). The home node of page *n*
 /// is *n* modulo 256 modulo the nodes (row B4).
 ///
-/// All changes are made in a [`PageBatch`], atomically and durably; readers look at a
+/// All changes are made in a [`PageBatch`](super::PageBatch), atomically and durably; readers look at a
 /// [`PageView`], which no later batch changes.
 ///
 /// ```
@@ -52,18 +47,11 @@ use crate::store::Store;
 /// ```
 #[derive(Debug)]
 pub struct PageStore {
-    store: Arc<Store>,
-    published: RwLock<Published>,
+    pub(super) store: Arc<Store>,
+    pub(super) published: RwLock<Published>,
     zeros: Arc<[u8]>,
     /// Where the next batch begins to search for free pages.
-    next: AtomicU64,
-}
-
-/// A version, and its allocation bits.
-#[derive(Debug, Clone)]
-pub(super) struct Published {
-    pub(super) snapshot: Snapshot,
-    pub(super) bitmap: Bitmap,
+    pub(super) next: AtomicU64,
 }
 
 impl PageStore {
@@ -154,44 +142,6 @@ impl PageStore {
         PageView::new(self.published.read().clone(), self.zeros.clone())
     }
 
-    /// Starts a batch of changes, after the one that is under way has ended.
-    ///
-    /// # Errors
-    /// [`Error::ReadOnly`], [`Error::Latched`].
-    pub fn begin(&self) -> Result<PageBatch<'_>> {
-        let transaction = self.store.begin()?;
-        // A batch publishes before the next one begins, so this is what it starts from.
-        let published = self.published.read().clone();
-        debug_assert_eq!(published.snapshot.version(), transaction.base().version());
-        let next = self.next.load(Ordering::Relaxed);
-        Ok(PageBatch::new(self, transaction, published, next))
-    }
-
-    /// Makes room for `pages` more pages to be allocated, durably, and sets room for their bytes
-    /// aside on the disk for as long as the store is open: a disk that is too full says so now and
-    /// not when the pages are written. What is written next uses that room up, whichever pages it
-    /// is; some network file systems cannot set any aside.
-    ///
-    /// # Errors
-    /// [`Error::Full`], [`Error::OutOfPageIds`], and those of [`PageBatch::commit`].
-    pub fn reserve(&self, pages: u64) -> Result<()> {
-        let mut batch = self.begin()?;
-        batch.reserve(pages)?;
-        self.store
-            .reserve(pages.saturating_mul(self.page_size() as u64))?;
-        batch.commit().map(drop)
-    }
-
-    /// Writes one page, durably: a batch of one write.
-    ///
-    /// # Errors
-    /// Those of [`PageBatch::write`] and [`PageBatch::commit`].
-    pub fn write(&self, page: u32, bytes: &[u8]) -> Result<()> {
-        let mut batch = self.begin()?;
-        batch.write(page, bytes)?;
-        batch.commit().map(drop)
-    }
-
     /// What `commit` of a batch calls when its changes are durable, in the order of the commits.
     pub(super) fn publish(&self, new: Published, next: u64) {
         self.next.store(next, Ordering::Relaxed);
@@ -263,37 +213,6 @@ impl PageStore {
     }
 }
 
-impl Published {
-    /// Reads the allocation bits of `snapshot`.
-    pub(super) fn load(snapshot: Snapshot) -> Result<Published> {
-        let store = snapshot.store();
-        let damaged = |region, detail: &str| Error::damaged(store.path(), region, 0, detail);
-        let space = Region::Space(DIRECTORY);
-        let size = snapshot
-            .get(DIRECTORY, RECORD)
-            .and_then(|record| Some(u64::from_le_bytes((&*record).try_into().ok()?)))
-            .filter(|&size| size <= 1 << 32)
-            .ok_or_else(|| damaged(space, "the number of pages makes no sense"))?;
-        let page_size = store.page_size();
-        let mut groups = Vec::new();
-        for protected in (0..size).step_by(8 * page_size) {
-            let protected = protected as u32;
-            let place = kept_in(&snapshot, protected)
-                .ok_or_else(|| damaged(Region::Space(PLACES), "an allocation table is missing"))?;
-            let pin = block_on(store.pool().pin(place))
-                .map_err(|cause| Error::unreadable(protected, cause))?;
-            groups.push(pin.to_vec());
-        }
-        let bitmap =
-            Bitmap::read(page_size, size, &groups).map_err(|(page, what)| Error::Allocation {
-                path: store.path().to_path_buf(),
-                page,
-                detail: what,
-            })?;
-        Ok(Published { snapshot, bitmap })
-    }
-}
-
 /// The first commit of every page store: there are no pages. From it on a store is one of pages.
 fn no_pages() -> Changes {
     let mut changes = Changes {
@@ -304,17 +223,4 @@ fn no_pages() -> Changes {
     let key = (DIRECTORY, RECORD.into());
     changes.keys.insert(key, Some(size.as_slice().into()));
     changes
-}
-
-/// The kind that pages are written as.
-pub(super) const KIND: Kind = Kind::Blob;
-
-/// The placement bucket of a page (row B4).
-pub(super) fn bucket(page: u32) -> u8 {
-    page as u8
-}
-
-/// The places of the chunk that `page` is in.
-pub(super) fn places(entry: Option<Arc<[u8]>>) -> Places {
-    Places::of(entry.as_deref())
 }

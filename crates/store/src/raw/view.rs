@@ -6,13 +6,12 @@ use std::sync::Arc;
 use buffer::PageId;
 use futures::executor::block_on;
 
-use super::PLACES;
-use super::pages::Published;
-use super::place::{self, Places};
-use crate::check::Problem;
+use super::keys::PLACES;
+use super::place::Places;
+use super::published::{Published, kept_in, usable};
 use crate::error::{Error, Result};
-use crate::snapshot::Snapshot;
-use crate::statistics::Statistics;
+use crate::maintenance::check::Problem;
+use crate::maintenance::statistics::Statistics;
 
 /// The pages as some commit left them; no later one changes what is seen here.
 #[derive(Debug, Clone)]
@@ -162,28 +161,4 @@ impl PageView {
             })
             .collect()
     }
-}
-
-/// Where `page` is kept in a version, if it was ever written.
-pub(super) fn kept_in(snapshot: &Snapshot, page: u32) -> Option<PageId> {
-    Places::find(&snapshot.get(PLACES, &place::key(page))?, page)
-}
-
-/// Whether a caller may use `page` as `published` has it.
-pub(super) fn usable(published: &Published, page: u32) -> Result<()> {
-    let bitmap = &published.bitmap;
-    let number = u64::from(page);
-    if number >= bitmap.size() {
-        return Err(Error::OutOfBounds {
-            page,
-            size: bitmap.size(),
-        });
-    }
-    if bitmap.is_protected(number) {
-        return Err(Error::Protected { page });
-    }
-    if !bitmap.get(number) {
-        return Err(Error::NotAllocated { page });
-    }
-    Ok(())
 }

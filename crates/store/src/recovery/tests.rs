@@ -1,12 +1,20 @@
 //! Files that were made to take more memory than they have bytes.
 
-use io::fault::Disk;
+use std::sync::Arc;
 
-use super::*;
-use crate::format::ENTRY_BYTES;
-use crate::kind::{Codec, Kind};
-use crate::options::PoolOptions;
-use crate::store::Store;
+use io::fault::Disk;
+use memory::Budget;
+
+use super::roots::{identity, root};
+use crate::catalog::changes::Changes;
+use crate::error::{Error, Region, Result};
+use crate::format::kind::{Codec, Kind};
+use crate::format::structures::{
+    Blob, CHUNK_BYTES, Directory, ENTRY_BYTES, Entry, FIRST_EXTENT, ROOT_OFFSETS, Root, aligned,
+};
+use crate::log::Log;
+use crate::options::{Options, PoolOptions};
+use crate::store::handle::Store;
 
 const POOL: u64 = 32 * 16_384;
 
@@ -47,13 +55,13 @@ fn put_root(disk: &Disk, root: &Root) {
 /// A structure at the end of the data file.
 fn put_blob(disk: &Disk, region: Region, raw: &[u8]) -> Blob {
     let data = disk.device("data");
-    let (tag, number) = crate::disk::tag_of(region);
-    let (codec, stored) = crate::codec::compress(raw);
+    let (tag, number) = crate::format::disk::tag_of(region);
+    let (codec, stored) = crate::format::codec::compress(raw);
     let blob = Blob {
         offset: aligned(data.len().unwrap()),
         stored: stored.len() as u64,
         raw: raw.len() as u64,
-        sum: crate::bytes::checksum(tag, number, &stored),
+        sum: crate::format::bytes::checksum(tag, number, &stored),
         codec,
     };
     data.write_at(blob.offset, &stored).unwrap();

@@ -1,0 +1,6 @@
+//! The catalog: keys and values in numbered spaces, in a tree of which versions share what did not
+//! change; and the changes that lead from one version to the next.
+
+pub(crate) mod changes;
+pub(crate) mod spaces;
+mod tree;

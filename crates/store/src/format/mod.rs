@@ -1,0 +1,8 @@
+//! The bytes of the data file: structures with their checksums, compression, and reading both from
+//! a device. `docs/format.md` describes them.
+
+pub(crate) mod bytes;
+pub(crate) mod codec;
+pub(crate) mod disk;
+pub(crate) mod kind;
+pub(crate) mod structures;

@@ -1,0 +1,235 @@
+//! Reading and verifying everything.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::catalog::spaces::decode_space;
+use crate::error::{Error, Region, Result};
+use crate::format::bytes::Reader;
+use crate::format::disk::{Limits, read, read_blob};
+use crate::format::structures::{Directory, Entry, FIRST_EXTENT, aligned};
+use crate::options::Access;
+use crate::recovery::roots;
+use crate::state::writer::Writer;
+use crate::store::handle::Store;
+use crate::transaction::snapshot::Snapshot;
+
+/// Something that [`Store::check`] found.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Problem {
+    /// A region does not verify, or could not be read.
+    Damaged(Error),
+    /// Two regions of the data file overlap.
+    Overlap {
+        /// The one that starts first.
+        first: Region,
+        /// The other.
+        second: Region,
+        /// Where the other starts.
+        offset: u64,
+    },
+    /// A page of a page store is damaged, or its allocation bit is wrong.
+    Page {
+        /// The number of the page.
+        page: u32,
+        /// What is wrong.
+        detail: String,
+    },
+    /// Bytes of the data file are neither used nor known as free.
+    Leaked {
+        /// How many.
+        bytes: u64,
+    },
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Damaged(error) => error.fmt(f),
+            Problem::Overlap {
+                first,
+                second,
+                offset,
+            } => {
+                write!(f, "{first} and {second} overlap at offset {offset}")
+            }
+            Problem::Page { page, detail } => write!(f, "page {page}: {detail}"),
+            Problem::Leaked { bytes } => {
+                write!(
+                    f,
+                    "{bytes} bytes are neither used nor free; they are found again when the store is opened next"
+                )
+            }
+        }
+    }
+}
+
+/// What to verify, taken while no writer is about.
+struct Plan {
+    /// Keeps the pages where they are.
+    _snapshot: Snapshot,
+    pages: Vec<(buffer::PageId, Entry)>,
+}
+
+impl Store {
+    /// Reads and verifies the headers, the structures of the last checkpoint, and every page of
+    /// the last version. `progress` is told pages done and pages in all. Waits for the
+    /// transaction under way; others may begin as soon as only pages are left to verify.
+    ///
+    /// # Errors
+    /// [`Error::Latched`]; [`Error::Changed`] where another process has committed since this one
+    /// opened the store. What is wrong with the files is in the list.
+    pub fn check(self: &Arc<Self>, progress: &dyn Fn(u64, u64)) -> Result<Vec<Problem>> {
+        let mut problems = Vec::new();
+        let plan = {
+            // A reader has no writer of its own to wait for, and must hold off that of others.
+            let _gate = match self.hold.access() {
+                Access::Write => Some(self.enter()?),
+                Access::Read | Access::OnDemand => None,
+            };
+            let _roots = self.hold.keep_roots()?;
+            if !self.hold.is_writing() && !self.is_unchanged()? {
+                return Err(Error::Changed {
+                    path: self.path().to_path_buf(),
+                });
+            }
+            let writer = self.writer.lock();
+            self.check_headers(&writer, &mut problems);
+            self.check_structures(&writer, &mut problems);
+            self.check_extents(&writer, &mut problems)
+        };
+        let total = plan.pages.len() as u64;
+        let mut frame = vec![0; self.page_size()];
+        let mut stored = Vec::new();
+        for (done, (page, entry)) in (0..).zip(&plan.pages) {
+            progress(done, total);
+            stored.resize(entry.stored as usize, 0);
+            let verified = read(&**self.data(), entry.offset, &mut stored)
+                .and_then(|()| self.pages().decode(*page, entry, &stored, &mut frame));
+            if let Err(error) = verified {
+                problems.push(Problem::Damaged(error));
+            }
+        }
+        progress(total, total);
+        Ok(problems)
+    }
+
+    fn check_headers(&self, writer: &Writer, problems: &mut Vec<Problem>) {
+        let mut note = |error| problems.push(Problem::Damaged(error));
+        let data = &**self.data();
+        match roots::identity(data) {
+            Ok(identity) if identity == self.identity => {}
+            Ok(_) => note(Error::damaged(
+                data.path(),
+                Region::Identity,
+                0,
+                "it has changed",
+            )),
+            Err(error) => note(error),
+        }
+        for slot in [0, 1] {
+            match roots::root(data, slot, &self.identity.id) {
+                Ok(Ok(_)) => {}
+                Ok(Err(bad)) => {
+                    let offset = crate::format::structures::ROOT_OFFSETS[usize::from(slot)];
+                    note(Error::damaged(
+                        data.path(),
+                        Region::Root(slot),
+                        offset,
+                        bad.to_string(),
+                    ));
+                }
+                Err(error) => note(error),
+            }
+        }
+        let version = self.current().number;
+        for error in writer.log.check(writer.root.version, version) {
+            note(error);
+        }
+    }
+
+    fn check_structures(&self, writer: &Writer, problems: &mut Vec<Problem>) {
+        let limits = Limits {
+            file_bytes: self.data().len().unwrap_or(u64::MAX),
+            memory: memory::available().unwrap_or(u64::MAX),
+        };
+        let directory = &writer.directory;
+        let mut blob = |region, blob, makes_sense: &dyn Fn(&[u8]) -> bool| match read_blob(
+            &**self.data(),
+            region,
+            blob,
+            &limits,
+        ) {
+            Ok(bytes) if makes_sense(&bytes) => {}
+            Ok(_) => problems.push(Problem::Damaged(Error::damaged(
+                self.path(),
+                region,
+                blob.offset,
+                "its fields make no sense",
+            ))),
+            Err(error) => problems.push(Problem::Damaged(error)),
+        };
+        blob(Region::Directory, &writer.root.directory, &|bytes| {
+            Directory::decode(bytes).is_some_and(|read| read == *directory)
+        });
+        for (chunk, place) in (0..).zip(&directory.chunks) {
+            let Some(place) = place else { continue };
+            blob(Region::MapChunk(chunk), place, &|bytes| {
+                let mut reader = Reader::new(bytes);
+                while !reader.is_empty() {
+                    if Entry::take(&mut reader, self.identity.page_size).is_err() {
+                        return false;
+                    }
+                }
+                true
+            });
+        }
+        for (space, place) in &directory.spaces {
+            blob(Region::Space(*space), place, &|bytes| {
+                decode_space(bytes).is_some()
+            });
+        }
+    }
+
+    /// Looks for overlaps and leaks; returns the pages to verify.
+    fn check_extents(self: &Arc<Self>, writer: &Writer, problems: &mut Vec<Problem>) -> Plan {
+        let snapshot = self.snapshot();
+        let space = self.space.lock();
+        let (next, end, free) = (space.ids.next, space.extents.end(), space.free_bytes());
+        drop(space);
+        let limbo = writer.limbo.iter().map(|blob| (Region::Directory, blob));
+        let own = (Region::Directory, &writer.root.directory);
+        let blobs = writer.directory.blobs().chain(limbo).chain([own]);
+        let mut used: Vec<_> = blobs
+            .map(|(region, blob)| (blob.offset, aligned(blob.stored), region))
+            .collect();
+        let live = self.pages().map.live(next);
+        let mut pages: Vec<_> = live
+            .filter(|(page, _)| !writer.pending.contains(*page))
+            .collect();
+        let all = pages.iter().copied().chain(writer.pending.iter());
+        used.extend(all.map(|(page, entry)| (entry.offset, entry.extent(), Region::Page(page))));
+        used.sort_unstable_by_key(|&(offset, length, _)| (offset, length));
+        for pair in used.windows(2) {
+            let [(start, length, first), (offset, _, second)] = [pair[0], pair[1]];
+            if start + length > offset {
+                problems.push(Problem::Overlap {
+                    first,
+                    second,
+                    offset,
+                });
+            }
+        }
+        let taken: u64 = used.iter().map(|(_, length, _)| length).sum();
+        let leaked = (end - FIRST_EXTENT).saturating_sub(taken + free);
+        if leaked > 0 {
+            problems.push(Problem::Leaked { bytes: leaked });
+        }
+        pages.sort_unstable_by_key(|(_, entry)| entry.offset);
+        Plan {
+            _snapshot: snapshot,
+            pages,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Figures about a store.
+
+use std::sync::atomic::Ordering;
+
+use crate::error::Error;
+use crate::format::kind::{Codec, Kind};
+use crate::format::structures::FIRST_EXTENT;
+use crate::store::handle::Store;
+
+/// How many pages of one sort there are, and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Pages.
+    pub pages: u64,
+    /// Their bytes as the readers see them.
+    pub raw_bytes: u64,
+    /// Their bytes in the file.
+    pub stored_bytes: u64,
+}
+
+impl Share {
+    pub(crate) fn add(&mut self, raw: u64, stored: u64) {
+        self.pages += 1;
+        self.raw_bytes += raw;
+        self.stored_bytes += stored;
+    }
+}
+
+/// What [`Store::statistics`](crate::Store::statistics) tells.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Bytes of a page.
+    pub page_size: u32,
+    /// The version that the last commit made.
+    pub version: u64,
+    /// Length of the data file.
+    pub file_bytes: u64,
+    /// Bytes of the data file that hold something, headers included.
+    pub used_bytes: u64,
+    /// Bytes of the data file that new pages may take.
+    pub free_bytes: u64,
+    /// Bytes of freed pages that an older snapshot or a pin still keeps.
+    pub pending_bytes: u64,
+    /// Bytes of the log that a recovery would read.
+    pub log_bytes: u64,
+    /// All live pages.
+    pub pages: Share,
+    /// Live pages that are stored as they are.
+    pub raw: Share,
+    /// Live pages that are stored compressed with zstd.
+    pub zstd: Share,
+    /// Live pages of each [`Kind`](crate::Kind), in its order.
+    pub kinds: [Share; Kind::COUNT],
+    /// Keys in the catalog.
+    pub catalog_keys: u64,
+    /// Spaces in the catalog.
+    pub catalog_spaces: u64,
+    /// Checkpoints done since the store was opened.
+    pub checkpoints: u64,
+    /// Why a checkpoint that was due could not be done, if so.
+    pub checkpoint_failure: Option<String>,
+    /// The failure after which nothing is committed any more, if there was one.
+    pub latched: Option<String>,
+}
+
+impl Store {
+    /// Figures about the store. Looks at every page's entry.
+    pub fn statistics(&self) -> Statistics {
+        let writer = self.writer.lock();
+        let version = self.current();
+        let space = self.space.lock();
+        let (next, end, free) = (space.ids.next, space.extents.end(), space.free_bytes());
+        drop(space);
+        let mut statistics = Statistics {
+            page_size: self.identity.page_size,
+            version: version.number,
+            file_bytes: self.data().len().unwrap_or(end),
+            used_bytes: end - free,
+            free_bytes: free,
+            log_bytes: writer.log.bytes(),
+            catalog_keys: version.catalog.keys(),
+            catalog_spaces: version.catalog.spaces.len() as u64,
+            checkpoints: self.checkpoints.load(Ordering::Relaxed),
+            checkpoint_failure: writer.checkpoint_failure.as_ref().map(Error::to_string),
+            latched: self.latch.get().map(|cause| cause.to_string()),
+            pending_bytes: writer.pending.bytes(),
+            ..Statistics::default()
+        };
+        for (page, entry) in self.pages.map.live(next) {
+            let (raw, stored) = (u64::from(entry.raw), u64::from(entry.stored));
+            if writer.pending.contains(page) {
+                continue;
+            }
+            statistics.pages.add(raw, stored);
+            match entry.codec {
+                Codec::Raw => statistics.raw.add(raw, stored),
+                Codec::Zstd => statistics.zstd.add(raw, stored),
+            }
+            statistics.kinds[entry.kind as usize].add(raw, stored);
+        }
+        statistics.used_bytes -= statistics.pending_bytes;
+        debug_assert!(statistics.used_bytes >= FIRST_EXTENT);
+        statistics
+    }
+}

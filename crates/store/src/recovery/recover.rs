@@ -1,0 +1,168 @@
+//! Finding the last committed state of a store.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use io::Device;
+use memory::Budget;
+
+use crate::catalog::changes::Changes;
+use crate::catalog::spaces::Catalog;
+use crate::error::{Error, Region, Result};
+use crate::format::structures::{CHUNK, Identity};
+use crate::log::Log;
+use crate::log::report::Recovery;
+use crate::options::Options;
+use crate::recovery::creation::unfinished;
+use crate::recovery::loader::Loader;
+use crate::recovery::roots::{choose, identity, root};
+use crate::space::map::PageMap;
+use crate::space::pages::Pages;
+use crate::space::pending::Pending;
+use crate::state::free::Space;
+use crate::state::writer::Writer;
+
+/// What an opened store starts with.
+#[derive(Debug)]
+pub(crate) struct Recovered {
+    pub(crate) identity: Identity,
+    pub(crate) pages: Pages,
+    pub(crate) catalog: Catalog,
+    pub(crate) version: u64,
+    pub(crate) space: Space,
+    pub(crate) writer: Writer,
+    pub(crate) recovery: Recovery,
+    /// Whether one root slot is invalid.
+    pub(crate) sole_root: bool,
+}
+
+/// Finds the last committed state; writes nothing.
+pub(crate) fn recover(
+    data: Arc<dyn Device>,
+    log: Arc<dyn Device>,
+    options: &Options,
+) -> Result<Recovered> {
+    let identity = match identity(&*data) {
+        Err(_) if unfinished(&*data, Some(&*log))? => {
+            let path = data.path().to_path_buf();
+            return Err(Error::Unfinished { path });
+        }
+        identity => identity?,
+    };
+    let roots = [
+        root(&*data, 0, &identity.id)?,
+        root(&*data, 1, &identity.id)?,
+    ];
+    let found = Log::open(log, identity.id)?;
+    let (root, sole_root) = choose(&*data, &roots, &found)?;
+    let file_bytes = data.len()?;
+    // A root that is not the last may speak of a longer file; each structure and page is held
+    // against the length in any case.
+    if !sole_root && root.file_bytes > file_bytes {
+        let path = data.path().to_path_buf();
+        return Err(Error::Truncated {
+            path,
+            needed: root.file_bytes,
+            found: file_bytes,
+        });
+    }
+    let queue = io::Queue::new(options.pool.io_threads)?;
+    let budget = options.pool.budget.clone();
+    // Where the limit cannot be found out, there is none.
+    let budget = budget.unwrap_or_else(|| Budget::new(memory::available().unwrap_or(u64::MAX)));
+    let pages = Pages {
+        map: PageMap::new(identity.page_size, budget.clone()),
+        device: data,
+        queue,
+    };
+    let mut loader = Loader {
+        pages: &pages,
+        page_size: identity.page_size,
+        file_bytes,
+        budget,
+        taken: 0,
+    };
+    let directory = loader.directory(&root.directory)?;
+    loader.apart(&root, &directory)?;
+    loader.map(&directory)?;
+    let mut state = State {
+        catalog: loader.catalog(&directory)?,
+        next_page: directory.next_page,
+        version: root.version,
+        chunks: BTreeSet::new(),
+        spaces: BTreeSet::new(),
+    };
+    let mut log = found.log;
+    replay(&mut log, &mut loader, &mut state, options)?;
+    let space = loader.space(&root, &directory, state.next_page)?;
+    let writer = Writer {
+        log,
+        root,
+        directory,
+        chunks: state.chunks,
+        spaces: state.spaces,
+        pending: Pending::default(),
+        limbo: Vec::new(),
+        due: options.checkpoint_bytes,
+        checkpoint_failure: None,
+    };
+    let (catalog, version) = (state.catalog, state.version);
+    let recovery = Recovery {
+        replayed: version - root.version,
+        dropped: writer.log.dropped().cloned(),
+    };
+    Ok(Recovered {
+        identity,
+        pages,
+        catalog,
+        version,
+        space,
+        writer,
+        recovery,
+        sole_root,
+    })
+}
+
+/// The state that replaying changes.
+struct State {
+    catalog: Catalog,
+    next_page: u64,
+    version: u64,
+    chunks: BTreeSet<u32>,
+    spaces: BTreeSet<u32>,
+}
+
+/// Applies the records after the root's version to map and catalog.
+fn replay(
+    log: &mut Log,
+    loader: &mut Loader<'_>,
+    state: &mut State,
+    options: &Options,
+) -> Result<()> {
+    let path = log.device().path().to_path_buf();
+    log.replay(state.version, options.damage, |version, body, offset| {
+        let region = Region::LogRecord(version);
+        let damaged = |detail: String| Error::damaged(&path, region, offset, detail);
+        let changes = Changes::decode(body, loader.page_size)
+            .ok_or_else(|| damaged("its fields make no sense".to_string()))?;
+        loader.free(&changes).map_err(damaged)?;
+        for (page, entry) in &changes.written {
+            loader.new_page(*page, state.next_page).map_err(damaged)?;
+            loader.enter(*page, entry, region, offset)?;
+            state.next_page = state.next_page.max(u64::from(*page) + 1);
+        }
+        state.include(changes, version);
+        Ok(())
+    })
+}
+
+impl State {
+    fn include(&mut self, changes: Changes, version: u64) {
+        let written = changes.written.iter().map(|(page, _)| page);
+        let pages = written.chain(&changes.freed);
+        self.chunks.extend(pages.map(|page| page / CHUNK));
+        self.spaces.extend(changes.spaces());
+        changes.apply(&mut self.catalog);
+        self.version = version;
+    }
+}

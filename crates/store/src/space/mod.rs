@@ -1,0 +1,7 @@
+//! The space of the data file: where each page is, what is free, and what is freed but may still be
+//! read.
+
+pub(crate) mod extents;
+pub(crate) mod map;
+pub(crate) mod pages;
+pub(crate) mod pending;

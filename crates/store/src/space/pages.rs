@@ -1,0 +1,100 @@
+//! Where the pool's pages come from.
+
+use std::sync::Arc;
+
+use buffer::PageId;
+use io::{Device, Queue};
+
+use crate::error::{Error, Region, Result};
+use crate::format::bytes::{Tag, checksum};
+use crate::format::codec;
+use crate::format::structures::Entry;
+use crate::space::map::PageMap;
+
+/// The page map with the device it speaks of: all that loading a page takes, apart from the
+/// store so that the pool and the store do not own each other.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    pub(crate) map: PageMap,
+    pub(crate) device: Arc<dyn Device>,
+    pub(crate) queue: Queue,
+}
+
+impl Pages {
+    /// Checks the stored bytes of a page and decodes them; returns the length in `into`.
+    pub(crate) fn decode(
+        &self,
+        page: PageId,
+        entry: &Entry,
+        stored: &[u8],
+        into: &mut [u8],
+    ) -> Result<usize> {
+        let damaged = |detail: String| {
+            Error::damaged(self.device.path(), Region::Page(page), entry.offset, detail)
+        };
+        let sum = checksum(Tag::Page, page, stored);
+        if sum != entry.sum {
+            return Err(damaged(format!(
+                "checksum is {sum:08x} and not {:08x}",
+                entry.sum
+            )));
+        }
+        let length = entry.raw as usize;
+        let Some(into) = into.get_mut(..length) else {
+            return Err(damaged(format!("{length} bytes do not fit a frame")));
+        };
+        codec::decompress(entry.codec, stored, into).map_err(damaged)?;
+        Ok(length)
+    }
+
+    fn entry(&self, page: PageId) -> Result<Entry> {
+        self.map.get(page).ok_or_else(|| Error::NoSuchPage {
+            path: self.device.path().to_path_buf(),
+            page,
+        })
+    }
+
+    async fn read(&self, page: PageId, frame: &mut [u8]) -> Result<usize> {
+        let entry = self.entry(page)?;
+        // The rest runs in the task that was woken, not on the I/O thread, so decompression
+        // uses the cores of the one compute width.
+        let stored = self
+            .queue
+            .read(&self.device, entry.offset, entry.stored as usize)
+            .await;
+        let stored = stored.map_err(|error| self.read_error(&entry, error))?;
+        self.decode(page, &entry, &stored, frame)
+    }
+
+    fn read_error(&self, entry: &Entry, error: io::Error) -> Error {
+        match error {
+            io::Error::ShortRead { offset, got, .. } => Error::Truncated {
+                path: self.device.path().to_path_buf(),
+                needed: entry.offset + u64::from(entry.stored),
+                found: offset + got as u64,
+            },
+            error => error.into(),
+        }
+    }
+}
+
+impl buffer::Source for Pages {
+    fn bucket(&self, page: PageId) -> u8 {
+        self.map.bucket(page)
+    }
+
+    fn load<'a>(
+        &'a self,
+        page: PageId,
+        frame: &'a mut [u8],
+    ) -> futures::future::BoxFuture<
+        'a,
+        std::result::Result<usize, Arc<dyn std::error::Error + Send + Sync>>,
+    > {
+        Box::pin(async move {
+            self.read(page, frame)
+                .await
+                .map_err(|error| Arc::new(error) as Arc<_>)
+        })
+    }
+}

@@ -1,0 +1,6 @@
+//! What an open store consists of beside the page map: versions, free space, and the state of the
+//! writer. Recovery makes these, the store changes them.
+
+pub(crate) mod free;
+pub(crate) mod version;
+pub(crate) mod writer;

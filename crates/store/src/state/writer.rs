@@ -1,0 +1,29 @@
+//! What only the writer changes.
+
+use std::collections::BTreeSet;
+
+use crate::error::Error;
+use crate::format::structures::{Blob, Directory, Root};
+use crate::log::Log;
+use crate::space::pending::Pending;
+
+/// What the writer needs beyond the page map.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    pub(crate) log: Log,
+    /// The newest durable root.
+    pub(crate) root: Root,
+    /// What it points to.
+    pub(crate) directory: Directory,
+    /// Map chunks changed since then.
+    pub(crate) chunks: BTreeSet<u32>,
+    /// Catalog spaces changed since then.
+    pub(crate) spaces: BTreeSet<u32>,
+    /// Freed pages whose space and id are still kept. The map on disk does not have them.
+    pub(crate) pending: Pending,
+    /// Structures of a root that was perhaps written: not free before a later root is durable.
+    pub(crate) limbo: Vec<Blob>,
+    /// The log length at which a commit tries a checkpoint.
+    pub(crate) due: u64,
+    pub(crate) checkpoint_failure: Option<Error>,
+}

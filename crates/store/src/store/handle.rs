@@ -1,0 +1,146 @@
+//! What an open data file and its log are together.
+
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
+
+use buffer::Pool;
+use io::Device;
+use parking_lot::{Condvar, Mutex, RwLock};
+
+use crate::error::{Error, Result};
+use crate::format::structures::Identity;
+use crate::log::report::Recovery;
+use crate::space::pages::Pages;
+use crate::state::free::Space;
+use crate::state::version::{Version, Versions};
+use crate::state::writer::Writer;
+use crate::store::hold::Hold;
+
+/// A data file and its log, open.
+///
+/// Lock order: the gate (held by a transaction, a checkpoint), then `writer`, then `space` or
+/// `versions` or `current`; none of the last three is held while another is taken.
+pub struct Store {
+    pub(crate) identity: Identity,
+    pub(crate) hold: Hold,
+    /// Whether a root slot was invalid when the store was opened, until the first that writes has
+    /// completed what a crash left half done.
+    pub(super) unsettled: Mutex<Option<bool>>,
+    pub(crate) pages: Arc<Pages>,
+    pub(crate) pool: Arc<Pool>,
+    /// Free parts of the file and free ids; held for as long as it takes to find some.
+    pub(crate) space: Mutex<Space>,
+    pub(super) current: RwLock<Arc<Version>>,
+    pub(crate) versions: Mutex<Versions>,
+    /// Whether there is a writer.
+    pub(super) busy: Mutex<bool>,
+    /// Signalled when the writer leaves.
+    pub(super) left: Condvar,
+    /// What only the writer changes.
+    pub(crate) writer: Mutex<Writer>,
+    /// The failure after which nothing is committed any more.
+    pub(crate) latch: OnceLock<Arc<Error>>,
+    pub(crate) checkpoints: AtomicU64,
+    pub(super) checkpoint_bytes: u64,
+    pub(super) recovery: Recovery,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store")
+            .field("path", &self.data().path())
+            .field("access", &self.hold.access())
+            .field("version", &self.current.read().number)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    pub(crate) fn data(&self) -> &Arc<dyn Device> {
+        &self.pages.device
+    }
+
+    pub(crate) fn pages(&self) -> &Arc<Pages> {
+        &self.pages
+    }
+
+    /// The data file.
+    pub fn path(&self) -> &Path {
+        self.data().path()
+    }
+
+    /// Bytes of a page.
+    pub fn page_size(&self) -> usize {
+        self.identity.page_size as usize
+    }
+
+    /// Sixteen bytes that tell this store from all others.
+    pub fn id(&self) -> [u8; 16] {
+        self.identity.id
+    }
+
+    /// When the store was created, in seconds since 1970.
+    pub fn created(&self) -> u64 {
+        self.identity.created
+    }
+
+    /// What opening the store found in its log.
+    pub fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+
+    /// The pool through which pages are read.
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    pub(crate) fn not_latched(&self) -> Result<()> {
+        match self.latch.get() {
+            None => Ok(()),
+            Some(cause) => Err(Error::Latched {
+                path: self.path().to_path_buf(),
+                cause: cause.clone(),
+            }),
+        }
+    }
+
+    /// Remembers the first failure that leaves open what is on disk: nothing is committed after.
+    pub(crate) fn latch(&self, cause: Error) -> Error {
+        let cause = self.latch.get_or_init(|| Arc::new(cause));
+        Error::Latched {
+            path: self.path().to_path_buf(),
+            cause: cause.clone(),
+        }
+    }
+
+    /// A log that fails, other than for want of space, takes no more records.
+    pub(crate) fn latch_unless_full(&self, error: Error) -> Error {
+        if error.is_full() {
+            error
+        } else {
+            self.latch(error)
+        }
+    }
+
+    /// Makes what was written to the data file durable. A disk that is found full only now is a
+    /// failure like any other: what was written before may be lost.
+    pub(crate) fn sync_data(&self) -> Result<()> {
+        let synced = self.data().sync();
+        synced.map_err(|error| self.latch(Error::Io(Arc::new(error))))
+    }
+
+    pub(crate) fn current(&self) -> Arc<Version> {
+        self.current.read().clone()
+    }
+
+    /// Empties the pool, but for pinned pages, and asks the operating system to drop what it has
+    /// cached of the data file: the next reads come from the disk (row M3).
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn forget(&self) -> Result<()> {
+        self.pool.clear();
+        Ok(self.data().forget()?)
+    }
+}

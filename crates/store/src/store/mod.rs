@@ -1,0 +1,14 @@
+//! The store: one type, its methods by what they do.
+//!
+//! Every file but `hold` adds methods to [`handle::Store`], which knows none of them. `gate` is the
+//! one that others are called through: a transaction enters, `commit` and `checkpoint` ask for the
+//! [`gate::Gate`] as a proof, and leaving calls `reclaim`.
+
+mod allocate;
+mod checkpoint;
+mod commit;
+pub(crate) mod gate;
+pub(crate) mod handle;
+mod hold;
+mod open;
+mod reclaim;

@@ -1,0 +1,84 @@
+//! Pages and space that nobody needs any more, and when they may be used again.
+
+use buffer::PageId;
+
+use crate::error::Result;
+use crate::state::writer::Writer;
+use crate::store::handle::Store;
+
+impl Store {
+    /// Gives back what `allocate` took and nothing refers to.
+    pub(crate) fn give_back(&self, ids: &[PageId], extents: &[(u64, u64)]) {
+        let mut space = self.space.lock();
+        space.ids.give(ids);
+        for &(offset, bytes) in extents {
+            space.extents.give(offset, bytes);
+        }
+    }
+
+    /// Undoes the writing of pages that no version has.
+    pub(crate) fn undo(&self, written: Vec<PageId>) {
+        // After the latch a record on disk may refer to them, so they must stay as they are.
+        if written.is_empty() || self.latch.get().is_some() {
+            return;
+        }
+        let mut writer = self.writer.lock();
+        // No snapshot has them, so only a pin can keep these pages: that is what version 0 says.
+        self.pend(&mut writer, 0, written.into_iter());
+        self.reclaim(&mut writer);
+    }
+
+    /// Frees the pages that no snapshot, no pin and no other process keeps any more.
+    pub(crate) fn reclaim(&self, writer: &mut Writer) {
+        if self.latch.get().is_some() {
+            return;
+        }
+        if writer.pending.is_empty() && self.space.lock().aside.is_empty() {
+            return;
+        }
+        if self.hold.others_read() {
+            return;
+        }
+        self.space.lock().give_back_aside();
+        let oldest = self.versions.lock().oldest();
+        let freed = writer.pending.take(oldest, |page| {
+            // In this order: a late prefetch that begins after the first finds no page, one that
+            // began before is made void by the second. Else it could leave the old page in a
+            // frame under an id that is about to name another.
+            self.pages.map.clear(page);
+            self.pool.discard(page).is_ok()
+        });
+        let mut ids: Vec<_> = freed.iter().map(|(page, _)| *page).collect();
+        ids.sort_unstable();
+        let extents: Vec<_> = freed
+            .iter()
+            .map(|(_, entry)| (entry.offset, entry.extent()))
+            .collect();
+        self.give_back(&ids, &extents);
+    }
+
+    /// On becoming the writer: where other processes read, what is free may hold pages of versions
+    /// that they opened before, so it is not used while they do.
+    pub(crate) fn set_aside(&self) -> Result<()> {
+        if self.hold.others_read() {
+            let length = self.data().len()?;
+            let mut space = self.space.lock();
+            let free = space.extents.take_all(length);
+            space.aside.extend(free);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn pend(
+        &self,
+        writer: &mut Writer,
+        version: u64,
+        pages: impl Iterator<Item = PageId>,
+    ) {
+        for page in pages {
+            if let Some(entry) = self.pages.map.get(page) {
+                writer.pending.add(version, page, entry);
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Decoding the records of a table. What stands as it stood in an earlier snapshot is taken from
+//! there.
+
+use std::sync::{Arc, OnceLock};
+
+use roaring::RoaringBitmap;
+use store::Snapshot;
+
+use crate::catalog::row_index;
+use crate::catalog::table::{Body, DictionarySlot, Stored};
+use crate::error::Result;
+use crate::format::block::Block;
+use crate::format::definition::DefinitionRecord;
+use crate::format::dictionary::DictionaryRecord;
+use crate::format::record::damaged;
+use crate::format::{key, tail};
+
+/// The table called `name` in its space, `before` being what an earlier snapshot had there.
+///
+/// # Errors
+/// [`crate::Error::Damaged`] if a record does not decode.
+pub(crate) fn body(
+    snapshot: &Snapshot,
+    name: &str,
+    space: u32,
+    before: Option<&Arc<Body>>,
+) -> Result<Arc<Body>> {
+    let damaged = |what: &str| damaged(name, what);
+    let stamp = key::counter(snapshot.get(space, key::STAMP).as_deref());
+    if let Some(body) = before.filter(|b| b.stamp == stamp) {
+        return Ok(body.clone());
+    }
+    let record = snapshot.get(space, key::DEFINITION);
+    let definition = DefinitionRecord::read(record.as_deref(), name)?;
+    let page_size = snapshot.pool().page_size();
+    let columns = definition.columns.len();
+    let decode_block = |bytes: &[u8]| {
+        let block: Block = postcard::from_bytes(bytes).ok()?;
+        let sound = block.rows > 0
+            && block.columns.len() == columns
+            && block
+                .columns
+                .iter()
+                .all(|m| m.is_sound(block.rows, page_size));
+        sound.then_some(block)
+    };
+    let old_blocks = before.map_or(&[][..], |b| &b.blocks);
+    let blocks = records(snapshot, space, key::BLOCK, old_blocks, decode_block)
+        .ok_or_else(|| damaged("the record of a block"))?;
+    let old: Vec<_> = before.map_or(vec![], |b| b.deleted.values().cloned().collect());
+    let deleted = records(snapshot, space, key::DELETED, &old, |bytes| {
+        RoaringBitmap::deserialize_from(bytes).ok()
+    })
+    .ok_or_else(|| damaged("the record of deleted rows"))?;
+    let old_tail = before.map_or(&[][..], |b| &b.tail);
+    let tail = records(snapshot, space, key::TAIL, old_tail, |b| {
+        tail::decode(b, &definition)
+    })
+    .ok_or_else(|| damaged("a chunk of its tail"))?;
+    let dictionaries = (0..columns)
+        .map(|column| dictionary_slot(snapshot, space, column, before))
+        .collect::<Option<Vec<_>>>()
+        .ok_or_else(|| damaged("the record of a dictionary"))?;
+    let row_indexes = row_index::row_indexes(snapshot, space, definition.foreign_keys.len())
+        .ok_or_else(|| damaged("the record of a row index"))?;
+    Ok(Arc::new(Body {
+        schema: definition.schema(),
+        definition,
+        stamp,
+        blocks,
+        deleted: deleted.into_iter().map(|d| (d.key, d)).collect(),
+        tail,
+        dictionaries,
+        row_indexes,
+        statistics: OnceLock::new(),
+    }))
+}
+
+/// All records under `prefix`, decoded; those that stand in `before` are taken from there.
+fn records<T>(
+    snapshot: &Snapshot,
+    space: u32,
+    prefix: &[u8],
+    before: &[Stored<T>],
+    decode: impl Fn(&[u8]) -> Option<T>,
+) -> Option<Vec<Stored<T>>> {
+    let mut found = Vec::with_capacity(before.len());
+    for (entry, bytes) in snapshot.prefix(space, prefix) {
+        let key = key::number(&entry)?;
+        let old = before
+            .binary_search_by_key(&key, |r| r.key)
+            .ok()
+            .map(|i| &before[i]);
+        let record = match old.filter(|old| Arc::ptr_eq(&old.bytes, &bytes)) {
+            Some(old) => old.clone(),
+            None => Stored {
+                key,
+                value: Arc::new(decode(&bytes)?),
+                bytes,
+            },
+        };
+        found.push(record);
+    }
+    Some(found)
+}
+
+/// The dictionary of a column; one that is in memory stays there if its record is the same.
+fn dictionary_slot(
+    snapshot: &Snapshot,
+    space: u32,
+    column: usize,
+    before: Option<&Arc<Body>>,
+) -> Option<DictionarySlot> {
+    let Some(bytes) = snapshot.get(space, &key::dictionary(column)) else {
+        return Some(DictionarySlot::default());
+    };
+    let record: DictionaryRecord = postcard::from_bytes(&bytes).ok()?;
+    let slot = DictionarySlot {
+        record: Some(record),
+        loaded: Default::default(),
+    };
+    let old = before.and_then(|b| b.dictionaries.get(column));
+    if let Some(old) = old.filter(|old| old.record == slot.record)
+        && let Some(dictionary) = old.loaded.get()
+    {
+        // The cell is new, so setting it cannot fail.
+        let _ = slot.loaded.set(dictionary.clone());
+    }
+    Some(slot)
+}

@@ -1,0 +1,11 @@
+//! What a store knows of its tables: their records, decoded, and what follows from these without
+//! reading a page.
+
+mod body;
+pub(crate) mod parts;
+pub(crate) mod row_index;
+pub(crate) mod setting;
+pub(crate) mod space;
+pub(crate) mod statistics;
+pub(crate) mod table;
+pub(crate) mod tables;

@@ -1,0 +1,56 @@
+//! All pages of a table, by what they hold.
+
+use buffer::PageId;
+
+use crate::catalog::table::Table;
+use crate::format::block::Matrix;
+
+/// What pages of a table hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// Values and validity of this column, of all blocks.
+    Column(usize),
+    /// The labels of this column's dictionary.
+    Dictionary(usize),
+    /// The row index of this foreign key, which a version up to 0.1 made and nothing reads. It goes
+    /// when the table's rows change next.
+    RowIndex(usize),
+}
+
+impl Table {
+    /// The table's pages: every column, then the dictionaries that there are, and the row indexes
+    /// that an earlier version left.
+    ///
+    /// No page is in two parts, and together they are all that the table has in the store.
+    ///
+    /// A column of constants has no page.
+    pub fn parts(&self) -> Vec<(Part, Vec<PageId>)> {
+        let body = &self.body;
+        let column = |column: usize| {
+            let matrices = body.blocks.iter().map(|block| &block.value.columns[column]);
+            (
+                Part::Column(column),
+                matrices.flat_map(Matrix::page_ids).collect(),
+            )
+        };
+        let dictionaries = body.dictionaries.iter().enumerate();
+        let dictionaries = dictionaries.filter_map(|(column, slot)| {
+            let ids = slot.record.as_ref()?.page_ids().collect();
+            Some((Part::Dictionary(column), ids))
+        });
+        let indexes = body.row_indexes.iter();
+        let indexes = indexes.map(|(key, ids)| (Part::RowIndex(*key), ids.clone()));
+        (0..body.definition.columns.len())
+            .map(column)
+            .chain(dictionaries)
+            .chain(indexes)
+            .collect()
+    }
+
+    /// Bytes of the rows in the tail, as the catalog keeps them: these have no pages, and are in
+    /// memory for as long as the table is open. See [`tail_rows`](Table::tail_rows).
+    pub fn tail_bytes(&self) -> u64 {
+        let chunks = self.body.tail.iter();
+        chunks.map(|chunk| chunk.bytes.len() as u64).sum()
+    }
+}

@@ -1,0 +1,42 @@
+//! The catalog as a transaction sees it.
+
+use store::Transaction;
+
+use crate::catalog::row_index;
+use crate::error::{Error, Result};
+use crate::format::definition::DefinitionRecord;
+use crate::format::key;
+use crate::schema::Definition;
+
+/// The space of a table.
+pub(crate) fn space(tx: &Transaction, name: &str) -> Result<u32> {
+    let entry = key::table(name);
+    match tx.get(key::DIRECTORY, &entry) {
+        Some(value) => Ok(key::directory_entry(&entry, &value)?.1),
+        None => Err(Error::NoTable {
+            name: name.to_owned(),
+        }),
+    }
+}
+
+/// The definition of a table as the transaction sees it.
+///
+/// # Errors
+/// [`Error::NoTable`]; [`Error::Damaged`].
+pub fn definition(tx: &Transaction, name: &str) -> Result<Definition> {
+    let space = space(tx, name)?;
+    DefinitionRecord::read(tx.get(space, key::DEFINITION).as_deref(), name)
+}
+
+/// Notes a change of the table's rows.
+///
+/// # Errors
+/// [`Error::Damaged`] if what an earlier version left does not decode.
+pub(crate) fn changed(tx: &mut Transaction, name: &str, space: u32) -> Result<()> {
+    row_index::remove(tx, name, space)?;
+    for counter in [key::ROWS, key::STAMP] {
+        let value = key::counter(tx.get(space, counter).as_deref()) + 1;
+        tx.put(space, counter, &value.to_le_bytes());
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! What is known of a column without reading it: for the planner.
+
+use crate::format::block::{Block, Encoding, Zone};
+
+/// Facts about one column of one table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ColumnStatistics {
+    /// Covers every value (it may be wider after deletes); `None` for texts, and where a part is
+    /// not known.
+    pub zone: Option<Zone>,
+    /// Rows that are NULL, deleted ones included, the tail apart.
+    pub nulls: u64,
+    /// An upper estimate of the different values.
+    pub distinct: Option<u64>,
+}
+
+impl ColumnStatistics {
+    /// From all blocks of the table. `labels` is the size of the column's dictionary; `complete`
+    /// tells that there are no rows outside the blocks.
+    pub(crate) fn of<'b>(
+        blocks: impl ExactSizeIterator<Item = &'b Block>,
+        column: usize,
+        labels: Option<u32>,
+        complete: bool,
+    ) -> ColumnStatistics {
+        let mut nulls = 0;
+        let mut zone: Option<Zone> = None;
+        let mut known = complete && blocks.len() > 0;
+        let mut coded = known;
+        let mut rows = 0;
+        for block in blocks {
+            let matrix = &block.columns[column];
+            rows += u64::from(block.rows - matrix.nulls);
+            nulls += u64::from(matrix.nulls);
+            if matrix.nulls == block.rows {
+                continue;
+            }
+            coded &= matches!(matrix.encoding, Encoding::Code { .. });
+            zone = match (zone, matrix.zone) {
+                (_, None) => {
+                    known = false;
+                    None
+                }
+                (None, some) => some,
+                (Some(a), Some(b)) => a.join(b),
+            };
+        }
+        let zone = zone.filter(|_| known);
+        let distinct = match zone {
+            Some(Zone::Int { min, max }) => {
+                let span = u64::try_from(max - min).unwrap_or(u64::MAX);
+                Some(rows.min(span.saturating_add(1)))
+            }
+            _ => labels.filter(|_| coded).map(|l| rows.min(l.into())),
+        };
+        ColumnStatistics {
+            zone,
+            nulls,
+            distinct,
+        }
+    }
+}

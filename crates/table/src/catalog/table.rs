@@ -1,0 +1,155 @@
+//! One table, decoded.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, SchemaRef};
+use buffer::PageId;
+use roaring::RoaringBitmap;
+use store::Snapshot;
+
+use crate::catalog::statistics::ColumnStatistics;
+use crate::dictionary::Dictionary;
+use crate::error::{Error, Result};
+use crate::format::block::{Block, Encoding};
+use crate::format::dictionary::DictionaryRecord;
+use crate::schema::Definition;
+
+/// One table in one snapshot. Cheap to share; readers never block writers.
+#[derive(Debug)]
+pub struct Table {
+    pub(crate) body: Arc<Body>,
+    pub(crate) snapshot: Snapshot,
+}
+
+/// What is decoded of a table, whatever the snapshot.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub definition: Definition,
+    pub schema: SchemaRef,
+    /// Changes with every change of the table.
+    pub stamp: u64,
+    pub blocks: Vec<Stored<Block>>,
+    /// Deleted rows by the key of their block.
+    pub deleted: BTreeMap<u32, Stored<RoaringBitmap>>,
+    pub tail: Vec<Stored<RecordBatch>>,
+    pub dictionaries: Vec<DictionarySlot>,
+    /// Pages of the row indexes that an earlier version left, by foreign key.
+    pub row_indexes: BTreeMap<usize, Vec<PageId>>,
+    pub statistics: OnceLock<Vec<ColumnStatistics>>,
+}
+
+/// A decoded record beside the bytes it came from: equal pointers spare decoding it again.
+#[derive(Debug)]
+pub(crate) struct Stored<T> {
+    pub key: u32,
+    /// The record.
+    pub bytes: Arc<[u8]>,
+    pub value: Arc<T>,
+}
+
+/// A column's dictionary, read on first use.
+#[derive(Debug, Default)]
+pub(crate) struct DictionarySlot {
+    pub record: Option<DictionaryRecord>,
+    pub loaded: tokio::sync::OnceCell<Arc<Dictionary>>,
+}
+
+// By hand: a derive would ask `T: Clone`.
+impl<T> Clone for Stored<T> {
+    fn clone(&self) -> Stored<T> {
+        Stored {
+            key: self.key,
+            bytes: self.bytes.clone(),
+            value: self.value.clone(),
+        }
+    }
+}
+
+impl Table {
+    /// Name, columns and keys.
+    pub fn definition(&self) -> &Definition {
+        &self.body.definition
+    }
+
+    /// The schema that scans deliver.
+    pub fn schema(&self) -> SchemaRef {
+        self.body.schema.clone()
+    }
+
+    /// Rows that are not deleted.
+    pub fn rows(&self) -> u64 {
+        let body = &self.body;
+        let stored: u64 = body.blocks.iter().map(|b| u64::from(b.value.rows)).sum();
+        stored - self.deleted_rows() + self.tail_rows() as u64
+    }
+
+    /// Rows of blocks that are marked as deleted.
+    pub fn deleted_rows(&self) -> u64 {
+        self.body.deleted.values().map(|d| d.value.len()).sum()
+    }
+
+    /// Number of blocks, the tail apart.
+    pub fn blocks(&self) -> usize {
+        self.body.blocks.len()
+    }
+
+    /// Block number `index`.
+    pub fn block(&self, index: usize) -> &Block {
+        &self.body.blocks[index].value
+    }
+
+    /// Rows in the logged tail that are not yet in blocks.
+    pub fn tail_rows(&self) -> usize {
+        self.body.tail.iter().map(|t| t.value.num_rows()).sum()
+    }
+
+    /// The snapshot it belongs to.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// What is known of a column, without reading any page.
+    pub fn statistics(&self, column: usize) -> &ColumnStatistics {
+        let body = &self.body;
+        let of = |column: usize| {
+            let blocks = body.blocks.iter().map(|block| &*block.value);
+            let labels = body.dictionaries[column].record.as_ref().map(|r| r.labels);
+            ColumnStatistics::of(blocks, column, labels, body.tail.is_empty())
+        };
+        let all = || (0..body.definition.columns.len()).map(of).collect();
+        &body.statistics.get_or_init(all)[column]
+    }
+
+    /// The column's dictionary, if it has one; read from its pages on first use.
+    ///
+    /// # Errors
+    /// Those of reading pages; [`Error::Damaged`].
+    pub async fn dictionary(&self, column: usize) -> Result<Option<Arc<Dictionary>>> {
+        let slot = &self.body.dictionaries[column];
+        let Some(record) = &slot.record else {
+            return Ok(None);
+        };
+        let load = || async {
+            let table = &self.body.definition;
+            let labels = record.labels(&table.name, self.snapshot.pool()).await?;
+            let text = table.columns[column].data_type == DataType::Utf8View;
+            let dictionary = Dictionary::new(&labels, record.sorted, text)?;
+            Ok::<_, Error>(Arc::new(dictionary))
+        };
+        Ok(Some(slot.loaded.get_or_try_init(load).await?.clone()))
+    }
+
+    /// Whether every value of the column that is not NULL stands in the column's dictionary, so that its codes
+    /// can be worked on: all blocks store codes, and the tail is empty.
+    pub fn is_coded(&self, column: usize) -> bool {
+        let coded = |block: &Block| {
+            let matrix = &block.columns[column];
+            matrix.nulls == block.rows || matches!(matrix.encoding, Encoding::Code { .. })
+        };
+        self.body.dictionaries[column].record.is_some()
+            && self.body.tail.is_empty()
+            && self.body.blocks.iter().all(|block| coded(&block.value))
+    }
+}

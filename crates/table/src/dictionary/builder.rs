@@ -1,0 +1,121 @@
+//! Building a dictionary while blocks are encoded.
+
+use arrow::array::{Array, BinaryViewArray};
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+/// Most labels of a dictionary; a block that would exceed it stores plain text.
+pub const MOST_LABELS: usize = 65_536;
+
+/// Most bytes of all labels of one dictionary, so that open tables stay small in memory.
+const MOST_BYTES: usize = 4 << 20;
+
+/// Rows looked at before a text column is given up as not worth a dictionary.
+const SAMPLE: usize = 4_096;
+
+/// Labels being collected by loaders; shared by the threads that encode a column.
+#[derive(Debug, Default)]
+pub(crate) struct DictionaryBuilder {
+    inner: Mutex<Labels>,
+}
+
+#[derive(Debug, Default)]
+struct Labels {
+    codes: HashMap<Box<[u8]>, u32>,
+    /// Invariant: `codes[labels[i]] == i`.
+    labels: Vec<Box<[u8]>>,
+    sorted: u32,
+    bytes: usize,
+}
+
+impl DictionaryBuilder {
+    /// Starts with the labels of an existing dictionary, in code order.
+    pub(crate) fn with(labels: impl Iterator<Item = Box<[u8]>>, sorted: u32) -> DictionaryBuilder {
+        let labels: Vec<Box<[u8]>> = labels.collect();
+        let codes = labels.iter().cloned().zip(0..).collect();
+        let bytes = labels.iter().map(|l| l.len()).sum();
+        DictionaryBuilder {
+            inner: Mutex::new(Labels {
+                codes,
+                labels,
+                sorted,
+                bytes,
+            }),
+        }
+    }
+
+    /// The labels in code order and how many of them are sorted.
+    pub(crate) fn labels(&self) -> (Vec<Box<[u8]>>, u32) {
+        let inner = self.inner.lock();
+        (inner.labels.clone(), inner.sorted)
+    }
+
+    /// A code per row (0 for NULL), or `None` if the column is not worth a dictionary here.
+    pub(crate) fn encode(&self, array: &BinaryViewArray) -> Option<Vec<u32>> {
+        let (mut codes, local) = local_codes(array)?;
+        let global = self.codes_of(&local)?;
+        for code in &mut codes {
+            *code = global[*code as usize];
+        }
+        Some(codes)
+    }
+
+    /// The codes of `local`, adding what is missing; `None` if that is too much.
+    fn codes_of(&self, local: &[&[u8]]) -> Option<Vec<u32>> {
+        let mut inner = self.inner.lock();
+        let missing: Vec<&[u8]> = local
+            .iter()
+            .copied()
+            .filter(|l| !inner.codes.contains_key(*l))
+            .collect();
+        let bytes = inner.bytes + missing.iter().map(|l| l.len()).sum::<usize>();
+        if inner.labels.len() + missing.len() > MOST_LABELS || bytes > MOST_BYTES {
+            return None;
+        }
+        inner.add(missing);
+        Some(local.iter().map(|l| inner.codes[*l]).collect())
+    }
+}
+
+impl Labels {
+    fn add(&mut self, mut missing: Vec<&[u8]>) {
+        missing.sort_unstable();
+        let fresh = self.labels.is_empty();
+        let follows = self.sorted as usize == self.labels.len()
+            && missing.first() > self.labels.last().map(|l| &**l).as_ref();
+        for label in &missing {
+            let code = self.labels.len() as u32;
+            self.codes.insert((*label).into(), code);
+            self.labels.push((*label).into());
+            self.bytes += label.len();
+        }
+        if fresh || follows {
+            self.sorted = self.labels.len() as u32;
+        }
+    }
+}
+
+/// Codes within this block and its labels; `None` once there are too many of them.
+fn local_codes(array: &BinaryViewArray) -> Option<(Vec<u32>, Vec<&[u8]>)> {
+    let rows = array.len();
+    let most = (rows / 4).max(256);
+    let mut seen: HashMap<&[u8], u32> = HashMap::with_capacity(1024);
+    let mut labels: Vec<&[u8]> = Vec::new();
+    let mut codes = Vec::with_capacity(rows);
+    for row in 0..rows {
+        if array.is_null(row) {
+            codes.push(0);
+            continue;
+        }
+        let text = array.value(row);
+        let code = *seen.entry(text).or_insert_with(|| {
+            labels.push(text);
+            labels.len() as u32 - 1
+        });
+        codes.push(code);
+        if labels.len() > most || (row == SAMPLE && labels.len() > SAMPLE / 2) {
+            return None;
+        }
+    }
+    Some((codes, labels))
+}

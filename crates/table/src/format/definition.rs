@@ -1,0 +1,153 @@
+//! The record of a table's definition.
+
+use arrow::datatypes::{DataType, TimeUnit};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::format::record::damaged;
+use crate::schema::{Column, Definition, ForeignKey};
+
+/// [`DataType`] in the catalog's own numbering, so that the format does not move with Arrow's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum TypeRecord {
+    Boolean,
+    Int(u8),
+    UInt(u8),
+    Float(u8),
+    Decimal(u8, i8),
+    Date,
+    /// Decimal power of the unit (0, 3, 6, 9).
+    Time(u8),
+    Timestamp(u8, Option<String>),
+    Text,
+    Binary,
+}
+
+impl TypeRecord {
+    fn of(data_type: &DataType) -> Option<TypeRecord> {
+        use DataType::*;
+        Some(match data_type {
+            Boolean => TypeRecord::Boolean,
+            Int8 => TypeRecord::Int(1),
+            Int16 => TypeRecord::Int(2),
+            Int32 => TypeRecord::Int(4),
+            Int64 => TypeRecord::Int(8),
+            UInt8 => TypeRecord::UInt(1),
+            UInt16 => TypeRecord::UInt(2),
+            UInt32 => TypeRecord::UInt(4),
+            UInt64 => TypeRecord::UInt(8),
+            Float32 => TypeRecord::Float(4),
+            Float64 => TypeRecord::Float(8),
+            Decimal128(p, s) => TypeRecord::Decimal(*p, *s),
+            Date32 => TypeRecord::Date,
+            Time32(unit) | Time64(unit) => TypeRecord::Time(power(unit)),
+            Timestamp(unit, zone) => {
+                TypeRecord::Timestamp(power(unit), zone.as_ref().map(|z| z.to_string()))
+            }
+            Utf8View => TypeRecord::Text,
+            BinaryView => TypeRecord::Binary,
+            _ => return None,
+        })
+    }
+
+    fn data_type(&self) -> Option<DataType> {
+        Some(match self {
+            TypeRecord::Boolean => DataType::Boolean,
+            TypeRecord::Int(1) => DataType::Int8,
+            TypeRecord::Int(2) => DataType::Int16,
+            TypeRecord::Int(4) => DataType::Int32,
+            TypeRecord::Int(8) => DataType::Int64,
+            TypeRecord::UInt(1) => DataType::UInt8,
+            TypeRecord::UInt(2) => DataType::UInt16,
+            TypeRecord::UInt(4) => DataType::UInt32,
+            TypeRecord::UInt(8) => DataType::UInt64,
+            TypeRecord::Float(4) => DataType::Float32,
+            TypeRecord::Float(8) => DataType::Float64,
+            TypeRecord::Decimal(p, s) => DataType::Decimal128(*p, *s),
+            TypeRecord::Date => DataType::Date32,
+            TypeRecord::Time(p @ (0 | 3)) => DataType::Time32(unit(*p)?),
+            TypeRecord::Time(p) => DataType::Time64(unit(*p)?),
+            TypeRecord::Timestamp(p, zone) => {
+                DataType::Timestamp(unit(*p)?, zone.as_deref().map(Into::into))
+            }
+            TypeRecord::Text => DataType::Utf8View,
+            TypeRecord::Binary => DataType::BinaryView,
+            _ => return None,
+        })
+    }
+}
+
+fn power(unit: &TimeUnit) -> u8 {
+    match unit {
+        TimeUnit::Second => 0,
+        TimeUnit::Millisecond => 3,
+        TimeUnit::Microsecond => 6,
+        TimeUnit::Nanosecond => 9,
+    }
+}
+
+fn unit(power: u8) -> Option<TimeUnit> {
+    Some(match power {
+        0 => TimeUnit::Second,
+        3 => TimeUnit::Millisecond,
+        6 => TimeUnit::Microsecond,
+        9 => TimeUnit::Nanosecond,
+        _ => return None,
+    })
+}
+
+/// A [`Definition`] as the catalog keeps it.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct DefinitionRecord {
+    name: String,
+    columns: Vec<(String, TypeRecord, bool)>,
+    primary_key: Vec<usize>,
+    foreign_keys: Vec<ForeignKey>,
+}
+
+impl DefinitionRecord {
+    /// The definition of table `name` from its record.
+    ///
+    /// # Errors
+    /// [`crate::Error::Damaged`] if there is none, or it does not decode.
+    pub(crate) fn read(record: Option<&[u8]>, name: &str) -> Result<Definition> {
+        record
+            .and_then(|bytes| postcard::from_bytes::<DefinitionRecord>(bytes).ok())
+            .and_then(DefinitionRecord::definition)
+            .ok_or_else(|| damaged(name, "its definition"))
+    }
+
+    pub(crate) fn of(definition: &Definition) -> Option<DefinitionRecord> {
+        let columns = definition
+            .columns
+            .iter()
+            .map(|c| Some((c.name.clone(), TypeRecord::of(&c.data_type)?, c.nullable)))
+            .collect::<Option<Vec<_>>>()?;
+        Some(DefinitionRecord {
+            name: definition.name.clone(),
+            columns,
+            primary_key: definition.primary_key.clone(),
+            foreign_keys: definition.foreign_keys.clone(),
+        })
+    }
+
+    fn definition(self) -> Option<Definition> {
+        let columns = self
+            .columns
+            .into_iter()
+            .map(|(name, record, nullable)| {
+                Some(Column {
+                    name,
+                    data_type: record.data_type()?,
+                    nullable,
+                })
+            })
+            .collect::<Option<Vec<_>>>()?;
+        Some(Definition {
+            name: self.name,
+            columns,
+            primary_key: self.primary_key,
+            foreign_keys: self.foreign_keys,
+        })
+    }
+}

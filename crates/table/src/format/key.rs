@@ -1,0 +1,72 @@
+//! Keys of the catalog: one directory space, and one space per table.
+
+use crate::error::{Error, Result};
+
+/// The space that maps table names to their spaces.
+pub(crate) const DIRECTORY: u32 = 0;
+/// Prefix of directory entries: `t` and the name; the value is the space, little-endian.
+pub(crate) const TABLE: &[u8] = b"t";
+/// Prefix of settings of the store: `s` and the name; the value is text.
+pub(crate) const SETTING: &[u8] = b"s";
+/// The table's definition.
+pub(crate) const DEFINITION: &[u8] = b"def";
+/// A counter that every change of the table raises.
+pub(crate) const STAMP: &[u8] = b"v";
+/// A counter that every change of the table's rows raises. Versions up to 0.1 tell by it whether
+/// their row indexes still hold.
+pub(crate) const ROWS: &[u8] = b"r";
+/// Prefix of block records: `b` and the block's number, big-endian.
+pub(crate) const BLOCK: &[u8] = b"b";
+/// Prefix of the deleted rows of a block: `x` and the block's number, big-endian.
+pub(crate) const DELETED: &[u8] = b"x";
+/// Prefix of tail chunks: `t` and the chunk's number, big-endian.
+pub(crate) const TAIL: &[u8] = b"t";
+/// Prefix of dictionaries: `k` and the column's number, big-endian.
+pub(crate) const DICTIONARY: &[u8] = b"k";
+/// Prefix of the tags of row indexes, which versions up to 0.1 wrote: `f` and the foreign key's
+/// number, big-endian.
+pub(crate) const TAG: &[u8] = b"f";
+/// Prefix of row indexes, of the same versions: `i`, the foreign key's number and the block's,
+/// both big-endian.
+pub(crate) const INDEX: &[u8] = b"i";
+
+pub(crate) fn table(name: &str) -> Vec<u8> {
+    [TABLE, name.as_bytes()].concat()
+}
+
+pub(crate) fn setting(name: &str) -> Vec<u8> {
+    [SETTING, name.as_bytes()].concat()
+}
+
+pub(crate) fn numbered(prefix: &[u8], number: u32) -> Vec<u8> {
+    [prefix, &number.to_be_bytes()].concat()
+}
+
+pub(crate) fn dictionary(column: usize) -> Vec<u8> {
+    numbered(DICTIONARY, column as u32)
+}
+
+/// The number at the end of a key.
+pub(crate) fn number(key: &[u8]) -> Option<u32> {
+    key.last_chunk::<4>()
+        .map(|bytes| u32::from_be_bytes(*bytes))
+}
+
+/// A directory entry's name and space.
+pub(crate) fn directory_entry(key: &[u8], value: &[u8]) -> Result<(String, u32)> {
+    let name = std::str::from_utf8(&key[TABLE.len()..]);
+    match (name, <[u8; 4]>::try_from(value)) {
+        (Ok(name), Ok(space)) => Ok((name.to_owned(), u32::from_le_bytes(space))),
+        _ => Err(Error::Damaged {
+            table: String::from_utf8_lossy(key).into_owned(),
+            what: "its directory entry".to_owned(),
+        }),
+    }
+}
+
+/// The value of a counter; 0 if there is none.
+pub(crate) fn counter(value: Option<&[u8]>) -> u64 {
+    value
+        .and_then(|v| v.try_into().ok())
+        .map_or(0, u64::from_le_bytes)
+}

@@ -1,0 +1,11 @@
+//! The bytes of a table, as docs/format.md describes them: keys and records of the catalog, row ids,
+//! and pages. Nothing here knows what a table does with them.
+
+pub(crate) mod block;
+pub(crate) mod definition;
+pub(crate) mod dictionary;
+pub(crate) mod key;
+pub(crate) mod page;
+pub(crate) mod record;
+pub(crate) mod row_id;
+pub(crate) mod tail;

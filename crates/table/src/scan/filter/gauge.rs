@@ -1,0 +1,46 @@
+//! How useful a filter is.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How many rows an optional filter saw and let through; shared by all who apply it.
+#[derive(Debug, Default)]
+pub struct Gauge {
+    tested: AtomicU64,
+    passed: AtomicU64,
+    /// The filter must not be skipped.
+    counts_only: bool,
+}
+
+/// Rows after which a gauge is believed.
+const GAUGE_ROWS: u64 = 65_536;
+
+impl Gauge {
+    /// For a filter that must not be skipped, of which somebody wants to know what it does.
+    pub fn counting() -> Gauge {
+        Gauge {
+            counts_only: true,
+            ..Gauge::default()
+        }
+    }
+
+    /// Rows that the filter was tested on, and those that passed.
+    pub fn counts(&self) -> (u64, u64) {
+        let tested = self.tested.load(Ordering::Relaxed);
+        (tested, self.passed.load(Ordering::Relaxed))
+    }
+
+    /// Counts rows that the filter was tested on and those that passed.
+    pub(crate) fn add(&self, tested: usize, passed: usize) {
+        self.tested.fetch_add(tested as u64, Ordering::Relaxed);
+        self.passed.fetch_add(passed as u64, Ordering::Relaxed);
+    }
+
+    /// Whether testing costs more than it saves: three of four rows passed.
+    pub fn is_useless(&self) -> bool {
+        if self.counts_only {
+            return false;
+        }
+        let tested = self.tested.load(Ordering::Relaxed);
+        tested >= GAUGE_ROWS && self.passed.load(Ordering::Relaxed) * 4 >= tested * 3
+    }
+}

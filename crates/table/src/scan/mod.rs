@@ -1,0 +1,28 @@
+//! Reading tables: a block at a time, filters first on encoded values, other columns only for the
+//! rows that are left.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `open` | what to read, and opening one piece of it |
+//! | `filter` | what rows are wanted |
+//! | `mask`, `rows` | rows of a block, as bits and as positions |
+//! | `chunk` | a column of a block with its pages pinned |
+//! | `decode` | stored values back into Arrow arrays |
+//! | `cursor`, `vectors` | the rows that are left, as batches and column by column |
+
+mod chunk;
+mod cursor;
+mod decode;
+mod filter;
+mod integers;
+mod mask;
+mod open;
+mod rows;
+mod vectors;
+
+pub use cursor::Cursor;
+pub use filter::{Filter, Form, Gauge, LabelHits, Test};
+pub use integers::{ints_of, wides_of};
+pub use mask::Mask;
+pub use open::{Morsel, ROW_COLUMN, Scan};
+pub use rows::{BATCH_ROWS, Rows};

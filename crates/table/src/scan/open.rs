@@ -1,0 +1,260 @@
+//! Scans: a block at a time, filters first on encoded values, other columns only for the rows
+//! that are left.
+//!
+//! A scan opens a block ([`Scan::open`]), which pins the pages of the filtered columns, tests
+//! them, pins the pages of the wanted columns where rows are left, and then hands out batches
+//! ([`Cursor::next`]).
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, UInt64Array};
+use arrow::compute::{filter_record_batch, prep_null_mask_filter};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use buffer::Pool;
+use memory::Traffic;
+
+use crate::catalog::table::Table;
+use crate::error::{Error, Result};
+use crate::format::row_id::RowId;
+use crate::scan::cursor::{Cursor, OpenBlock, State, batch};
+use crate::scan::filter::Filter;
+use crate::scan::filter::apply::{FilteredBlock, apply};
+use crate::scan::mask::Mask;
+use crate::scan::rows::BATCH_ROWS;
+
+/// The hidden column that numbers rows, for deleting and updating them.
+pub const ROW_COLUMN: &str = "__row";
+
+/// What to read from a table.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    table: Arc<Table>,
+    columns: Vec<usize>,
+    row_ids: bool,
+    schema: SchemaRef,
+}
+
+/// One piece of work of a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Morsel {
+    /// Block number `index`.
+    Block(usize),
+    /// Chunk number `index` of the tail.
+    Tail(usize),
+}
+
+impl Morsel {
+    /// How many rows of `table`, whose scan it is a piece of, it has, deleted ones included.
+    pub fn rows(self, table: &Table) -> usize {
+        match self {
+            Morsel::Block(index) => table.body.blocks[index].value.rows as usize,
+            Morsel::Tail(index) => table.body.tail[index].value.num_rows(),
+        }
+    }
+}
+
+impl Scan {
+    /// Reads `columns` (positions in the table) and, if `row_ids`, [`ROW_COLUMN`] after them.
+    pub fn new(table: Arc<Table>, columns: Vec<usize>, row_ids: bool) -> Scan {
+        let mut fields: Vec<Arc<Field>> = columns
+            .iter()
+            .map(|c| table.schema().fields()[*c].clone())
+            .collect();
+        if row_ids {
+            fields.push(Arc::new(Field::new(ROW_COLUMN, DataType::UInt64, false)));
+        }
+        let schema = Arc::new(Schema::new(fields));
+        Scan {
+            table,
+            columns,
+            row_ids,
+            schema,
+        }
+    }
+
+    /// The schema of the batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// Positions of the columns read, in order.
+    pub fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    /// All pieces of work, each with its placement bucket.
+    pub fn morsels(&self) -> impl Iterator<Item = (u8, Morsel)> + '_ {
+        let body = &self.table.body;
+        let blocks = body
+            .blocks
+            .iter()
+            .enumerate()
+            .map(|(i, b)| (b.value.bucket, Morsel::Block(i)));
+        blocks.chain((0..body.tail.len()).map(|i| (0, Morsel::Tail(i))))
+    }
+
+    /// Opens a morsel: applies `filters`, reads what the rest needs. `None` if no row is left.
+    ///
+    /// Bytes that kernels consume are added to `traffic`, the reader being the node of the
+    /// calling worker as `here` tells it at each step.
+    ///
+    /// # Errors
+    /// Those of reading pages; what a filter's test reports.
+    pub async fn open<'p>(
+        &'p self,
+        pool: &'p Arc<Pool>,
+        morsel: Morsel,
+        filters: &[Filter],
+        traffic: &'p Traffic,
+        here: fn() -> usize,
+    ) -> Result<Option<Cursor<'p>>> {
+        match morsel {
+            Morsel::Tail(index) => self.open_tail(index, filters),
+            Morsel::Block(index) => self.open_block(pool, index, filters, traffic, here).await,
+        }
+    }
+
+    fn open_tail<'p>(&'p self, index: usize, filters: &[Filter]) -> Result<Option<Cursor<'p>>> {
+        let chunk = &self.table.body.tail[index];
+        let batch = &chunk.value;
+        let mut keep: Option<BooleanArray> = None;
+        for filter in filters {
+            let columns: Vec<ArrayRef> = filter
+                .columns
+                .iter()
+                .map(|c| batch.column(*c).clone())
+                .collect();
+            let hits = filter
+                .test
+                .evaluate(&columns, batch.num_rows())
+                .map_err(Error::Test)?;
+            let hits = if hits.null_count() == 0 {
+                hits
+            } else {
+                prep_null_mask_filter(&hits)
+            };
+            keep = Some(match keep {
+                None => hits,
+                Some(keep) => arrow::compute::and(&keep, &hits)?,
+            });
+        }
+        let mut columns: Vec<ArrayRef> = self
+            .columns
+            .iter()
+            .map(|c| batch.column(*c).clone())
+            .collect();
+        if self.row_ids {
+            let id = |row| {
+                RowId::Tail {
+                    key: chunk.key,
+                    row,
+                }
+                .number()
+            };
+            let ids = (0..batch.num_rows()).map(|row| id(row as u16));
+            columns.push(Arc::new(UInt64Array::from_iter_values(ids)));
+        }
+        let mut batch = self::batch(&self.schema, columns, batch.num_rows())?;
+        if let Some(keep) = keep {
+            batch = filter_record_batch(&batch, &keep)?;
+        }
+        Ok((batch.num_rows() > 0).then(|| self.cursor(State::Tail(batch, 0))))
+    }
+
+    async fn open_block<'p>(
+        &'p self,
+        pool: &'p Arc<Pool>,
+        index: usize,
+        filters: &[Filter],
+        traffic: &'p Traffic,
+        here: fn() -> usize,
+    ) -> Result<Option<Cursor<'p>>> {
+        let stored = &self.table.body.blocks[index];
+        let block = &*stored.value;
+        if filters.iter().any(|f| f.excludes(block)) {
+            return Ok(None);
+        }
+        let mut wanted = Mask::all(block.rows as usize);
+        if let Some(deleted) = self.table.body.deleted.get(&stored.key) {
+            for row in deleted.value.iter() {
+                wanted.set(row as usize, false);
+            }
+        }
+        let mut filtered = FilteredBlock {
+            table: &self.table,
+            pool,
+            record: block,
+            traffic,
+            here,
+            chunks: vec![],
+        };
+        for filter in filters {
+            apply(filter, &mut filtered, &mut wanted).await?;
+            if wanted.is_none() {
+                return Ok(None);
+            }
+        }
+        let mut chunks = Vec::with_capacity(self.columns.len());
+        for column in &self.columns {
+            chunks.push(filtered.take_chunk(*column));
+        }
+        let missing: Vec<_> = chunks
+            .iter()
+            .flat_map(|(_, chunk)| chunk.missing(&wanted))
+            .collect();
+        pool.prefetch(&missing);
+        let mut dictionaries = Vec::with_capacity(chunks.len());
+        for (column, chunk) in &mut chunks {
+            chunk.hold(&wanted).await?;
+            dictionaries.push(self.table.dictionary(*column).await?);
+        }
+        let rows = wanted.count();
+        let open = OpenBlock {
+            key: stored.key,
+            chunks: chunks.into_iter().map(|(_, chunk)| chunk).collect(),
+            dictionaries,
+            rows,
+            picks: (rows < block.rows as usize).then(|| wanted.positions()),
+            next: 0,
+            traffic,
+            here,
+        };
+        Ok(Some(self.cursor(State::Block(open))))
+    }
+
+    fn cursor<'p>(&'p self, state: State<'p>) -> Cursor<'p> {
+        Cursor {
+            schema: &self.schema,
+            row_ids: self.row_ids,
+            state,
+        }
+    }
+}
+
+impl Table {
+    /// Reads `columns` of every row: for tests and small tables. Order: blocks, then the tail.
+    ///
+    /// # Errors
+    /// Those of [`Scan::open`].
+    pub async fn read(self: &Arc<Self>, columns: &[usize]) -> Result<Vec<RecordBatch>> {
+        let scan = Scan::new(self.clone(), columns.to_vec(), false);
+        let pool = self.snapshot().pool().clone();
+        let traffic = Traffic::new(pool.nodes());
+        let mut batches = Vec::new();
+        for (_, morsel) in scan.morsels() {
+            let Some(mut cursor) = scan.open(&pool, morsel, &[], &traffic, || 0).await? else {
+                continue;
+            };
+            while let Some(batch) = cursor.next(BATCH_ROWS)? {
+                batches.push(batch);
+            }
+        }
+        Ok(batches)
+    }
+}

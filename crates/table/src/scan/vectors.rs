@@ -1,0 +1,203 @@
+//! Rows of an opened morsel as plain vectors: what the query engine's kernels work on.
+//!
+//! A [`Cursor`] hands out the rows that its filters left ([`Cursor::next_rows`]); their columns are then read
+//! one by one, each only when somebody needs it and for the rows that are left by then.
+
+use std::ops::Range;
+
+use algebra::encoded::greatest;
+use arrow::array::{Array, ArrayRef, UInt32Array};
+use arrow::compute::take;
+
+use crate::error::{Error, Result};
+use crate::format::block::Encoding;
+use crate::format::row_id::RowId;
+use crate::scan::cursor::{Cursor, OpenBlock, State};
+use crate::scan::decode::{decode, numbers_into};
+use crate::scan::integers::{ints_of, wides_of};
+use crate::scan::rows::Rows;
+
+impl<'p> Cursor<'p> {
+    /// Takes the next rows, at most `most`, of those that the filters left: a run of positions in the morsel if
+    /// they follow one another, otherwise `Some(None)` and their positions, ascending, are in `rows`. `None` at
+    /// the end.
+    pub fn next_rows(&mut self, most: usize, rows: &mut Vec<u32>) -> Option<Option<Range<usize>>> {
+        let take = self.rows().min(most);
+        if take == 0 {
+            return None;
+        }
+        let block = match &mut self.state {
+            State::Tail(_, next) => {
+                *next += take;
+                return Some(Some(*next - take..*next));
+            }
+            State::Block(block) => block,
+        };
+        let range = block.next..block.next + take;
+        block.next = range.end;
+        let Some(picks) = &block.picks else {
+            return Some(Some(range));
+        };
+        let picks = &picks[range];
+        let first = picks[0] as usize;
+        if picks[take - 1] as usize - first + 1 == take {
+            return Some(Some(first..first + take));
+        }
+        rows.clear();
+        rows.extend_from_slice(picks);
+        Some(None)
+    }
+
+    /// Whole numbers of column `column` of the scan (also dates, times, booleans as 0 and 1, decimals without
+    /// their point) at `rows`, appended to `out`; those that are NULL are any number. Decimals must fit 64 bits,
+    /// which the column's statistics tell.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`]; a column of another kind.
+    pub fn ints(&self, column: usize, rows: &Rows<'_>, out: &mut Vec<i64>) -> Result<()> {
+        match &self.state {
+            State::Tail(batch, _) => ints_of(&at(batch.column(column), rows)?, out),
+            State::Block(block) => {
+                let chunk = &block.chunks[column];
+                if chunk.all_null() {
+                    out.resize(out.len() + rows.len(), 0);
+                    return Ok(());
+                }
+                let mut tally = block.tally();
+                numbers_into::<i64>(chunk, rows, &mut tally, out)
+            }
+        }
+    }
+
+    /// As [`Cursor::ints`], of any size.
+    ///
+    /// # Errors
+    /// Those of [`Cursor::ints`].
+    pub fn wides(&self, column: usize, rows: &Rows<'_>, out: &mut Vec<i128>) -> Result<()> {
+        match &self.state {
+            State::Tail(batch, _) => wides_of(&at(batch.column(column), rows)?, out),
+            State::Block(block) => {
+                let chunk = &block.chunks[column];
+                if chunk.all_null() {
+                    out.resize(out.len() + rows.len(), 0);
+                    return Ok(());
+                }
+                let mut tally = block.tally();
+                numbers_into::<i128>(chunk, rows, &mut tally, out)
+            }
+        }
+    }
+
+    /// Codes into the dictionary of column `column`; only of blocks that store codes
+    /// ([`crate::Table::is_coded`]), never of the tail. NULLs are any code.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`]; a column that is stored otherwise.
+    pub fn codes(&self, column: usize, rows: &Rows<'_>, out: &mut Vec<u32>) -> Result<()> {
+        let State::Block(block) = &self.state else {
+            return Err(Error::Kind("codes of rows in the tail".into()));
+        };
+        let chunk = &block.chunks[column];
+        if chunk.all_null() {
+            out.resize(out.len() + rows.len(), 0);
+            return Ok(());
+        }
+        if !matches!(chunk.matrix.encoding, Encoding::Code { .. }) {
+            return Err(Error::Kind("codes of a column without".into()));
+        }
+        let from = out.len();
+        let mut tally = block.tally();
+        numbers_into::<u32>(chunk, rows, &mut tally, out)?;
+        let labels = block.dictionaries[column].as_ref().map_or(0, |d| d.len()) as u32;
+        if out.len() > from && greatest(&out[from..]) >= labels {
+            return Err(chunk.damaged(chunk.matrix.pages[0].id, "holds an unknown code"));
+        }
+        Ok(())
+    }
+
+    /// Which of `rows` are not NULL, appended to `out`; false, and nothing appended, if all are not.
+    pub fn valid(&self, column: usize, rows: &Rows<'_>, out: &mut Vec<bool>) -> bool {
+        let found = match &self.state {
+            State::Tail(batch, _) => {
+                let Some(all) = batch.column(column).logical_nulls() else {
+                    return false;
+                };
+                match rows {
+                    Rows::Run(run) => out.extend(run.clone().map(|row| all.is_valid(row))),
+                    Rows::Some(rows) => {
+                        out.extend(rows.iter().map(|row| all.is_valid(*row as usize)))
+                    }
+                }
+                return true;
+            }
+            State::Block(block) => {
+                let chunk = &block.chunks[column];
+                if chunk.all_null() {
+                    out.resize(out.len() + rows.len(), false);
+                    return true;
+                }
+                chunk.nulls(rows)
+            }
+        };
+        let Some(found) = found else { return false };
+        out.extend(found.iter());
+        true
+    }
+
+    /// Column `column` at `rows` as an Arrow array of the column's type.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn array(&self, column: usize, rows: &Rows<'_>) -> Result<ArrayRef> {
+        match &self.state {
+            State::Tail(batch, _) => at(batch.column(column), rows),
+            State::Block(block) => {
+                let data_type = self.schema.field(column).data_type().clone();
+                let dictionary = block.dictionaries[column].as_deref();
+                let mut tally = block.tally();
+                decode(
+                    &block.chunks[column],
+                    rows,
+                    &data_type,
+                    dictionary,
+                    &mut tally,
+                )
+            }
+        }
+    }
+
+    /// The row ids ([`crate::ROW_COLUMN`]) of `rows`, appended to `out`. Those of the tail do not fit: an error.
+    ///
+    /// # Errors
+    /// For rows of the tail.
+    pub fn row_ids(&self, rows: &Rows<'_>, out: &mut Vec<i64>) -> Result<()> {
+        let State::Block(block) = &self.state else {
+            return Err(Error::Kind("row ids of rows in the tail".into()));
+        };
+        let first = RowId::Block {
+            key: block.key,
+            row: 0,
+        };
+        let first = first.number() as i64;
+        match rows {
+            Rows::Run(run) => out.extend(run.clone().map(|row| first + row as i64)),
+            Rows::Some(rows) => out.extend(rows.iter().map(|row| first + i64::from(*row))),
+        }
+        Ok(())
+    }
+}
+
+impl<'p> OpenBlock<'p> {
+    fn tally(&self) -> impl FnMut(usize, u64) + use<'p> {
+        let (reader, traffic) = ((self.here)(), self.traffic);
+        move |node, bytes| traffic.add(reader, node, bytes)
+    }
+}
+
+/// Some rows of an array of the tail.
+fn at(array: &ArrayRef, rows: &Rows<'_>) -> Result<ArrayRef> {
+    Ok(match rows {
+        Rows::Run(run) => array.slice(run.start, run.len()),
+        Rows::Some(rows) => take(array, &UInt32Array::from(rows.to_vec()), None)?,
+    })
+}

@@ -1,0 +1,42 @@
+//! Rows of any suitable types become rows of a table's types.
+
+use arrow::array::{Array, RecordBatch};
+use arrow::compute::{CastOptions, cast_with_options};
+
+use crate::error::{Error, Result};
+use crate::schema::definition::Definition;
+
+/// Casts `batch`, whose columns stand in the table's order, to the definition's types.
+///
+/// # Errors
+/// [`Error::Mismatch`] for another number of columns, [`Error::Null`] for a NULL where none is
+/// allowed, [`Error::Arrow`] for values that do not fit the type.
+pub fn normalise(batch: &RecordBatch, definition: &Definition) -> Result<RecordBatch> {
+    if batch.num_columns() != definition.columns.len() {
+        let (got, wanted) = (batch.num_columns(), definition.columns.len());
+        let what = format!("{got} columns where it has {wanted}");
+        return Err(Error::Mismatch {
+            table: definition.name.clone(),
+            what,
+        });
+    }
+    let schema = definition.schema();
+    let options = CastOptions {
+        safe: false,
+        ..Default::default()
+    };
+    let mut columns = Vec::with_capacity(batch.num_columns());
+    for (field, column) in schema.fields().iter().zip(batch.columns()) {
+        let column = if column.data_type() == field.data_type() {
+            column.clone()
+        } else {
+            cast_with_options(column, field.data_type(), &options)?
+        };
+        if !field.is_nullable() && column.logical_null_count() > 0 {
+            let (table, column) = (definition.name.clone(), field.name().clone());
+            return Err(Error::Null { table, column });
+        }
+        columns.push(column);
+    }
+    Ok(RecordBatch::try_new(schema, columns)?)
+}

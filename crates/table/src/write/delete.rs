@@ -1,0 +1,113 @@
+//! Deleting rows.
+
+use std::collections::BTreeMap;
+
+use arrow::array::BooleanArray;
+use arrow::compute::filter_record_batch;
+use roaring::RoaringBitmap;
+use store::Transaction;
+
+use crate::catalog::space::{changed, definition, space};
+use crate::error::{Error, Result};
+use crate::format::block::Block;
+use crate::format::record::{damaged, decode};
+use crate::format::row_id::RowId;
+use crate::format::{key, tail};
+use crate::schema::Definition;
+
+/// Deletes rows by the numbers that the hidden column `__row` gave and returns how many; a row
+/// that is deleted already is not counted, one that never was is an error.
+///
+/// # Errors
+/// [`Error::NoTable`]; [`Error::Mismatch`] for an unknown row.
+pub fn delete(tx: &mut Transaction, name: &str, rows: &[u64]) -> Result<u64> {
+    let space = space(tx, name)?;
+    let definition = definition(tx, name)?;
+    let mut blocks: BTreeMap<u32, RoaringBitmap> = BTreeMap::new();
+    let mut chunks: BTreeMap<u32, RoaringBitmap> = BTreeMap::new();
+    for number in rows {
+        match RowId::of(*number) {
+            RowId::Block { key, row } => blocks.entry(key).or_default().insert(row.into()),
+            RowId::Tail { key, row } => chunks.entry(key).or_default().insert(row.into()),
+        };
+    }
+    let mut deleted = 0;
+    for (number, gone) in blocks {
+        deleted += delete_in_block(tx, space, &definition, number, gone)?;
+    }
+    for (number, gone) in chunks {
+        deleted += delete_in_tail(tx, space, &definition, number, &gone)?;
+    }
+    if deleted > 0 {
+        changed(tx, name, space)?;
+    }
+    Ok(deleted)
+}
+
+fn delete_in_block(
+    tx: &mut Transaction,
+    space: u32,
+    definition: &Definition,
+    number: u32,
+    gone: RoaringBitmap,
+) -> Result<u64> {
+    let name = &definition.name;
+    let entry = key::numbered(key::BLOCK, number);
+    let bytes = tx.get(space, &entry).ok_or_else(|| unknown_row(name))?;
+    let block: Block = decode(&bytes, name)?;
+    if gone.max().is_some_and(|row| row >= block.rows) {
+        return Err(unknown_row(name));
+    }
+    let marks = key::numbered(key::DELETED, number);
+    let before = match tx.get(space, &marks) {
+        Some(bytes) => RoaringBitmap::deserialize_from(&bytes[..])
+            .map_err(|_| damaged(name, "the record of deleted rows"))?,
+        None => RoaringBitmap::new(),
+    };
+    let count = before.len();
+    let all = before | gone;
+    if all.len() == u64::from(block.rows) {
+        block.page_ids().for_each(|page| tx.free_page(page));
+        tx.delete(space, &entry);
+        tx.delete(space, &marks);
+    } else {
+        let mut bytes = Vec::with_capacity(all.serialized_size());
+        all.serialize_into(&mut bytes)
+            .map_err(|e| Error::Test(Box::new(e)))?;
+        tx.put(space, &marks, &bytes);
+    }
+    Ok(all.len() - count)
+}
+
+fn delete_in_tail(
+    tx: &mut Transaction,
+    space: u32,
+    definition: &Definition,
+    number: u32,
+    gone: &RoaringBitmap,
+) -> Result<u64> {
+    let entry = key::numbered(key::TAIL, number);
+    let bytes = tx
+        .get(space, &entry)
+        .ok_or_else(|| unknown_row(&definition.name))?;
+    let batch = tail::decode(&bytes, definition)
+        .ok_or_else(|| damaged(&definition.name, "a chunk of its tail"))?;
+    let keep: BooleanArray = (0..batch.num_rows() as u32)
+        .map(|row| Some(!gone.contains(row)))
+        .collect();
+    let kept = filter_record_batch(&batch, &keep)?;
+    if kept.num_rows() == 0 {
+        tx.delete(space, &entry);
+    } else {
+        tx.put(space, &entry, &tail::encode(&kept)?);
+    }
+    Ok((batch.num_rows() - kept.num_rows()) as u64)
+}
+
+fn unknown_row(name: &str) -> Error {
+    let what = "a row number that is not one of the table's".to_owned();
+    Error::Mismatch {
+        table: name.to_owned(),
+        what,
+    }
+}

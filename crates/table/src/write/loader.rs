@@ -1,0 +1,236 @@
+//! Bulk loading: blocks encoded and written by many threads, in an order of their own.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use arrow::datatypes::{DataType, SchemaRef};
+use buffer::PageId;
+use parking_lot::Mutex;
+use store::{Kind, Transaction};
+
+use crate::catalog::space::{self, changed};
+use crate::dictionary::DictionaryBuilder;
+use crate::error::{Error, Result};
+use crate::format::block::{BLOCK_ROWS, Block, Matrix};
+use crate::format::dictionary::DictionaryRecord;
+use crate::format::key;
+use crate::format::record::{damaged, decode, encode};
+use crate::schema::{Definition, normalise};
+use crate::write::co_partition::CoPartitioning;
+use crate::write::encode::{self, Sink};
+
+/// Appends blocks to one table within one transaction, from many threads at once.
+#[derive(Debug)]
+pub struct Loader {
+    tx: Transaction,
+    definition: Definition,
+    schema: SchemaRef,
+    space: u32,
+    page_size: usize,
+    /// One per text column.
+    dictionaries: Vec<Option<DictionaryBuilder>>,
+    /// Number of the first new block.
+    next: u32,
+    /// Where blocks go that do not go in turn.
+    co_partitioning: Option<CoPartitioning>,
+    done: Mutex<Vec<(u64, Block)>>,
+    rows: AtomicU64,
+}
+
+impl Loader {
+    /// Starts loading into table `name`.
+    ///
+    /// # Errors
+    /// [`Error::NoTable`]; those of reading its dictionaries.
+    pub async fn new(tx: Transaction, name: &str) -> Result<Loader> {
+        let definition = space::definition(&tx, name)?;
+        let space = space::space(&tx, name)?;
+        let last = tx.prefix(space, key::BLOCK).last();
+        let next = last
+            .and_then(|(entry, _)| key::number(&entry))
+            .map_or(0, |n| n + 1);
+        let mut dictionaries = Vec::with_capacity(definition.columns.len());
+        for (position, column) in definition.columns.iter().enumerate() {
+            let text = matches!(column.data_type, DataType::Utf8View | DataType::BinaryView);
+            dictionaries.push(if text {
+                Some(existing(&tx, space, position, name).await?)
+            } else {
+                None
+            });
+        }
+        let page_size = tx.base().pool().page_size();
+        Ok(Loader {
+            co_partitioning: CoPartitioning::of(&tx, &definition)?,
+            schema: definition.schema(),
+            definition,
+            space,
+            page_size,
+            dictionaries,
+            next,
+            done: Mutex::default(),
+            rows: AtomicU64::new(0),
+            tx,
+        })
+    }
+
+    /// The table's definition.
+    pub fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// Encodes and writes one block of up to 65,536 rows. Blocks end up in the order of
+    /// `ordinal`, which callers choose; calls may come in any order and from any thread.
+    ///
+    /// # Errors
+    /// Those of [`normalise`] and of the store; then the whole load must be given up.
+    pub fn block(&self, ordinal: u64, rows: &[RecordBatch]) -> Result<()> {
+        let rows = rows
+            .iter()
+            .map(|b| normalise(b, &self.definition))
+            .collect::<Result<Vec<_>>>()?;
+        let batch = concat_batches(&self.schema, &rows)?;
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        if batch.num_rows() > BLOCK_ROWS {
+            let what = format!(
+                "{} rows for one block of at most {BLOCK_ROWS}",
+                batch.num_rows()
+            );
+            return Err(Error::Mismatch {
+                table: self.definition.name.clone(),
+                what,
+            });
+        }
+        let beside = self.co_partitioning.as_ref();
+        let bucket = beside
+            .and_then(|parent| parent.bucket(&batch))
+            .unwrap_or((u64::from(self.next) + ordinal) as u8);
+        let mut columns = Vec::with_capacity(batch.num_columns());
+        for (position, column) in batch.columns().iter().enumerate() {
+            let name = &self.definition.columns[position].name;
+            let dictionary = self.dictionaries[position].as_ref();
+            columns.push(write_matrix(&self.tx, bucket, |sink| {
+                encode::encode(name, column, dictionary, self.page_size, sink)
+            })?);
+        }
+        let block = Block {
+            rows: batch.num_rows() as u32,
+            bucket,
+            columns,
+        };
+        self.rows
+            .fetch_add(u64::from(block.rows), Ordering::Relaxed);
+        self.done.lock().push((ordinal, block));
+        Ok(())
+    }
+
+    /// Rows appended so far.
+    pub fn rows(&self) -> u64 {
+        self.rows.load(Ordering::Relaxed)
+    }
+
+    /// Records the blocks and dictionaries; gives back the transaction, to be committed, and the
+    /// number of rows.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn finish(self) -> Result<(Transaction, u64)> {
+        let Loader {
+            mut tx,
+            definition,
+            space,
+            page_size,
+            dictionaries,
+            next,
+            done,
+            rows,
+            ..
+        } = self;
+        let mut done = done.into_inner();
+        done.sort_unstable_by_key(|(ordinal, _)| *ordinal);
+        for (number, (_, block)) in (next..).zip(&done) {
+            let bytes = encode(block, &definition.name)?;
+            tx.put(space, &key::numbered(key::BLOCK, number), &bytes);
+        }
+        for (position, dictionary) in dictionaries.iter().enumerate() {
+            if let Some(dictionary) = dictionary {
+                save(&mut tx, space, position, &definition, dictionary, page_size)?;
+            }
+        }
+        changed(&mut tx, &definition.name, space)?;
+        Ok((tx, rows.into_inner()))
+    }
+}
+
+/// Writes the pages of the matrix that `encode` makes, neighbours of one kind in one go.
+fn write_matrix(
+    tx: &Transaction,
+    bucket: u8,
+    encode: impl FnOnce(&mut Sink<'_>) -> Result<Matrix>,
+) -> Result<Matrix> {
+    let mut pages: Vec<(Vec<u8>, Kind)> = Vec::new();
+    let mut matrix = encode(&mut |page, kind| {
+        pages.push((page.to_vec(), kind));
+        Ok(pages.len() as PageId - 1)
+    })?;
+    let mut ids = Vec::with_capacity(pages.len());
+    for run in pages.chunk_by(|(_, a), (_, b)| a == b) {
+        let bytes: Vec<&[u8]> = run.iter().map(|(bytes, _)| &bytes[..]).collect();
+        ids.extend(tx.write_pages(&bytes, bucket, run[0].1)?);
+    }
+    matrix.renumber(&ids);
+    Ok(matrix)
+}
+
+/// The column's dictionary, to be added to.
+async fn existing(
+    tx: &Transaction,
+    space: u32,
+    column: usize,
+    name: &str,
+) -> Result<DictionaryBuilder> {
+    let Some(bytes) = tx.get(space, &key::dictionary(column)) else {
+        return Ok(DictionaryBuilder::default());
+    };
+    let record: DictionaryRecord = decode(&bytes, name)?;
+    let labels = record.labels(name, tx.base().pool()).await?;
+    Ok(DictionaryBuilder::with(labels.into_iter(), record.sorted))
+}
+
+/// Writes a dictionary anew if it grew.
+fn save(
+    tx: &mut Transaction,
+    space: u32,
+    column: usize,
+    definition: &Definition,
+    dictionary: &DictionaryBuilder,
+    page_size: usize,
+) -> Result<()> {
+    let entry = key::dictionary(column);
+    let before: Option<DictionaryRecord> = match tx.get(space, &entry) {
+        Some(bytes) => Some(decode(&bytes, &definition.name)?),
+        None => None,
+    };
+    let (labels, sorted) = dictionary.labels();
+    if labels.len() == before.as_ref().map_or(0, |b| b.labels as usize) {
+        return Ok(());
+    }
+    let name = &definition.columns[column].name;
+    let mut sink = |page: &[u8], kind| Ok(tx.write_page(page, 0, kind)?);
+    let texts = labels.iter().map(|label| &**label);
+    let pages = encode::text_pages(name, texts, page_size, &mut sink)?;
+    if let Some(before) = before {
+        before.page_ids().for_each(|page| tx.free_page(page));
+    }
+    let record = DictionaryRecord {
+        labels: labels.len() as u32,
+        sorted,
+        pages,
+    };
+    let bytes = postcard::to_stdvec(&record)
+        .map_err(|_| damaged(&definition.name, "the record of a dictionary"))?;
+    tx.put(space, &entry, &bytes);
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! Whole tables: create, drop, truncate.
+
+use store::Transaction;
+
+use crate::catalog::row_index;
+use crate::catalog::space::{changed, definition, space};
+use crate::error::{Error, Result};
+use crate::format::block::Block;
+use crate::format::definition::DefinitionRecord;
+use crate::format::dictionary::DictionaryRecord;
+use crate::format::key;
+use crate::format::record::{decode, encode};
+use crate::schema::Definition;
+
+/// Creates an empty table.
+///
+/// # Errors
+/// [`Error::Exists`]; those of [`Definition::validate`]; [`Error::NoTable`] and [`Error::Key`]
+/// for a foreign key to a table or columns that do not exist.
+pub fn create(tx: &mut Transaction, definition: &Definition) -> Result<()> {
+    definition.validate()?;
+    if space(tx, &definition.name).is_ok() {
+        return Err(Error::Exists {
+            name: definition.name.clone(),
+        });
+    }
+    for foreign in &definition.foreign_keys {
+        let itself = foreign.parent == definition.name;
+        let parent = if itself {
+            definition.clone()
+        } else {
+            self::definition(tx, &foreign.parent)?
+        };
+        for column in &foreign.parent_columns {
+            parent.position(column)?;
+        }
+    }
+    let record = DefinitionRecord::of(definition).ok_or_else(|| Error::Mismatch {
+        table: definition.name.clone(),
+        what: "a type has no place in the catalog".to_owned(),
+    })?;
+    let space = tx.new_space();
+    tx.put(
+        key::DIRECTORY,
+        &key::table(&definition.name),
+        &space.to_le_bytes(),
+    );
+    tx.put(space, key::DEFINITION, &encode(&record, &definition.name)?);
+    changed(tx, &definition.name, space)
+}
+
+/// Drops a table and frees its pages.
+///
+/// # Errors
+/// [`Error::NoTable`]; [`Error::Key`] if another table refers to it.
+pub fn drop(tx: &mut Transaction, name: &str) -> Result<()> {
+    let space = space(tx, name)?;
+    let others: Vec<_> = tx.prefix(key::DIRECTORY, key::TABLE).collect();
+    for (entry, value) in others {
+        let (other, _) = key::directory_entry(&entry, &value)?;
+        let refers = other != name
+            && definition(tx, &other)?
+                .foreign_keys
+                .iter()
+                .any(|k| k.parent == name);
+        if refers {
+            let what = format!("table '{other}' refers to it; drop that one first");
+            return Err(Error::Key {
+                table: name.to_owned(),
+                what,
+            });
+        }
+    }
+    clear(tx, name, space)?;
+    tx.delete_space(space);
+    tx.delete(key::DIRECTORY, &key::table(name));
+    Ok(())
+}
+
+/// Removes all rows of a table.
+///
+/// # Errors
+/// [`Error::NoTable`].
+pub fn truncate(tx: &mut Transaction, name: &str) -> Result<()> {
+    let space = space(tx, name)?;
+    clear(tx, name, space)?;
+    changed(tx, name, space)
+}
+
+/// Frees every page of a table and removes its rows.
+fn clear(tx: &mut Transaction, name: &str, space: u32) -> Result<()> {
+    for (entry, bytes) in tx.prefix(space, key::BLOCK).collect::<Vec<_>>() {
+        let block: Block = decode(&bytes, name)?;
+        block.page_ids().for_each(|page| tx.free_page(page));
+        tx.delete(space, &entry);
+    }
+    for (entry, bytes) in tx.prefix(space, key::DICTIONARY).collect::<Vec<_>>() {
+        let dictionary: DictionaryRecord = decode(&bytes, name)?;
+        dictionary.page_ids().for_each(|page| tx.free_page(page));
+        tx.delete(space, &entry);
+    }
+    row_index::remove(tx, name, space)?;
+    for prefix in [key::TAIL, key::DELETED] {
+        for (entry, _) in tx.prefix(space, prefix).collect::<Vec<_>>() {
+            tx.delete(space, &entry);
+        }
+    }
+    Ok(())
+}
