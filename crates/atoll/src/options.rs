@@ -55,7 +55,7 @@ pub struct Options {
     pub execution: Execution,
 }
 
-/// Whether the workers are governed (row E, `docs/govern.md`): a statement begins with all of them, those that it does not
+/// Whether the workers are governed (row E, `docs/explanations/governor.md`): a statement begins with all of them, those that it does not
 /// use are taken out of service, and back as soon as it does. Which ones follows from where the pages are that are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -83,7 +83,7 @@ impl Session {
         self.wait(self.session.execute(text))
     }
 
-    /// Runs a program in LAQ, the language of linear algebra (`docs/laq.md`), on Atoll's own engine.
+    /// Runs a program in LAQ, the language of linear algebra (`docs/reference/laq.md`), on Atoll's own engine.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -254,7 +254,7 @@ fn programs_of(page: &str) -> Vec<&str> {
 #[test]
 fn the_page_on_laq_is_right() {
     let loaded = load(0.01, None, Executor::Fused);
-    let programs = programs_of(include_str!("../../../docs/laq.md"));
+    let programs = programs_of(include_str!("../../../docs/reference/laq.md"));
     assert!(programs.len() >= 4);
     for text in programs {
         let answer = loaded.database.laq(text);

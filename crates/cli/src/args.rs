@@ -93,7 +93,7 @@ pub struct Resources {
     pub govern: Govern,
 }
 
-/// How queries run; see docs/executors.md. All ways give the same answers.
+/// How queries run; see docs/reference/executors.md. All ways give the same answers.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Execution of queries")]
 pub struct Execution {

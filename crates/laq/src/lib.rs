@@ -2,7 +2,7 @@
 //!
 //! A program is a list of single assignments and one `return`. An attribute of a table is a bitmap matrix (a row for
 //! each label, a column for each record, a one where the record has the label) or, for decimals and floats, a vector
-//! of values; operators combine such matrices. `docs/laq.md` explains the language to its users.
+//! of values; operators combine such matrices. `docs/reference/laq.md` explains the language to its users.
 //!
 //! ```
 //! let program: laq::Program = "

@@ -247,10 +247,10 @@ fn the_documents_draw_the_net_that_there_is() {
     );
     assert!(drawn.contains("t5 -->|\"n_alloc + 1\"| p4"), "{drawn}");
     assert!(drawn.contains("    t3[\"t3\"]\n"), "{drawn}");
-    let document = include_str!("../../../docs/govern.md");
+    let document = include_str!("../../../docs/explanations/governor.md");
     assert!(
         document.contains(&format!("```mermaid\n{drawn}```\n")),
-        "docs/govern.md should have:\n{drawn}"
+        "docs/explanations/governor.md should have:\n{drawn}"
     );
 }
 

@@ -1,5 +1,5 @@
 //! The fixed structures of the data file: identity block, root slots, map entries, directory.
-//! `docs/format.md` shows them byte by byte.
+//! `docs/reference/file-format.md` shows them byte by byte.
 
 use std::io::Read;
 use std::path::Path;
