@@ -62,8 +62,7 @@ fn threads_are_placed_kept_and_put_back() {
     let site = Site::new(&Machine::live().unwrap());
     let all = site.allowed();
     if all.len() < 2 {
-        println!("NOT RUN: binding cannot be told apart on one cpu");
-        return;
+        return notrun::not_run("binding cannot be told apart on one cpu");
     }
     let (a, b) = (all.as_slice()[0], all.as_slice()[1]);
     own_thread(&all, a);

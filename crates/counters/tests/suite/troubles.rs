@@ -60,7 +60,7 @@ fn what_has_no_memory_is_not_shown_as_empty() {
             let error = looker.look(&kernel).unwrap_err();
             assert!(error.to_string().contains("kernel"), "{error}");
         }
-        _ => println!("NOT RUN: there is no thread of the kernel to be seen here"),
+        _ => notrun::not_run("there is no thread of the kernel to be seen here"),
     }
 }
 

@@ -42,8 +42,7 @@ fn each_first_touch_is_a_fault() {
 #[test]
 fn each_move_is_counted() {
     if cpus() < 2 {
-        println!("NOT RUN: with one cpu there is nowhere to move to");
-        return;
+        return notrun::not_run("with one cpu there is nowhere to move to");
     }
     let mut subject = Subject::start("moves");
     let process = Process::open(&real(), subject.pid()).unwrap();
@@ -72,7 +71,7 @@ fn each_move_is_counted() {
         None => assert_eq!(activity.migrations.source, Source::Software),
         Some(reason) => {
             assert_eq!(activity.migrations.source, Source::Sched);
-            println!("NOT RUN: the comparison with perf: {}", reason.text);
+            notrun::not_run(format!("the comparison with perf: {}", reason.text));
         }
     }
     let switches = activity.switches.value.number().unwrap() as u64;
@@ -85,8 +84,7 @@ fn each_move_is_counted() {
 #[test]
 fn without_perf_moves_are_counted_too() {
     if cpus() < 2 {
-        println!("NOT RUN: with one cpu there is nowhere to move to");
-        return;
+        return notrun::not_run("with one cpu there is nowhere to move to");
     }
     let mut subject = Subject::start("moves");
     // What follows is this thread's own: it becomes nobody, and ends.
@@ -105,7 +103,7 @@ fn without_perf_moves_are_counted_too() {
     });
     let (activity, without) = counted;
     if !without {
-        println!("NOT RUN: everybody may use perf here");
+        notrun::not_run("everybody may use perf here");
     }
     assert_eq!(activity.migrations.source == Source::Sched, without);
     let count = activity.migrations.value.number().unwrap() as u64;
@@ -179,8 +177,7 @@ fn children_are_followed_and_their_ends_survived() {
     if !std::path::Path::new("/proc/self/task").exists()
         || std::fs::read(format!("/proc/self/task/{}/children", std::process::id())).is_err()
     {
-        println!("NOT RUN: this kernel does not list children (CONFIG_PROC_CHILDREN)");
-        return;
+        return notrun::not_run("this kernel does not list children (CONFIG_PROC_CHILDREN)");
     }
     let mut subject = Subject::start("forks");
     let mut followed = Watch::new(&real(), &nodes(), subject.pid(), true).unwrap();

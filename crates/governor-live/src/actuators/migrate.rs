@@ -334,7 +334,7 @@ mod tests {
             matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)),
             "{error}"
         );
-        eprintln!("NOT RUN: move_pages is refused here: {error}");
+        notrun::not_run(format!("move_pages is refused here: {error}"));
     }
 
     #[test]

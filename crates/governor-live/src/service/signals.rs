@@ -41,8 +41,7 @@ mod tests {
     #[test]
     fn who_hurries_starts_others_that_do_not() {
         if !hurry() {
-            println!("NOT RUN: this user may not take precedence");
-            return;
+            return notrun::not_run("this user may not take precedence");
         }
         // SAFETY: no pointers; 0 is the calling thread.
         assert_eq!(unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }, -10);

@@ -35,7 +35,7 @@ impl Group {
         match made {
             Ok(folder) => Some(Group(folder)),
             Err(error) => {
-                eprintln!("NOT RUN: no control group can be made here: {error}");
+                notrun::not_run(format!("no control group can be made here: {error}"));
                 None
             }
         }

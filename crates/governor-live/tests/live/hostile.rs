@@ -19,8 +19,7 @@ fn root() -> bool {
 #[test]
 fn five_thousand_backends() {
     let Some(load) = Load::try_start(&["backends", "5000"]) else {
-        println!("NOT RUN: this user may not have 5000 processes");
-        return;
+        return notrun::not_run("this user may not have 5000 processes");
     };
     let before = load.affinities();
     let mut live = governed(&load);
@@ -107,8 +106,7 @@ fn lost(load: &Load) -> Child {
 #[test]
 fn rights_that_are_lost_half_way() {
     if !root() {
-        println!("NOT RUN: only root has rights to lose");
-        return;
+        return notrun::not_run("only root has rights to lose");
     }
     if !several_cpus("affinity that is narrower than before") {
         return;
@@ -208,8 +206,7 @@ fn a_number_that_is_used_again_is_another_process() {
     // All of them end; who had a child of that number is no more.
     drop(load);
     let Some(stranger) = with_number(child) else {
-        println!("NOT RUN: no process can be given a number here (clone3)");
-        return;
+        return notrun::not_run("no process can be given a number here (clone3)");
     };
     // Neither the group's cpus nor those from before.
     let own: CpuSet = all_cpus().iter().last().into_iter().collect();

@@ -141,7 +141,7 @@ pub fn all_cpus() -> CpuSet {
 pub fn several_cpus(what: &str) -> bool {
     let several = all_cpus().len() > 1;
     if !several {
-        eprintln!("NOT RUN: {what}: this machine has one cpu");
+        notrun::not_run(format!("{what}: this machine has one cpu"));
     }
     several
 }

@@ -197,8 +197,7 @@ fn two_governors_that_are_recorded_in_different_folders() {
 fn what_other_users_claim_is_believed_of_their_own_processes_only() {
     // SAFETY: geteuid has no preconditions.
     if unsafe { libc::geteuid() } != 0 {
-        println!("NOT RUN: only root can be another user");
-        return;
+        return notrun::not_run("only root can be another user");
     }
     let (own, users) = (Load::start(&["threads", "1"]), Users::new(65534));
     let sleep = || Command::new("sleep").arg("600").uid(65534).spawn().unwrap();
@@ -362,8 +361,7 @@ fn somebody_else_who_sets_affinity_is_overruled_and_remembered() {
 fn a_user_who_may_not_is_told() {
     // SAFETY: geteuid has no preconditions.
     if unsafe { libc::geteuid() } != 0 {
-        println!("NOT RUN: only root can start a governor as another user");
-        return;
+        return notrun::not_run("only root can start a governor as another user");
     }
     if !several_cpus("a thread that is to be bound otherwise") {
         return;

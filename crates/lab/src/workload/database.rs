@@ -501,8 +501,7 @@ mod tests {
     #[test]
     fn clients_of_mariadb_share_a_server() {
         let (Ok(server), Ok(client)) = (mariadb("mariadbd"), mariadb("mariadb")) else {
-            eprintln!("NOT RUN: this machine has no MariaDB");
-            return;
+            return notrun::not_run("this machine has no MariaDB");
         };
         let programs: [&Path; 2] = [&server, &client];
         share_a_server(
@@ -516,8 +515,7 @@ mod tests {
     #[test]
     fn clients_of_postgres_share_a_server() {
         let Some(bin) = newest_postgres() else {
-            eprintln!("NOT RUN: this machine has no PostgreSQL");
-            return;
+            return notrun::not_run("this machine has no PostgreSQL");
         };
         share_a_server(
             &[SHARING, BACKENDS].concat(),

@@ -3,7 +3,7 @@
 //!
 //! The same tests run natively (`cargo test -p lab --test numa`) and on emulated machines
 //! (`./test-lab`). A test that this machine cannot run says so, `NOT RUN: ...`; with
-//! `NUMA_ALL_MUST_RUN=1`, as `./test-lab` has it, that is a failure.
+//! `ATOLL_ALL_MUST_RUN=1`, as `./test-lab` has it, that is a failure.
 
 mod arena;
 mod binding;

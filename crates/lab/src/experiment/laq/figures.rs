@@ -337,7 +337,7 @@ fn reuse(query: usize, scope: &Scope, measured: &Measured) -> Vec<Reuse> {
 
 fn operators(query: usize, measured: &Measured) -> Vec<Operator> {
     let runs = &measured.operators[query];
-    let kernels = |run: &super::measure::Seen| -> Vec<(usize, engine::ledger::Kernel)> {
+    let kernels = |run: &super::measure::Seen| -> Vec<(usize, engine::profile::Kernel)> {
         let records = run.records.iter();
         let all =
             records.flat_map(|record| record.kernels.iter().map(|k| (record.stage, k.clone())));

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::ledger::Record;
+use engine::profile::Record;
 use engine::{Executor, Ledger, Plan};
 use report::Sample;
 use topology::{CacheKind, Machine};
