@@ -309,6 +309,7 @@ fn help(command: &str) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_atoll"))
         .args(words)
         .arg("--help")
+        .env("COLUMNS", "100")
         .output()
         .unwrap();
     assert!(output.status.success(), "{command} --help");
@@ -317,7 +318,9 @@ fn help(command: &str) -> String {
 
 /// The options in a help text: what lines begin with.
 fn options(help: &str) -> BTreeSet<&str> {
-    let lines = help.lines().map(str::trim_start);
+    // Lines that go on with a text begin farther right.
+    let lines = help.lines().filter(|line| !line.starts_with("         "));
+    let lines = lines.map(str::trim_start);
     lines
         .filter(|line| line.starts_with('-'))
         .filter_map(|line| {
