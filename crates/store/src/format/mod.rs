@@ -1,5 +1,5 @@
 //! The bytes of the data file: structures with their checksums, compression, and reading both from
-//! a device. `docs/format.md` describes them.
+//! a device. `docs/reference/file-format.md` describes them.
 
 pub(crate) mod bytes;
 pub(crate) mod codec;

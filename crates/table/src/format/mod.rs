@@ -1,4 +1,4 @@
-//! The bytes of a table, as docs/format.md describes them: keys and records of the catalog, row ids,
+//! The bytes of a table, as docs/reference/file-format.md describes them: keys and records of the catalog, row ids,
 //! and pages. Nothing here knows what a table does with them.
 
 pub(crate) mod block;
