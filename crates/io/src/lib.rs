@@ -26,11 +26,13 @@ mod device;
 mod error;
 pub mod fault;
 mod file;
+mod holder;
 mod lock;
 mod queue;
 
 pub use device::Device;
 pub use error::{Error, Result};
 pub use file::{Access, File};
-pub use lock::{Holder, Lock, Roots};
+pub use holder::Holder;
+pub use lock::{Lock, Roots};
 pub use queue::{Queue, Reading, Statistics};
