@@ -13,22 +13,6 @@ use std::time::Instant;
 use algebra::filter::{self, Op};
 use algebra::{Level, VECTOR_ROWS, dot, fold, hash, krao, levels, lift, order, with_level};
 
-/// Random words: xorshift, seeded.
-struct Random(u64);
-
-impl Random {
-    fn word(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.word() % limit
-    }
-}
-
 /// Nanoseconds per row, best of many runs.
 fn time(rows: usize, mut work: impl FnMut()) -> f64 {
     work();
@@ -78,9 +62,10 @@ impl Report {
         let mut out = io::stdout().lock();
         write!(out, "{name:<44}")?;
         for level in [Level::Baseline, Level::Avx2, Level::Avx512] {
-            match levels().any(|l| l == level) {
-                true => write!(out, "{:>10.3}", with_level(level, || time(rows, &mut work)))?,
-                false => write!(out, "{:>10}", "-")?,
+            if levels().any(|l| l == level) {
+                write!(out, "{:>10.3}", with_level(level, || time(rows, &mut work)))?;
+            } else {
+                write!(out, "{:>10}", "-")?;
             }
         }
         let bytes = vec![1u8; rows.min(VECTOR_ROWS) * bytes_per_row];
@@ -115,9 +100,9 @@ fn main() -> io::Result<()> {
 
 /// One vector of random integers below `limit`.
 fn integers(limit: u64) -> Vec<i64> {
-    let mut random = Random(42);
+    let mut random = fastrand::Rng::with_seed(42);
     (0..VECTOR_ROWS)
-        .map(|_| random.below(limit) as i64)
+        .map(|_| random.u64(..limit) as i64)
         .collect()
 }
 
@@ -319,11 +304,11 @@ fn folds(report: &Report) -> io::Result<()> {
 
 /// Columns of `vectors` vectors of words below `limit`, and their hashes.
 fn hashed(vectors: usize, words: usize, limit: u64) -> (Vec<u64>, Vec<Vec<u64>>) {
-    let mut random = Random(7);
+    let mut random = fastrand::Rng::with_seed(7);
     let columns: Vec<Vec<u64>> = (0..words)
         .map(|_| {
             (0..vectors * VECTOR_ROWS)
-                .map(|_| random.below(limit))
+                .map(|_| random.u64(..limit))
                 .collect()
         })
         .collect();

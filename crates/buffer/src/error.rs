@@ -1,6 +1,5 @@
 //! What can go wrong between a page and its frame.
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::{LoadError, PageId};
@@ -11,20 +10,26 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// A failure of the pool (row B7).
 ///
 /// Cloning is cheap: one failed load may have to be told to many who waited for it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The page size is not a power of two from 4 KiB to 1 MiB.
+    #[error(
+        "a page size of {page_size} bytes cannot be used; choose a power of two from 4096 to \
+         1048576"
+    )]
     PageSize {
         /// What was asked for, in bytes.
         page_size: usize,
     },
     /// The number of nodes is not between 1 and 256.
+    #[error("a pool over {nodes} nodes cannot be made; choose 1 to 256")]
     Nodes {
         /// What was asked for.
         nodes: usize,
     },
     /// The pool would have fewer frames per node than can work.
+    #[error("a pool of {bytes} bytes is too small, it needs at least {needed}; raise --pool")]
     TooSmall {
         /// What was asked for, in bytes.
         bytes: u64,
@@ -32,6 +37,10 @@ pub enum Error {
         needed: u64,
     },
     /// The pool would be larger than the memory this process may use.
+    #[error(
+        "a pool of {bytes} bytes is larger than the {available} bytes of memory this process may \
+         use; lower --pool"
+    )]
     TooLarge {
         /// What was asked for, in bytes.
         bytes: u64,
@@ -39,11 +48,16 @@ pub enum Error {
         available: u64,
     },
     /// The memory for the frames could not be had.
+    #[error("memory for the pool: {source}")]
     Memory {
         /// Why.
         source: Arc<memory::Error>,
     },
     /// The page id is beyond the address space the system gave us for the translation array.
+    #[error(
+        "page {page} cannot be translated, the system gave us address space for {capacity} pages; \
+         raise the limit on virtual memory (ulimit -v)"
+    )]
     NoSuchPage {
         /// The page.
         page: PageId,
@@ -51,6 +65,7 @@ pub enum Error {
         capacity: u64,
     },
     /// The source could not deliver the page.
+    #[error("page {page}: {source}")]
     Load {
         /// The page.
         page: PageId,
@@ -58,6 +73,7 @@ pub enum Error {
         source: LoadError,
     },
     /// The source says it delivered more bytes than a frame has.
+    #[error("page {page}: the source reports {len} bytes, a frame has {page_size}")]
     TooLong {
         /// The page.
         page: PageId,
@@ -67,6 +83,10 @@ pub enum Error {
         page_size: usize,
     },
     /// Every frame stayed pinned for as long as we were willing to wait.
+    #[error(
+        "page {page}: {pinned} of the {frames} frames of the pool are in use and none became \
+         free; the pool of {bytes} bytes is smaller than this query needs; raise --pool"
+    )]
     Exhausted {
         /// The page that was wanted.
         page: PageId,
@@ -78,6 +98,7 @@ pub enum Error {
         bytes: u64,
     },
     /// The page is pinned, so it cannot be discarded.
+    #[error("page {page}: cannot be discarded, it is pinned {pins} times")]
     Pinned {
         /// The page.
         page: PageId,
@@ -85,83 +106,15 @@ pub enum Error {
         pins: u32,
     },
     /// The page has as many pins as can be counted.
+    #[error("page {page}: has too many pins")]
     TooManyPins {
         /// The page.
         page: PageId,
     },
     /// The thread that watches over waiting tasks could not be started.
+    #[error("the pool's timer thread: {source}")]
     Thread {
         /// Why.
         source: Arc<std::io::Error>,
     },
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::PageSize { page_size } => write!(
-                f,
-                "a page size of {page_size} bytes cannot be used; \
-                 choose a power of two from 4096 to 1048576"
-            ),
-            Error::Nodes { nodes } => {
-                write!(
-                    f,
-                    "a pool over {nodes} nodes cannot be made; choose 1 to 256"
-                )
-            }
-            Error::TooSmall { bytes, needed } => write!(
-                f,
-                "a pool of {bytes} bytes is too small, it needs at least {needed}; raise --pool"
-            ),
-            Error::TooLarge { bytes, available } => write!(
-                f,
-                "a pool of {bytes} bytes is larger than the {available} bytes of memory \
-                 this process may use; lower --pool"
-            ),
-            Error::Memory { source } => write!(f, "memory for the pool: {source}"),
-            Error::NoSuchPage { page, capacity } => write!(
-                f,
-                "page {page} cannot be translated, the system gave us address space for \
-                 {capacity} pages; raise the limit on virtual memory (ulimit -v)"
-            ),
-            Error::Load { page, source } => write!(f, "page {page}: {source}"),
-            Error::TooLong {
-                page,
-                len,
-                page_size,
-            } => write!(
-                f,
-                "page {page}: the source reports {len} bytes, a frame has {page_size}"
-            ),
-            Error::Exhausted {
-                page,
-                frames,
-                pinned,
-                bytes,
-            } => write!(
-                f,
-                "page {page}: {pinned} of the {frames} frames of the pool are in use and none \
-                 became free; the pool of {bytes} bytes is smaller than this query needs; \
-                 raise --pool"
-            ),
-            Error::Pinned { page, pins } => write!(
-                f,
-                "page {page}: cannot be discarded, it is pinned {pins} times"
-            ),
-            Error::TooManyPins { page } => write!(f, "page {page}: has too many pins"),
-            Error::Thread { source } => write!(f, "the pool's timer thread: {source}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Memory { source } => Some(&**source),
-            Error::Load { source, .. } => Some(&**source),
-            Error::Thread { source } => Some(&**source),
-            _ => None,
-        }
-    }
 }

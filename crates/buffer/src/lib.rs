@@ -64,6 +64,7 @@
 //! The pool never writes pages, so it has no dirty ones.
 
 mod atomic;
+mod background;
 mod config;
 mod error;
 mod frames;

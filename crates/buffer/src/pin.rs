@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::error::Result;
 use crate::{PageId, Pool};
 
 /// A page that stays in its frame, unchanged, for as long as this lives.
@@ -82,7 +83,7 @@ impl<'p> Pin<'p> {
     /// # Errors
     /// Gives the pin back where [`Pool::lend_limit`] pins are lent already, so that the caller
     /// copies the page instead, or where `pool` is not the pool of this pin.
-    pub fn into_owned(self, pool: &Arc<Pool>) -> Result<OwnedPin, Pin<'p>> {
+    pub fn into_owned(self, pool: &Arc<Pool>) -> std::result::Result<OwnedPin, Pin<'p>> {
         if !std::ptr::eq(self.pool, Arc::as_ptr(pool)) || !pool.lend() {
             return Err(self);
         }
@@ -170,5 +171,34 @@ impl fmt::Debug for OwnedPin {
             .field("len", &self.len())
             .field("node", &self.node())
             .finish()
+    }
+}
+
+impl Pool {
+    /// Pins a page that is resident, with one compare-and-swap on its word; `None` if it is not
+    /// resident, which counts as nothing.
+    #[inline]
+    pub fn try_pin(&self, page: PageId) -> Option<Pin<'_>> {
+        let frame = self.translation.word(page)?.pin().ok()?;
+        self.hits.add();
+        Some(Pin::new(self, page, frame))
+    }
+
+    /// Pins a page. If it is not resident the task is suspended until it is loaded, by itself or
+    /// by whoever came first. Needs no particular runtime.
+    ///
+    /// The future may be dropped at any time. Once polled it should be polled on until it is ready
+    /// or dropped: it may be the one that loads the page for others, who take over only when they
+    /// have waited for the [patience](Pool::set_patience) of the pool.
+    ///
+    /// # Errors
+    /// [`Error::Load`](crate::Error::Load) and [`Error::TooLong`](crate::Error::TooLong) for the loader and for all who waited for it;
+    /// [`Error::Exhausted`](crate::Error::Exhausted) when every frame of every node stayed pinned for the
+    /// [patience](Pool::set_patience) of the pool; [`Error::NoSuchPage`](crate::Error::NoSuchPage), [`Error::TooManyPins`](crate::Error::TooManyPins).
+    pub async fn pin(&self, page: PageId) -> Result<Pin<'_>> {
+        match self.try_pin(page) {
+            Some(pin) => Ok(pin),
+            None => self.pin_missing(page).await,
+        }
     }
 }

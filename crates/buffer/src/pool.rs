@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::background::Background;
 use crate::frames::{Frames, Shape};
 use crate::hits::Hits;
 use crate::partition::{Partition, Partitions};
-use crate::prefetch::Background;
 use crate::timer::Timer;
 use crate::translation::Translation;
 use crate::word::Discarded;
-use crate::{Config, Error, NodeStatistics, PageId, Pin, Result, Source, Statistics};
+use crate::{Config, Error, NodeStatistics, PageId, Result, Source, Statistics};
 
 /// How long a task waits for a frame before it is told that there is none.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -72,33 +72,6 @@ impl Pool {
             claims: AtomicU32::new(0),
             frames,
         }))
-    }
-
-    /// Pins a page that is resident, with one compare-and-swap on its word; `None` if it is not
-    /// resident, which counts as nothing.
-    #[inline]
-    pub fn try_pin(&self, page: PageId) -> Option<Pin<'_>> {
-        let frame = self.translation.word(page)?.pin().ok()?;
-        self.hits.add();
-        Some(Pin::new(self, page, frame))
-    }
-
-    /// Pins a page. If it is not resident the task is suspended until it is loaded, by itself or
-    /// by whoever came first. Needs no particular runtime.
-    ///
-    /// The future may be dropped at any time. Once polled it should be polled on until it is ready
-    /// or dropped: it may be the one that loads the page for others, who take over only when they
-    /// have waited for the [patience](Pool::set_patience) of the pool.
-    ///
-    /// # Errors
-    /// [`Error::Load`] and [`Error::TooLong`] for the loader and for all who waited for it;
-    /// [`Error::Exhausted`] when every frame of every node stayed pinned for the
-    /// [patience](Pool::set_patience) of the pool; [`Error::NoSuchPage`], [`Error::TooManyPins`].
-    pub async fn pin(&self, page: PageId) -> Result<Pin<'_>> {
-        match self.try_pin(page) {
-            Some(pin) => Ok(pin),
-            None => self.pin_missing(page).await,
-        }
     }
 
     /// Drops a page that is not wanted any more: its frame is free when this returns. A load of it
@@ -199,7 +172,7 @@ impl Pool {
     }
 
     /// The logical node on whose memory `page` is put while that has room: that of its placement
-    /// bucket. Where it lies in fact is [`Pin::node`].
+    /// bucket. Where it lies in fact is [`Pin::node`](crate::Pin::node).
     pub fn home_of(&self, page: PageId) -> usize {
         self.node_of(self.source.bucket(page))
     }

@@ -4,7 +4,7 @@
 //! an access that is not ordered with a write.
 
 #[path = "../src/word.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "the pool uses all of it, the models below a part")]
 mod word;
 
 mod atomic {

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::path::Path;
 
-use crate::Result;
+use crate::error::Result;
 
 /// A range of bytes that outlives us: a [`File`](crate::File) or a simulated one.
 ///

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{Device, Error, Result};
+use crate::device::Device;
+use crate::error::{Error, Result};
 
 /// What an opened file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -20,8 +20,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::file::failed;
-use crate::{Access, Error, Result};
+use crate::error::{Error, Result};
+use crate::file::{Access, failed};
+use crate::holder::Holder;
 
 const WRITER: i64 = 1 << 62;
 const READER: i64 = WRITER + 1;
@@ -48,26 +49,6 @@ const PATIENCE: Duration = Duration::from_millis(2);
 pub struct Lock {
     path: PathBuf,
     file: fs::File,
-}
-
-/// A process that holds a lock.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
-    /// Its number.
-    pub process: u32,
-    /// What it was started with, the program without its folder, words separated by blanks; its
-    /// short name where that is hidden.
-    pub command: String,
-}
-
-impl std::fmt::Display for Holder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "process {}", self.process)?;
-        match self.command.as_str() {
-            "" => Ok(()),
-            command => write!(f, " ({command})"),
-        }
-    }
 }
 
 /// The roots do not change (a reader's) or nobody opens (the writer's) until this is dropped.

@@ -12,7 +12,8 @@ use std::thread::JoinHandle;
 use futures::channel::oneshot;
 use parking_lot::{Condvar, Mutex};
 
-use crate::{Device, Error, Result};
+use crate::device::Device;
+use crate::error::{Error, Result};
 
 /// The longest read that coalescing may build, in bytes. A longer single request is served whole.
 const LONGEST: usize = 1 << 20;

@@ -1,6 +1,5 @@
 //! The one error type of this crate.
 
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -8,10 +7,14 @@ use std::path::PathBuf;
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// What can go wrong with memory.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The system did not give address space or memory.
+    #[error(
+        "cannot map {bytes} bytes of memory: {source}; ask for less, or raise the memory limit \
+         (ulimit -v, vm.overcommit_memory, the container's limit)"
+    )]
     Map {
         /// How much was asked for.
         bytes: u64,
@@ -19,6 +22,10 @@ pub enum Error {
         source: io::Error,
     },
     /// The [`Budget`](crate::Budget) does not have that much left.
+    #[error(
+        "{wanted} bytes more would exceed the memory limit: {used} of {limit} bytes are in use; \
+         raise the limit or run less at once"
+    )]
     Budget {
         /// What was asked for, in bytes.
         wanted: u64,
@@ -28,6 +35,7 @@ pub enum Error {
         limit: u64,
     },
     /// A file of the system could not be read.
+    #[error("cannot read {path}: {source}")]
     Read {
         /// The file.
         path: PathBuf,
@@ -35,6 +43,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A file of the system, or a text given in its stead, does not say what it should.
+    #[error("{what}{}: {why}", in_line(*.line))]
     Parse {
         /// The file, or what was parsed.
         what: String,
@@ -44,60 +53,31 @@ pub enum Error {
         why: String,
     },
     /// The system's caches could not be dropped.
+    #[error(
+        "cannot drop the system's caches ({}: {source}); run as root outside a container, or drop \
+         only those of the store",
+        crate::cache::SWITCH
+    )]
     DropCaches {
         /// What the system said.
         source: io::Error,
     },
     /// The kernel does not say where pages are (`move_pages` refused or missing).
+    #[error(
+        "the kernel does not say where pages are (move_pages: {source}); a container's seccomp \
+         profile may forbid it"
+    )]
     Residency {
         /// What the system said.
         source: io::Error,
     },
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Map { bytes, source } => write!(
-                f,
-                "cannot map {bytes} bytes of memory: {source}; ask for less, or raise the \
-                 memory limit (ulimit -v, vm.overcommit_memory, the container's limit)"
-            ),
-            Error::Budget {
-                wanted,
-                used,
-                limit,
-            } => write!(
-                f,
-                "{wanted} bytes more would exceed the memory limit: {used} of {limit} bytes are \
-                 in use; raise the limit or run less at once"
-            ),
-            Error::Read { path, source } => write!(f, "cannot read {}: {source}", path.display()),
-            Error::Parse { what, line: 0, why } => write!(f, "{what}: {why}"),
-            Error::Parse { what, line, why } => write!(f, "{what}, line {line}: {why}"),
-            Error::DropCaches { source } => write!(
-                f,
-                "cannot drop the system's caches ({}: {source}); run as root outside a container, \
-                 or drop only those of the store",
-                crate::cache::SWITCH
-            ),
-            Error::Residency { source } => write!(
-                f,
-                "the kernel does not say where pages are (move_pages: {source}); a container's \
-                 seccomp profile may forbid it"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Map { source, .. }
-            | Error::Read { source, .. }
-            | Error::DropCaches { source }
-            | Error::Residency { source } => Some(source),
-            Error::Budget { .. } | Error::Parse { .. } => None,
-        }
+/// Which line; nothing where the whole is meant.
+fn in_line(line: usize) -> String {
+    if line == 0 {
+        String::new()
+    } else {
+        format!(", line {line}")
     }
 }

@@ -1,15 +1,14 @@
 //! The one error type of this crate.
 
-use std::fmt;
-
 /// What this crate returns.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// What can be wrong with a net, or with a step of it. Each message names the net's part.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A guard or an inscription that is not understood.
+    #[error("'{}', character {at}: {why}", shorten(.text))]
     Expression {
         /// As given.
         text: String,
@@ -19,11 +18,13 @@ pub enum Error {
         why: String,
     },
     /// A text that is not a net's TOML.
+    #[error("not a net: {why}")]
     File {
         /// What is wrong, with the line.
         why: String,
     },
     /// A net that does not hold together.
+    #[error("{part}: {why}")]
     Net {
         /// Which part of it.
         part: String,
@@ -31,6 +32,7 @@ pub enum Error {
         why: String,
     },
     /// A parameter, place or reading that the net does not have.
+    #[error("the net has no {what} '{}'; it has {known}", shorten(.name))]
     Unknown {
         /// What was looked for.
         what: &'static str,
@@ -40,6 +42,7 @@ pub enum Error {
         known: String,
     },
     /// The parameters do not meet what the net requires of them.
+    #[error("the net requires {text}, and here {values}")]
     Requirement {
         /// The requirement.
         text: String,
@@ -47,6 +50,7 @@ pub enum Error {
         values: String,
     },
     /// An expression has no value.
+    #[error("'{}': {why}", shorten(.text))]
     Evaluate {
         /// The expression.
         text: String,
@@ -54,6 +58,7 @@ pub enum Error {
         why: String,
     },
     /// A token that the type of its place does not allow.
+    #[error("place {place} takes {allowed}, not {}", shorten(.token))]
     Type {
         /// The place.
         place: String,
@@ -63,11 +68,13 @@ pub enum Error {
         allowed: String,
     },
     /// A transition was asked to fire that is not enabled.
+    #[error("transition {transition} is not enabled in this marking")]
     NotEnabled {
         /// The transition.
         transition: String,
     },
     /// A check started where the last one had not come to its end.
+    #[error("a check starts with one token in {place}, and there are {tokens}")]
     NotAtRest {
         /// The place that should hold one token.
         place: String,
@@ -75,11 +82,13 @@ pub enum Error {
         tokens: usize,
     },
     /// A check did not come back to rest.
+    #[error("the check does not come back to rest: {fired} fired")]
     NoRest {
         /// The transitions that fired, the first few.
         fired: String,
     },
     /// More than there may be.
+    #[error("more than {limit} {what}")]
     TooMany {
         /// Of what.
         what: &'static str,
@@ -87,47 +96,6 @@ pub enum Error {
         limit: usize,
     },
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Expression { text, at, why } => {
-                write!(f, "'{}', character {at}: {why}", shorten(text))
-            }
-            Error::File { why } => write!(f, "not a net: {why}"),
-            Error::Net { part, why } => write!(f, "{part}: {why}"),
-            Error::Unknown { what, name, known } => {
-                write!(
-                    f,
-                    "the net has no {what} '{}'; it has {known}",
-                    shorten(name)
-                )
-            }
-            Error::Requirement { text, values } => {
-                write!(f, "the net requires {text}, and here {values}")
-            }
-            Error::Evaluate { text, why } => write!(f, "'{}': {why}", shorten(text)),
-            Error::Type {
-                place,
-                token,
-                allowed,
-            } => write!(f, "place {place} takes {allowed}, not {}", shorten(token)),
-            Error::NotEnabled { transition } => {
-                write!(f, "transition {transition} is not enabled in this marking")
-            }
-            Error::NotAtRest { place, tokens } => write!(
-                f,
-                "a check starts with one token in {place}, and there are {tokens}"
-            ),
-            Error::NoRest { fired } => {
-                write!(f, "the check does not come back to rest: {fired} fired")
-            }
-            Error::TooMany { what, limit } => write!(f, "more than {limit} {what}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// The first part of an input, so that a message stays one readable line.
 fn shorten(text: &str) -> String {

@@ -45,15 +45,20 @@ impl fmt::Display for Region {
 }
 
 /// Why the store could not do what it was asked.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The file does not start with Atoll's magic bytes.
+    #[error("{path}: not an Atoll store (its first bytes are not Atoll's)")]
     NotAtoll {
         /// The file.
         path: PathBuf,
     },
     /// The file was written by a later release.
+    #[error(
+        "{path}: written in format version {found}, this release reads up to version {supported}; \
+         use a newer release"
+    )]
     NewerFormat {
         /// The file.
         path: PathBuf,
@@ -63,6 +68,9 @@ pub enum Error {
         supported: u32,
     },
     /// The file is shorter than what it says it holds.
+    #[error(
+        "{path}: truncated: {needed} bytes needed, {found} found; restore the file from a copy"
+    )]
     Truncated {
         /// The file.
         path: PathBuf,
@@ -72,6 +80,10 @@ pub enum Error {
         found: u64,
     },
     /// A checksum does not match the bytes it covers, or they make no sense although it does.
+    #[error(
+        "{path}: {region} at offset {offset} is damaged: {detail}; restore the store from a copy{}",
+        remedy(*.region)
+    )]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -83,6 +95,10 @@ pub enum Error {
         detail: String,
     },
     /// Another process, or another handle of this one, writes to the store.
+    #[error(
+        "{path}: {} is writing to the store; wait until it has ended, or open the store for reading",
+        named(.holder.as_ref())
+    )]
     Busy {
         /// The file that is locked.
         path: PathBuf,
@@ -90,75 +106,111 @@ pub enum Error {
         holder: Option<io::Holder>,
     },
     /// Another process has committed since this handle opened the store, so it cannot write.
+    #[error(
+        "{path}: another process has changed the store since it was opened here; open it again"
+    )]
     Changed {
         /// The data file.
         path: PathBuf,
     },
     /// Another process began to open the store and does not end, so the log cannot be folded into
     /// the data file now. Nothing is lost.
+    #[error(
+        "{path}: another process began to open the store and does not go on, so the log was not \
+         folded in; nothing is lost, the next checkpoint does it"
+    )]
     Opening {
         /// The data file.
         path: PathBuf,
     },
     /// The data file is there and its log is not.
+    #[error(
+        "{path}: the store's log is missing; put it back beside the data file, it may hold \
+         committed changes"
+    )]
     LogMissing {
         /// Where the log should be.
         path: PathBuf,
     },
     /// The log belongs to another store.
+    #[error(
+        "{path}: this log belongs to another store; put back the one that was beside the data file"
+    )]
     ForeignLog {
         /// The log.
         path: PathBuf,
     },
     /// There is no such file.
+    #[error("{path}: no such file")]
     Missing {
         /// The file.
         path: PathBuf,
     },
     /// The directory in which the store should be does not exist.
+    #[error("{path}: no such directory; make it first")]
     MissingDirectory {
         /// The directory.
         path: PathBuf,
     },
     /// A store is to be created where a file already is.
+    #[error("{path}: a file of this name exists; open it, or choose another name")]
     Exists {
         /// The file.
         path: PathBuf,
     },
     /// Creating the store was cut short, and nothing was ever in it. Creating it again works.
+    #[error("{path}: creating this store was cut short, nothing was ever in it; create it again")]
     Unfinished {
         /// The data file.
         path: PathBuf,
     },
     /// No space is left on the device; the transaction is undone, the store stays usable.
+    #[error(
+        "{path}: no space left on the device; the transaction was undone, free some space and \
+         repeat it"
+    )]
     Full {
         /// The file that could not grow.
         path: PathBuf,
     },
     /// The store is open for reading only.
+    #[error("{path}: open for reading only; open the store for writing")]
     ReadOnly {
         /// The data file.
         path: PathBuf,
     },
     /// An earlier failure to write the log left open what is on disk, so nothing more is
     /// committed by this process. Opening the store again clears the matter up.
+    #[error(
+        "{path}: no more commits after an earlier failure; close the store and open it again: \
+         {cause}"
+    )]
     Latched {
         /// The data file.
         path: PathBuf,
         /// The failure that came first.
+        #[source]
         cause: Arc<Error>,
     },
     /// The log could not be written as it should, so it is unknown whether the commit is durable.
     /// Nothing more is committed by this process; opening the store again shows whether it was.
+    #[error(
+        "{path}: whether the commit of version {version} is durable is not known: {cause}; \
+         nothing more is committed, close the store and open it again to see"
+    )]
     Uncertain {
         /// The log.
         path: PathBuf,
         /// The version that the commit leads to.
         version: u64,
         /// What the device said.
+        #[source]
         cause: Arc<Error>,
     },
     /// A structure of the file takes more memory than there is.
+    #[error(
+        "{path}: {what} takes {wanted} bytes of memory and {left} are left; raise the memory limit"
+    )]
     Memory {
         /// The file.
         path: PathBuf,
@@ -170,11 +222,15 @@ pub enum Error {
         left: u64,
     },
     /// The page size is not a power of two from 4 KiB to 1 MiB.
+    #[error(
+        "a page size of {bytes} bytes is not possible; use a power of two from 4096 to 1048576"
+    )]
     PageSize {
         /// The page size asked for, in bytes.
         bytes: u32,
     },
     /// A page is empty or longer than the store's page size.
+    #[error("a page of {bytes} bytes is not possible; use 1 to {limit}")]
     PageLength {
         /// Its length.
         bytes: usize,
@@ -182,6 +238,7 @@ pub enum Error {
         limit: usize,
     },
     /// No page with this number is live.
+    #[error("{path}: page {page} does not exist")]
     NoSuchPage {
         /// The data file.
         path: PathBuf,
@@ -189,21 +246,27 @@ pub enum Error {
         page: buffer::PageId,
     },
     /// All 2^32 page numbers are taken.
+    #[error("{path}: all page numbers are in use; drop some tables")]
     OutOfPageIds {
         /// The data file.
         path: PathBuf,
     },
     /// A database was asked for, and this is a store of raw pages.
+    #[error("{path}: a store of raw pages, not a database; look into it with `atoll pages`")]
     RawPages {
         /// The data file.
         path: PathBuf,
     },
     /// A store of raw pages was asked for, and this is another one.
+    #[error(
+        "{path}: not a store of raw pages; open it as a database, or create one under another name"
+    )]
     NotPages {
         /// The data file.
         path: PathBuf,
     },
     /// A page beyond the last one was asked for.
+    #[error("page {page} does not exist; there are {size}")]
     OutOfBounds {
         /// Its number.
         page: u32,
@@ -211,16 +274,19 @@ pub enum Error {
         size: u64,
     },
     /// A page was asked for that holds allocation bits: only the store may use it (row B5).
+    #[error("page {page} holds the allocation table, which only the store may use")]
     Protected {
         /// Its number.
         page: u32,
     },
     /// A page was asked for that nobody has allocated.
+    #[error("page {page} is not allocated; allocate it first")]
     NotAllocated {
         /// Its number.
         page: u32,
     },
     /// A page is to be read to, or written from, bytes of another length than its own.
+    #[error("{bytes} bytes are not a page; exactly {page_size} are needed")]
     PageBytes {
         /// Their length.
         bytes: usize,
@@ -228,6 +294,7 @@ pub enum Error {
         page_size: usize,
     },
     /// A page of a page store could not be brought into memory.
+    #[error("page {page} cannot be read: {cause}")]
     Unreadable {
         /// Its number.
         page: u32,
@@ -235,6 +302,10 @@ pub enum Error {
         cause: Arc<buffer::Error>,
     },
     /// The allocation bits of a page store contradict themselves.
+    #[error(
+        "{path}: the allocation table is damaged at page {page}: {detail}; restore the store from \
+         a copy"
+    )]
     Allocation {
         /// The data file.
         path: PathBuf,
@@ -244,6 +315,10 @@ pub enum Error {
         detail: &'static str,
     },
     /// The changes of one transaction do not fit one log record.
+    #[error(
+        "a transaction of {bytes} bytes of changes is not possible (limit {limit}); commit more \
+         often"
+    )]
     RecordTooLarge {
         /// The length of the record.
         bytes: u64,
@@ -251,8 +326,10 @@ pub enum Error {
         limit: u64,
     },
     /// The pool could not be made.
+    #[error("{0}")]
     Pool(Arc<buffer::Error>),
     /// Reading or writing failed.
+    #[error("{0}")]
     Io(Arc<io::Error>),
 }
 
@@ -289,202 +366,17 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::NotAtoll { path } => {
-                write!(
-                    f,
-                    "{}: not an Atoll store (its first bytes are not Atoll's)",
-                    path.display()
-                )
-            }
-            Error::NewerFormat {
-                path,
-                found,
-                supported,
-            } => write!(
-                f,
-                "{}: written in format version {found}, this release reads up to version {supported}; use a newer release",
-                path.display()
-            ),
-            Error::Truncated {
-                path,
-                needed,
-                found,
-            } => write!(
-                f,
-                "{}: truncated: {needed} bytes needed, {found} found; restore the file from a copy",
-                path.display()
-            ),
-            Error::Damaged {
-                path,
-                region,
-                offset,
-                detail,
-            } => {
-                write!(
-                    f,
-                    "{}: {region} at offset {offset} is damaged: {detail}; restore the store from a copy",
-                    path.display()
-                )?;
-                match region {
-                    Region::LogRecord(version) => write!(
-                        f,
-                        ", or give up the commits from version {version} on with `atoll pages STORE repair`"
-                    ),
-                    _ => Ok(()),
-                }
-            }
-            Error::Busy { path, holder } => {
-                write!(f, "{}: ", path.display())?;
-                match holder {
-                    Some(holder) => holder.fmt(f)?,
-                    None => f.write_str("another process")?,
-                }
-                f.write_str(" is writing to the store; wait until it has ended, or open the store for reading")
-            }
-            Error::Changed { path } => write!(
-                f,
-                "{}: another process has changed the store since it was opened here; open it again",
-                path.display()
-            ),
-            Error::Opening { path } => write!(
-                f,
-                "{}: another process began to open the store and does not go on, so the log was not folded in; \
-                 nothing is lost, the next checkpoint does it",
-                path.display()
-            ),
-            Error::LogMissing { path } => write!(
-                f,
-                "{}: the store's log is missing; put it back beside the data file, it may hold committed changes",
-                path.display()
-            ),
-            Error::ForeignLog { path } => write!(
-                f,
-                "{}: this log belongs to another store; put back the one that was beside the data file",
-                path.display()
-            ),
-            Error::Missing { path } => write!(f, "{}: no such file", path.display()),
-            Error::MissingDirectory { path } => {
-                write!(f, "{}: no such directory; make it first", path.display())
-            }
-            Error::Exists { path } => {
-                write!(
-                    f,
-                    "{}: a file of this name exists; open it, or choose another name",
-                    path.display()
-                )
-            }
-            Error::Unfinished { path } => write!(
-                f,
-                "{}: creating this store was cut short, nothing was ever in it; create it again",
-                path.display()
-            ),
-            Error::Full { path } => write!(
-                f,
-                "{}: no space left on the device; the transaction was undone, free some space and repeat it",
-                path.display()
-            ),
-            Error::ReadOnly { path } => {
-                write!(
-                    f,
-                    "{}: open for reading only; open the store for writing",
-                    path.display()
-                )
-            }
-            Error::Latched { path, cause } => write!(
-                f,
-                "{}: no more commits after an earlier failure; close the store and open it again: {cause}",
-                path.display()
-            ),
-            Error::Uncertain {
-                path,
-                version,
-                cause,
-            } => write!(
-                f,
-                "{}: whether the commit of version {version} is durable is not known: {cause}; \
-                 nothing more is committed, close the store and open it again to see",
-                path.display()
-            ),
-            Error::Memory {
-                path,
-                what,
-                wanted,
-                left,
-            } => write!(
-                f,
-                "{}: {what} takes {wanted} bytes of memory and {left} are left; raise the memory limit",
-                path.display()
-            ),
-            Error::PageSize { bytes } => {
-                write!(
-                    f,
-                    "a page size of {bytes} bytes is not possible; use a power of two from 4096 to 1048576"
-                )
-            }
-            Error::PageLength { bytes, limit } => {
-                write!(
-                    f,
-                    "a page of {bytes} bytes is not possible; use 1 to {limit}"
-                )
-            }
-            Error::NoSuchPage { path, page } => {
-                write!(f, "{}: page {page} does not exist", path.display())
-            }
-            Error::OutOfPageIds { path } => {
-                write!(
-                    f,
-                    "{}: all page numbers are in use; drop some tables",
-                    path.display()
-                )
-            }
-            Error::RawPages { path } => write!(
-                f,
-                "{}: a store of raw pages, not a database; look into it with `atoll pages`",
-                path.display()
-            ),
-            Error::NotPages { path } => write!(
-                f,
-                "{}: not a store of raw pages; open it as a database, or create one under another name",
-                path.display()
-            ),
-            Error::OutOfBounds { page, size } => {
-                write!(f, "page {page} does not exist; there are {size}")
-            }
-            Error::Protected { page } => write!(
-                f,
-                "page {page} holds the allocation table, which only the store may use"
-            ),
-            Error::NotAllocated { page } => {
-                write!(f, "page {page} is not allocated; allocate it first")
-            }
-            Error::PageBytes { bytes, page_size } => write!(
-                f,
-                "{bytes} bytes are not a page; exactly {page_size} are needed"
-            ),
-            Error::Unreadable { page, cause } => write!(f, "page {page} cannot be read: {cause}"),
-            Error::Allocation { path, page, detail } => write!(
-                f,
-                "{}: the allocation table is damaged at page {page}: {detail}; restore the store from a copy",
-                path.display()
-            ),
-            Error::RecordTooLarge { bytes, limit } => write!(
-                f,
-                "a transaction of {bytes} bytes of changes is not possible (limit {limit}); commit more often"
-            ),
-            Error::Pool(error) => error.fmt(f),
-            Error::Io(error) => error.fmt(f),
-        }
-    }
+/// Who writes to a store.
+fn named(holder: Option<&io::Holder>) -> String {
+    holder.map_or_else(|| "another process".to_owned(), io::Holder::to_string)
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Latched { cause, .. } | Error::Uncertain { cause, .. } => Some(cause),
-            _ => None,
-        }
+/// What else than a copy may help where a region is damaged.
+fn remedy(region: Region) -> String {
+    match region {
+        Region::LogRecord(version) => format!(
+            ", or give up the commits from version {version} on with `atoll pages STORE repair`"
+        ),
+        _ => String::new(),
     }
 }

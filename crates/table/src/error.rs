@@ -1,31 +1,35 @@
 //! What can go wrong in a table, in words for people.
 
-use std::fmt;
-
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// An error of the table layer.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The store below failed; its message already names path and page.
-    Store(store::Error),
+    #[error("{0}")]
+    Store(#[from] store::Error),
     /// The buffer pool failed; its message already names the page.
-    Buffer(buffer::Error),
+    #[error("{0}")]
+    Buffer(#[from] buffer::Error),
     /// Arrow refused a conversion of user data.
-    Arrow(arrow::error::ArrowError),
+    #[error("{0}")]
+    Arrow(#[from] arrow::error::ArrowError),
     /// No table of that name in this snapshot.
+    #[error("there is no table '{name}'")]
     NoTable {
         /// The name asked for.
         name: String,
     },
     /// A table of that name exists already.
+    #[error("table '{name}' exists already; drop it first or choose another name")]
     Exists {
         /// The name asked for.
         name: String,
     },
     /// No column of that name in the table.
+    #[error("table '{table}' has no column '{column}'")]
     NoColumn {
         /// The table.
         table: String,
@@ -33,6 +37,7 @@ pub enum Error {
         column: String,
     },
     /// The column's type cannot be stored.
+    #[error("column '{column}' has type {data_type}, which a table cannot store; cast it first")]
     Unsupported {
         /// The column.
         column: String,
@@ -40,8 +45,10 @@ pub enum Error {
         data_type: String,
     },
     /// A column was read as another kind than its own, which is a bug of the caller.
+    #[error("a column cannot be read so: {0}")]
     Kind(String),
     /// Rows do not fit the table's definition.
+    #[error("rows do not fit table '{table}': {what}")]
     Mismatch {
         /// The table.
         table: String,
@@ -49,6 +56,7 @@ pub enum Error {
         what: String,
     },
     /// A NULL for a column that is NOT NULL.
+    #[error("NULL in column '{column}' of table '{table}', which is declared NOT NULL")]
     Null {
         /// The table.
         table: String,
@@ -56,6 +64,7 @@ pub enum Error {
         column: String,
     },
     /// A value (text, dictionary, tail) longer than the format allows.
+    #[error("a value of {bytes} bytes in column '{column}' is longer than the {limit} allowed")]
     TooLong {
         /// The column.
         column: String,
@@ -65,6 +74,7 @@ pub enum Error {
         limit: u64,
     },
     /// A declared key is impossible.
+    #[error("key of table '{table}': {what}")]
     Key {
         /// The table.
         table: String,
@@ -72,6 +82,10 @@ pub enum Error {
         what: String,
     },
     /// A catalog record or page passed its checksum but does not decode.
+    #[error(
+        "table '{table}': {what} does not decode although its checksum is right; the store was \
+         written by a faulty program"
+    )]
     Damaged {
         /// The table.
         table: String,
@@ -79,80 +93,6 @@ pub enum Error {
         what: String,
     },
     /// A test that a scan was given failed (division by zero, overflow, ...).
-    Test(Box<dyn std::error::Error + Send + Sync>),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Store(e) => write!(f, "{e}"),
-            Error::Buffer(e) => write!(f, "{e}"),
-            Error::Arrow(e) => write!(f, "{e}"),
-            Error::NoTable { name } => write!(f, "there is no table '{name}'"),
-            Error::Exists { name } => {
-                write!(
-                    f,
-                    "table '{name}' exists already; drop it first or choose another name"
-                )
-            }
-            Error::NoColumn { table, column } => {
-                write!(f, "table '{table}' has no column '{column}'")
-            }
-            Error::Kind(what) => write!(f, "a column cannot be read so: {what}"),
-            Error::Unsupported { column, data_type } => write!(
-                f,
-                "column '{column}' has type {data_type}, which a table cannot store; cast it first"
-            ),
-            Error::Mismatch { table, what } => write!(f, "rows do not fit table '{table}': {what}"),
-            Error::Null { table, column } => write!(
-                f,
-                "NULL in column '{column}' of table '{table}', which is declared NOT NULL"
-            ),
-            Error::TooLong {
-                column,
-                bytes,
-                limit,
-            } => write!(
-                f,
-                "a value of {bytes} bytes in column '{column}' is longer than the {limit} allowed"
-            ),
-            Error::Key { table, what } => write!(f, "key of table '{table}': {what}"),
-            Error::Damaged { table, what } => write!(
-                f,
-                "table '{table}': {what} does not decode although its checksum is right; \
-                 the store was written by a faulty program"
-            ),
-            Error::Test(e) => write!(f, "{e}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Store(e) => Some(e),
-            Error::Buffer(e) => Some(e),
-            Error::Arrow(e) => Some(e),
-            Error::Test(e) => Some(e.as_ref()),
-            _ => None,
-        }
-    }
-}
-
-impl From<store::Error> for Error {
-    fn from(e: store::Error) -> Self {
-        Error::Store(e)
-    }
-}
-
-impl From<buffer::Error> for Error {
-    fn from(e: buffer::Error) -> Self {
-        Error::Buffer(e)
-    }
-}
-
-impl From<arrow::error::ArrowError> for Error {
-    fn from(e: arrow::error::ArrowError) -> Self {
-        Error::Arrow(e)
-    }
+    #[error("{0}")]
+    Test(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

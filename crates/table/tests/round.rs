@@ -95,13 +95,8 @@ impl Case {
 fn column(rows: usize) -> impl Strategy<Value = (DataType, ArrayRef)> {
     let nulls = prop_oneof![Just(0u32), Just(3), Just(1000)];
     (0..14u8, nulls, any::<u64>()).prop_map(move |(shape, nulls, seed)| {
-        let mut state = seed | 1;
-        let mut next = move || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state
-        };
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut next = move || random.u64(..);
         let valid: Vec<bool> = (0..rows)
             .map(|_| nulls == 0 || (nulls < 1000 && next() % 7 >= u64::from(nulls) - 1))
             .collect();

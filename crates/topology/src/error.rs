@@ -1,6 +1,5 @@
 //! The one error type of this crate.
 
-use std::fmt;
 use std::path::PathBuf;
 
 /// What this crate returns.
@@ -8,15 +7,22 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why no [`Machine`](crate::Machine) could be made. Each message names the input and says
 /// what would be accepted instead.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The text is neither a shipped name, nor a path to XML, nor a synthetic description.
+    #[error(
+        "unknown machine '{}': give live, one of {}, a path ending in .xml, NODESxCORES such as \
+         4x4, or an hwloc synthetic description such as 'node:4 core:4 pu:2'",
+        shorten(.spec),
+        crate::SHIPPED.join(", ")
+    )]
     Unknown {
         /// What was given.
         spec: String,
     },
     /// An XML file could not be read.
+    #[error("cannot read the machine description {path}: {why}")]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -24,6 +30,7 @@ pub enum Error {
         why: String,
     },
     /// An XML file was read, and hwloc does not accept it.
+    #[error("{path} is not an hwloc XML topology ({why}); write one with 'lstopo machine.xml'")]
     Xml {
         /// The file.
         path: PathBuf,
@@ -31,6 +38,11 @@ pub enum Error {
         why: String,
     },
     /// A synthetic description that cannot be understood.
+    #[error(
+        "synthetic machine '{}': {why}; write NODESxCORES such as 4x4, or levels from the outside \
+         in such as 'node:4 l3:1 core:4 pu:2'",
+        shorten(.spec)
+    )]
     Synthetic {
         /// What was given.
         spec: String,
@@ -39,6 +51,7 @@ pub enum Error {
     },
     /// More cpus than [`MAX_CPUS`](crate::MAX_CPUS) or more nodes than
     /// [`MAX_NODES`](crate::MAX_NODES).
+    #[error("machine '{}' is too large: {why}", shorten(.spec))]
     TooLarge {
         /// What was given.
         spec: String,
@@ -46,58 +59,18 @@ pub enum Error {
         why: String,
     },
     /// The description has no processor at all.
+    #[error("machine '{}' has no processor", shorten(.spec))]
     NoCpu {
         /// What was given.
         spec: String,
     },
     /// The running system could not be examined at all.
+    #[error("cannot tell which processors this process may use: {why}")]
     Live {
         /// What the system said.
         why: String,
     },
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Unknown { spec } => write!(
-                f,
-                "unknown machine '{}': give live, one of {}, a path ending in .xml, NODESxCORES \
-                 such as 4x4, or an hwloc synthetic description such as 'node:4 core:4 pu:2'",
-                shorten(spec),
-                crate::SHIPPED.join(", ")
-            ),
-            Error::Unreadable { path, why } => {
-                write!(
-                    f,
-                    "cannot read the machine description {}: {why}",
-                    path.display()
-                )
-            }
-            Error::Xml { path, why } => write!(
-                f,
-                "{} is not an hwloc XML topology ({why}); write one with 'lstopo machine.xml'",
-                path.display()
-            ),
-            Error::Synthetic { spec, why } => write!(
-                f,
-                "synthetic machine '{}': {why}; write NODESxCORES such as 4x4, or levels from \
-                 the outside in such as 'node:4 l3:1 core:4 pu:2'",
-                shorten(spec)
-            ),
-            Error::TooLarge { spec, why } => {
-                write!(f, "machine '{}' is too large: {why}", shorten(spec))
-            }
-            Error::NoCpu { spec } => write!(f, "machine '{}' has no processor", shorten(spec)),
-            Error::Live { why } => write!(
-                f,
-                "cannot tell which processors this process may use: {why}"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// The first part of an input, so that a message stays one readable line.
 fn shorten(text: &str) -> String {

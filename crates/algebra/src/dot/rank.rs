@@ -67,9 +67,8 @@ dispatched! {
     fn narrow(ranks: Ranks<'_>, keys: &[i64], valid: Option<&[bool]>, out: &mut Vec<u32>) {
         match valid {
             None => fill::map(keys, out, |key| ranks.of(key)),
-            Some(valid) => fill::zip(keys, valid, out, |key, valid| match valid {
-                true => ranks.of(key),
-                false => NONE,
+            Some(valid) => fill::zip(keys, valid, out, |key, valid| {
+                if valid { ranks.of(key) } else { NONE }
             }),
         }
     }

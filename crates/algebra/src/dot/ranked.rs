@@ -44,9 +44,10 @@ impl Ranked {
         let (ascending, twice) = table.set(keys, valid);
         table.count();
         if !ascending {
-            match twice {
-                false => table.rows = Some(table.one_each(keys, valid)),
-                true => table.several(keys, valid),
+            if twice {
+                table.several(keys, valid);
+            } else {
+                table.rows = Some(table.one_each(keys, valid));
             }
         }
         table

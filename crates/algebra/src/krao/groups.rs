@@ -238,9 +238,10 @@ impl Groups {
     /// Where the row's key stands, or would stand.
     #[inline(always)]
     fn probe<K: Keys>(&self, hash: u64, keys: K, row: usize) -> Probe {
-        let (hash, limit) = match self.own {
-            false => (hash, MANY),
-            true => (keys.hash(row), usize::MAX),
+        let (hash, limit) = if self.own {
+            (keys.hash(row), usize::MAX)
+        } else {
+            (hash, MANY)
         };
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
@@ -330,9 +331,10 @@ impl Groups {
             if let Some(later) = self.hashes.get(group + SLOTS_AHEAD) {
                 self.ahead_slot(*later);
             }
-            let hash = match self.own {
-                false => self.hashes[group],
-                true => own_hash(&self.keys[group * self.words..][..self.words]),
+            let hash = if self.own {
+                own_hash(&self.keys[group * self.words..][..self.words])
+            } else {
+                self.hashes[group]
             };
             let mut at = hash as usize & mask;
             while self.slots[at] != EMPTY {

@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::random::Random;
-use super::{Change, FileState, Pending, SECTOR};
+use fastrand::Rng;
+
+use super::state::{Change, FileState, Pending, SECTOR};
 
 /// Which of the unsynced operations reach the disk.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +39,7 @@ pub(super) fn image(
     seed: u64,
     tearing: Tearing,
 ) -> BTreeMap<String, FileState> {
-    let mut random = Random::new(seed ^ 0x6372_6173_6800);
+    let mut random = Rng::with_seed(seed ^ 0x6372_6173_6800);
     let operations: Vec<u64> = {
         let pending = files.values().flat_map(|file| &file.pending);
         let mut numbers: Vec<u64> = pending.map(|p| p.operation).collect();
@@ -55,7 +56,7 @@ pub(super) fn image(
         1 => Loss::Nothing,
         2 => match operations.as_slice() {
             [] => Loss::Nothing,
-            some => Loss::After(some[random.below(some.len() as u64) as usize]),
+            some => Loss::After(some[random.usize(..some.len())]),
         },
         3 => Loss::Operations,
         _ => Loss::Sectors,
@@ -70,16 +71,16 @@ pub(super) fn image(
 }
 
 /// How many of the pending operations have their change of length on the disk.
-fn lengths(pending: &[Pending], loss: Loss, random: &mut Random) -> usize {
+fn lengths(pending: &[Pending], loss: Loss, random: &mut Rng) -> usize {
     match loss {
         Loss::Everything => 0,
         Loss::Nothing => pending.len(),
         Loss::After(moment) => pending.partition_point(|p| p.operation <= moment),
-        Loss::Operations | Loss::Sectors => random.below(pending.len() as u64 + 1) as usize,
+        Loss::Operations | Loss::Sectors => random.usize(..=pending.len()),
     }
 }
 
-fn left_of(file: &FileState, loss: Loss, tearing: Tearing, random: &mut Random) -> Vec<u8> {
+fn left_of(file: &FileState, loss: Loss, tearing: Tearing, random: &mut Rng) -> Vec<u8> {
     let known = lengths(&file.pending, loss, random);
     // What memory held, operation by operation; sectors are taken from it when they are kept, so
     // that a sector never mixes a later write with the lack of an earlier one.
@@ -98,19 +99,19 @@ fn left_of(file: &FileState, loss: Loss, tearing: Tearing, random: &mut Random) 
                 if index < known && image.len() < end {
                     image.resize(end, 0);
                 }
-                let whole = random.below(2) == 0;
+                let whole = random.bool();
                 // What was written before the moment is on the disk whole.
                 let settled = matches!(loss, Loss::After(moment) if pending.operation < moment);
                 for sector in offset / SECTOR..end.div_ceil(SECTOR) {
                     let kept = match loss {
                         Loss::Everything => false,
                         Loss::Nothing => true,
-                        Loss::After(moment) if pending.operation == moment => random.below(2) == 0,
+                        Loss::After(moment) if pending.operation == moment => random.bool(),
                         Loss::After(moment) => pending.operation < moment,
                         Loss::Operations => whole,
-                        Loss::Sectors => random.below(2) == 0,
+                        Loss::Sectors => random.bool(),
                     };
-                    let torn = tearing == Tearing::Sometimes && !settled && random.below(4) == 0;
+                    let torn = tearing == Tearing::Sometimes && !settled && random.u8(..4) == 0;
                     if kept {
                         let bytes = sector * SECTOR..(sector + 1) * SECTOR;
                         keep(
@@ -127,11 +128,12 @@ fn left_of(file: &FileState, loss: Loss, tearing: Tearing, random: &mut Random) 
 }
 
 /// The bytes of a torn sector that are written: those up to a place, or from it on.
-fn part(sector: Range<usize>, random: &mut Random) -> Range<usize> {
-    let place = sector.start + random.below(sector.len() as u64) as usize;
-    match random.below(2) {
-        0 => sector.start..place,
-        _ => place..sector.end,
+fn part(sector: Range<usize>, random: &mut Rng) -> Range<usize> {
+    let place = random.usize(sector.clone());
+    if random.bool() {
+        sector.start..place
+    } else {
+        place..sector.end
     }
 }
 

@@ -1,15 +1,19 @@
 //! The device that is a file of a simulated disk.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Change, Disk, FileState, LARGEST, Pending, State, Turn};
-use crate::{Device, Error, Result};
+use parking_lot::Mutex;
+
+use super::state::{Change, FileState, LARGEST, Pending, State, Turn, chance};
+use crate::device::Device;
+use crate::error::{Error, Result};
 
 /// One handle to one file of a disk.
 #[derive(Debug)]
 pub(super) struct Simulated {
-    disk: Disk,
+    disk: Arc<Mutex<State>>,
     name: String,
     path: PathBuf,
     /// As in [`File`](crate::File): no write or sync after a failed sync.
@@ -17,7 +21,7 @@ pub(super) struct Simulated {
 }
 
 impl Simulated {
-    pub(super) fn new(disk: Disk, name: &str) -> Simulated {
+    pub(super) fn new(disk: Arc<Mutex<State>>, name: &str) -> Simulated {
         Simulated {
             disk,
             name: name.to_owned(),
@@ -56,7 +60,7 @@ impl Simulated {
 
 impl Device for Simulated {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
-        let mut state = self.disk.state.lock();
+        let mut state = self.disk.lock();
         let state = &mut *state;
         state.counts.reads += 1;
         state.counts.read_bytes += into.len() as u64;
@@ -65,7 +69,8 @@ impl Device for Simulated {
             Turn::Dead { operation, .. } => return Err(self.injected("read", operation)),
         };
         let end = offset.saturating_add(into.len() as u64);
-        if state.random.chance(state.faults.read_errors) || state.meets_bad(&self.name, offset..end)
+        if chance(&mut state.random, state.faults.read_errors)
+            || state.meets_bad(&self.name, offset..end)
         {
             return Err(self.injected("read", operation));
         }
@@ -75,12 +80,12 @@ impl Device for Simulated {
         };
         let start = usize::try_from(offset).map_or(bytes.len(), |o| o.min(bytes.len()));
         let mut got = into.len().min(bytes.len() - start);
-        if got > 0 && state.random.chance(state.faults.short_reads) {
-            got = state.random.below(got as u64) as usize;
+        if got > 0 && chance(&mut state.random, state.faults.short_reads) {
+            got = state.random.usize(..got);
         }
         into[..got].copy_from_slice(&bytes[start..start + got]);
-        if got > 0 && state.random.chance(state.faults.flipped_reads) {
-            let bit = state.random.below(got as u64 * 8);
+        if got > 0 && chance(&mut state.random, state.faults.flipped_reads) {
+            let bit = state.random.u64(..got as u64 * 8);
             into[(bit / 8) as usize] ^= 1 << (bit % 8);
         }
         if got < into.len() {
@@ -97,7 +102,7 @@ impl Device for Simulated {
     fn write_at(&self, offset: u64, from: &[u8]) -> Result<()> {
         self.writable()?;
         let (start, end) = self.range(offset, from.len())?;
-        let mut state = self.disk.state.lock();
+        let mut state = self.disk.lock();
         let state = &mut *state;
         state.counts.writes += 1;
         state.counts.written_bytes += from.len() as u64;
@@ -121,7 +126,7 @@ impl Device for Simulated {
                 return Err(self.injected("write", operation));
             }
         };
-        if state.random.chance(state.faults.write_errors) {
+        if chance(&mut state.random, state.faults.write_errors) {
             return Err(self.injected("write", operation));
         }
         if file.room.missing(&(start..end)) > room {
@@ -133,8 +138,8 @@ impl Device for Simulated {
                 path: self.path.clone(),
             });
         }
-        if !from.is_empty() && state.random.chance(state.faults.short_writes) {
-            let got = state.random.below(from.len() as u64) as usize;
+        if !from.is_empty() && chance(&mut state.random, state.faults.short_writes) {
+            let got = state.random.usize(..from.len());
             if got > 0 {
                 file.change(operation, change(got));
             }
@@ -153,7 +158,7 @@ impl Device for Simulated {
 
     fn sync(&self) -> Result<()> {
         self.writable()?;
-        let mut state = self.disk.state.lock();
+        let mut state = self.disk.lock();
         state.counts.syncs += 1;
         let operation = match state.turn() {
             Turn::Alive(operation) => operation,
@@ -163,7 +168,7 @@ impl Device for Simulated {
             }
         };
         let faults = state.faults;
-        if state.random.chance(faults.sync_errors) {
+        if chance(&mut state.random, faults.sync_errors) {
             self.latched.store(true, Ordering::Release);
             return Err(self.injected("sync", operation));
         }
@@ -172,7 +177,7 @@ impl Device for Simulated {
     }
 
     fn len(&self) -> Result<u64> {
-        let state = self.disk.state.lock();
+        let state = self.disk.lock();
         Ok(state
             .files
             .get(&self.name)
@@ -183,7 +188,7 @@ impl Device for Simulated {
         self.writable()?;
         let length = usize::try_from(bytes).unwrap_or(usize::MAX);
         let (start, end) = self.range(offset, length)?;
-        let mut state = self.disk.state.lock();
+        let mut state = self.disk.lock();
         let free = state.free();
         let file = state.files.entry(self.name.clone()).or_default();
         if file.room.missing(&(start..end)) > free {
@@ -199,7 +204,7 @@ impl Device for Simulated {
     fn set_len(&self, bytes: u64) -> Result<()> {
         self.writable()?;
         let (to, _) = self.range(bytes, 0)?;
-        self.resize(&mut self.disk.state.lock(), to).map(drop)
+        self.resize(&mut self.disk.lock(), to).map(drop)
     }
 
     fn path(&self) -> &Path {
@@ -213,7 +218,7 @@ impl Simulated {
         state.counts.resizes += 1;
         let turn = state.turn();
         let faults = state.faults;
-        let fails = state.random.chance(faults.write_errors);
+        let fails = chance(&mut state.random, faults.write_errors);
         let file = state.files.entry(self.name.clone()).or_default();
         let change = Change::Resize { bytes: to };
         match turn {

@@ -165,9 +165,10 @@ impl Sectors {
                 return Ok(rest(source, offset, damage));
             }
         }
-        Ok(match written {
-            true => rest(source, offset, None),
-            false => Next::End,
+        Ok(if written {
+            rest(source, offset, None)
+        } else {
+            Next::End
         })
     }
 }

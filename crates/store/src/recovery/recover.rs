@@ -9,7 +9,7 @@ use memory::Budget;
 use crate::catalog::changes::Changes;
 use crate::catalog::spaces::Catalog;
 use crate::error::{Error, Region, Result};
-use crate::format::structures::{CHUNK, Identity};
+use crate::format::structures::{CHUNK, Identity, Root};
 use crate::log::Log;
 use crate::log::report::Recovery;
 use crate::options::Options;
@@ -66,22 +66,45 @@ pub(crate) fn recover(
             found: file_bytes,
         });
     }
-    let queue = io::Queue::new(options.pool.io_threads)?;
     let budget = options.pool.budget.clone();
     // Where the limit cannot be found out, there is none.
     let budget = budget.unwrap_or_else(|| Budget::new(memory::available().unwrap_or(u64::MAX)));
     let pages = Pages {
         map: PageMap::new(identity.page_size, budget.clone()),
         device: data,
-        queue,
+        queue: io::Queue::new(options.pool.io_threads)?,
     };
-    let mut loader = Loader {
+    let loader = Loader {
         pages: &pages,
         page_size: identity.page_size,
         file_bytes,
         budget,
         taken: 0,
     };
+    let (state, space, writer) = load(loader, root, found.log, options)?;
+    let recovery = Recovery {
+        replayed: state.version - root.version,
+        dropped: writer.log.dropped().cloned(),
+    };
+    Ok(Recovered {
+        identity,
+        pages,
+        catalog: state.catalog,
+        version: state.version,
+        space,
+        writer,
+        recovery,
+        sole_root,
+    })
+}
+
+/// Loads what `root` points to, and applies the records of the log that follow it.
+fn load(
+    mut loader: Loader<'_>,
+    root: Root,
+    mut log: Log,
+    options: &Options,
+) -> Result<(State, Space, Writer)> {
     let directory = loader.directory(&root.directory)?;
     loader.apart(&root, &directory)?;
     loader.map(&directory)?;
@@ -92,35 +115,20 @@ pub(crate) fn recover(
         chunks: BTreeSet::new(),
         spaces: BTreeSet::new(),
     };
-    let mut log = found.log;
     replay(&mut log, &mut loader, &mut state, options)?;
     let space = loader.space(&root, &directory, state.next_page)?;
     let writer = Writer {
         log,
         root,
         directory,
-        chunks: state.chunks,
-        spaces: state.spaces,
+        chunks: std::mem::take(&mut state.chunks),
+        spaces: std::mem::take(&mut state.spaces),
         pending: Pending::default(),
         limbo: Vec::new(),
         due: options.checkpoint_bytes,
         checkpoint_failure: None,
     };
-    let (catalog, version) = (state.catalog, state.version);
-    let recovery = Recovery {
-        replayed: version - root.version,
-        dropped: writer.log.dropped().cloned(),
-    };
-    Ok(Recovered {
-        identity,
-        pages,
-        catalog,
-        version,
-        space,
-        writer,
-        recovery,
-        sole_root,
-    })
+    Ok((state, space, writer))
 }
 
 /// The state that replaying changes.

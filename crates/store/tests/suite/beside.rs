@@ -58,14 +58,8 @@ fn number(bytes: &[u8]) -> PageId {
 }
 
 fn noise(seed: u32) -> Vec<u8> {
-    let mut state = u64::from(seed) + 1;
-    let mut next = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (state >> 56) as u8
-    };
-    (0..small().page_size).map(|_| next()).collect()
+    let mut random = fastrand::Rng::with_seed(seed.into());
+    (0..small().page_size).map(|_| random.u8(..)).collect()
 }
 
 /// The page under the key, read from the file.

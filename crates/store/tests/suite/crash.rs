@@ -166,7 +166,7 @@ fn every_operation_may_be_the_last() {
 fn recovery_may_be_cut_short_too() {
     let mut seen = Images::default();
     let mut writes = 0;
-    for seed in 0..2 {
+    for seed in 0..3 {
         let whole = Disk::new(seed);
         let _ = work(&whole, &small(), seed, 16);
         // At ends of the work that leave something to replay, and others.
@@ -256,9 +256,10 @@ fn creating_a_store_may_be_cut_short_and_is_then_repeated() {
     for pages in [false, true] {
         let create = |disk: &Disk| {
             let (data, log) = (disk.device("data"), disk.device("log"));
-            match pages {
-                true => PageStore::create_on(data, log, &small()).map(drop),
-                false => Store::create_on(data, log, &small()).map(drop),
+            if pages {
+                PageStore::create_on(data, log, &small()).map(drop)
+            } else {
+                Store::create_on(data, log, &small()).map(drop)
             }
         };
         let whole = Disk::new(0);

@@ -232,12 +232,12 @@ impl Device for LateFull {
         if !full || self.durable {
             self.inner.sync()?;
         }
-        match full {
-            true => Err(io::Error::Full {
+        if full {
+            return Err(io::Error::Full {
                 path: self.inner.path().to_path_buf(),
-            }),
-            false => Ok(()),
+            });
         }
+        Ok(())
     }
 
     fn len(&self) -> io::Result<u64> {
@@ -262,9 +262,10 @@ fn a_disk_found_full_by_a_sync_leaves_open_whether_the_commit_is_durable() {
         let full = Arc::new(AtomicBool::new(false));
         let device = |which: &str| {
             let inner = disk.device(which);
-            let full = match which == name {
-                true => full.clone(),
-                false => Arc::default(),
+            let full = if which == name {
+                full.clone()
+            } else {
+                Arc::default()
             };
             Arc::new(LateFull {
                 inner,
@@ -311,9 +312,10 @@ fn a_disk_found_full_by_a_sync_leaves_open_whether_the_commit_is_durable() {
         let _ = store.close();
         assert_eq!(disk.counts().writes, writes, "{of}: closing writes nothing");
         let store = open(&disk.crash(0)).unwrap();
-        let expected = match durable && name == "log" {
-            true => Some(&b"second"[..]),
-            false => first,
+        let expected = if durable && name == "log" {
+            Some(&b"second"[..])
+        } else {
+            first
         };
         assert_eq!(store.snapshot().get(0, b"key").as_deref(), expected, "{of}");
     }

@@ -49,22 +49,19 @@ impl State {
 
 /// Random numbers that follow from a seed.
 #[derive(Debug, Clone)]
-pub struct Random(u64);
+pub struct Random(fastrand::Rng);
 
 impl Random {
     pub fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+        Random(fastrand::Rng::with_seed(seed))
     }
 
     pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
+        self.0.u64(..)
     }
 
     pub fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit.max(1)
+        self.0.u64(..limit.max(1))
     }
 
     /// A page: half of them compress well.
