@@ -1,24 +1,28 @@
 //! Everything that can go wrong, in one type.
 
-use std::fmt;
 use std::path::PathBuf;
 
 /// Result of the functions of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why something failed. Displays as one line that says what, where, and what to do.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A statement failed: not SQL, an unknown name, a value out of range, not enough memory, ...
-    Sql(sql::Error),
+    #[error("{0}")]
+    Sql(#[source] sql::Error),
     /// A LAQ program failed: [`laq::Error::fault`] tells the place in its text.
-    Laq(laq::Error),
+    #[error("{0}")]
+    Laq(#[source] laq::Error),
     /// The store failed: not there, damaged, busy, full, ...
-    Store(store::Error),
+    #[error("{0}")]
+    Store(#[from] store::Error),
     /// The table layer refused: a type, a NULL, a name.
-    Table(table::Error),
+    #[error("{0}")]
+    Table(#[source] table::Error),
     /// A file to import cannot be read, or does not fit the table.
+    #[error("{}{}: {reason}", .path.display(), at(*.line))]
     Input {
         /// The file.
         path: PathBuf,
@@ -28,21 +32,36 @@ pub enum Error {
         reason: String,
     },
     /// An import or a load cannot be done as asked.
+    #[error("{0}")]
     Import(String),
     /// Options that contradict each other or the machine.
+    #[error("{0}")]
     Options(String),
     /// The machine description cannot be read.
-    Topology(topology::Error),
+    #[error("{0}")]
+    Topology(#[from] topology::Error),
     /// What memory there is cannot be found out.
-    Memory(memory::Error),
+    #[error("{0}")]
+    Memory(#[from] memory::Error),
     /// The workers cannot be started.
-    Workers(fiber::Error),
+    #[error("{0}")]
+    Workers(#[from] fiber::Error),
     /// Arrow refused a conversion.
-    Arrow(arrow::error::ArrowError),
+    #[error("{0}")]
+    Arrow(#[from] arrow::error::ArrowError),
     /// The caller asked for the work to stop. What was under way is undone.
+    #[error("interrupted; what was under way is undone")]
     Interrupted,
     /// A blocking function was called from within an asynchronous task.
+    #[error(
+        "this function blocks and was called from an asynchronous task; call it from a thread of its own (tokio::task::spawn_blocking)"
+    )]
     Blocking,
+}
+
+/// `:12`, or nothing where no line is known.
+fn at(line: Option<u64>) -> String {
+    line.map_or_else(String::new, |line| format!(":{line}"))
 }
 
 impl Error {
@@ -70,44 +89,6 @@ impl Error {
                 table::Error::Store(error) => Some(error),
                 _ => None,
             },
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Sql(e) => e.fmt(f),
-            Error::Laq(e) => e.fmt(f),
-            Error::Store(e) => e.fmt(f),
-            Error::Table(e) => e.fmt(f),
-            Error::Input { path, line: Some(line), reason } => write!(f, "{}:{line}: {reason}", path.display()),
-            Error::Input { path, line: None, reason } => write!(f, "{}: {reason}", path.display()),
-            Error::Import(message) | Error::Options(message) => f.write_str(message),
-            Error::Topology(e) => e.fmt(f),
-            Error::Memory(e) => e.fmt(f),
-            Error::Workers(e) => e.fmt(f),
-            Error::Arrow(e) => e.fmt(f),
-            Error::Interrupted => f.write_str("interrupted; what was under way is undone"),
-            Error::Blocking => f.write_str(
-                "this function blocks and was called from an asynchronous task; call it from a thread of its own (tokio::task::spawn_blocking)",
-            ),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Sql(e) => Some(e),
-            Error::Laq(e) => Some(e),
-            Error::Store(e) => Some(e),
-            Error::Table(e) => Some(e),
-            Error::Topology(e) => Some(e),
-            Error::Memory(e) => Some(e),
-            Error::Workers(e) => Some(e),
-            Error::Arrow(e) => Some(e),
             _ => None,
         }
     }
@@ -141,41 +122,11 @@ impl From<laq::Error> for Error {
     }
 }
 
-impl From<store::Error> for Error {
-    fn from(e: store::Error) -> Error {
-        Error::Store(e)
-    }
-}
-
 impl From<table::Error> for Error {
     fn from(e: table::Error) -> Error {
         match e {
             table::Error::Store(e) => Error::Store(e),
             e => Error::Table(e),
         }
-    }
-}
-
-impl From<topology::Error> for Error {
-    fn from(e: topology::Error) -> Error {
-        Error::Topology(e)
-    }
-}
-
-impl From<memory::Error> for Error {
-    fn from(e: memory::Error) -> Error {
-        Error::Memory(e)
-    }
-}
-
-impl From<fiber::Error> for Error {
-    fn from(e: fiber::Error) -> Error {
-        Error::Workers(e)
-    }
-}
-
-impl From<arrow::error::ArrowError> for Error {
-    fn from(e: arrow::error::ArrowError) -> Error {
-        Error::Arrow(e)
     }
 }

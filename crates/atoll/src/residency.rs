@@ -63,6 +63,20 @@ pub enum Holds {
     },
 }
 
+impl Holds {
+    /// What they hold of `table`, as it is shown: `lineitem.l_tax`, `lineitem.l_shipmode, dictionary` or
+    /// `lineitem.l_orderkey -> orders, row index`.
+    pub fn name(&self, table: &str) -> String {
+        match self {
+            Holds::Column(column) => format!("{table}.{column}"),
+            Holds::Dictionary(column) => format!("{table}.{column}, dictionary"),
+            Holds::RowIndex { columns, parent } => {
+                format!("{table}.{} -> {parent}, row index", columns.join("+"))
+            }
+        }
+    }
+}
+
 /// Rows of a table that are not in a block yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

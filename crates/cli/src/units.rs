@@ -126,6 +126,12 @@ pub fn share(part: u64, whole: u64) -> String {
     }
 }
 
+/// `1 node`, `2 nodes`
+pub fn plural(many: usize, what: &str) -> String {
+    let s = if many == 1 { "" } else { "s" };
+    format!("{} {what}{s}", count(many as u64))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,5 @@
 //! The one error type of this crate.
 
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -11,15 +10,19 @@ pub type Result<T> = std::result::Result<T, Error>;
 ///
 /// A sensor has no errors: what it cannot read is an unavailable
 /// [`Value`](crate::Value::Unavailable).
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// There is no such process.
+    #[error(
+        "there is no process {pid} (or it is hidden from this user); ps -e lists those there are"
+    )]
     NoProcess {
         /// The number asked for.
         pid: u32,
     },
     /// The number is a thread's.
+    #[error("{pid} is a thread of process {process}; ask for {process}")]
     Thread {
         /// The number asked for.
         pid: u32,
@@ -27,12 +30,14 @@ pub enum Error {
         process: u32,
     },
     /// The process ended while it was looked at.
+    #[error("process {pid} ended")]
     Ended {
         /// Its number.
         pid: u32,
     },
     /// The process has no memory of its own: a thread of the kernel, or one that has ended
     /// and waits for its parent.
+    #[error("process {pid} has no memory of its own: it is {why}")]
     NoMemory {
         /// Its number.
         pid: u32,
@@ -40,6 +45,9 @@ pub enum Error {
         why: &'static str,
     },
     /// This user may not look at the process.
+    #[error(
+        "process {pid} does not show this user its {what}: {source}; ask as the user it runs as, or as root"
+    )]
     Denied {
         /// Its number.
         pid: u32,
@@ -49,6 +57,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A file of the system could not be read.
+    #[error("cannot read {}: {source}", .path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -56,6 +65,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A file of the system does not say what it should.
+    #[error("{what}{}: {why}", at(*.line))]
     Parse {
         /// The file.
         what: String,
@@ -64,6 +74,14 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
+}
+
+/// `, line 12`, or nothing where the whole file is meant.
+fn at(line: usize) -> String {
+    match line {
+        0 => String::new(),
+        line => format!(", line {line}"),
+    }
 }
 
 impl Error {
@@ -89,41 +107,6 @@ impl Error {
             what: what.into(),
             line,
             why: why.into(),
-        }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::NoProcess { pid } => write!(
-                f,
-                "there is no process {pid} (or it is hidden from this user); ps -e lists those there are"
-            ),
-            Error::Thread { pid, process } => write!(
-                f,
-                "{pid} is a thread of process {process}; ask for {process}"
-            ),
-            Error::Ended { pid } => write!(f, "process {pid} ended"),
-            Error::NoMemory { pid, why } => {
-                write!(f, "process {pid} has no memory of its own: it is {why}")
-            }
-            Error::Denied { pid, what, source } => write!(
-                f,
-                "process {pid} does not show this user its {what}: {source}; ask as the user it runs as, or as root"
-            ),
-            Error::Read { path, source } => write!(f, "cannot read {}: {source}", path.display()),
-            Error::Parse { what, line: 0, why } => write!(f, "{what}: {why}"),
-            Error::Parse { what, line, why } => write!(f, "{what}, line {line}: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Denied { source, .. } | Error::Read { source, .. } => Some(source),
-            _ => None,
         }
     }
 }

@@ -1,6 +1,5 @@
 //! What can go wrong with a file.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,10 +7,11 @@ use std::path::{Path, PathBuf};
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a file cannot be read: one line for people each.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A file is not there, damaged, or holds what its columns do not take.
+    #[error("{}{}: {reason}", .path.display(), at(*.line))]
     File {
         /// The file, as it was named.
         path: PathBuf,
@@ -21,9 +21,16 @@ pub enum Error {
         reason: String,
     },
     /// The options contradict each other or the files.
+    #[error("{0}")]
     Options(String),
     /// The caller asked for the work to stop.
+    #[error("stopped while files were read")]
     Stopped,
+}
+
+/// `:12`, or nothing where no line is known.
+fn at(line: Option<u64>) -> String {
+    line.map_or_else(String::new, |line| format!(":{line}"))
 }
 
 impl Error {
@@ -58,24 +65,3 @@ impl Error {
         Error::file(path, format!("cannot be read: {error}; {advice}"))
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::File {
-                path,
-                line: Some(line),
-                reason,
-            } => write!(f, "{}:{line}: {reason}", path.display()),
-            Error::File {
-                path,
-                line: None,
-                reason,
-            } => write!(f, "{}: {reason}", path.display()),
-            Error::Options(message) => f.write_str(message),
-            Error::Stopped => f.write_str("stopped while files were read"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}

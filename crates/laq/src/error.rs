@@ -1,26 +1,29 @@
 //! What is wrong with a program, and where.
 
-use std::fmt;
-
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a program cannot be run. Displays as one line; those of the text begin with line and column.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The text is no program.
+    #[error("{0}")]
     Syntax(Fault),
     /// The program does not fit the tables, or its matrices do not fit each other.
+    #[error("{0}")]
     Program(Fault),
     /// A table cannot be read.
-    Table(table::Error),
+    #[error("{0}")]
+    Table(#[from] table::Error),
     /// Planning or running failed.
-    Engine(engine::Error),
+    #[error("{0}")]
+    Engine(#[from] engine::Error),
 }
 
-/// A place in a program and what is wrong there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A place in a program and what is wrong there. Displays as `line 1, column 8: ...`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {message}")]
 pub struct Fault {
     /// What is wrong and what to do.
     pub message: String,
@@ -121,41 +124,5 @@ impl Error {
             Error::Syntax(fault) | Error::Program(fault) => Some(fault),
             _ => None,
         }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Syntax(fault) | Error::Program(fault) => write!(
-                f,
-                "line {}, column {}: {}",
-                fault.line, fault.column, fault.message
-            ),
-            Error::Table(e) => e.fmt(f),
-            Error::Engine(e) => e.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Table(e) => Some(e),
-            Error::Engine(e) => Some(e),
-            _ => None,
-        }
-    }
-}
-
-impl From<table::Error> for Error {
-    fn from(e: table::Error) -> Error {
-        Error::Table(e)
-    }
-}
-
-impl From<engine::Error> for Error {
-    fn from(e: engine::Error) -> Error {
-        Error::Engine(e)
     }
 }

@@ -14,7 +14,7 @@ use arrow::datatypes::{DataType, Date32Type, Decimal128Type, Int64Type};
 use arrow::util::display::ArrayFormatter;
 use chrono::Datelike;
 
-use super::{Results, TEXT};
+use crate::output::results::{Results, TEXT};
 
 /// Bytes that are gathered before they are written.
 const FULL: usize = 256 << 10;

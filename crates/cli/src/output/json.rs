@@ -11,7 +11,7 @@ use arrow::datatypes::{
 use arrow::util::display::ArrayFormatter;
 use serde_json::{Value, json};
 
-use super::{Results, TEXT};
+use crate::output::results::{Results, TEXT};
 
 /// The largest integer that every reader of JSON keeps.
 const LARGEST: i128 = 1 << 53;

@@ -12,7 +12,7 @@ use comfy_table::{
 };
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::{Results, TEXT};
+use crate::output::results::{Results, TEXT};
 use crate::units;
 
 /// The widest value that is shown whole where rows are elided, too.
@@ -175,9 +175,10 @@ impl Column {
     }
 
     fn alignment(&self) -> CellAlignment {
-        match self.right {
-            true => CellAlignment::Right,
-            false => CellAlignment::Left,
+        if self.right {
+            CellAlignment::Right
+        } else {
+            CellAlignment::Left
         }
     }
 }
@@ -328,9 +329,12 @@ impl Piece {
         let least: Vec<usize> = natural
             .iter()
             .zip(&self.columns)
-            .map(|(natural, column)| match column.folds {
-                true => (*natural).min(column.head().max(NARROWEST)),
-                false => *natural,
+            .map(|(natural, column)| {
+                if column.folds {
+                    (*natural).min(column.head().max(NARROWEST))
+                } else {
+                    *natural
+                }
             })
             .collect();
         // A space on both sides of each column, and a border or a space behind it and before the first.
@@ -376,12 +380,12 @@ impl Piece {
             column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(width)));
         }
         let text = table.to_string();
-        let header = match first {
-            true => 0,
-            false => text
-                .lines()
+        let header = if first {
+            0
+        } else {
+            text.lines()
                 .position(|line| line.starts_with('╞'))
-                .map_or(0, |at| at + 1),
+                .map_or(0, |at| at + 1)
         };
         let lines = text.lines().count() - usize::from(!last);
         for line in text.lines().take(lines).skip(header) {
@@ -445,9 +449,10 @@ fn printable(text: String) -> String {
     }
     let mut printed = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        match c.is_control() {
-            true => printed.extend(c.escape_default()),
-            false => printed.push(c),
+        if c.is_control() {
+            printed.extend(c.escape_default())
+        } else {
+            printed.push(c)
         }
     }
     printed

@@ -7,8 +7,8 @@ use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::validate::Validator;
 use rustyline::{Context, Helper, Highlighter, Hinter};
 
-use super::command::COMMANDS;
-use crate::statement::Splitter;
+use crate::shell::command::COMMANDS;
+use crate::statement::split::Splitter;
 
 /// Words that can be completed anywhere.
 const KEYWORDS: &str = "all alter analyze and as asc avg between bigint boolean by case cast char copy count create cross \
@@ -91,10 +91,7 @@ impl Words {
         found.extend(
             starting(typed, KEYWORDS.split_whitespace())
                 .into_iter()
-                .map(|word| match upper {
-                    true => word.to_uppercase(),
-                    false => word,
-                }),
+                .map(|word| if upper { word.to_uppercase() } else { word }),
         );
         found.sort();
         found.dedup();
@@ -178,9 +175,12 @@ fn starting<'a>(typed: &str, words: impl IntoIterator<Item = &'a str>) -> Vec<St
     let found = words
         .into_iter()
         .filter(|word| word.to_lowercase().starts_with(&typed));
-    let found = found.map(|word| match word.starts_with('\\') || is_plain(word) {
-        true => word.to_owned(),
-        false => format!("\"{}\"", word.replace('"', "\"\"")),
+    let found = found.map(|word| {
+        if word.starts_with('\\') || is_plain(word) {
+            word.to_owned()
+        } else {
+            format!("\"{}\"", word.replace('"', "\"\""))
+        }
     });
     found.collect()
 }

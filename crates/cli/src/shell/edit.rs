@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail};
 
-use crate::interrupt;
+use crate::terminal::interrupt;
 
 /// Lets the user edit `text`; `None` if they left the editor without saving.
 ///
@@ -58,7 +58,7 @@ pub fn file(path: &Path) -> anyhow::Result<Option<String>> {
         eprintln!("nothing was saved, nothing is run");
         return Ok(None);
     }
-    crate::text_of(path).map(Some)
+    crate::text::of(path).map(Some)
 }
 
 /// `$VISUAL`, `$EDITOR`, or the one that every system has.

@@ -1,6 +1,6 @@
 //! What is typed, line by line, becomes statements and `\` commands.
 
-use crate::statement::{Splitter, Statement};
+use crate::statement::split::{Splitter, Statement};
 
 /// What a line completes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,9 +65,10 @@ impl Input {
 
     /// Its text.
     pub fn text(&self) -> &str {
-        match self.pending() {
-            true => self.splitter.text(),
-            false => "",
+        if self.pending() {
+            self.splitter.text()
+        } else {
+            ""
         }
     }
 

@@ -2,8 +2,11 @@
 
 mod command;
 mod complete;
+mod copy;
 mod edit;
 mod input;
+mod listing;
+mod path;
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +14,14 @@ use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
 use rustyline::{CompletionType, Config, Editor};
 
-use crate::sql::Runner;
-use crate::statement::Statement;
-use crate::{Failure, interrupt, pager};
-
-use complete::Words;
-use input::{Input, Item};
+use crate::failure::{Failure, one_line};
+use crate::shell::command::Action;
+use crate::shell::complete::Words;
+use crate::shell::input::{Input, Item};
+use crate::statement::runner::Runner;
+use crate::statement::split::Statement;
+use crate::terminal::{interrupt, pager};
+use crate::text;
 
 /// Runs the shell until the user leaves it.
 pub fn run(runner: &mut Runner) -> Result<(), Failure> {
@@ -153,6 +158,38 @@ impl Shell<'_> {
         Ok(true)
     }
 
+    /// Runs a `\` command; false means to leave. Its failures are told.
+    fn command(&mut self, input: &mut Input, line: &str) -> Result<bool, Failure> {
+        let draft = if input.pending() {
+            input.text()
+        } else {
+            &self.last
+        };
+        match command::run(self.runner, draft, line) {
+            Ok(Action::GoOn) => Ok(true),
+            Ok(Action::Leave) => Ok(false),
+            Ok(Action::Script(path)) => self.script(&path),
+            Ok(Action::Statement(statement)) => self.statement(&statement).map(|_| true),
+            Ok(Action::Edited(text)) => self.edited(input, &text),
+            Err(error) => {
+                self.runner.tell_and_go_on(Failure::Error(error))?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Runs what has been edited as if it had been typed; what is not complete is the next line's beginning.
+    fn edited(&mut self, input: &mut Input, text: &str) -> Result<bool, Failure> {
+        input.clear();
+        self.edited.push(text.trim().to_owned());
+        let mut edited = Input::default();
+        let go_on = self.take(&mut edited, text)?;
+        if edited.pending() {
+            self.draft = Some(edited.text().trim().to_owned());
+        }
+        Ok(go_on)
+    }
+
     /// Runs a statement. A failure is told.
     fn statement(&mut self, statement: &Statement) -> Result<Ended, Failure> {
         self.last = format!("{};", statement.text.trim());
@@ -174,10 +211,10 @@ impl Shell<'_> {
 
     /// Runs the statements and commands of a file; the first failure ends them.
     fn script(&mut self, path: &Path) -> Result<bool, Failure> {
-        let text = match crate::text_of(path) {
+        let text = match text::of(path) {
             Ok(text) => text,
             Err(error) => {
-                eprintln!("atoll: {}", crate::one_line(&error));
+                eprintln!("atoll: {}", one_line(&error));
                 return Ok(true);
             }
         };

@@ -15,22 +15,16 @@ pub(crate) struct Estimate {
 
 /// Where to look: stratified, so that k addresses of a mapping lie in k equal parts of it.
 pub(crate) struct Plan {
-    state: u64,
+    random: fastrand::Rng,
     page: u64,
 }
 
 impl Plan {
     pub(crate) fn new(seed: u64, page: u64) -> Plan {
-        Plan { state: seed, page }
-    }
-
-    /// SplitMix64.
-    fn random(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        Plan {
+            random: fastrand::Rng::with_seed(seed),
+            page,
+        }
     }
 
     fn pages(&self, map: &Map) -> u64 {
@@ -46,7 +40,7 @@ impl Plan {
             let edge =
                 |part: u64| (u128::from(pages) * u128::from(part) / u128::from(count)) as u64;
             let (first, next) = (edge(part), edge(part + 1));
-            let page = first + self.random() % (next - first).max(1);
+            let page = first + self.random.u64(..(next - first).max(1));
             into.push(map.start + page * self.page);
         }
     }

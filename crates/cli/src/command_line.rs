@@ -1,0 +1,79 @@
+//! The command line as it is typed: the program, its version, its commands.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::govern::options::Govern;
+use crate::commands::import::Import;
+use crate::commands::lab::Lab;
+use crate::commands::laq::Laq;
+use crate::commands::man::Man;
+use crate::commands::pages::options::Pages;
+use crate::commands::pin::Pin;
+use crate::commands::quickstart::Quickstart;
+use crate::commands::residency::options::Where;
+use crate::commands::set::Set;
+use crate::commands::sql::Sql;
+use crate::commands::top::Top;
+use crate::commands::topology::Topology;
+use crate::commands::tune::Tune;
+use crate::commands::watch::options::Watch;
+use crate::version::VERSION;
+
+/// An analytical database that knows where its memory is.
+#[derive(Debug, Parser)]
+#[command(name = "atoll", version = VERSION, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Build a TPC-H store, run the 22 queries, show where their bytes came from
+    Quickstart(Quickstart),
+    /// Load files (Parquet, CSV, JSON, TPC-H tbl, Arrow IPC) into a table
+    Import(Import),
+    /// Run SQL; without a query, open a shell
+    Sql(Sql),
+    /// Run a program of linear algebra over the tables
+    Laq(Laq),
+    /// Draw the machine: nodes, caches, cores, distances, free memory
+    Topology(Topology),
+    /// Look into a store
+    Pages(Pages),
+    /// Show or change what a store keeps for those who open it
+    Set(Set),
+    /// Experiments, on an emulated NUMA machine where none is at hand
+    Lab(Lab),
+    /// Show where memory lies: of a process by mapping and thread, of a store by table and column
+    Where(Where),
+    /// Follow a process: load, migrations, page faults and memory by node
+    Watch(Watch),
+    /// Run a command, or hold a process, with its threads on the cpus that a strategy gives them
+    Pin(Pin),
+    /// Find the placement of a command's threads that is best, in few runs
+    Tune(Tune),
+    /// Give a database just the cores that it needs, on just the nodes, and say why
+    Govern(Box<Govern>),
+    /// Show nodes, cores, load, and what governors decide
+    Top(Top),
+    /// Write the manual pages of all commands
+    Man(Man),
+    /// Write the reference of the command line as Markdown
+    #[command(hide = true)]
+    Reference,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_of_the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

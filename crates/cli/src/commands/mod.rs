@@ -1,0 +1,18 @@
+//! The commands, a file or a folder for each: what can be typed, and what then happens. No command knows another.
+
+pub mod govern;
+pub mod import;
+pub mod lab;
+pub mod laq;
+pub mod man;
+pub mod pages;
+pub mod pin;
+pub mod quickstart;
+pub mod reference;
+pub mod residency;
+pub mod set;
+pub mod sql;
+pub mod top;
+pub mod topology;
+pub mod tune;
+pub mod watch;

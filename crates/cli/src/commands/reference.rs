@@ -1,0 +1,13 @@
+//! `atoll reference`, which no help text names: the page of the documentation about the command line.
+
+use std::io::Write;
+
+use crate::failure::Failure;
+use crate::terminal::out;
+
+/// Writes `page` to standard output.
+pub fn run(page: &str) -> Result<(), Failure> {
+    let mut out = out::stdout();
+    write!(out, "{page}")?;
+    Ok(out.flush()?)
+}

@@ -1,0 +1,76 @@
+//! What else the machine counts, beside what is watched.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use counters::{
+    Board, CoreEvents, CpuLoad, LoadSamples, Nodes, Powercap, Pressure, Process, Reading, Resctrl,
+    System, Uncore, Value,
+};
+
+use crate::failure::Failure;
+
+/// How often: often enough for counters of energy, which start again at zero.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Sensors of the machine, and of the hardware for the process.
+pub struct Others {
+    board: Board,
+    last: Vec<Reading>,
+}
+
+impl Others {
+    /// Counts from now on.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no such process.
+    pub fn new(nodes: &Nodes, pid: u32) -> Result<Others, Failure> {
+        let system = System::real();
+        let process = Process::open(&system, pid)?;
+        let mut board = Board::new();
+        board.add(CoreEvents::new(&system, &process, &[])?, EVERY);
+        // Rings of samples are short.
+        board.add(LoadSamples::new(&system, nodes, pid), Duration::ZERO);
+        board.add(Uncore::new(&system, nodes), EVERY);
+        board.add(Resctrl::new(&system, ""), EVERY);
+        board.add(Powercap::new(&system), EVERY);
+        board.add(Pressure::new(&system), EVERY);
+        board.add(CpuLoad::new(&system, nodes), EVERY);
+        Ok(Others {
+            board,
+            last: Vec::new(),
+        })
+    }
+
+    /// Reads what is due.
+    pub fn read(&mut self) {
+        self.last = self.board.read(Instant::now());
+    }
+
+    /// The last readings, by sensor.
+    pub fn readings(&self) -> &[Reading] {
+        &self.last
+    }
+
+    /// A line per value, and one per reason why there is none.
+    pub fn print(&self, out: &mut impl Write) -> Result<(), Failure> {
+        let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for reading in &self.last {
+            match &reading.value {
+                Value::Unavailable(reason) => {
+                    let names = missing.entry(&reason.text).or_default();
+                    if !names.contains(&reading.name.as_ref()) {
+                        names.push(&reading.name);
+                    }
+                }
+                _ => writeln!(out, "  {reading}")?,
+            }
+        }
+        for (why, names) in missing {
+            writeln!(out, "  not counted here: {}: {why}", names.join(", "))?;
+        }
+        Ok(())
+    }
+}

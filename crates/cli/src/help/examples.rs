@@ -1,0 +1,293 @@
+//! Examples of every command.
+
+/// Command lines, with what they do, by command.
+pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
+    (
+        "",
+        &[
+            ("atoll quickstart", "try it: TPC-H data, the 22 queries"),
+            (
+                "atoll import reef.atoll fish fish.csv",
+                "load a file into a table",
+            ),
+            ("atoll sql reef.atoll \"select count(*) from fish\"", "ask"),
+            ("atoll sql reef.atoll", "a shell"),
+        ],
+    ),
+    (
+        "quickstart",
+        &[
+            (
+                "atoll quickstart --scale 0.1 --store tpch.atoll",
+                "100 MB of raw data",
+            ),
+            (
+                "atoll quickstart --repeat 10 --executor stream --json",
+                "times of another executor",
+            ),
+        ],
+    ),
+    (
+        "import",
+        &[
+            (
+                "atoll import reef.atoll fish fish.parquet",
+                "types as in the file",
+            ),
+            (
+                "atoll import reef.atoll sites a.csv b.csv --append --header no",
+                "rows of two files",
+            ),
+            (
+                "atoll import reef.atoll sites sites.csv --schema \"id int, name text\" --primary-key id",
+                "types and a key as said",
+            ),
+        ],
+    ),
+    (
+        "sql",
+        &[
+            ("atoll sql reef.atoll", "a shell; \\? lists its commands"),
+            (
+                "atoll sql reef.atoll --create -f schema.sql",
+                "make a store, run a script",
+            ),
+            (
+                "atoll sql reef.atoll \"select * from fish\" -o fish.csv",
+                "results to a file",
+            ),
+            (
+                "atoll sql reef.atoll -f q6.sql --analyze",
+                "how a query ran",
+            ),
+            (
+                "atoll sql reef.atoll -f q6.sql --executor staged --ring 3 --timing",
+                "another executor, and its time",
+            ),
+        ],
+    ),
+    (
+        "laq",
+        &[
+            (
+                "atoll laq tpch-1.atoll \"return(sum(lineitem.l_quantity))\"",
+                "run a program",
+            ),
+            (
+                "atoll laq tpch-1.atoll -f q6.laq --explain",
+                "its matrices and pipelines",
+            ),
+        ],
+    ),
+    (
+        "topology",
+        &[
+            ("atoll topology", "this machine"),
+            ("atoll topology --machine opteron-8387", "another one"),
+        ],
+    ),
+    (
+        "pages",
+        &[
+            ("atoll pages reef.atoll stat", "sizes, kinds and ratios"),
+            ("atoll pages reef.atoll check", "read and verify every page"),
+            ("atoll pages reef.atoll dump", "which column lies where"),
+        ],
+    ),
+    (
+        "set",
+        &[
+            ("atoll set reef.atoll", "what the store keeps"),
+            ("atoll set reef.atoll plan=distr", "keep a plan"),
+        ],
+    ),
+    (
+        "where",
+        &[
+            ("atoll where --pid 4711", "a process, by mapping and thread"),
+            (
+                "atoll where reef.atoll --load",
+                "a store, by table and column",
+            ),
+        ],
+    ),
+    (
+        "watch",
+        &[
+            (
+                "atoll watch --pid 4711 --for 10s",
+                "ten seconds of a process",
+            ),
+            (
+                "atoll watch --pid 4711 --plot watch.html --children",
+                "with plots",
+            ),
+        ],
+    ),
+    (
+        "pin",
+        &[
+            (
+                "atoll pin --strategy compact -- ./server --threads 8",
+                "run a command on fixed cpus",
+            ),
+            (
+                "atoll pin --strategy sparse --dry-run --machine 4x4",
+                "only show the placement",
+            ),
+            (
+                "atoll pin --strategy shared --pid 4711",
+                "a running process",
+            ),
+        ],
+    ),
+    (
+        "tune",
+        &[(
+            "atoll tune --runs 20 -- ./server --threads 8",
+            "the fastest placement found in 20 runs",
+        )],
+    ),
+    (
+        "govern",
+        &[
+            ("atoll govern --name postgres", "all processes of that name"),
+            (
+                "atoll govern --unit postgresql.service --max-cores 8",
+                "a unit, at most 8 cores",
+            ),
+            (
+                "atoll govern --dry-run --for 10s -- ./server",
+                "decide, but change nothing",
+            ),
+        ],
+    ),
+    (
+        "govern replay",
+        &[(
+            "atoll govern replay trace.json --th-max 80",
+            "what another threshold would have done",
+        )],
+    ),
+    (
+        "govern undo",
+        &[(
+            "atoll govern undo --ended",
+            "put back what a killed governor left behind",
+        )],
+    ),
+    (
+        "govern net",
+        &[(
+            "atoll govern net --format dot",
+            "draw it: pipe it to `dot -Tsvg`",
+        )],
+    ),
+    (
+        "top",
+        &[
+            ("atoll top", "until Ctrl-C"),
+            ("atoll top --once --json", "one look, for programs"),
+        ],
+    ),
+    (
+        "man",
+        &[(
+            "atoll man /usr/local/share/man/man1",
+            "then `man atoll-sql`",
+        )],
+    ),
+    (
+        "lab",
+        &[
+            (
+                "atoll lab machine --nodes 4 --cores 4 -- numactl --hardware",
+                "a machine with four nodes",
+            ),
+            (
+                "atoll lab placement --quick",
+                "where accesses go under each strategy",
+            ),
+            (
+                "atoll lab laq tpch-1.atoll --query 6",
+                "queries by block size and threads",
+            ),
+        ],
+    ),
+    (
+        "lab machine",
+        &[
+            (
+                "atoll lab machine --machine opteron-8387 -- lscpu",
+                "a shipped machine",
+            ),
+            (
+                "atoll lab machine --nodes 2 --cores 2 --count -- ./scan",
+                "count accesses by node",
+            ),
+        ],
+    ),
+    (
+        "lab placement",
+        &[
+            (
+                "atoll lab placement --quick --workload chunks",
+                "does it work here?",
+            ),
+            (
+                "atoll lab placement --strategy os,compact,sparse --threads 8",
+                "three strategies",
+            ),
+        ],
+    ),
+    (
+        "lab q1-nodes",
+        &[(
+            "atoll lab q1-nodes --on 0 --runs 3",
+            "Q1 on the cores of node 0",
+        )],
+    ),
+    (
+        "lab pages",
+        &[(
+            "atoll lab pages --report pages.html",
+            "the report to a file of your choice",
+        )],
+    ),
+    (
+        "lab affinity",
+        &[("atoll lab affinity --quick --json", "one JSON object")],
+    ),
+    (
+        "lab exhaustive",
+        &[(
+            "atoll lab exhaustive --threads 4 --workload join --quick",
+            "all placements of 4 threads",
+        )],
+    ),
+    (
+        "lab laq",
+        &[(
+            "atoll lab laq tpch-1.atoll --query 6,1 --blocks 64Ki..1Mi --threads 1..N",
+            "two queries",
+        )],
+    ),
+    (
+        "lab plans",
+        &[(
+            "atoll lab plans --query 6 --plan shard,distr",
+            "two plans of one query",
+        )],
+    ),
+    (
+        "lab elastic",
+        &[("atoll lab elastic --quick", "governed and not, in turn")],
+    ),
+    (
+        "lab elastic-nodes",
+        &[(
+            "atoll lab elastic-nodes --quick",
+            "the same on an emulated machine",
+        )],
+    ),
+];

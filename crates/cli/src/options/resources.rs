@@ -1,0 +1,97 @@
+//! `--threads`, `--memory-limit`, `--pool` and what else of the machine a command may use.
+
+use atoll::{Access, Options};
+use clap::{Args, ValueEnum};
+
+use crate::allocator;
+use crate::units::parse_bytes;
+
+/// Where pages and workers lie.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Memory and machine")]
+pub struct Layout {
+    /// Size of the buffer pool, such as 512MiB [default: a share of the free memory]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub pool: Option<u64>,
+    /// Lay pages and threads out as on this machine: a shipped name, FILE.xml, 4x4, or an hwloc
+    /// synthetic description [default: the machine at hand]
+    #[arg(long, value_name = "SPEC")]
+    pub machine: Option<String>,
+    /// Pin the workers and bind the pool's memory to its nodes, or leave both to the system
+    #[arg(long, value_enum, default_value_t = Affinity::On)]
+    pub affinity: Affinity,
+}
+
+/// What a command that works on a store may use.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Memory and machine")]
+pub struct Resources {
+    /// Compute threads [default: the cpus this process may use]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub threads: Option<u32>,
+    /// Most memory for pool and queries together, such as 2GiB [default: three quarters of the free memory]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub memory_limit: Option<u64>,
+    #[command(flatten)]
+    pub layout: Layout,
+    /// Take workers that a statement does not use out of service, away from its pages first; auto: where there is
+    /// more than one node; `explain analyze` tells
+    #[arg(long, value_enum, default_value_t = Governing::Auto)]
+    pub govern: Governing,
+}
+
+/// Who places threads and memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Affinity {
+    /// Atoll
+    #[default]
+    On,
+    /// The operating system
+    Off,
+}
+
+/// Whether workers are governed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Governing {
+    /// On machines with more than one node
+    #[default]
+    Auto,
+    /// Always
+    On,
+    /// Always, and with fewer workers where these read as much
+    Throughput,
+    /// Never
+    Off,
+}
+
+/// The options of the library for those of a command that looks into a store.
+pub fn reading(layout: &Layout) -> Options {
+    let mut options = Options::read_only();
+    options.pool_bytes = layout.pool;
+    options.machine = layout.machine.clone();
+    options.affinity = layout.affinity == Affinity::On;
+    options
+}
+
+/// The options of the library for those of a command that works on a store.
+pub fn options(resources: &Resources, read_only: bool) -> Options {
+    let mut options = reading(&resources.layout);
+    options.threads = resources.threads.map(|threads| threads as usize);
+    options.memory_limit = resources.memory_limit;
+    if let Some(bytes) = resources.memory_limit {
+        allocator::limit(bytes);
+    }
+    options.reclaim = Some(allocator::give_back);
+    options.govern = match resources.govern {
+        Governing::Auto => atoll::Govern::Auto,
+        Governing::On => atoll::Govern::On,
+        Governing::Throughput => atoll::Govern::Throughput,
+        Governing::Off => atoll::Govern::Off,
+    };
+    options.access = if read_only {
+        Access::Read
+    } else {
+        Access::Write
+    };
+    options
+}

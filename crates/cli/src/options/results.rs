@@ -1,0 +1,45 @@
+//! `--format`, `--output`, `--cache` and what else becomes of results.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::options::execution::Execution;
+use crate::options::resources::Resources;
+use crate::output::format::Format;
+
+/// How statements run, and what becomes of their results.
+#[derive(Args, Debug)]
+pub struct ResultOptions {
+    /// How results are written [default: by the extension of --output, else table]
+    #[arg(long, value_enum, conflicts_with = "json")]
+    pub format: Option<Format>,
+    /// Write results to a file, which appears when all of them are in it; .csv, .json, .arrow and .parquet tell the
+    /// format
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Show how long each statement took and what it read, on standard error
+    #[arg(long)]
+    pub timing: bool,
+    /// What is in memory when a statement begins
+    #[arg(long, value_enum, default_value_t = Cache::Warm)]
+    pub cache: Cache,
+    /// One JSON object per statement, on a line of its own
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub resources: Resources,
+    #[command(flatten)]
+    pub execution: Execution,
+}
+
+/// What is in memory when a statement begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Cache {
+    /// What the statements before have left there
+    Warm,
+    /// Nothing of the store: its pool is emptied, and its file dropped from the system's cache
+    Cold,
+    /// Nothing of any file: the system's caches are dropped as well, which needs root
+    ColdSystem,
+}

@@ -1,0 +1,171 @@
+//! `\d` and `\l`: tables, columns, stores.
+
+use std::path::Path;
+
+use anyhow::bail;
+use atoll::TableSummary;
+use comfy_table::{Cell, CellAlignment, Table, presets};
+
+use crate::store::files;
+use crate::units;
+
+/// Whether a name matches a pattern with `*` for any characters and `?` for one.
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut pattern_rest = pattern.chars();
+    match pattern_rest.next() {
+        None => name.is_empty(),
+        Some('*') => {
+            let rest = pattern_rest.as_str();
+            let mut starts = name.char_indices().map(|(at, _)| at).chain([name.len()]);
+            starts.any(|at| matches(rest, &name[at..]))
+        }
+        Some(c) => {
+            let mut rest = name.chars();
+            let same = rest.next().is_some_and(|own| c == '?' || own == c);
+            same && matches(pattern_rest.as_str(), rest.as_str())
+        }
+    }
+}
+
+/// A table as results are shown; the last `numbers` columns stand at the right.
+fn table(head: &[&str], rows: Vec<Vec<String>>, numbers: usize) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_BORDERS_ONLY);
+    table.set_header(head);
+    let first = head.len() - numbers;
+    for row in rows {
+        table.add_row(row.into_iter().enumerate().map(|(at, text)| {
+            Cell::new(text).set_alignment(if at >= first {
+                CellAlignment::Right
+            } else {
+                CellAlignment::Left
+            })
+        }));
+    }
+    table.to_string()
+}
+
+/// Lists the tables whose names match `pattern`; an empty one matches all.
+pub fn list(tables: &[TableSummary], pattern: &str) {
+    let named = |table: &&TableSummary| {
+        pattern.is_empty()
+            || matches(pattern, &table.name)
+            || matches(pattern, &table.name.to_lowercase())
+    };
+    let found: Vec<Vec<String>> = tables
+        .iter()
+        .filter(named)
+        .map(|table| {
+            vec![
+                table.name.clone(),
+                units::count(table.columns.len() as u64),
+                units::count(table.rows),
+            ]
+        })
+        .collect();
+    match (found.is_empty(), tables.is_empty()) {
+        (_, true) => eprintln!("no tables; create one, or load one with atoll import or \\copy"),
+        (true, _) => eprintln!("no table matches {pattern:?}"),
+        _ => eprintln!("{}", table(&["table", "columns", "rows"], found, 2)),
+    }
+}
+
+/// Shows the columns and keys of a table, or lists the tables that match a pattern.
+///
+/// # Errors
+/// If there is no such table.
+pub fn describe(tables: &[TableSummary], name: &str) -> anyhow::Result<()> {
+    let found = tables.iter().find(|table| table.name == name).or_else(|| {
+        tables
+            .iter()
+            .find(|table| table.name.eq_ignore_ascii_case(name))
+    });
+    let Some(found) = found else {
+        if name.contains(['*', '?']) {
+            list(tables, name);
+            return Ok(());
+        }
+        bail!("there is no table {name:?}; \\d lists them");
+    };
+    let keys = &found.primary_key;
+    let rows = found.columns.iter().map(|column| {
+        let mut notes = Vec::new();
+        if !column.nullable {
+            notes.push("not null");
+        }
+        if keys.contains(&column.name) {
+            notes.push("primary key");
+        }
+        vec![
+            column.name.clone(),
+            atoll::type_name(&column.data_type),
+            notes.join(", "),
+        ]
+    });
+    eprintln!("{}", table(&["column", "type", ""], rows.collect(), 0));
+    if keys.len() > 1 {
+        eprintln!("primary key ({})", keys.join(", "));
+    }
+    for key in &found.foreign_keys {
+        let (columns, parent) = (key.columns.join(", "), key.parent_columns.join(", "));
+        eprintln!(
+            "foreign key ({columns}) references {} ({parent})",
+            key.parent
+        );
+    }
+    eprintln!("{} rows", units::count(found.rows));
+    Ok(())
+}
+
+/// Lists the stores in a folder; that at `own` is marked.
+///
+/// # Errors
+/// If there is no such folder.
+pub fn stores(folder: &Path, own: &Path) -> anyhow::Result<()> {
+    if !folder.is_dir() {
+        bail!("there is no folder {}", folder.display());
+    }
+    let same = |path: &Path| match (path.canonicalize(), own.canonicalize()) {
+        (Ok(path), Ok(own)) => path == own,
+        _ => false,
+    };
+    let rows: Vec<Vec<String>> = files::stores(folder)
+        .iter()
+        .map(|path| {
+            let mark = if same(path) { "*" } else { "" };
+            let size = units::bytes(files::bytes(path));
+            vec![mark.to_owned(), path.display().to_string(), size]
+        })
+        .collect();
+    if rows.is_empty() {
+        eprintln!("there are no stores in {}", folder.display());
+    } else {
+        eprintln!("{}", table(&["", "store", "size"], rows, 1));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_match_patterns() {
+        for (pattern, name) in [
+            ("l*", "lineitem"),
+            ("*", ""),
+            ("*te*", "lineitem"),
+            ("p?rt", "part"),
+        ] {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [
+            ("l*", "orders"),
+            ("", "a"),
+            ("p?rt", "prt"),
+            ("part", "partsupp"),
+        ] {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
+    }
+}

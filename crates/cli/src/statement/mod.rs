@@ -1,0 +1,6 @@
+//! Statements: cut from text, run one after the other, their failures shown in their text.
+
+mod excerpt;
+pub mod incoming;
+pub mod runner;
+pub mod split;

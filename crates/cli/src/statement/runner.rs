@@ -1,0 +1,250 @@
+//! Runs statements on a store and writes their results.
+
+use std::io::IsTerminal;
+use std::path::Path;
+
+use anyhow::anyhow;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use atoll::{Database, QueryStatistics as Statistics, Rows, Session, TableSummary};
+
+use crate::failure::{Failure, one_line};
+use crate::options::results::{Cache, ResultOptions};
+use crate::output::results::Results;
+use crate::output::sink::Sink;
+use crate::output::table::Style;
+use crate::statement::excerpt;
+use crate::statement::incoming::Incoming;
+use crate::statement::split::Statement;
+use crate::store::current::CurrentStore;
+use crate::terminal::{interrupt, out, pager};
+use crate::units;
+
+/// Empties the caches that a statement is to find empty.
+fn empty(database: &Database, cache: Cache) -> Result<(), Failure> {
+    if cache != Cache::Warm {
+        database.forget()?;
+    }
+    if cache == Cache::ColdSystem {
+        atoll::drop_system_caches()?;
+    }
+    Ok(())
+}
+
+/// Runs statements and writes their results.
+pub struct Runner {
+    /// Where they run.
+    opened: CurrentStore,
+    /// What is emptied before each.
+    cache: Cache,
+    /// Where results go.
+    pub sink: Sink,
+    /// Whether times are told.
+    pub timing: bool,
+    /// What stands before a statement to show how it runs, if that is asked for.
+    pub showing: Option<&'static str>,
+    /// The file that statements come from.
+    pub origin: Option<String>,
+    /// The place in the text of the last failure.
+    excerpt: Option<String>,
+    /// Whether any statement failed.
+    failed: bool,
+}
+
+impl Runner {
+    /// Results as `results` says.
+    pub fn new(opened: CurrentStore, results: &ResultOptions) -> anyhow::Result<Runner> {
+        let (path, format) = (results.output.as_deref(), results.format);
+        let style = Style {
+            width: pager::screen().map(|(width, _)| width),
+            ..Style::default()
+        };
+        Ok(Runner {
+            opened,
+            cache: results.cache,
+            sink: Sink::new(path, format, results.json, style)?,
+            timing: results.timing,
+            showing: None,
+            origin: None,
+            excerpt: None,
+            failed: false,
+        })
+    }
+
+    /// Statements that were given at once: the first failure ends them, except in JSON, where
+    /// each has its line.
+    pub fn all(&mut self, statements: &[Statement]) -> Result<(), Failure> {
+        for statement in statements {
+            if let Err(failure) = self.one(statement) {
+                self.tell(failure)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Statements as they arrive. A failure is told and the next one runs.
+    pub fn standard_input(&mut self, mut incoming: Incoming) -> Result<(), Failure> {
+        while let Some(statement) = incoming.next()? {
+            if let Err(failure) = self.one(&statement) {
+                self.tell_and_go_on(failure)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The results are complete: a file of them takes its name. In JSON failures are part of them.
+    pub fn finish(&mut self) -> Result<(), Failure> {
+        if !self.failed || self.sink.is_json() {
+            self.sink.publish()?;
+        }
+        if self.failed {
+            return Err(Failure::Told);
+        }
+        Ok(())
+    }
+
+    /// Failures so far are forgotten: those who saw them know.
+    pub fn forgive(&mut self) {
+        self.failed = false;
+    }
+
+    /// Runs one statement and writes its result. Ctrl-C ends only the statement.
+    pub fn one(&mut self, statement: &Statement) -> Result<(), Failure> {
+        let shown = self.showing.map(|how| statement.shown(how));
+        let statement = shown.as_ref().unwrap_or(statement);
+        let ran = self.perform(|session| {
+            let rows = session.query(&statement.text);
+            Ok(Box::new(Streamed {
+                rows: rows.map_err(|error| statement.place(error))?,
+                statement: statement.clone(),
+            }))
+        });
+        if let Err(Failure::Error(error)) = &ran {
+            self.excerpt = excerpt::of(error, statement);
+        }
+        ran
+    }
+
+    /// Runs `work` and writes its results as they come. Ctrl-C ends only that.
+    pub fn perform(
+        &mut self,
+        mut work: impl FnMut(&Session) -> atoll::Result<Box<dyn Results>>,
+    ) -> Result<(), Failure> {
+        let (cache, sink, timing) = (self.cache, &mut self.sink, self.timing);
+        self.opened.run(|database| {
+            empty(database, cache)?;
+            let session = database.session();
+            let interrupter = session.interrupter();
+            let _guard = interrupt::during(move || interrupter.interrupt());
+            if interrupt::asked() {
+                return Err(Failure::Interrupted);
+            }
+            let mut results = work(&session)?;
+            sink.write(&mut *results)?;
+            if timing {
+                eprintln!("{}", time_line(&results.statistics()));
+            }
+            Ok(())
+        })
+    }
+
+    /// The tables of the store, as the last commit left them.
+    pub fn tables(&mut self) -> Result<Vec<TableSummary>, Failure> {
+        Ok(self.opened.fresh()?.tables()?)
+    }
+
+    /// The tables, for those whose failures are told by others.
+    pub fn known(&mut self) -> anyhow::Result<Vec<TableSummary>> {
+        self.tables().map_err(|failure| match failure {
+            Failure::Error(error) => error,
+            _ => anyhow!("interrupted"),
+        })
+    }
+
+    /// The data file.
+    pub fn path(&self) -> &Path {
+        self.opened.path()
+    }
+
+    /// Closes the store.
+    pub fn close(self) -> Result<(), Failure> {
+        self.opened.close()
+    }
+
+    /// Tells of a failure in JSON, where that is what is written; else on standard error, and then it is one.
+    fn tell(&mut self, failure: Failure) -> Result<(), Failure> {
+        let Failure::Error(error) = failure else {
+            return Err(failure);
+        };
+        self.failed = true;
+        if out::closed() {
+            return Err(Failure::Error(error));
+        }
+        let mut line = one_line(&error);
+        if let Some(origin) = &self.origin {
+            line = format!("{origin}: {line}");
+        }
+        if self.sink.write_error(&line)? {
+            return Ok(());
+        }
+        eprintln!("atoll: {line}");
+        if let Some(excerpt) = self.excerpt.take()
+            && std::io::stderr().is_terminal()
+        {
+            eprintln!("{excerpt}");
+        }
+        Err(Failure::Told)
+    }
+
+    /// Tells of a failed statement, in JSON or on standard error. Only a failure to write is one.
+    pub fn tell_and_go_on(&mut self, failure: Failure) -> Result<(), Failure> {
+        match self.tell(failure) {
+            Err(Failure::Told) => Ok(()),
+            other => other,
+        }
+    }
+}
+
+/// The rows of a statement, from the workers.
+struct Streamed {
+    rows: Rows,
+    statement: Statement,
+}
+
+impl Results for Streamed {
+    fn schema(&self) -> &SchemaRef {
+        self.rows.schema()
+    }
+
+    fn next(&mut self) -> atoll::Result<Option<RecordBatch>> {
+        // Who waits for its reader hears of Ctrl-C here.
+        if interrupt::asked() {
+            return Err(atoll::Error::Interrupted);
+        }
+        let next = self.rows.next().transpose();
+        next.map_err(|error| self.statement.place(error))
+    }
+
+    fn changed(&self) -> Option<u64> {
+        self.rows.changed()
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.rows.statistics()
+    }
+}
+
+/// `0.123 s (planning 4.5 ms), 12.3 MiB read, 98.0 % of it on the home node`
+fn time_line(statistics: &Statistics) -> String {
+    let (total, local) = (statistics.total_bytes(), statistics.local_bytes());
+    let mut line = format!(
+        "{} (planning {})",
+        units::seconds(statistics.seconds),
+        units::seconds(statistics.planning_seconds)
+    );
+    if total > 0 {
+        let share = units::share(local, total);
+        line += &format!(", {} read, {share} on the home node", units::bytes(total));
+    }
+    line
+}

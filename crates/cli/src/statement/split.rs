@@ -1,0 +1,395 @@
+//! Cuts text into statements at semicolons, as the text arrives.
+
+/// One statement and where it starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// The text, without the semicolon.
+    pub text: String,
+    /// Line of the first character, from 1.
+    pub line: usize,
+    /// Characters before it on that line; fewer than 0 if the text begins with words that are not there.
+    pub column: i64,
+}
+
+impl Statement {
+    /// The statement that shows how this one runs: `explain`, or `explain analyze`. Those that have no way to run stay
+    /// as they are.
+    pub fn shown(&self, how: &str) -> Statement {
+        let plain = ["explain", "set", "reset", "show", "describe", "desc"];
+        if words(&self.text)
+            .next()
+            .is_some_and(|first| plain.contains(&&*first))
+        {
+            return self.clone();
+        }
+        Statement {
+            text: format!("{how} {}", self.text),
+            line: self.line,
+            column: self.column - how.len() as i64 - 1,
+        }
+    }
+
+    /// The statement's error with its position in the whole text.
+    pub fn place(&self, error: atoll::Error) -> atoll::Error {
+        match error {
+            atoll::Error::Sql(error) => {
+                atoll::Error::Sql(error.within(self.line as u64 - 1, self.column))
+            }
+            other => other,
+        }
+    }
+}
+
+/// Where in the grammar the scan stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Inside {
+    #[default]
+    Nothing,
+    /// A string or a quoted name, and the character that ends it. A doubled one ends it and
+    /// starts another, which comes to the same.
+    Quotes(char),
+    /// `e'...'`, in which a backslash takes the character behind it along.
+    Escaped,
+    LineComment,
+    /// How deep.
+    BlockComment(u32),
+    /// `$tag$`, the text that ends it.
+    Dollar(String),
+}
+
+/// Collects text and yields each statement once its semicolon has come.
+#[derive(Clone, Debug)]
+pub struct Splitter {
+    /// The statement so far.
+    text: String,
+    /// Bytes of `text` that have been looked at.
+    scanned: usize,
+    inside: Inside,
+    line: usize,
+    column: i64,
+    /// Where `text` starts.
+    start: (usize, i64),
+    /// `text` holds more than white space and comments.
+    substance: bool,
+}
+
+impl Default for Splitter {
+    fn default() -> Splitter {
+        Splitter {
+            text: String::new(),
+            scanned: 0,
+            inside: Inside::Nothing,
+            line: 1,
+            column: 0,
+            start: (1, 0),
+            substance: false,
+        }
+    }
+}
+
+impl Splitter {
+    /// Takes more text and returns the statements that it completes. A token such as `--` that is
+    /// cut in two by the end of `more` is understood only if `more` ends with a line end.
+    pub fn push(&mut self, more: &str) -> Vec<Statement> {
+        self.text.push_str(more);
+        let mut complete = Vec::new();
+        while let Some(c) = self.text[self.scanned..].chars().next() {
+            let rest = &self.text[self.scanned..];
+            let (inside, length) = step(&self.inside, rest, c);
+            let ends = c == ';' && self.inside == Inside::Nothing;
+            let comment = matches!(inside, Inside::LineComment | Inside::BlockComment(_))
+                || matches!(self.inside, Inside::LineComment | Inside::BlockComment(_));
+            self.substance |= !comment && !ends && !c.is_whitespace();
+            self.advance(length);
+            self.inside = inside;
+            if ends {
+                let rest = self.text.split_off(self.scanned);
+                let mut text = std::mem::replace(&mut self.text, rest);
+                text.pop();
+                self.scanned = 0;
+                self.take(text, &mut complete);
+            }
+        }
+        complete
+    }
+
+    fn advance(&mut self, length: usize) {
+        for c in self.text[self.scanned..self.scanned + length].chars() {
+            match c {
+                '\n' => (self.line, self.column) = (self.line + 1, 0),
+                _ => self.column += 1,
+            }
+        }
+        self.scanned += length;
+    }
+
+    fn take(&mut self, text: String, into: &mut Vec<Statement>) {
+        let (line, column) = std::mem::replace(&mut self.start, (self.line, self.column));
+        if std::mem::take(&mut self.substance) {
+            into.push(Statement { text, line, column });
+        }
+    }
+
+    /// The text after the last semicolon, if there is a statement in it.
+    pub fn finish(mut self) -> Option<Statement> {
+        let mut last = Vec::new();
+        let text = std::mem::take(&mut self.text);
+        self.take(text, &mut last);
+        last.pop()
+    }
+
+    /// Whether a statement has begun but not ended.
+    pub fn pending(&self) -> bool {
+        self.substance || self.inside != Inside::Nothing
+    }
+
+    /// What has begun inside the statement and not ended: the quote that ends it, `*` for a comment.
+    pub fn open(&self) -> Option<char> {
+        match &self.inside {
+            Inside::Nothing | Inside::LineComment => None,
+            Inside::Quotes(end) => Some(*end),
+            Inside::Escaped => Some('\''),
+            Inside::BlockComment(_) => Some('*'),
+            Inside::Dollar(_) => Some('$'),
+        }
+    }
+
+    /// The text of the statement that has begun.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// What the scan is inside of after the token that starts `rest` with `c`, and the token's bytes.
+fn step(inside: &Inside, rest: &str, c: char) -> (Inside, usize) {
+    match inside {
+        Inside::Nothing if rest.starts_with("--") => (Inside::LineComment, 2),
+        Inside::Nothing if rest.starts_with("/*") => (Inside::BlockComment(1), 2),
+        Inside::Nothing if c == '\'' || c == '"' || c == '`' => (Inside::Quotes(c), 1),
+        Inside::Nothing if is_word(c) => {
+            let word = rest
+                .find(|c: char| !is_word(c) && c != '$')
+                .unwrap_or(rest.len());
+            if rest[word..].starts_with('\'') && rest[..word].eq_ignore_ascii_case("e") {
+                (Inside::Escaped, word + 1)
+            } else {
+                (Inside::Nothing, word)
+            }
+        }
+        Inside::Escaped if c == '\\' => {
+            let taken = rest[1..].chars().next().map_or(0, char::len_utf8);
+            (Inside::Escaped, 1 + taken)
+        }
+        Inside::Escaped if c == '\'' && rest[1..].starts_with('\'') => (Inside::Escaped, 2),
+        Inside::Escaped if c == '\'' => (Inside::Nothing, 1),
+        Inside::Nothing if c == '$' => match dollar_tag(rest) {
+            Some(tag) => (Inside::Dollar(tag.to_owned()), tag.len()),
+            None => (Inside::Nothing, 1),
+        },
+        Inside::Quotes(end) if c == *end => (Inside::Nothing, 1),
+        Inside::LineComment if c == '\n' => (Inside::Nothing, 1),
+        Inside::BlockComment(depth) if rest.starts_with("/*") => {
+            (Inside::BlockComment(depth + 1), 2)
+        }
+        Inside::BlockComment(1) if rest.starts_with("*/") => (Inside::Nothing, 2),
+        Inside::BlockComment(depth) if rest.starts_with("*/") => {
+            (Inside::BlockComment(depth - 1), 2)
+        }
+        Inside::Dollar(tag) if rest.starts_with(tag.as_str()) => (Inside::Nothing, tag.len()),
+        same => (same.clone(), c.len_utf8()),
+    }
+}
+
+/// Whether names, keywords and numbers consist of such characters.
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The `$tag$` at the start of `rest`.
+fn dollar_tag(rest: &str) -> Option<&str> {
+    let name = rest[1..].split('$').next()?;
+    let word = name.chars().all(|c| c.is_alphanumeric() || c == '_')
+        && !name.starts_with(|c: char| c.is_ascii_digit());
+    (word && rest.len() > name.len() + 1).then(|| &rest[..name.len() + 2])
+}
+
+/// All statements of a text.
+pub fn split(text: &str) -> Vec<Statement> {
+    let mut splitter = Splitter::default();
+    let mut all = splitter.push(text);
+    all.extend(splitter.finish());
+    all
+}
+
+/// Whether a statement can run on a store that is open for reading. Errs towards no.
+pub fn only_reads(statement: &str) -> bool {
+    let mut words = words(statement);
+    let mut first = words.next();
+    while first
+        .as_deref()
+        .is_some_and(|word| ["explain", "analyze", "verbose"].contains(&word))
+    {
+        first = words.next();
+    }
+    match first.as_deref() {
+        Some("select" | "with" | "values" | "show" | "describe" | "desc" | "table" | "from") => {
+            !words.any(|word| ["insert", "delete", "update", "into"].contains(&word.as_str()))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a statement makes a table that the store keeps: the one statement with which a store may begin.
+pub fn creates(statement: &str) -> bool {
+    let mut words = words(statement);
+    let mut next = || words.next().unwrap_or_default();
+    let mut word = (next() == "create").then(&mut next).unwrap_or_default();
+    if word == "or" {
+        // `or replace`
+        next();
+        word = next();
+    }
+    word == "table"
+}
+
+/// The words of a statement outside strings, names in quotes and comments, in lower case.
+fn words(statement: &str) -> impl Iterator<Item = String> + '_ {
+    let (mut inside, mut at) = (Inside::Nothing, 0);
+    std::iter::from_fn(move || {
+        while let Some(c) = statement[at..].chars().next() {
+            let (next, length) = step(&inside, &statement[at..], c);
+            let word = inside == Inside::Nothing && next == Inside::Nothing && is_word(c);
+            let text = &statement[at..at + length];
+            (inside, at) = (next, at + length);
+            if word {
+                return Some(text.to_lowercase());
+            }
+        }
+        None
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str) -> Vec<String> {
+        split(text)
+            .into_iter()
+            .map(|statement| statement.text.trim().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn only_semicolons_outside_of_everything_split() {
+        let quoted = "select 'a;''b;' as \"x;y\" -- c;\n, /* d; /* e; */ f; */ $t$ g; $h$ $t$";
+        assert_eq!(texts(&format!("{quoted}; select 2")), [quoted, "select 2"]);
+        assert_eq!(
+            texts("select $1; select 2;; -- nothing\n ;/* ; */"),
+            ["select $1", "select 2"]
+        );
+        assert_eq!(
+            texts("select '\u{e4};\u{1f41a}';\n"),
+            ["select '\u{e4};\u{1f41a}'"]
+        );
+    }
+
+    #[test]
+    fn escapes_and_dollars_are_those_of_the_grammar() {
+        for whole in [
+            r"select e'it\'s; ' as a",
+            r"select E'\\' as a",
+            "select e'a'';b'",
+            "select a$b$c from t where d$ = 1",
+            "select $$a;b$$, $x$ ; $$ ; $x$",
+        ] {
+            assert_eq!(texts(&format!("{whole}; select 2")), [whole, "select 2"]);
+        }
+        // Only a word of its own begins escapes.
+        assert_eq!(texts(r"select some'a\'; select 2").len(), 2);
+    }
+
+    #[test]
+    fn statements_that_make_tables_are_known() {
+        for makes in [
+            "create table t (a int)",
+            "-- a comment\nCREATE OR REPLACE TABLE t as select 1",
+            "create table if not exists t (a int)",
+        ] {
+            assert!(creates(makes), "{makes}");
+        }
+        for other in [
+            "",
+            "select 1",
+            "create",
+            "create view table as",
+            "drop table t",
+            "'create' table",
+        ] {
+            assert!(!creates(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_open_is_told() {
+        let open = |text: &str| {
+            let mut splitter = Splitter::default();
+            splitter.push(text);
+            splitter.open()
+        };
+        let texts = [
+            "select\n", "'a\n", "\"a\n", "/* a\n", "$x$ a\n", "e'\\'\n", "-- a",
+        ];
+        let found = texts.map(open);
+        let wanted = [
+            None,
+            Some('\''),
+            Some('"'),
+            Some('*'),
+            Some('$'),
+            Some('\''),
+            None,
+        ];
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn text_may_arrive_in_any_pieces_that_end_with_lines() {
+        let text = "select 1;\nselect\n 'a\n;b'; select\n3;";
+        let mut splitter = Splitter::default();
+        let found: Vec<_> = text
+            .split_inclusive('\n')
+            .flat_map(|line| splitter.push(line))
+            .collect();
+        assert_eq!(found, split(text));
+        assert!(!splitter.pending());
+        splitter.push("select 'x\n");
+        assert!(splitter.pending());
+    }
+
+    #[test]
+    fn statements_know_their_place() {
+        let found = split("select 1; select\nfoo;\n  bar");
+        let places: Vec<_> = found.iter().map(|s| (s.line, s.column)).collect();
+        assert_eq!(places, [(1, 0), (1, 9), (2, 4)]);
+    }
+
+    #[test]
+    fn statements_that_only_read_are_known() {
+        for reads in [
+            "select 1",
+            "/* c */ WITH a AS (select 1) select * from a",
+            "explain analyze select 'insert'",
+        ] {
+            assert!(only_reads(reads), "{reads}");
+        }
+        for writes in [
+            "insert into t values (1)",
+            "explain analyze insert into t select 1",
+            "",
+            "create table t (a int)",
+        ] {
+            assert!(!only_reads(writes), "{writes}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What does not fit on the screen goes through a program that scrolls.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::bail;
+
+use crate::terminal::{interrupt, out};
+
+/// Columns and lines of the terminal that standard output is, if it is one.
+pub fn screen() -> Option<(usize, usize)> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    let mut size = libc::winsize {
+        ws_row: 0,
+        ws_col: 0,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    // SAFETY: the request writes a `winsize`, and `size` is one.
+    let told = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &mut size) };
+    // Serial lines and some terminals in pipes do not know their size.
+    let known = told == 0 && size.ws_col > 0 && size.ws_row > 0;
+    known.then_some((usize::from(size.ws_col), usize::from(size.ws_row)))
+}
+
+/// The program to use where nobody names one: `$PAGER`, or else `less`, which lets long lines run off the screen.
+pub fn usual() -> String {
+    let named = std::env::var("PAGER").ok();
+    named
+        .filter(|pager| !pager.trim().is_empty())
+        .unwrap_or_else(|| "less -S".to_owned())
+}
+
+/// Writes to standard output as long as what is written fits on the screen, and all of it to a pager otherwise.
+pub struct Paged<'a> {
+    out: &'a mut out::Out,
+    command: &'a str,
+    /// Lines that there is room for.
+    room: usize,
+    state: State,
+}
+
+enum State {
+    /// It may still fit.
+    Held(Vec<u8>),
+    /// It does not. Ctrl-C is the pager's while it runs.
+    Running(Child, interrupt::Ignored),
+    /// Whoever read has seen enough.
+    Left,
+}
+
+impl<'a> Paged<'a> {
+    /// Nothing is written yet; `command` is what the shell would run.
+    pub fn new(out: &'a mut out::Out, command: &'a str) -> Paged<'a> {
+        Paged {
+            out,
+            command,
+            // The prompt takes a line.
+            room: screen().map_or(usize::MAX, |(_, height)| height.saturating_sub(1)),
+            state: State::Held(Vec::new()),
+        }
+    }
+
+    /// Whether the pager was left before the end.
+    pub fn left(&self) -> bool {
+        matches!(self.state, State::Left)
+    }
+
+    fn start(&mut self, held: &[u8]) -> io::Result<()> {
+        self.out.flush()?;
+        let ignored = interrupt::ignore();
+        let child = Command::new("sh")
+            .args(["-c", self.command])
+            .stdin(Stdio::piped())
+            .spawn()?;
+        self.state = State::Running(child, ignored);
+        self.write_all(held)
+    }
+
+    /// Waits until the user leaves the pager.
+    ///
+    /// # Errors
+    /// Where the output cannot be written or there is no such pager.
+    pub fn end(mut self) -> anyhow::Result<()> {
+        match std::mem::replace(&mut self.state, State::Left) {
+            State::Held(text) => {
+                self.out.write_all(&text)?;
+                Ok(self.out.flush()?)
+            }
+            State::Running(mut child, _ignored) => {
+                drop(child.stdin.take());
+                match child.wait()?.code() {
+                    Some(126 | 127) => bail!(
+                        "cannot start the pager {:?}; name another one with \\pager COMMAND, or use \\pager off",
+                        self.command
+                    ),
+                    _ => Ok(()),
+                }
+            }
+            State::Left => Ok(()),
+        }
+    }
+}
+
+impl Write for Paged<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.state {
+            State::Held(held) => {
+                held.extend_from_slice(bytes);
+                if held.iter().filter(|byte| **byte == b'\n').count() > self.room {
+                    let held = std::mem::take(held);
+                    self.start(&held)?;
+                }
+                Ok(bytes.len())
+            }
+            State::Running(child, _) => {
+                let Some(input) = &mut child.stdin else {
+                    return Err(io::ErrorKind::BrokenPipe.into());
+                };
+                let written = input.write(bytes);
+                if written.is_err() {
+                    let _ = child.wait();
+                    self.state = State::Left;
+                }
+                written
+            }
+            State::Left => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Paged<'_> {
+    fn drop(&mut self) {
+        // A statement failed on its way: what it has given so far may be read.
+        if let State::Running(child, _) = &mut self.state {
+            drop(child.stdin.take());
+            let _ = child.wait();
+        }
+    }
+}

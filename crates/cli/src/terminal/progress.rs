@@ -1,0 +1,139 @@
+//! Progress of a load on standard error: a bar on a terminal, a line now and then elsewhere.
+
+use std::cell::RefCell;
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use atoll::{Position, Progress};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::terminal::interrupt;
+use crate::units;
+
+/// How often a line is written where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Shows loads, one after the other, and stops them on Ctrl-C.
+pub struct Display {
+    current: RefCell<Option<Current>>,
+    terminal: bool,
+}
+
+struct Current {
+    what: String,
+    started: Instant,
+    spoke: Instant,
+    bar: Option<ProgressBar>,
+    last: Position,
+}
+
+impl Display {
+    /// Shows nothing before the first load.
+    pub fn new() -> Display {
+        Display {
+            current: RefCell::new(None),
+            terminal: std::io::stderr().is_terminal(),
+        }
+    }
+
+    /// Writes the summary of the last load.
+    pub fn finish(&self) {
+        if let Some(current) = self.current.borrow_mut().take() {
+            current.end();
+        }
+    }
+}
+
+impl Current {
+    fn new(position: &Position, terminal: bool) -> Current {
+        let bar = terminal.then(|| {
+            let bar = ProgressBar::new(1000);
+            if let Ok(style) =
+                ProgressStyle::with_template("{prefix:>10} {bar:24.cyan} {percent:>3} %  {msg}")
+            {
+                bar.set_style(style);
+            }
+            bar.set_prefix(position.what.clone());
+            bar
+        });
+        let now = Instant::now();
+        Current {
+            what: position.what.clone(),
+            started: now,
+            spoke: now,
+            bar,
+            last: position.clone(),
+        }
+    }
+
+    fn rates(&self) -> String {
+        let seconds = self.started.elapsed().as_secs_f64().max(1e-3);
+        let rows = (self.last.rows as f64 / seconds) as u64;
+        let megabytes = self.last.bytes as f64 / 1e6 / seconds;
+        format!(
+            "{} rows  {} rows/s  {megabytes:.0} MB/s",
+            units::count(self.last.rows),
+            units::count(rows)
+        )
+    }
+
+    fn left(&self) -> String {
+        let seconds = self.started.elapsed().as_secs_f64();
+        match self.last.fraction() {
+            Some(done) if done > 0.005 && seconds > 0.3 => {
+                format!(
+                    "  {} left",
+                    units::seconds((seconds / done - seconds).max(0.0))
+                )
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn show(&mut self, position: &Position) {
+        self.last = position.clone();
+        let message = format!("{}{}", self.rates(), self.left());
+        if let Some(bar) = &self.bar {
+            bar.set_position((1000.0 * position.fraction().unwrap_or(0.0)) as u64);
+            bar.set_message(message);
+        } else if self.spoke.elapsed() >= LINE_EVERY {
+            self.spoke = Instant::now();
+            let percent = 100.0 * position.fraction().unwrap_or(0.0);
+            eprintln!("{}: {percent:.0} %  {message}", self.what);
+        }
+    }
+
+    fn end(self) {
+        let took = units::seconds(self.started.elapsed().as_secs_f64());
+        let line = format!("{:>10} {}  in {took}", self.what, self.rates());
+        match &self.bar {
+            Some(bar) => {
+                bar.finish_and_clear();
+                eprintln!("{line}");
+            }
+            None => eprintln!("{}", line.trim_start()),
+        }
+    }
+}
+
+impl Progress for Display {
+    fn update(&self, position: &Position) -> ControlFlow<()> {
+        let mut current = self.current.borrow_mut();
+        if current
+            .as_ref()
+            .is_none_or(|current| current.what != position.what)
+            && let Some(before) = current.replace(Current::new(position, self.terminal))
+        {
+            before.end();
+        }
+        if let Some(current) = current.as_mut() {
+            current.show(position);
+        }
+        if interrupt::asked() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+}
