@@ -245,7 +245,7 @@ impl From<engine::Error> for Error {
                 path: name.into(),
                 message,
             },
-            engine::Error::Call(e) => crate::translate::external(e.as_ref()),
+            engine::Error::Call(e) => crate::run::translate::external(e.as_ref()),
             engine::Error::Overflow { .. } => Error::Arithmetic {
                 message: e.to_string(),
             },
@@ -283,7 +283,7 @@ impl From<table::Error> for Error {
             table::Error::Null { .. } | table::Error::Key { .. } => Error::Constraint {
                 message: e.to_string(),
             },
-            table::Error::Test(e) => crate::translate::external(e.as_ref()),
+            table::Error::Test(e) => crate::run::translate::external(e.as_ref()),
             other => Error::Table(Arc::new(other)),
         }
     }

@@ -41,60 +41,20 @@
 //! # }
 //! ```
 
-mod answer;
-mod budget;
-mod checked;
-mod copy;
-mod correlated;
-mod crowd;
-mod ddl;
-mod dialect;
-mod distinct;
-mod dml;
-mod engine;
-mod environment;
 mod error;
-mod exact;
-mod explain;
-mod files;
+mod frontend;
 mod functions;
-mod fused;
-mod grammar;
-mod guard;
-mod information;
-mod keys;
 mod lower;
-mod meaning;
-mod membership;
-mod multiset;
-mod names;
-mod optimise;
-mod parse;
-mod parts;
-mod plain;
-mod predicate;
-mod provider;
-mod query;
-mod rewrite;
+mod optimize;
+mod resources;
+mod run;
 mod scan;
-mod scope;
-mod session;
-mod spill;
-mod steady;
-mod stop;
-mod sums;
-mod translate;
+mod statements;
 mod types;
-mod words;
-mod work;
-mod write;
 
 pub use ::engine::{BLOCK_ROWS, Execution, Plan};
-pub use answer::{Answer, AnswerStream, Statistics};
-pub use engine::{Engine, Executor, Options};
 pub use error::{Error, Position, Result};
-pub use session::{Program, Session};
+pub use run::answer::{Answer, AnswerStream, Statistics};
+pub use run::engine::{Engine, Executor, Options};
+pub use statements::session::{Program, Session};
 pub use types::type_name;
-
-/// The hidden column of row ids that `delete` and `update` read.
-pub(crate) const ROW_ID: &str = table::ROW_COLUMN;

@@ -2,6 +2,9 @@
 
 use arrow::datatypes::{DataType, TimeUnit};
 
+/// The hidden column of row ids that `delete` and `update` read.
+pub(crate) const ROW_ID: &str = table::ROW_COLUMN;
+
 /// The SQL name of a column type: what `describe` shows, and what `create table` takes.
 ///
 /// ```

@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility,
 };
 
-pub(super) fn all() -> Vec<Arc<AggregateUDF>> {
+pub(crate) fn all() -> Vec<Arc<AggregateUDF>> {
     let extreme = |name, wanted| {
         Arc::new(AggregateUDF::from(Extreme {
             name,
@@ -39,7 +39,7 @@ fn named(args: &StateFieldsArgs, name: &str, data_type: DataType) -> FieldRef {
 }
 
 /// The order of two values of one type.
-pub(super) fn compared(left: &ScalarValue, right: &ScalarValue) -> Ordering {
+pub(crate) fn compared(left: &ScalarValue, right: &ScalarValue) -> Ordering {
     left.partial_cmp(right).unwrap_or(Ordering::Equal)
 }
 

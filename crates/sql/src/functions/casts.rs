@@ -17,7 +17,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use super::{Own, strings};
+use crate::functions::{Own, strings};
 
 static ROUND: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     let own = Own::new(
@@ -152,7 +152,7 @@ impl To {
         };
         let zone = match &self.to {
             DataType::Timestamp(_, Some(zone)) => Tz::from_str(zone)?,
-            _ => Tz::from_str(super::UTC)?,
+            _ => Tz::from_str(crate::functions::UTC)?,
         };
         // What the general cast does not read is written as it does.
         let texts = strings(values)?;
@@ -177,7 +177,7 @@ impl To {
                 match wrong {
                     Some(text) => exec_err!(
                         "cannot cast string '{text}' to value of {} type",
-                        crate::type_name(&self.to)
+                        crate::types::type_name(&self.to)
                     ),
                     None => Err(e.into()),
                 }
@@ -241,7 +241,7 @@ fn completed(text: &str) -> Option<String> {
 }
 
 /// The instant of a count of microseconds since 1970.
-pub(super) fn instant(micros: i64) -> Option<DateTime<Utc>> {
+pub(crate) fn instant(micros: i64) -> Option<DateTime<Utc>> {
     DateTime::from_timestamp_micros(micros)
 }
 

@@ -10,11 +10,11 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use super::UTC;
-use super::dates::zoned;
+use crate::functions::UTC;
+use crate::functions::dates::zoned;
 
 /// `now()`, and `current_timestamp`: one instant for the whole statement, in microseconds.
-pub(super) fn now() -> Arc<ScalarUDF> {
+pub(crate) fn now() -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::from(Now {
         signature: Signature::nullary(Volatility::Stable),
         aliases: ["current_timestamp", "transaction_timestamp"]

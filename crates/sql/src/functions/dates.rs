@@ -16,12 +16,12 @@ use chrono::format::{Item, StrftimeItems};
 use chrono::{Datelike, Days, Months, NaiveDate, NaiveDateTime, Offset, TimeZone, Timelike, Utc};
 use datafusion::common::{Result, exec_err, plan_err};
 
-use super::casts::instant;
-use super::patterns::Pattern;
-use super::{Own, TEXT, UTC, is_text, strings};
-use crate::meaning::MICROS;
+use crate::functions::casts::instant;
+use crate::functions::patterns::Pattern;
+use crate::functions::{Own, TEXT, UTC, is_text, strings};
+use crate::optimize::meaning::MICROS;
 
-pub(super) fn all() -> Vec<Own> {
+pub(crate) fn all() -> Vec<Own> {
     let text = |_: &[DataType]| Ok(TEXT);
     vec![
         Own::new("strftime", stamp_and_text, text, strftime),
@@ -52,11 +52,11 @@ pub(super) fn all() -> Vec<Own> {
     ]
 }
 
-pub(super) fn zoned() -> DataType {
+pub(crate) fn zoned() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()))
 }
 
-pub(super) fn is_stamp(ty: &DataType) -> bool {
+pub(crate) fn is_stamp(ty: &DataType) -> bool {
     matches!(
         ty,
         DataType::Date32 | DataType::Date64 | DataType::Timestamp(_, _)

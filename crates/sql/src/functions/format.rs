@@ -6,10 +6,10 @@ use arrow::array::{Array, ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, exec_err, plan_err};
 
-use super::texts::{identifier, quoted};
-use super::{Own, TEXT, is_text, strings};
+use crate::functions::texts::{identifier, quoted};
+use crate::functions::{Own, TEXT, is_text, strings};
 
-pub(super) fn all() -> Vec<Own> {
+pub(crate) fn all() -> Vec<Own> {
     vec![Own::new("format", takes, |_| Ok(TEXT), format)]
 }
 
@@ -108,7 +108,7 @@ fn formatted(text: &str, values: &[Option<String>]) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::formatted;
+    use crate::functions::format::formatted;
 
     #[test]
     fn directions_are_followed() {

@@ -11,7 +11,7 @@ use arrow::datatypes::{
 use datafusion::common::{Result, exec_err};
 use datafusion::logical_expr::{Expr, ScalarUDF};
 
-use super::Own;
+use crate::functions::Own;
 
 static TIMES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);

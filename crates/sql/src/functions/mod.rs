@@ -27,8 +27,12 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-pub(crate) use casts::{date_to_nanoseconds, nanoseconds_or_end, read_timestamp, round_half_even};
-pub(crate) use intervals::{interval_times, span};
+pub(crate) use crate::functions::casts::date_to_nanoseconds;
+pub(crate) use crate::functions::casts::nanoseconds_or_end;
+pub(crate) use crate::functions::casts::read_timestamp;
+pub(crate) use crate::functions::casts::round_half_even;
+pub(crate) use crate::functions::intervals::interval_times;
+pub(crate) use crate::functions::intervals::span;
 
 /// The one time zone that timestamps with one are kept in.
 pub(crate) const UTC: &str = "+00:00";
@@ -189,7 +193,7 @@ fn texts(
         Some(at) => plan_err!(
             "{name} takes texts, but its argument {} is {}; cast it",
             at + 1,
-            crate::type_name(&types[at])
+            crate::types::type_name(&types[at])
         ),
         None => Ok(vec![DataType::Utf8; types.len()]),
     }

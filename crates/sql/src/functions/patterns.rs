@@ -4,7 +4,7 @@ use chrono::{Datelike, NaiveDateTime, Timelike};
 
 /// A pattern that was taken apart.
 #[derive(Debug)]
-pub(super) struct Pattern(Vec<Piece>);
+pub(crate) struct Pattern(Vec<Piece>);
 
 #[derive(Debug, PartialEq)]
 enum Piece {
@@ -150,7 +150,7 @@ impl Pattern {
     /// # Errors
     ///
     /// For directions of `strftime`, and for what PostgreSQL knows and this does not, such as spelled numbers.
-    pub(super) fn parse(text: &str) -> Result<Pattern, String> {
+    pub(crate) fn parse(text: &str) -> Result<Pattern, String> {
         if text.contains('%') {
             return Err(format!(
                 "'{text}' looks like a format of strftime: use strftime, or a pattern such as 'YYYY-MM-DD'"
@@ -199,7 +199,7 @@ impl Pattern {
     }
 
     /// The text of `at`.
-    pub(super) fn format(&self, at: NaiveDateTime) -> String {
+    pub(crate) fn format(&self, at: NaiveDateTime) -> String {
         let mut text = String::new();
         for piece in &self.0 {
             match piece {

@@ -11,9 +11,9 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility,
 };
 
-use super::aggregates::compared;
+use crate::functions::aggregates::compared;
 
-pub(super) fn all() -> Vec<Arc<AggregateUDF>> {
+pub(crate) fn all() -> Vec<Arc<AggregateUDF>> {
     vec![Arc::new(AggregateUDF::from(Quantile {
         signature: Signature::user_defined(Volatility::Immutable),
         aliases: vec!["percentile_disc".to_string()],

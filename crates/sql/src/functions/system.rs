@@ -6,11 +6,11 @@ use arrow::array::{Array, ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, plan_err};
 
-use super::{Own, TEXT};
-use crate::environment::{CATALOG, SCHEMA};
+use crate::functions::{Own, TEXT};
+use crate::run::environment::{CATALOG, SCHEMA};
 use crate::types::{standard_name, type_name};
 
-pub(super) fn all() -> Vec<Own> {
+pub(crate) fn all() -> Vec<Own> {
     let text = |_: &[DataType]| Ok(TEXT);
     vec![
         Own::new("typeof", one, text, |args, rows| {

@@ -11,9 +11,9 @@ use datafusion::common::{Result, exec_err, plan_err};
 use md5::{Digest, Md5};
 use regex::Regex;
 
-use super::{Own, TEXT, is_text, strings, texts};
+use crate::functions::{Own, TEXT, is_text, strings, texts};
 
-pub(super) fn all() -> Vec<Own> {
+pub(crate) fn all() -> Vec<Own> {
     vec![
         Own::new(
             "strlen",
@@ -44,7 +44,7 @@ fn mapped(texts: &ArrayRef, of: impl Fn(&str) -> String) -> Result<ArrayRef> {
 }
 
 /// `text` between quotes, its own doubled.
-pub(super) fn quoted(text: &str, quote: char) -> String {
+pub(crate) fn quoted(text: &str, quote: char) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push(quote);
     for c in text.chars() {
@@ -58,7 +58,7 @@ pub(super) fn quoted(text: &str, quote: char) -> String {
 }
 
 /// `text` as a statement names a column.
-pub(super) fn identifier(text: &str) -> String {
+pub(crate) fn identifier(text: &str) -> String {
     let plain = text
         .chars()
         .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');

@@ -11,13 +11,13 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use super::dates::is_stamp;
-use super::{UTC, is_text};
-use crate::meaning::MICROS;
+use crate::functions::dates::is_stamp;
+use crate::functions::{UTC, is_text};
+use crate::optimize::meaning::MICROS;
 
 /// `date_trunc(part, date or timestamp)`. `inner` is DataFusion's, for timestamps of zones other than UTC, which files
 /// may have.
-pub(super) fn truncated(inner: &Arc<ScalarUDF>) -> Arc<ScalarUDF> {
+pub(crate) fn truncated(inner: &Arc<ScalarUDF>) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::from(Truncated {
         inner: Arc::clone(inner),
         signature: Signature::user_defined(Volatility::Immutable),

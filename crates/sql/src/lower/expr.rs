@@ -9,8 +9,8 @@ use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{BinaryExpr, Case, Expr as Sql, ExprSchemable, Operator};
 use engine::{Arithmetic, Compare, Error, Expr, Kind, Literal, Node, Result, Type, Var};
 
-use super::Lowering;
-use super::call::{Function, Same, failed};
+use crate::lower::Lowering;
+use crate::lower::call::{Function, Same, failed};
 
 /// What names stand for: the columns of a schema, each a vector.
 #[derive(Clone, Copy)]
@@ -135,7 +135,9 @@ impl Lowering<'_> {
                     ("date_part", [Sql::Literal(part, _), date]) if is_year(part) => {
                         engine::year(self.expr(date, scope)?, &data)
                     }
-                    (name @ ("+" | "-" | "*"), [a, b]) if crate::checked::operands(e).is_some() => {
+                    (name @ ("+" | "-" | "*"), [a, b])
+                        if crate::optimize::checked::operands(e).is_some() =>
+                    {
                         let (a, b) = both(self, a, b)?;
                         let op = match name {
                             "+" => Arithmetic::Add,

@@ -7,10 +7,10 @@ use datafusion::common::{DFSchema, JoinType, NullEquality};
 use datafusion::logical_expr::Join;
 use engine::{Expr, Fold, Function, Kind, Literal, Node, Rel, Result, Type, Var};
 
-use super::Lowering;
-use super::call::{OrEmpty, failed};
-use super::expr::Scope;
-use super::rel::{Lowered, mapped, once, unsupported};
+use crate::lower::Lowering;
+use crate::lower::call::{OrEmpty, failed};
+use crate::lower::expr::Scope;
+use crate::lower::rel::{Lowered, mapped, once, unsupported};
 
 impl Lowering<'_> {
     pub fn join(&mut self, join: &Join) -> Result<Lowered> {

@@ -6,6 +6,7 @@
 
 mod call;
 mod expr;
+pub(crate) mod hybrid;
 mod join;
 mod rel;
 mod shared;
@@ -20,10 +21,10 @@ use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
 use engine::{Error, Output, Prepared, Query, Result};
 use table::{Dictionary, Filter, Form};
 
-use crate::files::{FileTable, Files};
-use crate::provider::Provider;
+use crate::scan::files::{FileTable, Files};
+use crate::scan::provider::Provider;
 
-pub(crate) use call::failed;
+pub(crate) use crate::lower::call::failed;
 
 /// A scan's table, and what can only be found by reading.
 pub(crate) struct Source {

@@ -13,15 +13,15 @@ use engine::{
 };
 use table::Zone;
 
-use super::Lowering;
-use super::call::failed;
-use super::expr::Scope;
-use crate::files::Files;
+use crate::lower::Lowering;
+use crate::lower::call::failed;
+use crate::lower::expr::Scope;
+use crate::scan::files::Files;
 
 /// A relation and the vector of each column of the plan's schema.
-pub(super) type Lowered = (Rel, Vec<Var>);
+pub(crate) type Lowered = (Rel, Vec<Var>);
 
-pub(super) fn unsupported<T>(what: impl Into<String>) -> Result<T> {
+pub(crate) fn unsupported<T>(what: impl Into<String>) -> Result<T> {
     Err(Error::Unsupported(what.into()))
 }
 
@@ -273,7 +273,7 @@ impl Lowering<'_> {
         Ok((mapped(rel, exprs), keys))
     }
 
-    pub(super) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Lowered> {
+    pub(crate) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Lowered> {
         let (rel, vars) = self.rel(&aggregate.input)?;
         let scope = Scope {
             schema: aggregate.input.schema(),
@@ -281,7 +281,7 @@ impl Lowering<'_> {
         };
         let fields = aggregate.schema.fields();
         // A key has one column, however often it is named.
-        let keys = crate::keys::once(&aggregate.group_expr);
+        let keys = crate::optimize::keys::once(&aggregate.group_expr);
         if fields.len() != keys.len() + aggregate.aggr_expr.len() {
             return unsupported("groups with other columns than their keys and functions");
         }
@@ -470,7 +470,7 @@ fn chosen(filter: Expr, value: Expr) -> Result<Expr> {
 }
 
 /// Each vector once.
-pub(super) fn once(vars: &[Var]) -> Vec<Var> {
+pub(crate) fn once(vars: &[Var]) -> Vec<Var> {
     let mut all: Vec<Var> = Vec::with_capacity(vars.len());
     for var in vars {
         if !all.contains(var) {
@@ -480,7 +480,7 @@ pub(super) fn once(vars: &[Var]) -> Vec<Var> {
     all
 }
 
-pub(super) fn mapped(rel: Rel, exprs: Vec<(Var, Expr)>) -> Rel {
+pub(crate) fn mapped(rel: Rel, exprs: Vec<(Var, Expr)>) -> Rel {
     match exprs.is_empty() {
         true => rel,
         false => Rel::Map {

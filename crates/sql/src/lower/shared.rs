@@ -8,16 +8,16 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::logical_expr::{Aggregate, LogicalPlan};
 use engine::{Rel, Result, Var};
 
-use super::Lowering;
-use super::call::failed;
-use super::rel::Lowered;
+use crate::lower::Lowering;
+use crate::lower::call::failed;
+use crate::lower::rel::Lowered;
 
 /// A relation that is read several times, and the vector of each of its columns.
-pub(super) type Shared = (Arc<Rel>, Vec<Var>);
+pub(crate) type Shared = (Arc<Rel>, Vec<Var>);
 
 /// The aggregates that `plan` has more than once, of which nothing is known yet. What may differ from time to time,
 /// such as `random()`, is not among what is lowered at all.
-pub(super) fn repeated(plan: &LogicalPlan) -> Result<HashMap<LogicalPlan, Option<Shared>>> {
+pub(crate) fn repeated(plan: &LogicalPlan) -> Result<HashMap<LogicalPlan, Option<Shared>>> {
     let mut aggregates = Vec::new();
     plan.apply_with_subqueries(|node| {
         if matches!(node, LogicalPlan::Aggregate(_)) {
@@ -49,7 +49,7 @@ impl Lowering<'_> {
     }
 
     /// The groups of `aggregate`, which is `plan`.
-    pub(super) fn groups(&mut self, plan: &LogicalPlan, aggregate: &Aggregate) -> Result<Lowered> {
+    pub(crate) fn groups(&mut self, plan: &LogicalPlan, aggregate: &Aggregate) -> Result<Lowered> {
         if self.shared.is_empty() || !self.shared.contains_key(plan) {
             return self.aggregate(aggregate);
         }

@@ -494,7 +494,9 @@ fn answers_to_ten_thousand_queries_are_those_of_duckdb() {
     for set in 0..sets {
         let database = Database::new(seed + set, WAYS[0]);
         let Some(mut duck) = duckdb::Duck::start(&database) else {
-            return notrun::not_run("no Python with the module duckdb; run bench/run once, or set ATOLL_PYTHON");
+            return notrun::not_run(
+                "no Python with the module duckdb; run bench/run once, or set ATOLL_PYTHON",
+            );
         };
         for (kind, count) in
             run_with_duckdb(&database, &mut duck, seed + set, (queries / sets) as usize)

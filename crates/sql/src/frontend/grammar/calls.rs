@@ -1,0 +1,138 @@
+//! Clauses of calls that their function has no use for: the planner leaves them out without a word.
+
+use std::ops::ControlFlow;
+
+use datafusion::execution::SessionState;
+use datafusion::sql::sqlparser::ast::{
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArgumentList, FunctionArguments, NullTreatment, Visit, Visitor,
+};
+
+use crate::error::{Error, Result};
+use crate::frontend::grammar::flow;
+use crate::frontend::names::column_name;
+
+/// Refuses `upper(distinct a)`, `upper(a) over ()`, `row_number() filter (...)`, `sum(*)` and the like.
+pub(crate) fn check(tree: &impl Visit, state: &SessionState) -> Result<()> {
+    match tree.visit(&mut Calls { state }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(e) => Err(*e),
+    }
+}
+
+struct Calls<'s> {
+    state: &'s SessionState,
+}
+
+impl Visitor for Calls<'_> {
+    type Break = Box<Error>;
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Box<Error>> {
+        match expr {
+            Expr::Function(function) => flow(self.call(function)),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// What stands around the arguments of a call.
+#[derive(Default)]
+struct Clauses {
+    distinct: bool,
+    ordered: bool,
+    nulls: Option<NullTreatment>,
+    everything: bool,
+}
+
+fn clauses(function: &Function) -> Clauses {
+    let mut found = Clauses {
+        nulls: function.null_treatment,
+        ..Clauses::default()
+    };
+    if let FunctionArguments::List(FunctionArgumentList {
+        duplicate_treatment,
+        args,
+        clauses,
+    }) = &function.args
+    {
+        found.distinct = *duplicate_treatment == Some(DuplicateTreatment::Distinct);
+        for clause in clauses {
+            match clause {
+                FunctionArgumentClause::OrderBy(_) => found.ordered = true,
+                FunctionArgumentClause::IgnoreOrRespectNulls(nulls) => found.nulls = Some(*nulls),
+                _ => {}
+            }
+        }
+        found.everything = args.iter().any(|arg| {
+            matches!(
+                arg,
+                FunctionArg::Unnamed(
+                    FunctionArgExpr::Wildcard | FunctionArgExpr::QualifiedWildcard(_)
+                )
+            )
+        });
+    }
+    found
+}
+
+impl Calls<'_> {
+    fn call(&self, function: &Function) -> Result<()> {
+        let [part] = &function.name.0[..] else {
+            return Ok(());
+        };
+        let Some(name) = part.as_ident().map(column_name) else {
+            return Ok(());
+        };
+        let clauses = clauses(function);
+        let refused = |what: &str| {
+            Err(Error::invalid(format!(
+                "the function \"{name}\" takes no {what}"
+            )))
+        };
+        if clauses.everything && name != "count" {
+            return refused("`*`");
+        }
+        let window = function.over.is_some();
+        let aggregate = self.state.aggregate_functions().contains_key(&name);
+        // The planner asks in this order, too.
+        let scalar = self.state.scalar_functions().contains_key(&name) && !(window && aggregate);
+        let there = [
+            (clauses.distinct, "`distinct`"),
+            (clauses.ordered, "`order by`"),
+            (function.filter.is_some(), "`filter`"),
+            (clauses.nulls.is_some(), "`ignore nulls` or `respect nulls`"),
+            (!function.within_group.is_empty(), "`within group`"),
+        ];
+        let first = there.iter().find(|(there, _)| *there);
+        if scalar {
+            return match first {
+                Some((_, what)) => refused(what),
+                None if window => refused("`over`"),
+                None => Ok(()),
+            };
+        }
+        if !window {
+            return Ok(());
+        }
+        // PostgreSQL has neither, and what the planner makes of them depends on the function.
+        if clauses.distinct {
+            return refused("`distinct` with `over`");
+        }
+        if aggregate {
+            let of_values = matches!(name.as_str(), "first_value" | "last_value" | "nth_value");
+            return match clauses.nulls {
+                Some(_) if !of_values => refused("`ignore nulls` or `respect nulls` with `over`"),
+                _ => Ok(()),
+            };
+        }
+        let of_values = matches!(
+            name.as_str(),
+            "first_value" | "last_value" | "nth_value" | "lead" | "lag"
+        );
+        match first {
+            Some((_, "`ignore nulls` or `respect nulls`")) if of_values => Ok(()),
+            Some((_, what)) => refused(what),
+            None => Ok(()),
+        }
+    }
+}

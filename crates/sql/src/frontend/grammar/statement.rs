@@ -1,0 +1,480 @@
+//! Statements that write, define or show.
+
+use datafusion::sql::sqlparser::ast::{
+    Assignment, AssignmentTarget, ConstraintCharacteristics, CreateTable, CreateTableOptions,
+    Delete, ForeignKeyConstraint, HiveDistributionStyle, HiveFormat, IndexColumn, Insert,
+    ObjectType, OrderByExpr, OrderByOptions, PrimaryKeyConstraint, ShowStatementOptions,
+    SqliteOnConflict, Statement, TableConstraint, TableObject, Truncate, TruncateTableTarget,
+    Update, UpdateTableFromKind,
+};
+
+use crate::error::{Error, Result};
+use crate::frontend::grammar::query::table_with_joins;
+use crate::frontend::grammar::{none_of, refused, refused_for};
+
+/// The parts of a statement outside of its queries. Statements that are not done at all are refused where they would run.
+pub(crate) fn check(statement: &Statement) -> Result<()> {
+    match statement {
+        Statement::Insert(statement) => insert(statement),
+        Statement::Update(statement) => update(statement),
+        Statement::Delete(statement) => delete(statement),
+        Statement::CreateTable(statement) => create_table(statement),
+        Statement::Truncate(statement) => truncate(statement),
+        Statement::Drop {
+            object_type: ObjectType::Table,
+            if_exists: _,
+            names: _,
+            // Refused with advice where tables are dropped.
+            cascade: _,
+            restrict: _,
+            purge,
+            temporary: _,
+            table,
+        } => none_of(&[
+            (*purge, "drop table ... purge"),
+            (table.is_some(), "drop ... on a table"),
+        ]),
+        Statement::ShowTables {
+            terse,
+            history,
+            extended,
+            full,
+            external,
+            show_options,
+        } => {
+            let ShowStatementOptions {
+                show_in,
+                starts_with,
+                limit,
+                limit_from,
+                filter_position,
+            } = show_options;
+            let more = *terse
+                || *history
+                || *extended
+                || *full
+                || *external
+                || show_in.is_some()
+                || starts_with.is_some()
+                || limit.is_some()
+                || limit_from.is_some()
+                || filter_position.is_some();
+            match more {
+                true => Err(refused_for(
+                    "show tables with more words",
+                    "query information_schema.tables",
+                )),
+                false => Ok(()),
+            }
+        }
+        Statement::ExplainTable {
+            describe_alias: _,
+            hive_format,
+            has_table_keyword: _,
+            table_name: _,
+        } => none_of(&[(hive_format.is_some(), "describe extended or formatted")]),
+        _ => Ok(()),
+    }
+}
+
+fn insert(statement: &Insert) -> Result<()> {
+    let Insert {
+        insert_token: _,
+        optimizer_hints: _,
+        or,
+        ignore,
+        into: _,
+        table,
+        table_alias,
+        columns: _,
+        overwrite,
+        source,
+        assignments,
+        partitioned,
+        after_columns,
+        has_table_keyword: _,
+        on,
+        returning,
+        output,
+        replace_into,
+        priority,
+        insert_alias,
+        settings,
+        format_clause,
+        multi_table_insert_type,
+        multi_table_into_clauses,
+        multi_table_when_clauses,
+        multi_table_else_clause,
+    } = statement;
+    if let Some(or) = or {
+        return Err(on_conflict("insert", *or));
+    }
+    match table {
+        TableObject::TableName(_) => {}
+        TableObject::TableFunction(_) | TableObject::TableQuery(_) => {
+            return Err(refused("insert into anything but a table"));
+        }
+    }
+    none_of(&[
+        (*replace_into, "replace into"),
+        (*ignore, "insert ignore"),
+        (*overwrite, "insert overwrite"),
+        (on.is_some(), "on conflict or on duplicate key"),
+        (returning.is_some(), "returning"),
+        (output.is_some(), "output"),
+        (!assignments.is_empty(), "insert ... set"),
+        (
+            partitioned.is_some() || !after_columns.is_empty(),
+            "partition in an insert",
+        ),
+        (priority.is_some(), "a priority of an insert"),
+        (
+            insert_alias.is_some() || table_alias.is_some(),
+            "an alias in an insert",
+        ),
+        (settings.is_some(), "settings"),
+        (format_clause.is_some(), "format"),
+        (
+            multi_table_insert_type.is_some()
+                || !multi_table_into_clauses.is_empty()
+                || !multi_table_when_clauses.is_empty()
+                || multi_table_else_clause.is_some(),
+            "insert all or insert first",
+        ),
+    ])?;
+    match source {
+        Some(_) => Ok(()),
+        None => Err(refused_for("default values", "there are no defaults")),
+    }
+}
+
+fn on_conflict(verb: &str, or: SqliteOnConflict) -> Error {
+    refused_for(
+        &format!("{verb} or {}", or.to_string().trim_start_matches("OR ")).to_lowercase(),
+        "keys are declared, not enforced; `delete` the rows of these keys first",
+    )
+}
+
+fn update(statement: &Update) -> Result<()> {
+    let Update {
+        update_token: _,
+        optimizer_hints: _,
+        table,
+        assignments,
+        from,
+        selection: _,
+        returning,
+        output,
+        or,
+        order_by,
+        limit,
+    } = statement;
+    if let Some(or) = or {
+        return Err(on_conflict("update", *or));
+    }
+    none_of(&[
+        (!table.joins.is_empty(), "a join in an update"),
+        (returning.is_some(), "returning"),
+        (output.is_some(), "output"),
+        (!order_by.is_empty(), "order by in an update"),
+        (limit.is_some(), "limit in an update"),
+    ])?;
+    for Assignment { target, value: _ } in assignments {
+        match target {
+            AssignmentTarget::ColumnName(_) => {}
+            AssignmentTarget::Tuple(_) => {
+                return Err(refused_for(
+                    "set (a, b) = ...",
+                    "assign each column by itself",
+                ));
+            }
+        }
+    }
+    match from {
+        Some(UpdateTableFromKind::BeforeSet(tables) | UpdateTableFromKind::AfterSet(tables)) => {
+            tables.iter().try_for_each(table_with_joins)
+        }
+        None => Ok(()),
+    }
+}
+
+fn delete(statement: &Delete) -> Result<()> {
+    let Delete {
+        delete_token: _,
+        optimizer_hints: _,
+        tables,
+        from: _,
+        using,
+        selection: _,
+        returning,
+        output,
+        order_by,
+        limit,
+    } = statement;
+    if using.is_some() || !tables.is_empty() {
+        return Err(refused_for(
+            "delete ... using",
+            "use `where ... in (select ...)`",
+        ));
+    }
+    none_of(&[
+        (returning.is_some(), "returning"),
+        (output.is_some(), "output"),
+        (!order_by.is_empty(), "order by in a delete"),
+        (limit.is_some(), "limit in a delete"),
+    ])
+}
+
+fn truncate(statement: &Truncate) -> Result<()> {
+    let Truncate {
+        table_names,
+        partitions,
+        table: _,
+        if_exists,
+        identity,
+        cascade,
+        on_cluster,
+    } = statement;
+    // No table inherits from another: both mean the table.
+    let each = |TruncateTableTarget {
+                    name: _,
+                    only: _,
+                    has_asterisk: _,
+                }: &TruncateTableTarget| {};
+    table_names.iter().for_each(each);
+    none_of(&[
+        (partitions.is_some(), "truncate ... partition"),
+        (*if_exists, "truncate ... if exists"),
+        (identity.is_some(), "restart identity or continue identity"),
+        (cascade.is_some(), "truncate ... cascade or restrict"),
+        (on_cluster.is_some(), "on cluster"),
+    ])
+}
+
+/// Clauses of other databases' `create table`: each would change what the table is.
+fn create_table(statement: &CreateTable) -> Result<()> {
+    let CreateTable {
+        or_replace: _,
+        temporary,
+        external,
+        dynamic,
+        global,
+        if_not_exists: _,
+        transient,
+        volatile,
+        iceberg,
+        snapshot,
+        name: _,
+        columns: _,
+        constraints,
+        hive_distribution,
+        hive_formats,
+        table_options,
+        file_format,
+        location,
+        query: _,
+        without_rowid,
+        like,
+        clone,
+        version,
+        comment,
+        on_commit,
+        on_cluster,
+        primary_key,
+        order_by,
+        partition_by,
+        cluster_by,
+        clustered_by,
+        inherits,
+        partition_of,
+        for_values,
+        strict,
+        copy_grants,
+        enable_schema_evolution,
+        change_tracking,
+        data_retention_time_in_days,
+        max_data_extension_time_in_days,
+        default_ddl_collation,
+        with_aggregation_policy,
+        with_row_access_policy,
+        with_storage_lifecycle_policy,
+        with_tags,
+        external_volume,
+        base_location,
+        catalog,
+        catalog_sync,
+        storage_serialization_policy,
+        target_lag,
+        warehouse,
+        refresh_mode,
+        initialize,
+        require_user,
+        diststyle,
+        distkey,
+        sortkey,
+        backup,
+    } = statement;
+    let hive = hive_formats.as_ref().is_some_and(|formats| {
+        let HiveFormat {
+            row_format,
+            serde_properties,
+            storage,
+            location,
+        } = formats;
+        row_format.is_some()
+            || serde_properties.is_some()
+            || storage.is_some()
+            || location.is_some()
+    });
+    let snowflake = [
+        *dynamic,
+        *transient,
+        *volatile,
+        *iceberg,
+        *snapshot,
+        *strict,
+        *copy_grants,
+        *require_user,
+        enable_schema_evolution.is_some(),
+        change_tracking.is_some(),
+        data_retention_time_in_days.is_some(),
+        max_data_extension_time_in_days.is_some(),
+        default_ddl_collation.is_some(),
+        with_aggregation_policy.is_some(),
+        with_row_access_policy.is_some(),
+        with_storage_lifecycle_policy.is_some(),
+        with_tags.is_some(),
+        external_volume.is_some(),
+        base_location.is_some(),
+        catalog.is_some(),
+        catalog_sync.is_some(),
+        storage_serialization_policy.is_some(),
+        target_lag.is_some(),
+        warehouse.is_some(),
+        refresh_mode.is_some(),
+        initialize.is_some(),
+        diststyle.is_some(),
+        distkey.is_some(),
+        sortkey.is_some(),
+        backup.is_some(),
+    ];
+    let clauses = [
+        (*temporary || global.is_some(), "temporary"),
+        (*external, "external"),
+        (like.is_some() || clone.is_some(), "like or clone"),
+        (version.is_some(), "a version of another table"),
+        (
+            inherits.is_some() || partition_of.is_some() || for_values.is_some(),
+            "inherits or partition of",
+        ),
+        (
+            !matches!(hive_distribution, HiveDistributionStyle::NONE),
+            "partitioned by",
+        ),
+        (partition_by.is_some(), "partition by"),
+        (cluster_by.is_some() || clustered_by.is_some(), "cluster by"),
+        (hive || file_format.is_some(), "stored as or row format"),
+        (location.is_some(), "location"),
+        (*without_rowid, "without rowid"),
+        (comment.is_some(), "comment"),
+        (on_commit.is_some(), "on commit"),
+        (on_cluster.is_some(), "on cluster"),
+        (primary_key.is_some(), "primary key after the columns"),
+        (order_by.is_some(), "order by"),
+        (snowflake.contains(&true), "an option of another database"),
+    ];
+    if let Some((_, what)) = clauses.iter().find(|(there, _)| *there) {
+        return Err(Error::unsupported(format!(
+            "`{what}` is not supported in `create table`"
+        )));
+    }
+    let options = match table_options {
+        CreateTableOptions::None => None,
+        CreateTableOptions::With(options)
+        | CreateTableOptions::Options(options)
+        | CreateTableOptions::Plain(options)
+        | CreateTableOptions::TableProperties(options) => options.first(),
+    };
+    if let Some(option) = options {
+        return Err(Error::unsupported(format!(
+            "`{}` is not supported in `create table ... with`: tables have no options",
+            option.to_string().to_lowercase()
+        )));
+    }
+    constraints
+        .iter()
+        .try_for_each(|constraint| match constraint {
+            TableConstraint::PrimaryKey(key) => primary_key_parts(key),
+            TableConstraint::ForeignKey(key) => foreign_key(key),
+            // Refused where columns are defined, as are those of a column.
+            _ => Ok(()),
+        })
+}
+
+/// What of a primary key would be left out.
+pub(crate) fn primary_key_parts(key: &PrimaryKeyConstraint) -> Result<()> {
+    let PrimaryKeyConstraint {
+        name: _,
+        index_name: _,
+        index_type,
+        columns,
+        index_options,
+        characteristics,
+    } = key;
+    none_of(&[(
+        index_type.is_some() || !index_options.is_empty(),
+        "an index of a primary key",
+    )])?;
+    for IndexColumn {
+        column,
+        operator_class,
+    } in columns
+    {
+        let OrderByExpr {
+            expr: _,
+            options: OrderByOptions { asc, nulls_first },
+            with_fill: _,
+        } = column;
+        none_of(&[(
+            asc.is_some() || nulls_first.is_some() || operator_class.is_some(),
+            "an order in a primary key",
+        )])?;
+    }
+    characteristic(characteristics)
+}
+
+/// What of a foreign key would be left out.
+pub(crate) fn foreign_key(key: &ForeignKeyConstraint) -> Result<()> {
+    let ForeignKeyConstraint {
+        name: _,
+        index_name: _,
+        columns: _,
+        foreign_table: _,
+        referred_columns: _,
+        // Refused with advice where columns are defined.
+        on_delete: _,
+        on_update: _,
+        match_kind,
+        characteristics,
+    } = key;
+    none_of(&[(match_kind.is_some(), "match in a foreign key")])?;
+    characteristic(characteristics)
+}
+
+fn characteristic(characteristics: &Option<ConstraintCharacteristics>) -> Result<()> {
+    let Some(ConstraintCharacteristics {
+        deferrable,
+        initially,
+        enforced,
+    }) = characteristics
+    else {
+        return Ok(());
+    };
+    none_of(&[
+        (
+            deferrable.is_some() || initially.is_some(),
+            "deferrable or initially",
+        ),
+        (*enforced == Some(true), "enforced"),
+    ])
+}

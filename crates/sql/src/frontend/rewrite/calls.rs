@@ -1,0 +1,437 @@
+//! Calls and operators that are written with others.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, CaseWhen, CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Function,
+    FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
+    TimezoneInfo, UnaryOperator, Value, VisitorMut, helpers::attached_token::AttachedToken,
+};
+
+use crate::error::Error;
+use crate::frontend::names::column_name;
+use crate::frontend::rewrite::similar;
+
+/// Functions by another name.
+const SYNONYMS: [(&str, &str); 17] = [
+    ("any_value", "min"),
+    ("approx_count_distinct", "approx_distinct"),
+    ("ceiling", "ceil"),
+    ("datediff", "date_diff"),
+    ("datepart", "date_part"),
+    ("datetrunc", "date_trunc"),
+    ("every", "bool_and"),
+    ("group_concat", "string_agg"),
+    ("lcase", "lower"),
+    ("len", "length"),
+    ("listagg", "string_agg"),
+    ("max_by", "arg_max"),
+    ("min_by", "arg_min"),
+    ("quantile", "quantile_disc"),
+    ("regexp_matches", "regexp_like"),
+    ("sign", "signum"),
+    ("ucase", "upper"),
+];
+
+/// Functions that take a part of a date.
+const PARTS: [(&str, DateTimeField); 14] = [
+    ("century", DateTimeField::Century),
+    ("day", DateTimeField::Day),
+    ("dayofmonth", DateTimeField::Day),
+    ("dayofweek", DateTimeField::Dow),
+    ("dayofyear", DateTimeField::Doy),
+    ("decade", DateTimeField::Decade),
+    ("epoch", DateTimeField::Epoch),
+    ("hour", DateTimeField::Hour),
+    ("isodow", DateTimeField::Isodow),
+    ("minute", DateTimeField::Minute),
+    ("month", DateTimeField::Month),
+    ("quarter", DateTimeField::Quarter),
+    ("second", DateTimeField::Second),
+    ("year", DateTimeField::Year),
+];
+
+/// Names that are values without parentheses.
+const VALUES: [&str; 6] = [
+    "current_catalog",
+    "current_role",
+    "current_schema",
+    "current_user",
+    "localtimestamp",
+    "session_user",
+];
+
+/// The rewriter.
+pub(crate) struct Calls;
+
+impl VisitorMut for Calls {
+    type Break = Box<Error>;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
+        signed_power(expr);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
+        let rewritten = match expr {
+            Expr::Identifier(ident) if ident.quote_style.is_none() => value(ident),
+            Expr::Function(function) => call(function),
+            Expr::BinaryOp { left, op, right } => compared(left, op, right),
+            Expr::InList {
+                expr,
+                list,
+                negated,
+            } => among(expr, list, *negated),
+            Expr::SimilarTo {
+                negated,
+                expr,
+                pattern,
+                escape_char,
+            } => similar::matched(
+                expr,
+                pattern,
+                escape_char.as_ref().map(|e| &e.value),
+                *negated,
+            )
+            .map(Some),
+            Expr::AtTimeZone {
+                timestamp,
+                time_zone,
+            } => Ok(Some(function(
+                "timezone",
+                vec![(**time_zone).clone(), (**timestamp).clone()],
+            ))),
+            _ => Ok(None),
+        };
+        match rewritten {
+            Ok(Some(new)) => *expr = new,
+            Ok(None) => {}
+            Err(e) => return ControlFlow::Break(Box::new(e)),
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+type Rewritten = Result<Option<Expr>, Error>;
+
+fn is_power(expr: &Expr) -> bool {
+    matches!(
+        expr,
+        Expr::BinaryOp {
+            op: BinaryOperator::BitwiseXor | BinaryOperator::PGExp,
+            ..
+        }
+    )
+}
+
+/// `-2 ^ 2` is the square of -2: a sign binds closer than the power, which the parser has the other way round.
+fn signed_power(expr: &mut Expr) {
+    let Expr::UnaryOp {
+        op: op @ (UnaryOperator::Minus | UnaryOperator::Plus),
+        expr: inner,
+    } = expr
+    else {
+        return;
+    };
+    if !is_power(inner) {
+        return;
+    }
+    let op = *op;
+    let mut power = std::mem::replace(&mut **inner, null());
+    let mut base = &mut power;
+    while let Expr::BinaryOp {
+        left,
+        op: BinaryOperator::BitwiseXor | BinaryOperator::PGExp,
+        ..
+    } = base
+    {
+        base = left;
+    }
+    let signed = std::mem::replace(base, null());
+    *base = Expr::UnaryOp {
+        op,
+        expr: Box::new(signed),
+    };
+    *expr = power;
+}
+
+fn null() -> Expr {
+    Expr::value(Value::Null)
+}
+
+/// `current_schema` and its kind are calls.
+fn value(ident: &Ident) -> Rewritten {
+    let name = column_name(ident);
+    if !VALUES.contains(&name.as_str()) {
+        return Ok(None);
+    }
+    if name == "localtimestamp" {
+        return Ok(Some(Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(function("now", vec![])),
+            data_type: DataType::Timestamp(None, TimezoneInfo::None),
+            array: false,
+            format: None,
+        }));
+    }
+    Ok(Some(function(&name, vec![])))
+}
+
+/// A call of `name`.
+fn function(name: &str, args: Vec<Expr>) -> Expr {
+    let args = args
+        .into_iter()
+        .map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)))
+        .collect();
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args,
+            clauses: vec![],
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: vec![],
+    })
+}
+
+/// The arguments of a call that has nothing but values between its parentheses.
+fn plain_arguments(function: &Function) -> Option<Vec<Expr>> {
+    let FunctionArguments::List(FunctionArgumentList {
+        duplicate_treatment: None,
+        args,
+        clauses,
+    }) = &function.args
+    else {
+        return None;
+    };
+    if !clauses.is_empty() {
+        return None;
+    }
+    args.iter()
+        .map(|arg| match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn call(function: &mut Function) -> Rewritten {
+    let [part] = &function.name.0[..] else {
+        return Ok(None);
+    };
+    let Some(name) = part.as_ident().map(column_name) else {
+        return Ok(None);
+    };
+    if let FunctionArguments::None = function.args
+        && VALUES.contains(&name.as_str())
+    {
+        return value(&Ident::new(name));
+    }
+    if name == "count_if" || name == "countif" {
+        return Ok(counted(function));
+    }
+    if let Some((_, own)) = SYNONYMS.iter().find(|(other, _)| *other == name) {
+        let old = function.name.clone();
+        function.name = ObjectName::from(vec![Ident {
+            span: part.as_ident().map_or(Ident::new("").span, |i| i.span),
+            ..Ident::new(*own)
+        }]);
+        if *own == "string_agg" && !separated(function) {
+            return Err(Error::invalid(format!(
+                "{old}: give the separator as the second argument"
+            )));
+        }
+        return Ok(None);
+    }
+    if is_clause_there(function) {
+        return Ok(None);
+    }
+    let Some(args) = plain_arguments(function) else {
+        return Ok(None);
+    };
+    Ok(scalar(&name, args))
+}
+
+/// A separator of `,` where none is given.
+fn separated(function: &mut Function) -> bool {
+    let FunctionArguments::List(list) = &mut function.args else {
+        return false;
+    };
+    if list.args.len() == 1 {
+        let comma = Expr::value(Value::SingleQuotedString(",".into()));
+        list.args
+            .push(FunctionArg::Unnamed(FunctionArgExpr::Expr(comma)));
+    }
+    list.args.len() == 2
+}
+
+fn is_clause_there(function: &Function) -> bool {
+    function.filter.is_some()
+        || function.over.is_some()
+        || function.null_treatment.is_some()
+        || !function.within_group.is_empty()
+        || function.parameters != FunctionArguments::None
+}
+
+/// `count_if(c)` is `count(*) filter (where c)`.
+fn counted(function: &Function) -> Option<Expr> {
+    let [condition] = &plain_arguments(function)?[..] else {
+        return None;
+    };
+    let condition = Expr::Nested(Box::new(condition.clone()));
+    let filter = match &function.filter {
+        Some(filter) => Expr::BinaryOp {
+            left: Box::new(Expr::Nested(filter.clone())),
+            op: BinaryOperator::And,
+            right: Box::new(condition),
+        },
+        None => condition,
+    };
+    let mut count = function.clone();
+    count.name = ObjectName::from(vec![Ident::new("count")]);
+    count.args = FunctionArguments::List(FunctionArgumentList {
+        duplicate_treatment: None,
+        args: vec![FunctionArg::Unnamed(FunctionArgExpr::Wildcard)],
+        clauses: vec![],
+    });
+    count.filter = Some(Box::new(filter));
+    Some(Expr::Function(count))
+}
+
+fn scalar(name: &str, mut args: Vec<Expr>) -> Option<Expr> {
+    let nested = |expr: Expr| Box::new(Expr::Nested(Box::new(expr)));
+    match (name, args.len()) {
+        ("mod", 2) => {
+            let (right, left) = (args.pop()?, args.pop()?);
+            Some(Expr::Nested(Box::new(Expr::BinaryOp {
+                left: nested(left),
+                op: BinaryOperator::Modulo,
+                right: nested(right),
+            })))
+        }
+        ("if" | "iff", 3) => {
+            let (last, result, condition) = (args.pop()?, args.pop()?, args.pop()?);
+            Some(Expr::Case {
+                case_token: AttachedToken::empty(),
+                end_token: AttachedToken::empty(),
+                operand: None,
+                conditions: vec![CaseWhen { condition, result }],
+                else_result: Some(Box::new(last)),
+            })
+        }
+        ("date", 1) => Some(Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(args.pop()?),
+            data_type: DataType::Date,
+            array: false,
+            format: None,
+        }),
+        ("week" | "weekofyear", 1) => Some(part(DateTimeField::Week(None), args.pop()?)),
+        (_, 1) => {
+            let (_, field) = PARTS.iter().find(|(known, _)| *known == name)?;
+            Some(part(field.clone(), args.pop()?))
+        }
+        _ => None,
+    }
+}
+
+fn part(field: DateTimeField, expr: Expr) -> Expr {
+    Expr::Extract {
+        field,
+        syntax: ExtractSyntax::From,
+        expr: Box::new(expr),
+    }
+}
+
+fn unwrapped(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Nested(inner) => unwrapped(inner),
+        other => other,
+    }
+}
+
+/// `(a, b) = (c, d)` is `a = c and b = d`, also in what it says of NULL.
+fn compared(left: &Expr, op: &BinaryOperator, right: &Expr) -> Rewritten {
+    let comparison = matches!(
+        op,
+        BinaryOperator::Eq
+            | BinaryOperator::NotEq
+            | BinaryOperator::Lt
+            | BinaryOperator::LtEq
+            | BinaryOperator::Gt
+            | BinaryOperator::GtEq
+    );
+    match (unwrapped(left), unwrapped(right)) {
+        (Expr::Tuple(left), Expr::Tuple(right)) if comparison => match op {
+            BinaryOperator::Eq => equal(left, right).map(Some),
+            BinaryOperator::NotEq => Ok(Some(not(equal(left, right)?))),
+            _ => Err(Error::unsupported(
+                "rows of several values are compared by `=`, `<>` and `in`: write out which value decides",
+            )),
+        },
+        (Expr::Tuple(_), _) | (_, Expr::Tuple(_)) => Err(Error::unsupported(
+            "a row of several values is compared with another such row only",
+        )),
+        _ => Ok(None),
+    }
+}
+
+fn equal(left: &[Expr], right: &[Expr]) -> Result<Expr, Error> {
+    if left.len() != right.len() || left.is_empty() {
+        return Err(Error::invalid(format!(
+            "a row of {} values is compared with one of {}",
+            left.len(),
+            right.len()
+        )));
+    }
+    let pairs = left.iter().zip(right).map(|(left, right)| Expr::BinaryOp {
+        left: Box::new(left.clone()),
+        op: BinaryOperator::Eq,
+        right: Box::new(right.clone()),
+    });
+    let equal = joined(pairs.collect(), &BinaryOperator::And);
+    Ok(Expr::Nested(Box::new(equal)))
+}
+
+fn not(expr: Expr) -> Expr {
+    Expr::UnaryOp {
+        op: UnaryOperator::Not,
+        expr: Box::new(Expr::Nested(Box::new(expr))),
+    }
+}
+
+/// `(a, b) in ((1, 2), (3, 4))`.
+fn among(expr: &Expr, list: &[Expr], negated: bool) -> Rewritten {
+    let Expr::Tuple(row) = unwrapped(expr) else {
+        return Ok(None);
+    };
+    let mut equals = Vec::with_capacity(list.len());
+    for item in list {
+        let Expr::Tuple(item) = unwrapped(item) else {
+            return Err(Error::invalid(
+                "a row of several values is looked for among other such rows",
+            ));
+        };
+        equals.push(equal(row, item)?);
+    }
+    let found = Expr::Nested(Box::new(joined(equals, &BinaryOperator::Or)));
+    Ok(Some(if negated { not(found) } else { found }))
+}
+
+/// `parts` with `op` between them, as a tree of little depth.
+fn joined(mut parts: Vec<Expr>, op: &BinaryOperator) -> Expr {
+    if parts.len() > 1 {
+        let right = parts.split_off(parts.len() / 2);
+        return Expr::BinaryOp {
+            left: Box::new(joined(parts, op)),
+            op: op.clone(),
+            right: Box::new(joined(right, op)),
+        };
+    }
+    parts.pop().unwrap_or_else(null)
+}

@@ -1,0 +1,488 @@
+//! Names of output columns, as PostgreSQL gives them.
+//!
+//! `count(*)` is called `count`, `cast(1 as bigint)` `int8`, `1 + 1` `?column?`, and two columns may share a name. The
+//! planner takes no two of one name. So where a name would not do inside the plan it is given a tag: a control
+//! character and the number of the column. Tags come off where rows, plans and errors leave for people ([`shown`],
+//! [`untagged`]).
+
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, FieldRef, Schema};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::logical_expr::{Expr as PlanExpr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::sql::sqlparser::ast::{
+    CastKind, DataType, Distinct, Expr, Function, GroupByExpr, Ident, ObjectName, OrderBy,
+    OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TrimWhereField,
+    TypedString, Visit, VisitMut, Visitor, VisitorMut,
+};
+use futures::StreamExt;
+
+use crate::error::{Error, Result};
+use crate::frontend::names::column_name;
+
+/// Stands between a name and the number that tells it from others: no name of a table of ours has it.
+const TAG: char = '\u{1f}';
+
+/// The name that people see of a column of a plan.
+pub(crate) fn shown(name: &str) -> &str {
+    match name.rsplit_once(TAG) {
+        Some((plain, number)) if number.bytes().all(|b| b.is_ascii_digit()) => plain,
+        _ => name,
+    }
+}
+
+/// `text` with the tags taken off all names in it.
+pub(crate) fn untagged(text: &str) -> String {
+    let mut parts = text.split(TAG);
+    let mut plain = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        plain.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    }
+    plain
+}
+
+/// The rows with their columns called as people see them, which may give two the same name.
+pub(crate) fn named(rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
+    let schema = rows.schema();
+    if schema.fields().iter().all(|f| shown(f.name()) == f.name()) {
+        return rows;
+    }
+    let plain = |field: &FieldRef| field.as_ref().clone().with_name(shown(field.name()));
+    let fields: Vec<Field> = schema.fields().iter().map(plain).collect();
+    let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
+    let of = Arc::clone(&schema);
+    let rows = rows.map(move |batch| {
+        let batch = batch?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let columns = batch.columns().to_vec();
+        Ok(RecordBatch::try_new_with_options(
+            Arc::clone(&of),
+            columns,
+            &options,
+        )?)
+    });
+    Box::pin(RecordBatchStreamAdapter::new(schema, rows))
+}
+
+/// `plan` with its columns called as people see them, for what takes no two of one name.
+///
+/// # Errors
+///
+/// If two would have the same.
+pub(crate) fn distinctly_named(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let fields = plan.schema().fields();
+    let mut taken = HashSet::new();
+    if let Some(twice) = fields.iter().find(|f| !taken.insert(shown(f.name()))) {
+        return Err(twice_named(shown(twice.name())));
+    }
+    if fields.iter().all(|f| shown(f.name()) == f.name()) {
+        return Ok(plan);
+    }
+    let columns = plan
+        .schema()
+        .iter()
+        .map(|(table, field)| PlanExpr::from((table, field)).alias(shown(field.name())));
+    let columns: Vec<PlanExpr> = columns.collect();
+    Ok(LogicalPlanBuilder::from(plan).project(columns)?.build()?)
+}
+
+/// The error for two columns of one name.
+pub(crate) fn twice_named(name: &str) -> Error {
+    Error::invalid(format!(
+        "column \"{name}\" appears twice; rename one with `as`"
+    ))
+}
+
+fn tagged(name: &str, number: usize) -> Ident {
+    Ident::with_quote('"', format!("{name}{TAG}{number}"))
+}
+
+/// Names the columns of all queries in a statement.
+pub(crate) fn name_statement(statement: &mut Statement) -> Result<()> {
+    if let Statement::Query(query) = statement {
+        return name_query(query);
+    }
+    broken(statement.visit(&mut Namer))
+}
+
+/// Names the columns of a query that people see, and of those in it.
+pub(crate) fn name_query(query: &mut Query) -> Result<()> {
+    name(query, true)?;
+    broken(query.visit(&mut Namer))
+}
+
+fn broken(flow: ControlFlow<Box<Error>>) -> Result<()> {
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(e) => Err(*e),
+    }
+}
+
+struct Namer;
+
+impl VisitorMut for Namer {
+    type Break = Box<Error>;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Box<Error>> {
+        match name(query, false) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(e) => ControlFlow::Break(Box::new(e)),
+        }
+    }
+}
+
+fn name(query: &mut Query, outermost: bool) -> Result<()> {
+    match query.body.as_mut() {
+        SetExpr::Select(select) => name_select(select, query.order_by.as_mut(), outermost),
+        body => name_body(body, outermost),
+    }
+}
+
+fn name_body(body: &mut SetExpr, outermost: bool) -> Result<()> {
+    match body {
+        SetExpr::Select(select) => name_select(select, None, outermost),
+        SetExpr::Query(query) if outermost => name(query, true),
+        SetExpr::SetOperation { left, right, .. } => {
+            name_body(left, outermost)?;
+            name_body(right, outermost)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A column of a `select`, `*` not being one.
+struct Output {
+    /// Its place among the items.
+    at: usize,
+    name: String,
+    /// Whether the planner calls it so by itself.
+    natural: bool,
+    /// Whether the statement gives it its name.
+    explicit: bool,
+}
+
+fn outputs(select: &Select) -> Vec<Output> {
+    let mut outputs = Vec::with_capacity(select.projection.len());
+    for (at, item) in select.projection.iter().enumerate() {
+        let (name, natural, explicit) = match item {
+            SelectItem::UnnamedExpr(expr) => (figure(expr).name(), is_column(expr), false),
+            SelectItem::ExprWithAlias { alias, .. } => (column_name(alias), true, true),
+            _ => continue,
+        };
+        outputs.push(Output {
+            at,
+            name,
+            natural,
+            explicit,
+        });
+    }
+    outputs
+}
+
+fn is_column(expr: &Expr) -> bool {
+    matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+}
+
+fn name_select(select: &mut Select, order_by: Option<&mut OrderBy>, outermost: bool) -> Result<()> {
+    let outputs = outputs(select);
+    let star = outputs.len() < select.projection.len();
+    let mut times: HashMap<&str, usize> = HashMap::new();
+    for output in &outputs {
+        *times.entry(&output.name).or_default() += 1;
+    }
+    let mentioned = mentioned(select, order_by.as_deref());
+    let tags = |output: &Output| {
+        let shared = times.get(output.name.as_str()).is_some_and(|n| *n > 1);
+        // What `*` brings may have any name; in a query inside, the planner refuses what cannot be told apart.
+        let hidden = star && outermost;
+        match (output.explicit, output.natural) {
+            (true, _) => shared || (hidden && !mentioned.contains(&output.name)),
+            (false, true) => shared || hidden,
+            (false, false) => shared || hidden || mentioned.contains(&output.name),
+        }
+    };
+    let aliases: Vec<(usize, Option<Ident>)> = outputs
+        .iter()
+        .map(|output| {
+            let alias = match (tags(output), output.natural) {
+                (true, _) => Some(tagged(&output.name, output.at + 1)),
+                (false, true) => None,
+                (false, false) => Some(Ident::with_quote('"', &output.name)),
+            };
+            (output.at, alias)
+        })
+        .collect();
+    if let Some(order_by) = order_by {
+        name_keys(order_by, select, &outputs, &aliases)?;
+    }
+    for (at, alias) in aliases {
+        if let (Some(alias), Some(item)) = (alias, select.projection.get_mut(at)) {
+            rename(item, alias);
+        }
+    }
+    Ok(())
+}
+
+fn rename(item: &mut SelectItem, alias: Ident) {
+    match item {
+        SelectItem::ExprWithAlias { alias: old, .. } => *old = alias,
+        SelectItem::UnnamedExpr(expr) => {
+            let expr = std::mem::replace(expr, Expr::Identifier(Ident::new("")));
+            *item = SelectItem::ExprWithAlias { expr, alias };
+        }
+        _ => {}
+    }
+}
+
+/// `order by name` means the output column of that name.
+fn name_keys(
+    order_by: &mut OrderBy,
+    select: &Select,
+    outputs: &[Output],
+    aliases: &[(usize, Option<Ident>)],
+) -> Result<()> {
+    let OrderByKind::Expressions(keys) = &mut order_by.kind else {
+        return Ok(());
+    };
+    let distinct = matches!(select.distinct, Some(Distinct::Distinct));
+    for key in keys {
+        let Expr::Identifier(ident) = &mut key.expr else {
+            if distinct && let Some(column) = written_as(&key.expr, select, outputs, aliases) {
+                key.expr = Expr::Identifier(column);
+            }
+            continue;
+        };
+        let name = column_name(ident);
+        let mut found = outputs
+            .iter()
+            .zip(aliases)
+            .filter(|(output, _)| output.name == name);
+        let Some((first, (_, Some(alias)))) = found.next() else {
+            continue;
+        };
+        let expr = |output: &Output| match &select.projection[output.at] {
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+                Some(expr.to_string())
+            }
+            _ => None,
+        };
+        let others: Vec<_> = found.collect();
+        if others.iter().all(|(output, _)| expr(output) == expr(first)) {
+            *ident = alias.clone();
+        } else if first.explicit || others.iter().any(|(output, _)| output.explicit) {
+            return Err(Error::invalid(format!(
+                "`order by {name}` is ambiguous: several columns have that name"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The output column that the statement writes as `expr`: of `distinct` rows only output columns give an order.
+fn written_as(
+    expr: &Expr,
+    select: &Select,
+    outputs: &[Output],
+    aliases: &[(usize, Option<Ident>)],
+) -> Option<Ident> {
+    let same = |output: &Output| match &select.projection[output.at] {
+        SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. } => {
+            item == expr
+        }
+        _ => false,
+    };
+    let mut columns = outputs.iter().zip(aliases);
+    let (output, (_, alias)) = columns.find(|(output, _)| same(output))?;
+    let alias = alias.clone();
+    Some(alias.unwrap_or_else(|| Ident::with_quote('"', &output.name)))
+}
+
+/// Names that stand by themselves in clauses where the planner would take an output column for a column of a table.
+fn mentioned(select: &Select, order_by: Option<&OrderBy>) -> HashSet<String> {
+    let mut names = Mentioned(HashSet::new());
+    let _ = select.having.visit(&mut names);
+    let _ = select.qualify.visit(&mut names);
+    let _ = select.distinct.visit(&mut names);
+    if let GroupByExpr::Expressions(keys, _) = &select.group_by {
+        for key in keys.iter().filter(|key| !is_column(key)) {
+            let _ = key.visit(&mut names);
+        }
+    }
+    if let Some(OrderBy {
+        kind: OrderByKind::Expressions(keys),
+        ..
+    }) = order_by
+    {
+        for OrderByExpr { expr, .. } in keys.iter().filter(|key| !is_column(&key.expr)) {
+            let _ = expr.visit(&mut names);
+        }
+    }
+    names.0
+}
+
+struct Mentioned(HashSet<String>);
+
+impl Visitor for Mentioned {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if let Expr::Identifier(ident) = expr {
+            self.0.insert(column_name(ident));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// What a column is called, and whether another part of the expression has a better claim.
+enum Figure {
+    /// A column or a function.
+    Name(String),
+    /// A type or `case`: what is inside is asked first.
+    Weak(String),
+    None,
+}
+
+impl Figure {
+    fn name(self) -> String {
+        match self {
+            Figure::Name(name) | Figure::Weak(name) => name,
+            Figure::None => "?column?".to_string(),
+        }
+    }
+
+    fn or_weak(self, name: impl Into<String>) -> Figure {
+        match self {
+            Figure::Name(name) => Figure::Name(name),
+            Figure::Weak(_) | Figure::None => Figure::Weak(name.into()),
+        }
+    }
+}
+
+/// PostgreSQL's `FigureColname`.
+fn figure(expr: &Expr) -> Figure {
+    let named = |name: &str| Figure::Name(name.to_string());
+    match expr {
+        Expr::Identifier(ident) => Figure::Name(column_name(ident)),
+        Expr::CompoundIdentifier(parts) => match parts.last() {
+            Some(ident) => Figure::Name(column_name(ident)),
+            None => Figure::None,
+        },
+        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => figure(inner),
+        Expr::CompoundFieldAccess { root, .. } => figure(root),
+        Expr::Cast {
+            expr,
+            data_type,
+            kind: CastKind::Cast | CastKind::DoubleColon | CastKind::TryCast | CastKind::SafeCast,
+            ..
+        } => figure(expr).or_weak(type_word(data_type)),
+        Expr::TypedString(TypedString { data_type, .. }) => Figure::Weak(type_word(data_type)),
+        Expr::Interval(_) => Figure::Weak("interval".into()),
+        Expr::Case { else_result, .. } => match else_result {
+            Some(last) => figure(last).or_weak("case"),
+            None => Figure::Weak("case".into()),
+        },
+        Expr::Function(function) => called(function),
+        Expr::Exists { .. } => named("exists"),
+        Expr::Subquery(query) => of_query(query),
+        Expr::Tuple(_) => named("row"),
+        Expr::Array(_) => named("array"),
+        Expr::Extract { .. } => named("extract"),
+        Expr::Position { .. } => named("position"),
+        Expr::Substring { shorthand, .. } => named(match shorthand {
+            true => "substr",
+            false => "substring",
+        }),
+        Expr::Overlay { .. } => named("overlay"),
+        Expr::Ceil { .. } => named("ceil"),
+        Expr::Floor { .. } => named("floor"),
+        Expr::AtTimeZone { .. } => named("timezone"),
+        Expr::Trim { trim_where, .. } => named(match trim_where {
+            Some(TrimWhereField::Leading) => "ltrim",
+            Some(TrimWhereField::Trailing) => "rtrim",
+            Some(TrimWhereField::Both) | None => "btrim",
+        }),
+        _ => Figure::None,
+    }
+}
+
+fn called(function: &Function) -> Figure {
+    let ObjectName(parts) = &function.name;
+    match parts.last().and_then(|part| part.as_ident()) {
+        Some(ident) => Figure::Name(column_name(ident)),
+        None => Figure::None,
+    }
+}
+
+/// The name of the only column of a query in an expression.
+fn of_query(query: &Query) -> Figure {
+    match crate::frontend::rewrite::shape::leftmost(&query.body)
+        .map(|select| &select.projection[..])
+    {
+        Some([SelectItem::UnnamedExpr(expr)]) => figure(expr),
+        Some([SelectItem::ExprWithAlias { alias, .. }]) => {
+            Figure::Name(shown(&column_name(alias)).to_string())
+        }
+        _ => Figure::None,
+    }
+}
+
+/// PostgreSQL's own name of a type.
+fn type_word(data_type: &DataType) -> String {
+    let word = match data_type {
+        DataType::Boolean | DataType::Bool => "bool",
+        DataType::SmallInt(_) | DataType::Int2(_) => "int2",
+        DataType::Int(_) | DataType::Integer(_) | DataType::Int4(_) => "int4",
+        DataType::BigInt(_) | DataType::Int8(_) => "int8",
+        DataType::Real | DataType::Float4 => "float4",
+        DataType::Float(_) | DataType::Float8 | DataType::Double(_) | DataType::DoublePrecision => {
+            "float8"
+        }
+        DataType::Numeric(_) | DataType::Decimal(_) | DataType::Dec(_) => "numeric",
+        DataType::Char(_) | DataType::Character(_) => "bpchar",
+        DataType::Varchar(_)
+        | DataType::CharacterVarying(_)
+        | DataType::CharVarying(_)
+        | DataType::Nvarchar(_) => "varchar",
+        DataType::Text | DataType::String(_) => "text",
+        DataType::Bytea => "bytea",
+        DataType::Date => "date",
+        DataType::Time(_, _) => "time",
+        DataType::Timestamp(_, zone) => {
+            use datafusion::sql::sqlparser::ast::TimezoneInfo::{Tz, WithTimeZone};
+            match zone {
+                Tz | WithTimeZone => "timestamptz",
+                _ => "timestamp",
+            }
+        }
+        DataType::Interval { .. } => "interval",
+        other => {
+            let text = other.to_string().to_lowercase();
+            return text
+                .split(['(', ' '])
+                .next()
+                .unwrap_or_default()
+                .to_string();
+        }
+    };
+    word.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_come_off() {
+        assert_eq!(shown("count\u{1f}12"), "count");
+        assert_eq!(shown("count"), "count");
+        assert_eq!(shown("odd\u{1f}name"), "odd\u{1f}name");
+        assert_eq!(
+            untagged("sum(t.a) AS sum\u{1f}1, b AS ?column?\u{1f}22"),
+            "sum(t.a) AS sum, b AS ?column?"
+        );
+    }
+}

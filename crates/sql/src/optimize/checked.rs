@@ -1,0 +1,188 @@
+//! Arithmetic that fails instead of wrapping around, or of leaving its type.
+//!
+//! DataFusion adds 1 to the largest `bigint` and gets the smallest, and adds 1 to the largest decimal of 38 digits and
+//! gets a number of 39 that no other place expects. [`CheckedArithmetic`] replaces `+`, `-`, `*` and the sign of integers,
+//! and the operators of decimals whose result may need more than 38 digits, by functions that report the overflow.
+//! [Sums](crate::optimize::exact) have their own. What DataFusion does with dates reports it already.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{ArrayRef, AsArray, Decimal128Array};
+use arrow::compute::kernels::numeric::{add, div, mul, rem, sub};
+use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type};
+use arrow::error::ArrowError;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::type_coercion::binary::BinaryTypeCoercer;
+use datafusion::logical_expr::{
+    BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
+};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::physical_expr_common::datum::apply;
+
+use crate::optimize::meaning::rewritten;
+
+/// The analyzer rule; it must come after type coercion, which makes both operands of one type.
+#[derive(Debug)]
+pub(crate) struct CheckedArithmetic;
+
+impl AnalyzerRule for CheckedArithmetic {
+    fn name(&self) -> &str {
+        "checked_arithmetic"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        rewritten(plan, |expr, schema| Ok(check(expr, schema)))
+    }
+}
+
+fn check(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    match expr {
+        Expr::BinaryExpr(binary) => match function(&binary, schema) {
+            Some(function) => {
+                let operands = vec![*binary.left, *binary.right];
+                Transformed::yes(function.call(operands))
+            }
+            None => Transformed::no(Expr::BinaryExpr(binary)),
+        },
+        Expr::Negative(inner) => {
+            let data = type_of(&inner, schema).filter(DataType::is_integer);
+            match data.and_then(|data| ScalarValue::new_zero(&data).ok()) {
+                Some(zero) => Transformed::yes(MINUS.call(vec![lit(zero), *inner])),
+                None => Transformed::no(Expr::Negative(inner)),
+            }
+        }
+        other => Transformed::no(other),
+    }
+}
+
+/// The checked operator for `binary`, if it needs one.
+fn function(binary: &BinaryExpr, schema: &DFSchema) -> Option<&'static Arc<ScalarUDF>> {
+    let (function, of_integers) = match binary.op {
+        Operator::Plus => (&PLUS, true),
+        Operator::Minus => (&MINUS, true),
+        Operator::Multiply => (&TIMES, true),
+        // Of integers, these fail by themselves.
+        Operator::Divide => (&BY, false),
+        Operator::Modulo => (&REST, false),
+        _ => return None,
+    };
+    let left = type_of(&binary.left, schema)?;
+    let right = type_of(&binary.right, schema)?;
+    let needed = match (&left, &right) {
+        (DataType::Decimal128(..), DataType::Decimal128(..)) => {
+            let result = BinaryTypeCoercer::new(&left, &binary.op, &right).get_result_type();
+            // Any narrower type was chosen so that all results fit.
+            matches!(
+                result,
+                Ok(DataType::Decimal128(DECIMAL128_MAX_PRECISION, _))
+            )
+        }
+        _ => of_integers && left == right && left.is_integer(),
+    };
+    needed.then_some(&**function)
+}
+
+/// The type of `expr`. DataFusion names each function on the way to its type, by all that is in it.
+fn type_of(expr: &Expr, schema: &DFSchema) -> Option<DataType> {
+    match operands(expr) {
+        Some((operator, left, right)) => {
+            let (left, right) = (type_of(left, schema)?, type_of(right, schema)?);
+            result_of(operator, &left, &right).ok()
+        }
+        None => expr.get_type(schema).ok(),
+    }
+}
+
+fn result_of(operator: &str, left: &DataType, right: &DataType) -> Result<DataType> {
+    let operator = match operator {
+        "+" => Operator::Plus,
+        "-" => Operator::Minus,
+        "*" => Operator::Multiply,
+        "/" => Operator::Divide,
+        _ => Operator::Modulo,
+    };
+    BinaryTypeCoercer::new(left, &operator, right).get_result_type()
+}
+
+/// The operator and its operands, if `expr` is a checked one.
+pub(crate) fn operands(expr: &Expr) -> Option<(&'static str, &Expr, &Expr)> {
+    let Expr::ScalarFunction(call) = expr else {
+        return None;
+    };
+    let checked = call.func.inner().downcast_ref::<Checked>()?;
+    match &call.args[..] {
+        [a, b] => Some((checked.operator, a, b)),
+        _ => None,
+    }
+}
+
+static PLUS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Checked::new("+").into()));
+static MINUS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Checked::new("-").into()));
+static TIMES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Checked::new("*").into()));
+static BY: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Checked::new("/").into()));
+static REST: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Checked::new("%").into()));
+
+/// One of the operators as a function of two integers of one type, or of two decimals.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Checked {
+    operator: &'static str,
+    signature: Signature,
+}
+
+impl Checked {
+    fn new(operator: &'static str) -> Checked {
+        Checked {
+            operator,
+            signature: Signature::any(2, Volatility::Immutable),
+        }
+    }
+}
+
+impl ScalarUDFImpl for Checked {
+    fn name(&self) -> &str {
+        self.operator
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
+        let [left, right] = arguments else {
+            return datafusion::common::internal_err!("{} takes two operands", self.operator);
+        };
+        result_of(self.operator, left, right)
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [left, right] = arguments.args.as_slice() else {
+            return datafusion::common::internal_err!("{} takes two operands", self.operator);
+        };
+        match self.operator {
+            "+" => apply(left, right, |l, r| fitting(add(l, r)?, "+")),
+            "-" => apply(left, right, |l, r| fitting(sub(l, r)?, "-")),
+            "*" => apply(left, right, |l, r| fitting(mul(l, r)?, "*")),
+            "/" => apply(left, right, |l, r| fitting(div(l, r)?, "/")),
+            _ => apply(left, right, |l, r| fitting(rem(l, r)?, "%")),
+        }
+    }
+}
+
+/// `result`, if all decimals in it have as many digits as their type at most.
+fn fitting(result: ArrayRef, operator: &str) -> std::result::Result<ArrayRef, ArrowError> {
+    let fits = |decimals: &Decimal128Array| {
+        decimals
+            .validate_decimal_precision(decimals.precision())
+            .is_ok()
+    };
+    match result.as_primitive_opt::<Decimal128Type>() {
+        Some(decimals) if !fits(decimals) => Err(ArrowError::ArithmeticOverflow(format!(
+            "the result of {operator} has more than {} digits",
+            decimals.precision()
+        ))),
+        _ => Ok(result),
+    }
+}

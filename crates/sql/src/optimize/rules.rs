@@ -1,0 +1,174 @@
+//! DataFusion's rules for logical plans, those that a plan has something for: each rule walks the whole plan, whether or
+//! not it finds anything, and planning is a tenth of the time of small queries.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::error::Result;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{Distinct, Expr, JoinType, LogicalPlan};
+use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
+use datafusion::physical_plan::ExecutionPlan;
+
+use crate::optimize::checked::operands;
+use crate::optimize::correlated;
+use crate::optimize::steady::MoveFilters;
+use crate::optimize::sums::SumsOfOne;
+
+type Rule = Arc<dyn OptimizerRule + Send + Sync>;
+
+/// Rules that are never applied. The first drops keys of an order that others determine: of groups over joins it
+/// believes that one key determines the rest (`order by x.a, y.b` lost `y.b`). The next are for fields of
+/// structs, and for tests of join keys that are not asked for. The last confuses the columns of `t` in `t.i > any (select i
+/// from t)`; [`crate::optimize::membership`] does what it is for.
+const NEVER: [&str; 5] = [
+    "eliminate_duplicated_expr",
+    "extract_leaf_expressions",
+    "push_down_leaf_projections",
+    "filter_null_join_keys",
+    "rewrite_set_comparison",
+];
+
+/// Rules that find nothing more where they have been before.
+const ONCE: [&str; 4] = [
+    SumsOfOne::NAME,
+    "eliminate_group_by_constant",
+    "common_sub_expression_eliminate",
+    "single_distinct_aggregation_to_group_by",
+];
+
+/// What a plan has that a rule is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Part {
+    Subquery,
+    Distinct,
+    DistinctAggregate,
+    /// Sums of what is computed.
+    Sum,
+    Union,
+    Limit,
+    OuterJoin,
+    /// A query in `from`.
+    Derived,
+}
+
+/// What makes rules find something that others left: joins and filters that were apart come together.
+const TWICE: [Part; 4] = [Part::Subquery, Part::Union, Part::OuterJoin, Part::Derived];
+
+/// What a rule is for, if it is for that only.
+fn subject(rule: &str) -> Option<Part> {
+    Some(match rule {
+        "decorrelate_predicate_subquery"
+        | "scalar_subquery_to_join"
+        | "decorrelate_lateral_join" => Part::Subquery,
+        "replace_distinct_aggregate" => Part::Distinct,
+        "single_distinct_aggregation_to_group_by" => Part::DistinctAggregate,
+        SumsOfOne::NAME => Part::Sum,
+        "optimize_unions" | "unions_to_filter" => Part::Union,
+        "eliminate_limit" | "push_down_limit" => Part::Limit,
+        "eliminate_outer_join" => Part::OuterJoin,
+        _ => return None,
+    })
+}
+
+/// What `plan` has, or will have once subqueries became joins.
+fn parts(plan: &LogicalPlan) -> Result<HashSet<Part>> {
+    let mut parts = HashSet::new();
+    let mut projections = 0;
+    plan.apply_with_subqueries(|node| {
+        match node {
+            LogicalPlan::Projection(_) => projections += 1,
+            LogicalPlan::Subquery(_) => _ = parts.insert(Part::Subquery),
+            LogicalPlan::Distinct(Distinct::All(_) | Distinct::On(_)) => {
+                parts.insert(Part::Distinct);
+            }
+            LogicalPlan::Union(_) => _ = parts.insert(Part::Union),
+            LogicalPlan::Limit(_) => _ = parts.insert(Part::Limit),
+            LogicalPlan::Join(join) => {
+                if matches!(
+                    join.join_type,
+                    JoinType::Left | JoinType::Right | JoinType::Full
+                ) {
+                    parts.insert(Part::OuterJoin);
+                }
+                // Made of a subquery.
+                if join.join_type == JoinType::LeftMark {
+                    parts.insert(Part::Subquery);
+                }
+            }
+            _ => {}
+        }
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                match expr {
+                    Expr::Exists(_) | Expr::InSubquery(_) => _ = parts.insert(Part::Subquery),
+                    Expr::ScalarSubquery(_) => {
+                        parts.extend([Part::Subquery, Part::OuterJoin]);
+                    }
+                    Expr::AggregateFunction(function) if function.params.distinct => {
+                        parts.insert(Part::DistinctAggregate);
+                    }
+                    Expr::AggregateFunction(function)
+                        if function.params.args.iter().any(|e| operands(e).is_some()) =>
+                    {
+                        parts.insert(Part::Sum);
+                    }
+                    _ => {}
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    if projections > 1 {
+        parts.insert(Part::Derived);
+    }
+    Ok(parts)
+}
+
+/// All rules that are ever applied, in their order.
+pub(crate) fn rules() -> Vec<Rule> {
+    let mut rules = Optimizer::new().rules;
+    rules.retain(|rule| !NEVER.contains(&rule.name()));
+    for rule in &mut rules {
+        if rule.name() == "push_down_filter" {
+            *rule = Arc::new(MoveFilters::default());
+        }
+    }
+    // First: the others give names to what sums have in common.
+    rules.insert(0, Arc::new(SumsOfOne));
+    rules
+}
+
+/// `plan` with its types made to agree, and optimised: rules go over it once, and where queries were nested or joins
+/// outer ones a second time. A third time would only see that nothing changes any more.
+pub(crate) fn logical(state: &SessionState, plan: &LogicalPlan) -> Result<LogicalPlan> {
+    let analyzer = state.analyzer();
+    let plan = analyzer.execute_and_check(plan.clone(), &state.options(), |_, _| {})?;
+    let parts = parts(&plan)?;
+    let all = &state.optimizer().rules;
+    let found = |rule: &&Rule| subject(rule.name()).is_none_or(|part| parts.contains(&part));
+    let mut rules: Vec<Rule> = all.iter().filter(found).cloned().collect();
+    if TWICE.iter().any(|part| parts.contains(part)) {
+        let again = |rule: &&Rule| !ONCE.contains(&rule.name());
+        rules.extend(all.iter().filter(found).filter(again).cloned());
+    }
+    // One list of both: what surrounds a pass takes as long as several rules.
+    let plan = Optimizer::with_rules(rules).optimize(plan, state, |_, _| {})?;
+    if parts.contains(&Part::Subquery) {
+        correlated::all_joined(&plan)?;
+    }
+    Ok(plan)
+}
+
+/// What DataFusion does to get the rows of `plan`, which is not optimised yet.
+pub(crate) async fn physical(
+    state: &SessionState,
+    plan: &LogicalPlan,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let plan = logical(state, plan)?;
+    state
+        .query_planner()
+        .create_physical_plan(&plan, state)
+        .await
+}

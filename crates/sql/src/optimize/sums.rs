@@ -1,0 +1,148 @@
+//! Sums of numbers that differ by constants only, from one sum: `sum(a + 3)` is `sum(a) + 3 * count(a)`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{Column, Result, ScalarValue};
+use datafusion::functions_aggregate::expr_fn::count;
+use datafusion::logical_expr::expr::AggregateFunction;
+use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Projection, lit};
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+
+use crate::optimize::exact::sum_of;
+
+/// The rule.
+#[derive(Debug)]
+pub(crate) struct SumsOfOne;
+
+impl SumsOfOne {
+    pub(crate) const NAME: &str = "sums_of_one";
+}
+
+impl OptimizerRule for SumsOfOne {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        match &plan {
+            LogicalPlan::Aggregate(aggregate) => Ok(match rewritten(aggregate)? {
+                Some(plan) => Transformed::yes(plan),
+                None => Transformed::no(plan),
+            }),
+            _ => Ok(Transformed::no(plan)),
+        }
+    }
+}
+
+/// The largest constant: with numbers of 32 bits, in no more rows than a table has, sums and products fit 64 bits.
+const MOST: i64 = 1 << 31;
+
+/// `a` and `c`, if `expr` is the sum of `a + c`, `a` a number of at most 32 bits that was made one of 64.
+fn shifted<'e>(expr: &'e Expr, aggregate: &Aggregate) -> Option<(&'e Expr, i64)> {
+    let expr = match expr {
+        // Named when its arithmetic was made to fail on overflow.
+        Expr::Alias(alias) => &alias.expr,
+        expr => expr,
+    };
+    let Expr::AggregateFunction(AggregateFunction { func, params }) = expr else {
+        return None;
+    };
+    let plain = !params.distinct && params.filter.is_none() && params.order_by.is_empty();
+    let ([arg], "sum", true) = (&params.args[..], func.name(), plain) else {
+        return None;
+    };
+    let (number, constant) = match crate::optimize::checked::operands(arg) {
+        Some(("+", a, Expr::Literal(ScalarValue::Int64(Some(c)), _)))
+        | Some(("+", Expr::Literal(ScalarValue::Int64(Some(c)), _), a)) => (a, *c),
+        Some(("-", a, Expr::Literal(ScalarValue::Int64(Some(c)), _))) => (a, c.checked_neg()?),
+        Some(_) => return None,
+        None => (arg, 0),
+    };
+    let Expr::Cast(cast) = number else {
+        return None;
+    };
+    use DataType::{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32};
+    let from = cast.expr.get_type(aggregate.input.schema()).ok()?;
+    let narrow = matches!(from, Int8 | Int16 | Int32 | UInt8 | UInt16 | UInt32);
+    let wide = number.get_type(aggregate.input.schema()).ok()? == Int64;
+    (narrow && wide && (-MOST..MOST).contains(&constant)).then_some((number, constant))
+}
+
+/// The name of an aggregate that others are made of.
+fn part(place: usize) -> String {
+    format!("part {place} of sums")
+}
+
+/// The same groups from fewer sums, if several are of one number.
+fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
+    let found: Vec<_> = aggregate
+        .aggr_expr
+        .iter()
+        .map(|e| shifted(e, aggregate))
+        .collect();
+    let mut times: HashMap<&Expr, (usize, bool)> = HashMap::new();
+    for (number, constant) in found.iter().flatten() {
+        let (times, shifts) = times.entry(*number).or_default();
+        *times += 1;
+        *shifts |= *constant != 0;
+    }
+    let gains = |number: &Expr| {
+        times
+            .get(number)
+            .is_some_and(|(times, shifts)| *times > 1 && *shifts)
+    };
+    if !found.iter().flatten().any(|(number, _)| gains(number)) {
+        return Ok(None);
+    }
+    let mut left: Vec<Expr> = vec![];
+    // An aggregate, once; the column that it becomes. Names would not do: casts are not in them.
+    let mut column = |expr: Expr| {
+        let known = left.iter().position(|other| *other == expr);
+        let place = known.unwrap_or(left.len());
+        if known.is_none() {
+            left.push(expr);
+        }
+        Expr::Column(Column::new_unqualified(part(place)))
+    };
+    let groups = aggregate.schema.fields().len() - aggregate.aggr_expr.len();
+    let fields = aggregate.schema.iter().map(Column::from).map(Expr::Column);
+    let mut given: Vec<Expr> = fields.take(groups).collect();
+    for (position, (expr, found)) in aggregate.aggr_expr.iter().zip(&found).enumerate() {
+        let name = aggregate.schema.field(groups + position).name();
+        given.push(match found {
+            Some((number, constant)) if gains(number) => {
+                let all = column(sum_of((*number).clone()));
+                let counted = match number {
+                    Expr::Cast(cast) => (*cast.expr).clone(),
+                    number => (*number).clone(),
+                };
+                let sum = match constant {
+                    0 => all,
+                    _ => all + lit(*constant) * column(count(counted)),
+                };
+                sum.alias(name)
+            }
+            _ => column(expr.clone().unalias()).alias(name),
+        });
+    }
+    let input = aggregate.input.clone();
+    let left = left.into_iter().enumerate();
+    let left = left.map(|(place, expr)| expr.alias(part(place))).collect();
+    let inner = Aggregate::try_new(input, aggregate.group_expr.clone(), left)?;
+    let inner = Arc::new(LogicalPlan::Aggregate(inner));
+    Ok(Some(LogicalPlan::Projection(Projection::try_new(
+        given, inner,
+    )?)))
+}

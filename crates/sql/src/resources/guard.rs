@@ -1,0 +1,178 @@
+//! Bounds on what is planned at all.
+//!
+//! The parser, the planner and the optimiser are recursive. Statements that would nest them too deeply are
+//! refused before they start, by a count over the tokens: it needs no recursion itself.
+
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use crate::error::{Error, Result};
+
+/// Nested parentheses, calls, subqueries, `case`s.
+pub(crate) const MAX_NESTING: usize = 128;
+/// Operators in a row that are not separated by a comma or a clause: `a or b or c ...`, `x + y + z ...`,
+/// `q union q union q ...`. Each adds a level to the tree that the planner walks.
+pub(crate) const MAX_CHAIN: usize = 1_000;
+/// Bytes of one text. A script of inserts is better imported from a file.
+pub(crate) const MAX_TEXT: usize = 64 << 20;
+
+/// Trees deeper than this are planned with a larger stack.
+const DEEP: usize = 100;
+/// Stack that must be left to go on without a larger one.
+const RED_ZONE: usize = 32 << 20;
+/// Size of a larger one. Only what is touched takes memory.
+const STACK: usize = 64 << 20;
+
+/// What the parser's recursion limit is set to: it counts several levels for one parenthesis.
+pub(crate) const PARSER_RECURSION: usize = 3 * MAX_NESTING;
+
+/// The error for statements that nest too deeply.
+pub(crate) fn too_deep() -> Error {
+    Error::TooComplex {
+        message: format!(
+            "the statement nests more than {MAX_NESTING} levels deep; break it up with `with` clauses"
+        ),
+    }
+}
+
+/// Refuses texts that are longer than [`MAX_TEXT`].
+pub(crate) fn check_length(text: &str) -> Result<()> {
+    match text.len() <= MAX_TEXT {
+        true => Ok(()),
+        false => Err(Error::TooComplex {
+            message: format!(
+                "the text has {} bytes, the limit is {MAX_TEXT}; load data with `copy ... from` or import instead",
+                text.len()
+            ),
+        }),
+    }
+}
+
+/// Runs `work` with room for the deepest tree that [`check`] admits: parsing, printing and dropping one is recursive,
+/// and the caller's stack may be small.
+pub(crate) fn with_room<T>(depth: usize, work: impl FnOnce() -> T) -> T {
+    match depth > DEEP {
+        true => stacker::maybe_grow(RED_ZONE, STACK, work),
+        false => work(),
+    }
+}
+
+/// A future that is polled [`with_room`].
+pub(crate) fn polled_with_room<F: Future>(
+    depth: usize,
+    work: F,
+) -> impl Future<Output = F::Output> {
+    let mut work = Box::pin(work);
+    std::future::poll_fn(move |cx| with_room(depth, || work.as_mut().poll(cx)))
+}
+
+/// Refuses statements whose trees would be too deep, by their tokens; says how deep they may be.
+pub(crate) fn check(tokens: &[TokenWithSpan]) -> Result<usize> {
+    let mut deepest = 0;
+    // One entry per open parenthesis: operators since the last separator on that level.
+    let mut open: Vec<usize> = vec![0];
+    let mut cases = 0usize;
+    for token in tokens {
+        match &token.token {
+            Token::LParen | Token::LBracket | Token::LBrace => open.push(0),
+            Token::RParen | Token::RBracket | Token::RBrace if open.len() > 1 => {
+                open.pop();
+            }
+            Token::Comma => set_last(&mut open, 0),
+            Token::Word(word) => match word.keyword {
+                Keyword::CASE | Keyword::EXPLAIN => cases += 1,
+                Keyword::END => cases = cases.saturating_sub(1),
+                Keyword::WHERE
+                | Keyword::HAVING
+                | Keyword::ON
+                | Keyword::WHEN
+                | Keyword::THEN
+                | Keyword::ELSE => set_last(&mut open, 0),
+                Keyword::AND
+                | Keyword::OR
+                | Keyword::NOT
+                | Keyword::UNION
+                | Keyword::INTERSECT
+                | Keyword::EXCEPT
+                | Keyword::JOIN => add_last(&mut open),
+                _ => {}
+            },
+            Token::Plus
+            | Token::Minus
+            | Token::Mul
+            | Token::Div
+            | Token::Mod
+            | Token::StringConcat
+            | Token::DoubleColon
+            | Token::Eq
+            | Token::Neq
+            | Token::Lt
+            | Token::Gt
+            | Token::LtEq
+            | Token::GtEq
+            | Token::Pipe
+            | Token::Ampersand
+            | Token::Caret
+            | Token::ExclamationMark
+            | Token::Tilde
+            | Token::Arrow
+            | Token::LongArrow => add_last(&mut open),
+            _ => {}
+        }
+        if open.len() + cases > MAX_NESTING {
+            return Err(too_deep());
+        }
+        let chain: usize = open.iter().sum();
+        deepest = deepest.max(chain + open.len() + cases);
+        if chain > MAX_CHAIN {
+            return Err(Error::TooComplex {
+                message: format!(
+                    "more than {MAX_CHAIN} operators in one expression; use `in (...)`, a table of values, or several statements"
+                ),
+            });
+        }
+    }
+    Ok(deepest)
+}
+
+fn set_last(open: &mut [usize], count: usize) {
+    if let Some(last) = open.last_mut() {
+        *last = count;
+    }
+}
+
+fn add_last(open: &mut [usize]) {
+    if let Some(last) = open.last_mut() {
+        *last += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::sql::sqlparser::dialect::GenericDialect;
+    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+
+    fn check_text(text: &str) -> Result<usize> {
+        check(
+            &Tokenizer::new(&GenericDialect {}, text)
+                .tokenize_with_location()
+                .unwrap(),
+        )
+    }
+
+    #[test]
+    fn long_lists_pass_and_deep_trees_do_not() {
+        let list = (0..100_000)
+            .map(|i| i.to_string())
+            .collect::<Vec<_>>()
+            .join(",");
+        check_text(&format!("select * from t where a in ({list})")).unwrap();
+        let deep = format!("select {}1{}", "(".repeat(10_000), ")".repeat(10_000));
+        assert!(matches!(check_text(&deep), Err(Error::TooComplex { .. })));
+        let chain = format!("select 1{}", " + 1".repeat(100_000));
+        assert!(matches!(check_text(&chain), Err(Error::TooComplex { .. })));
+        let unions = format!("select 1{}", " union all select 1".repeat(100_000));
+        assert!(matches!(check_text(&unions), Err(Error::TooComplex { .. })));
+    }
+}

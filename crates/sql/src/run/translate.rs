@@ -1,0 +1,479 @@
+//! DataFusion's errors in our words.
+//!
+//! DataFusion wraps errors in layers ("Arrow error: External error: ..."), appends advice about its own
+//! settings, and asks for bug reports. [`translate`] takes the layers off, sorts what is inside into
+//! [`Error`], and keeps only the sentences that help the person who typed the statement.
+
+use arrow::error::ArrowError;
+use datafusion::common::utils::datafusion_strsim::levenshtein;
+use datafusion::common::{Column, SchemaError};
+use datafusion::error::DataFusionError;
+use datafusion::sql::sqlparser::parser::ParserError;
+
+use crate::error::{Error, Position};
+use crate::frontend::{plain, rewrite};
+use crate::resources::budget;
+
+impl From<DataFusionError> for Error {
+    fn from(e: DataFusionError) -> Error {
+        translate(&e)
+    }
+}
+
+impl From<ArrowError> for Error {
+    fn from(e: ArrowError) -> Error {
+        arrow(&e)
+    }
+}
+
+impl From<ParserError> for Error {
+    fn from(e: ParserError) -> Error {
+        parser(&e)
+    }
+}
+
+impl From<Error> for DataFusionError {
+    fn from(e: Error) -> DataFusionError {
+        DataFusionError::External(Box::new(e))
+    }
+}
+
+/// The innermost cause of `e` as an [`Error`].
+pub(crate) fn translate(e: &DataFusionError) -> Error {
+    match e {
+        DataFusionError::Context(_, inner) => translate(inner),
+        DataFusionError::Shared(inner) => translate(inner),
+        DataFusionError::Collection(all) => match all.first() {
+            Some(first) => translate(first),
+            None => Error::Execution {
+                message: "failed without a reason".into(),
+            },
+        },
+        DataFusionError::Diagnostic(diagnostic, inner) => {
+            let place = diagnostic.span.map(|span| Position {
+                line: span.start.line,
+                column: span.start.column,
+            });
+            translate(inner).at(place)
+        }
+        DataFusionError::External(inner) => external(inner.as_ref()),
+        DataFusionError::ArrowError(inner, _) => arrow(inner),
+        DataFusionError::ParquetError(inner) => Error::Execution {
+            message: parquet(inner),
+        },
+        DataFusionError::ObjectStore(inner) => object_store(inner),
+        DataFusionError::IoError(inner) => match inner.get_ref() {
+            Some(cause) => external(cause),
+            None => Error::Execution {
+                message: inner.to_string(),
+            },
+        },
+        DataFusionError::SQL(inner, _) => parser(inner),
+        DataFusionError::NotImplemented(message) => {
+            Error::unsupported(format!("not supported: {}", tidy(message)))
+        }
+        DataFusionError::SchemaError(inner, _) => schema(inner),
+        DataFusionError::ResourcesExhausted(message) => memory(message),
+        DataFusionError::ExecutionJoin(join) => match join.is_cancelled() {
+            true => Error::Cancelled,
+            false => Error::Defect {
+                message: tidy(&join.to_string()),
+            },
+        },
+        DataFusionError::Internal(message) => Error::Defect {
+            message: tidy(message),
+        },
+        DataFusionError::Plan(message) | DataFusionError::Configuration(message) => plan(message),
+        DataFusionError::Execution(message)
+        | DataFusionError::Substrait(message)
+        | DataFusionError::Ffi(message) => execution(message),
+    }
+}
+
+/// An error of ours that DataFusion carried, or anybody else's.
+pub(crate) fn external(e: &(dyn std::error::Error + Send + Sync + 'static)) -> Error {
+    if let Some(ours) = e.downcast_ref::<Error>() {
+        return ours.clone();
+    }
+    if let Some(inner) = e.downcast_ref::<DataFusionError>() {
+        return translate(inner);
+    }
+    if let Some(inner) = e.downcast_ref::<ArrowError>() {
+        return arrow(inner);
+    }
+    execution(&e.to_string())
+}
+
+fn arrow(e: &ArrowError) -> Error {
+    match e {
+        ArrowError::ExternalError(inner) => external(inner.as_ref()),
+        ArrowError::DivideByZero => Error::Arithmetic {
+            message: "division by zero".into(),
+        },
+        ArrowError::ArithmeticOverflow(message) => Error::Arithmetic {
+            message: format!(
+                "arithmetic overflow: {}",
+                tidy(strip(message, "Overflow happened on: "))
+            ),
+        },
+        ArrowError::CastError(message)
+        | ArrowError::ComputeError(message)
+        | ArrowError::ParseError(message) => execution(message),
+        ArrowError::InvalidArgumentError(message) | ArrowError::SchemaError(message) => {
+            execution(message)
+        }
+        ArrowError::CsvError(message) => Error::Execution {
+            message: tidy(message),
+        },
+        ArrowError::JsonError(message) => Error::Execution {
+            message: tidy(message),
+        },
+        ArrowError::ParquetError(message) | ArrowError::IpcError(message) => Error::Execution {
+            message: tidy(message),
+        },
+        ArrowError::IoError(message, inner) => match inner.get_ref() {
+            Some(cause) => external(cause),
+            None => Error::Execution {
+                message: tidy(message),
+            },
+        },
+        ArrowError::NotYetImplemented(message) => {
+            Error::unsupported(format!("not supported: {}", tidy(message)))
+        }
+        ArrowError::MemoryError(message) => Error::Memory {
+            message: tidy(message),
+        },
+        other => Error::Execution {
+            message: tidy(&other.to_string()),
+        },
+    }
+}
+
+fn parquet(e: &parquet::errors::ParquetError) -> String {
+    tidy(strip(&e.to_string(), "Parquet error: "))
+}
+
+fn object_store(e: &datafusion::object_store::Error) -> Error {
+    use datafusion::object_store::Error as E;
+    match e {
+        E::NotFound { path, .. } => Error::File {
+            path: rooted(path),
+            message: "no such file".into(),
+        },
+        other => Error::Execution {
+            message: tidy(&other.to_string()),
+        },
+    }
+}
+
+/// Object store paths come without their leading slash.
+fn rooted(path: &str) -> std::path::PathBuf {
+    match path.starts_with('/') {
+        true => path.into(),
+        false => format!("/{path}").into(),
+    }
+}
+
+fn parser(e: &ParserError) -> Error {
+    match e {
+        ParserError::RecursionLimitExceeded => crate::resources::guard::too_deep(),
+        ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
+            let (message, position) = split_position(strip(message, "sql parser error: "));
+            Error::Syntax {
+                message: lower_first(&message),
+                position,
+            }
+        }
+    }
+}
+
+/// Takes " at Line: 1, Column: 8" off the end of a message.
+fn split_position(message: &str) -> (String, Option<Position>) {
+    let Some(start) = message.rfind(" at Line: ") else {
+        return (tidy(message), None);
+    };
+    let mut numbers = message[start..]
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|digits| digits.parse::<u64>().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(line), Some(column)) if line > 0 => {
+            (tidy(&message[..start]), Some(Position { line, column }))
+        }
+        _ => (tidy(&message[..start]), None),
+    }
+}
+
+fn schema(e: &SchemaError) -> Error {
+    match e {
+        SchemaError::FieldNotFound {
+            field,
+            valid_fields,
+        } => {
+            let (mut qualified, mut plain) = (Vec::new(), Vec::new());
+            for valid in valid_fields
+                .iter()
+                .filter(|c| c.name != crate::types::ROW_ID)
+            {
+                qualified.push(flat(valid));
+                plain.push(rewrite::shown(&valid.name).to_string());
+            }
+            let mut candidates = nearest(&field.name, plain);
+            if candidates.is_empty() {
+                // Nothing is near: the first few columns tell at least what there is.
+                candidates = qualified.into_iter().take(12).collect();
+            }
+            Error::UnknownColumn {
+                name: flat(field),
+                candidates,
+                position: None,
+            }
+        }
+        SchemaError::AmbiguousReference { field } => Error::invalid(format!(
+            "column \"{0}\" is ambiguous: more than one table has it; write table.{0}",
+            rewrite::shown(&field.name)
+        )),
+        SchemaError::DuplicateQualifiedField { name, .. }
+        | SchemaError::DuplicateUnqualifiedField { name } => {
+            rewrite::twice_named(rewrite::shown(name))
+        }
+    }
+}
+
+/// `table.column`, without catalog and schema.
+fn flat(column: &Column) -> String {
+    match &column.relation {
+        Some(table) => format!("{}.{}", table.table(), rewrite::shown(&column.name)),
+        None => rewrite::shown(&column.name).to_string(),
+    }
+}
+
+fn memory(message: &str) -> Error {
+    // The refusal of our pool is a full sentence somewhere inside; what operators add around it is not.
+    match message.find(budget::MARK) {
+        Some(start) => Error::Memory {
+            message: tidy(&message[start..]),
+        },
+        None => Error::Memory {
+            message: tidy(message),
+        },
+    }
+}
+
+fn plan(message: &str) -> Error {
+    let message = tidy(message);
+    if message.contains("Column count doesn't match insert query") {
+        return Error::invalid(
+            "the number of values differs from the number of columns to insert into",
+        );
+    }
+    if message
+        .to_lowercase()
+        .contains("projections require unique expression names")
+    {
+        return Error::invalid("two columns of the query have the same name; rename one with `as`");
+    }
+    if message.contains(" at Line: ") {
+        let (text, place) = split_position(&message);
+        return Error::invalid(text).at(place);
+    }
+    if let Some(start) = message
+        .find("Overflow happened on: ")
+        .or_else(|| message.find("Divide by zero"))
+    {
+        return execution(&message[start..]);
+    }
+    Error::invalid(lower_first(&message))
+}
+
+/// Errors of kernels reach us as text in places: overflow, division, casts.
+fn execution(message: &str) -> Error {
+    let message = tidy(message);
+    let lower = message.to_lowercase();
+    if message.contains(budget::MARK) {
+        return memory(&message);
+    }
+    if lower.contains("divide by zero") || lower.contains("division by zero") {
+        return Error::Arithmetic {
+            message: "division by zero".into(),
+        };
+    }
+    if let Some(start) = message.find("Overflow happened on: ") {
+        return Error::Arithmetic {
+            message: format!(
+                "arithmetic overflow: {}",
+                strip(&message[start..], "Overflow happened on: ")
+            ),
+        };
+    }
+    let arithmetic = [
+        "overflow",
+        "out of range",
+        "too large to store",
+        "too small to store",
+        "can't cast value",
+        "cannot cast",
+    ];
+    if arithmetic.iter().any(|word| lower.contains(word)) {
+        return Error::Arithmetic {
+            message: lower_first(&message),
+        };
+    }
+    Error::Execution {
+        message: lower_first(&message),
+    }
+}
+
+/// Names among `names` that a person may have meant by `name`, nearest first, at most three.
+pub(crate) fn nearest(name: &str, names: impl IntoIterator<Item = String>) -> Vec<String> {
+    let wanted = name.to_lowercase();
+    let mut near: Vec<(usize, String)> = names
+        .into_iter()
+        .filter_map(|candidate| {
+            let lower = candidate.to_lowercase();
+            let distance = levenshtein(&wanted, &lower);
+            let related = wanted.len() >= 3
+                && (lower.contains(&wanted) || wanted.contains(&lower) && lower.len() >= 3);
+            (related || distance * 5 <= wanted.chars().count().max(3) * 2)
+                .then_some((distance, candidate))
+        })
+        .collect();
+    near.sort();
+    near.dedup();
+    near.into_iter().map(|(_, name)| name).take(3).collect()
+}
+
+/// Sentences of DataFusion that help nobody here.
+const NOISE: [&str; 8] = [
+    "This issue was likely caused by a bug in DataFusion's code.",
+    "Please help us to resolve this by filing a bug report in our issue tracker",
+    "https://github.com/apache/datafusion/issues",
+    "Consider increasing memory limit config",
+    "Column names are case sensitive.",
+    "No function matches the given name and argument types",
+    "You might need to add explicit type casts.",
+    "Candidate functions:",
+];
+
+/// Prefixes that name the layer rather than the problem.
+const LAYERS: [&str; 18] = [
+    "Arrow error: ",
+    "External error: ",
+    "External: ",
+    "Execution error: ",
+    "Error during planning: ",
+    "Internal error: ",
+    "Compute error: ",
+    "Cast error: ",
+    "Parser error: ",
+    "Invalid argument error: ",
+    "Schema error: ",
+    "Parquet error: ",
+    "Csv error: ",
+    "Json error: ",
+    "Object Store error: ",
+    "Generic LocalFileSystem error: ",
+    "Resources exhausted: ",
+    "Optimizer rule",
+];
+
+/// One line, without layers, noise, or a trailing full stop.
+pub(crate) fn tidy(message: &str) -> String {
+    let mut text = message.split("\n\nbacktrace:").next().unwrap_or(message);
+    for noise in NOISE {
+        if let Some(at) = text.find(noise)
+            && at > 0
+        {
+            text = &text[..at];
+        }
+    }
+    loop {
+        let stripped = LAYERS
+            .iter()
+            .filter(|l| **l != "Optimizer rule")
+            .fold(text, |t, layer| strip(t, layer));
+        if stripped.len() == text.len() {
+            break;
+        }
+        text = stripped;
+    }
+    // Functions list every signature they have; syntax trees say nothing to a person.
+    for tail in [", errors:", " { expr:"] {
+        if let Some(at) = text.find(tail) {
+            text = &text[..at];
+        }
+    }
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = line.replace(
+        "failed to match any signature",
+        "does not take arguments of these types",
+    );
+    plain::message(&line)
+        .trim_end_matches(['.', ' '])
+        .to_string()
+}
+
+fn strip<'a>(text: &'a str, prefix: &str) -> &'a str {
+    text.strip_prefix(prefix).unwrap_or(text)
+}
+
+/// Our messages start in lower case, as they follow a file name or `error:`.
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    match (chars.next(), chars.next()) {
+        // SUM, XML: not a capitalised word.
+        (Some(_), Some(second)) if second.is_uppercase() => text.to_string(),
+        (Some(first), _) => first.to_lowercase().collect::<String>() + &text[first.len_utf8()..],
+        (None, _) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_and_noise_come_off() {
+        let e = DataFusionError::ArrowError(
+            Box::new(ArrowError::ExternalError(Box::new(
+                DataFusionError::Context(
+                    "while".into(),
+                    Box::new(DataFusionError::Internal("boom".into())),
+                ),
+            ))),
+            None,
+        );
+        assert!(matches!(translate(&e), Error::Defect { message } if message == "boom"));
+        assert_eq!(
+            tidy(
+                "Arrow error: Cast error: Cannot.\nThis issue was likely caused by a bug in DataFusion's code. Please"
+            ),
+            "Cannot"
+        );
+    }
+
+    #[test]
+    fn positions_are_taken_from_the_text() {
+        let e = parser(&ParserError::ParserError(
+            "Expected: end, found: x at Line: 3, Column: 14".into(),
+        ));
+        assert_eq!(
+            e.position(),
+            Some(Position {
+                line: 3,
+                column: 14
+            })
+        );
+        assert_eq!(
+            e.to_string(),
+            "syntax error at line 3, column 14: expected: end, found: x"
+        );
+    }
+
+    #[test]
+    fn near_names_are_near() {
+        let names = || ["lineitem", "orders", "part", "partsupp", "nation"].map(String::from);
+        assert_eq!(nearest("linitem", names()), ["lineitem"]);
+        assert_eq!(nearest("order", names()), ["orders"]);
+        assert_eq!(nearest("zzz", names()), Vec::<String>::new());
+    }
+}

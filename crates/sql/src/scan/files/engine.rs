@@ -1,0 +1,213 @@
+//! Files as a source of our own engine.
+//!
+//! The engine's workers decode, a piece at a time, with the columns and the row groups that the query needs; every
+//! filter is evaluated by the engine.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef};
+use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::TableScan;
+use engine::{Batches, Part, Parts};
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, stream};
+use ingest::{Dataset, Request, RowGroups};
+use tokio::sync::Mutex;
+
+use crate::error::Error;
+use crate::lower::failed;
+use crate::scan::files::draw::{self, Pieces};
+use crate::scan::files::{FileTable, prune};
+
+/// The files of one scan, as the engine reads them.
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
+    /// As the statement has it.
+    name: String,
+    /// The columns that are read.
+    pub schema: SchemaRef,
+    /// How many rows there are, about.
+    pub rows: f64,
+    /// For each column the least and the greatest value, where the files tell.
+    pub bounds: Vec<Option<(i128, i128)>>,
+    /// For each column whether there may be NULLs.
+    pub nullable: Vec<bool>,
+    dataset: Arc<Dataset>,
+    request: Request,
+}
+
+impl Files {
+    /// The files that `scan` reads from `table`.
+    pub(crate) fn of(
+        state: &SessionState,
+        scan: &TableScan,
+        table: &FileTable,
+    ) -> engine::Result<Files> {
+        let width = state.config().target_partitions();
+        let mut request = table.request(scan.projection.as_ref(), width);
+        request.keep = prune::keep(state, table, &scan.filters).map_err(failed)?;
+        let fields: Vec<FieldRef> = request.columns.iter().map(|c| c.field.clone()).collect();
+        let columns = request.columns.iter().map(|wanted| {
+            let own = table.dataset.schema().field(wanted.column).data_type();
+            match own == wanted.field.data_type() {
+                true => known(&table.dataset, wanted.column),
+                false => (None, true),
+            }
+        });
+        let (bounds, nullable) = columns.unzip();
+        Ok(Files {
+            name: table.name.clone(),
+            schema: Arc::new(Schema::new(fields)),
+            rows: table.rows(),
+            bounds,
+            nullable,
+            dataset: Arc::clone(&table.dataset),
+            request,
+        })
+    }
+}
+
+/// Bounds of all values of a column, where all files tell, and whether some may be NULL.
+fn known(dataset: &Dataset, column: usize) -> (Option<(i128, i128)>, bool) {
+    let (mut bounds, mut told, mut nullable) = (None::<(i128, i128)>, true, false);
+    for file in 0..dataset.files() {
+        let Some(groups) = dataset.statistics(file, column) else {
+            return (None, true);
+        };
+        for group in 0..groups.nulls.len() {
+            let nulls = groups
+                .nulls
+                .is_valid(group)
+                .then(|| groups.nulls.value(group));
+            nullable |= nulls != Some(0);
+            let rows = groups
+                .rows
+                .is_valid(group)
+                .then(|| groups.rows.value(group));
+            if rows == Some(0) || rows.is_some() && rows == nulls {
+                continue;
+            }
+            match bounds_of(&groups, group) {
+                Some((least, greatest)) => {
+                    let (low, high) = bounds.unwrap_or((least, greatest));
+                    bounds = Some((low.min(least), high.max(greatest)));
+                }
+                None => told = false,
+            }
+        }
+    }
+    (bounds.filter(|(low, high)| told && low <= high), nullable)
+}
+
+fn bounds_of(groups: &RowGroups, group: usize) -> Option<(i128, i128)> {
+    Some((whole(&groups.mins, group)?, whole(&groups.maxes, group)?))
+}
+
+/// A value as a whole number, as the engine holds it.
+fn whole(values: &ArrayRef, at: usize) -> Option<i128> {
+    if values.is_null(at) || matches!(values.data_type(), DataType::Boolean) {
+        return None;
+    }
+    let mut out = Vec::new();
+    table::wides_of(&values.slice(at, 1), &mut out).ok()?;
+    out.first().copied()
+}
+
+impl Batches for Files {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn parts(&self) -> usize {
+        match &self.request.keep {
+            Some(keep) if self.dataset.rows().is_some() => {
+                keep.iter().flatten().filter(|kept| **kept).count()
+            }
+            _ => self.dataset.parts(self.request.piece_bytes),
+        }
+    }
+
+    fn open(&self, share: (usize, usize)) -> engine::Result<Arc<dyn Parts>> {
+        // A pipe is read once: by the first of several.
+        let share = match (self.dataset.is_once(), share) {
+            (true, (0, _)) => Some((0, 1)),
+            (true, _) => None,
+            (false, share) => Some(share),
+        };
+        let request = |share| Request {
+            share,
+            ..self.request.clone()
+        };
+        Ok(Arc::new(Handing {
+            dataset: Arc::clone(&self.dataset),
+            request: share.map(request),
+            drawn: Mutex::default(),
+        }))
+    }
+}
+
+/// Pieces on their way to workers.
+struct Handing {
+    dataset: Arc<Dataset>,
+    /// None if there is nothing to read.
+    request: Option<Request>,
+    /// The pieces, from when the first is asked for.
+    drawn: Mutex<Option<Pieces>>,
+}
+
+impl Parts for Handing {
+    fn next(&self) -> BoxFuture<'_, engine::Result<Option<Part>>> {
+        async move {
+            let Some(request) = &self.request else {
+                return Ok(None);
+            };
+            let mut drawn = self.drawn.lock().await;
+            let begin = || draw::begin(&self.dataset, request.clone());
+            let piece = drawn.get_or_insert_with(begin).next().await;
+            let Some(piece) = piece.transpose().map_err(ours)? else {
+                return Ok(None);
+            };
+            Ok(Some(Part {
+                number: piece.number,
+                rows: stream::iter(decoded(piece)).boxed(),
+            }))
+        }
+        .boxed()
+    }
+}
+
+/// The batches of a piece, decoded as they are asked for.
+fn decoded(
+    piece: ingest::Piece,
+) -> impl Iterator<Item = engine::Result<arrow::array::RecordBatch>> + Send {
+    let mut read = Some(piece.read);
+    let mut batches: Option<ingest::Batches> = None;
+    let mut ended = false;
+    std::iter::from_fn(move || {
+        if ended {
+            return None;
+        }
+        // Decoders of damaged data have been seen to panic.
+        let step = AssertUnwindSafe(|| {
+            if let Some(read) = read.take() {
+                batches = Some(read()?);
+            }
+            batches.as_mut().and_then(Iterator::next).transpose()
+        });
+        let next = match catch_unwind(step) {
+            Ok(next) => next.map_err(|e| ours(e.into())),
+            Err(panic) => Err(ours(crate::run::answer::panicked(panic.as_ref()))),
+        };
+        ended = !matches!(next, Ok(Some(_)));
+        next.transpose()
+    })
+}
+
+fn ours(e: Error) -> engine::Error {
+    match e {
+        Error::Cancelled => engine::Error::Cancelled,
+        e => engine::Error::Call(Box::new(e)),
+    }
+}

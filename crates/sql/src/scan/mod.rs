@@ -1,0 +1,7 @@
+//! Reading tables: providers and scan operators over stored tables and over files, and predicates on stored codes.
+
+pub(crate) mod files;
+pub(crate) mod like;
+pub(crate) mod operator;
+pub(crate) mod predicate;
+pub(crate) mod provider;

@@ -1,0 +1,537 @@
+//! DataFusion's physical predicates into the filters of a scan.
+//!
+//! A conjunction falls into its parts. Comparisons of one column of whole numbers with constants
+//! become ranges, which a scan tests in the stored width; a test of one text column is marked as
+//! depending on its labels only; of everything else at most the ranges that it implies are kept.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::{
+    BinaryExpr, Column, InListExpr, IsNotNullExpr, Literal, NotExpr,
+};
+use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
+use datafusion::physical_plan::PhysicalExpr;
+use table::{Filter, Form, LabelHits, Test};
+
+use crate::scan::like::Words;
+
+/// Both ends included, ascending, apart.
+type Ranges = Vec<(i128, i128)>;
+
+/// More ranges than this are left to the test.
+const MOST_RANGES: usize = 16;
+
+/// The filters whose conjunction is `predicate`, cheapest first. Columns of `predicate` count
+/// in `schema`, the table's, whose positions the filters name.
+///
+/// # Errors
+/// Only if DataFusion cannot rewrite the expression.
+pub(crate) fn compile(
+    predicate: &Arc<dyn PhysicalExpr>,
+    schema: &SchemaRef,
+) -> Result<Vec<Filter>> {
+    let mut exact: BTreeMap<usize, (Ranges, Arc<dyn PhysicalExpr>)> = BTreeMap::new();
+    let mut others = Vec::new();
+    for part in split_conjunction(predicate) {
+        if is_true(part) {
+            continue;
+        }
+        let Some((column, ranges)) = ranges(part, schema) else {
+            others.push(filter(part, schema)?);
+            continue;
+        };
+        let (ranges, test) = match exact.remove(&column) {
+            None => (ranges, part.clone()),
+            Some((before, test)) => (intersect(&before, &ranges), and(test, part.clone())),
+        };
+        exact.insert(column, (ranges, test));
+    }
+    let mut filters = Vec::with_capacity(exact.len() + others.len());
+    for (column, (ranges, test)) in exact {
+        let mut made = filter(&test, schema)?;
+        debug_assert_eq!(made.columns, [column]);
+        if ranges.len() <= MOST_RANGES {
+            made.form = Form::Ranges(ranges.into());
+        }
+        filters.push(made);
+    }
+    filters.extend(others);
+    filters.sort_by_key(cost);
+    Ok(filters)
+}
+
+fn cost(filter: &Filter) -> usize {
+    match filter.form {
+        Form::Ranges(_) => 0,
+        Form::Labels(_) => 1,
+        Form::Within { .. } | Form::Any => 1 + filter.columns.len(),
+    }
+}
+
+fn is_true(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let literal = expr.downcast_ref::<Literal>().map(Literal::value);
+    matches!(literal, Some(ScalarValue::Boolean(Some(true))))
+}
+
+fn and(a: Arc<dyn PhysicalExpr>, b: Arc<dyn PhysicalExpr>) -> Arc<dyn PhysicalExpr> {
+    Arc::new(BinaryExpr::new(a, Operator::And, b))
+}
+
+/// A filter with its test and what can be said of it beyond ranges of its own.
+fn filter(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Result<Filter> {
+    let mut columns: Vec<usize> = collect_columns(expr).iter().map(Column::index).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    let own = expr.clone().transform(|node| {
+        let Some(column) = node.downcast_ref::<Column>() else {
+            return Ok(Transformed::no(node));
+        };
+        let position = columns.binary_search(&column.index()).unwrap_or_default();
+        let moved: Arc<dyn PhysicalExpr> = Arc::new(Column::new(column.name(), position));
+        Ok(Transformed::yes(moved))
+    })?;
+    let schema_of_test = Arc::new(schema.project(&columns)?);
+    let text = matches!(&columns[..], [c] if is_text(schema.field(*c).data_type()));
+    let form = if text {
+        Form::Labels(Arc::new(LabelHits::default()))
+    } else {
+        let mut bounds = bounds(expr, schema);
+        bounds.retain(|_, ranges| ranges.len() <= MOST_RANGES);
+        match bounds.pop_first() {
+            Some((column, ranges)) => Form::Within {
+                column,
+                ranges: ranges.into(),
+            },
+            None => Form::Any,
+        }
+    };
+    let test = Arc::new(Expression {
+        words: Words::of(own.data.as_ref()),
+        expr: own.data,
+        schema: schema_of_test,
+    });
+    Ok(Filter {
+        columns,
+        test,
+        form,
+        gauge: None,
+    })
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8View | DataType::BinaryView)
+}
+
+/// Evaluates an expression over the columns of a filter.
+#[derive(Debug)]
+struct Expression {
+    expr: Arc<dyn PhysicalExpr>,
+    /// The same, if it can be said like this.
+    words: Option<Words>,
+    schema: Arc<Schema>,
+}
+
+impl Test for Expression {
+    fn evaluate(
+        &self,
+        columns: &[ArrayRef],
+        rows: usize,
+    ) -> std::result::Result<BooleanArray, Box<dyn std::error::Error + Send + Sync>> {
+        if let (Some(words), [texts]) = (&self.words, columns)
+            && let Some(answers) = words.test(texts)
+        {
+            return Ok(answers);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let schema = nullable(&self.schema, columns);
+        let batch = RecordBatch::try_new_with_options(schema, columns.to_vec(), &options)?;
+        let answers = self.expr.evaluate(&batch)?.into_array(rows)?;
+        match answers.as_boolean_opt() {
+            Some(answers) => Ok(answers.clone()),
+            None => {
+                let what = format!(
+                    "a filter gives {} where truth is asked",
+                    answers.data_type()
+                );
+                Err(Box::new(DataFusionError::Plan(what)))
+            }
+        }
+    }
+}
+
+/// The labels of a column that is NOT NULL are also tested with a NULL at their end.
+fn nullable(schema: &SchemaRef, columns: &[ArrayRef]) -> SchemaRef {
+    let fits = schema
+        .fields()
+        .iter()
+        .zip(columns)
+        .all(|(f, c)| f.is_nullable() || c.null_count() == 0);
+    if fits {
+        return schema.clone();
+    }
+    let fields = schema
+        .fields()
+        .iter()
+        .map(|f| f.as_ref().clone().with_nullable(true));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// The ranges that `expr` is equivalent to, if it is a condition on one column of whole numbers.
+fn ranges(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<(usize, Ranges)> {
+    if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
+        return match binary.op() {
+            Operator::And | Operator::Or => {
+                let (a, left) = ranges(binary.left(), schema)?;
+                let (b, right) = ranges(binary.right(), schema)?;
+                let both = match binary.op() {
+                    Operator::And => intersect(&left, &right),
+                    _ => union(&left, &right),
+                };
+                (a == b).then_some((a, both))
+            }
+            op => comparison(binary, *op, schema),
+        };
+    }
+    if let Some(list) = expr.downcast_ref::<InListExpr>() {
+        return in_list(list, schema);
+    }
+    if let Some(test) = expr.downcast_ref::<IsNotNullExpr>() {
+        let column = whole_column(test.arg(), schema)?;
+        return Some((column, vec![(i128::MIN, i128::MAX)]));
+    }
+    if let Some(not) = expr.downcast_ref::<NotExpr>() {
+        let column = whole_column(not.arg(), schema)?;
+        let flag = *schema.field(column).data_type() == DataType::Boolean;
+        return flag.then(|| (column, vec![(0, 0)]));
+    }
+    let column = whole_column(expr, schema)?;
+    let flag = *schema.field(column).data_type() == DataType::Boolean;
+    flag.then(|| (column, vec![(1, 1)]))
+}
+
+/// The position of a bare column of whole numbers.
+fn whole_column(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<usize> {
+    let column = expr.downcast_ref::<Column>()?;
+    let data_type = schema.field(column.index()).data_type();
+    let other = is_text(data_type) || data_type.is_floating();
+    (!other).then(|| column.index())
+}
+
+fn comparison(binary: &BinaryExpr, op: Operator, schema: &SchemaRef) -> Option<(usize, Ranges)> {
+    let (column, literal, op) = match whole_column(binary.left(), schema) {
+        Some(column) => (column, binary.right(), op),
+        None => (
+            whole_column(binary.right(), schema)?,
+            binary.left(),
+            op.swap()?,
+        ),
+    };
+    let literal = literal.downcast_ref::<Literal>()?.value();
+    if literal.is_null() {
+        return None;
+    }
+    let value = whole(literal, schema.field(column).data_type())?;
+    let (below, above) = (value.checked_sub(1), value.checked_add(1));
+    let ranges = match op {
+        Operator::Eq => vec![(value, value)],
+        Operator::NotEq => vec![(i128::MIN, below?), (above?, i128::MAX)],
+        Operator::Lt => vec![(i128::MIN, below?)],
+        Operator::LtEq => vec![(i128::MIN, value)],
+        Operator::Gt => vec![(above?, i128::MAX)],
+        Operator::GtEq => vec![(value, i128::MAX)],
+        _ => return None,
+    };
+    Some((column, ranges))
+}
+
+fn in_list(list: &InListExpr, schema: &SchemaRef) -> Option<(usize, Ranges)> {
+    let column = whole_column(list.expr(), schema)?;
+    let data_type = schema.field(column).data_type();
+    let mut values = Vec::with_capacity(list.list().len());
+    for item in list.list() {
+        let literal = item.downcast_ref::<Literal>()?.value();
+        // A NULL in the list never makes a hit; with NOT it makes every answer NULL.
+        match literal.is_null() {
+            true if list.negated() => return None,
+            true => {}
+            false => values.push(whole(literal, data_type)?),
+        }
+    }
+    values.sort_unstable();
+    let points = union(&values.iter().map(|v| (*v, *v)).collect::<Ranges>(), &[]);
+    match list.negated() {
+        true => Some((column, complement(&points)?)),
+        false => Some((column, points)),
+    }
+}
+
+/// What `expr` implies of columns of whole numbers: rows outside are no hits.
+fn bounds(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> BTreeMap<usize, Ranges> {
+    if let Some((column, ranges)) = ranges(expr, schema) {
+        return BTreeMap::from([(column, ranges)]);
+    }
+    let Some(binary) = expr.downcast_ref::<BinaryExpr>() else {
+        return BTreeMap::new();
+    };
+    let sides = || {
+        (
+            bounds(binary.left(), schema),
+            bounds(binary.right(), schema),
+        )
+    };
+    match binary.op() {
+        Operator::And => {
+            let (mut left, right) = sides();
+            for (column, ranges) in right {
+                let both = match left.get(&column) {
+                    Some(before) => intersect(before, &ranges),
+                    None => ranges,
+                };
+                left.insert(column, both);
+            }
+            left
+        }
+        Operator::Or => {
+            let (left, right) = sides();
+            let both = |(column, ranges): (usize, Ranges)| {
+                Some((column, union(&ranges, right.get(&column)?)))
+            };
+            left.into_iter().filter_map(both).collect()
+        }
+        _ => BTreeMap::new(),
+    }
+}
+
+fn intersect(a: &[(i128, i128)], b: &[(i128, i128)]) -> Ranges {
+    let mut both = Vec::new();
+    for (low, high) in a {
+        for (from, to) in b {
+            if low.max(from) <= high.min(to) {
+                both.push((*low.max(from), *high.min(to)));
+            }
+        }
+    }
+    both.sort_unstable();
+    both
+}
+
+fn union(a: &[(i128, i128)], b: &[(i128, i128)]) -> Ranges {
+    let mut all: Ranges = a.iter().chain(b).copied().collect();
+    all.sort_unstable();
+    let mut joined: Ranges = Vec::new();
+    for (low, high) in all {
+        match joined.last_mut() {
+            Some((_, end)) if low <= end.saturating_add(1) => *end = high.max(*end),
+            _ => joined.push((low, high)),
+        }
+    }
+    joined
+}
+
+fn complement(ranges: &[(i128, i128)]) -> Option<Ranges> {
+    let mut rest = Vec::new();
+    let mut from = i128::MIN;
+    for (low, high) in ranges {
+        if from < *low {
+            rest.push((from, low.checked_sub(1)?));
+        }
+        from = high.checked_add(1)?;
+    }
+    rest.push((from, i128::MAX));
+    Some(rest)
+}
+
+/// A literal in the stored form of a column of whole numbers; `None` if the types differ.
+pub(crate) fn whole(value: &ScalarValue, data_type: &DataType) -> Option<i128> {
+    if value.data_type() != *data_type {
+        return None;
+    }
+    match value {
+        ScalarValue::Boolean(v) => v.map(i128::from),
+        ScalarValue::Int8(v) => v.map(i128::from),
+        ScalarValue::Int16(v) => v.map(i128::from),
+        ScalarValue::Int32(v) | ScalarValue::Date32(v) => v.map(i128::from),
+        ScalarValue::Int64(v) => v.map(i128::from),
+        ScalarValue::UInt8(v) => v.map(i128::from),
+        ScalarValue::UInt16(v) => v.map(i128::from),
+        ScalarValue::UInt32(v) => v.map(i128::from),
+        ScalarValue::UInt64(v) => v.map(i128::from),
+        ScalarValue::Decimal128(v, _, _) => *v,
+        ScalarValue::Time32Second(v) | ScalarValue::Time32Millisecond(v) => v.map(i128::from),
+        ScalarValue::Time64Microsecond(v) | ScalarValue::Time64Nanosecond(v) => v.map(i128::from),
+        ScalarValue::TimestampSecond(v, _)
+        | ScalarValue::TimestampMillisecond(v, _)
+        | ScalarValue::TimestampMicrosecond(v, _)
+        | ScalarValue::TimestampNanosecond(v, _) => v.map(i128::from),
+        _ => None,
+    }
+}
+
+/// The value of a column of `data_type` whose stored form is `value`.
+pub(crate) fn scalar(value: i128, data_type: &DataType) -> Option<ScalarValue> {
+    let long = i64::try_from(value).ok();
+    Some(match data_type {
+        DataType::Boolean => ScalarValue::Boolean(Some(value != 0)),
+        DataType::Int8 => ScalarValue::Int8(Some(value.try_into().ok()?)),
+        DataType::Int16 => ScalarValue::Int16(Some(value.try_into().ok()?)),
+        DataType::Int32 => ScalarValue::Int32(Some(value.try_into().ok()?)),
+        DataType::Int64 => ScalarValue::Int64(Some(long?)),
+        DataType::UInt8 => ScalarValue::UInt8(Some(value.try_into().ok()?)),
+        DataType::UInt16 => ScalarValue::UInt16(Some(value.try_into().ok()?)),
+        DataType::UInt32 => ScalarValue::UInt32(Some(value.try_into().ok()?)),
+        DataType::UInt64 => ScalarValue::UInt64(Some(value.try_into().ok()?)),
+        DataType::Date32 => ScalarValue::Date32(Some(value.try_into().ok()?)),
+        DataType::Decimal128(p, s) => ScalarValue::Decimal128(Some(value), *p, *s),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::Int32Array;
+    use datafusion::logical_expr::{Expr, col, in_list, lit};
+    use datafusion::prelude::SessionContext;
+
+    use super::*;
+
+    const VALUES: [Option<i32>; 9] = [
+        None,
+        Some(i32::MIN),
+        Some(-3),
+        Some(0),
+        Some(1),
+        Some(2),
+        Some(5),
+        Some(7),
+        Some(i32::MAX),
+    ];
+
+    fn batch() -> RecordBatch {
+        let array: ArrayRef = Arc::new(Int32Array::from(VALUES.to_vec()));
+        let text: ArrayRef = Arc::new(arrow::array::StringViewArray::from(vec!["a"; VALUES.len()]));
+        RecordBatch::try_from_iter_with_nullable([("n", array, true), ("t", text, true)]).unwrap()
+    }
+
+    fn physical(expr: &Expr) -> Arc<dyn PhysicalExpr> {
+        let schema =
+            datafusion::common::DFSchema::try_from(batch().schema().as_ref().clone()).unwrap();
+        SessionContext::new()
+            .create_physical_expr(expr.clone(), &schema)
+            .unwrap()
+    }
+
+    /// What DataFusion says of each value.
+    fn hits(expr: &Arc<dyn PhysicalExpr>) -> Vec<bool> {
+        let answers = expr
+            .evaluate(&batch())
+            .unwrap()
+            .into_array(VALUES.len())
+            .unwrap();
+        answers
+            .as_boolean()
+            .iter()
+            .map(|hit| hit == Some(true))
+            .collect()
+    }
+
+    /// What the ranges of the compiled filters say.
+    fn by_ranges(filters: &[Filter]) -> Vec<bool> {
+        let inside = |value: &Option<i32>| {
+            filters.iter().all(|filter| match &filter.form {
+                Form::Ranges(ranges) => value.is_some_and(|v| {
+                    ranges
+                        .iter()
+                        .any(|(low, high)| (*low..=*high).contains(&i128::from(v)))
+                }),
+                other => panic!("not ranges: {other:?}"),
+            })
+        };
+        VALUES.iter().map(inside).collect()
+    }
+
+    #[test]
+    fn conditions_on_numbers_become_ranges_that_mean_the_same() {
+        let n = || col("n");
+        let list = |negated| in_list(n(), vec![lit(1), lit(7), lit(2)], negated);
+        let cases = [
+            n().eq(lit(1)),
+            n().not_eq(lit(1)),
+            n().lt(lit(1)),
+            n().lt_eq(lit(i32::MIN)),
+            n().gt(lit(i32::MAX)),
+            lit(2).gt(n()),
+            n().between(lit(0), lit(5)),
+            n().lt(lit(0)).or(n().gt(lit(2))),
+            n().gt(lit(0)).and(n().not_eq(lit(2))).and(n().lt(lit(7))),
+            list(false),
+            list(true),
+            n().is_not_null(),
+            n().eq(lit(3)).and(n().eq(lit(4))),
+        ];
+        for case in cases {
+            let expr = physical(&case);
+            let filters = compile(&expr, &batch().schema()).unwrap();
+            assert_eq!(by_ranges(&filters), hits(&expr), "{case}");
+        }
+    }
+
+    #[test]
+    fn bounds_never_exclude_a_hit() {
+        let (n, t) = (|| col("n"), || col("t"));
+        let cases = [
+            n().gt(lit(1))
+                .and(t().eq(lit("a")))
+                .or(n().eq(lit(-3)).and(t().eq(lit("a")))),
+            n().gt(lit(1)).or(t().eq(lit("b"))),
+            (n() % lit(2)).eq(lit(0)).and(n().lt(lit(4))),
+        ];
+        for case in cases {
+            let expr = physical(&case);
+            let bounds = bounds(&expr, &batch().schema());
+            for (hit, value) in hits(&expr).into_iter().zip(VALUES) {
+                for ranges in bounds.values().filter(|_| hit) {
+                    let value = i128::from(value.unwrap());
+                    let kept = ranges.iter().any(|(a, b)| (*a..=*b).contains(&value));
+                    assert!(kept, "{case} excludes {value}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_test_of_one_text_column_depends_on_its_labels() {
+        let expr = physical(&col("t").like(lit("a%")));
+        let filters = compile(&expr, &batch().schema()).unwrap();
+        assert!(
+            matches!(
+                &filters[..],
+                [Filter {
+                    form: Form::Labels(_),
+                    ..
+                }]
+            ),
+            "{filters:?}"
+        );
+        assert_eq!(filters[0].columns, [1]);
+    }
+
+    #[test]
+    fn ranges_join_and_complement() {
+        assert_eq!(
+            union(&[(5, 6), (1, 2)], &[(3, 4), (9, 9)]),
+            [(1, 6), (9, 9)]
+        );
+        assert_eq!(
+            complement(&[(1, 6), (9, 9)]).unwrap(),
+            [(i128::MIN, 0), (7, 8), (10, i128::MAX)]
+        );
+        assert_eq!(intersect(&[(1, 6), (9, 9)], &[(4, 9)]), [(4, 6), (9, 9)]);
+    }
+}

@@ -1,0 +1,265 @@
+//! A table of a snapshot as DataFusion sees it: what it can filter, what is known of it.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, ColumnStatistics, DFSchema, ScalarValue, Statistics};
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use table::{Filter, Form, Scan, Table, Zone};
+
+use crate::error::Result;
+use crate::scan::operator::ScanExec;
+use crate::scan::predicate::{compile, scalar};
+
+/// One table, optionally with the hidden column of row ids that `delete` and `update` ask for.
+#[derive(Clone, Debug)]
+pub(crate) struct Provider {
+    table: Arc<Table>,
+    /// The table's columns, and the row ids as the last one if they are asked for.
+    schema: SchemaRef,
+    row_ids: bool,
+}
+
+impl Provider {
+    /// With `row_ids`, a last column [`table::ROW_COLUMN`] tells which row of the table each row is.
+    pub(crate) fn new(table: Arc<Table>, row_ids: bool) -> Provider {
+        let all = (0..table.schema().fields().len()).collect();
+        let schema = Scan::new(table.clone(), all, row_ids).schema().clone();
+        Provider {
+            table,
+            schema,
+            row_ids,
+        }
+    }
+
+    pub(crate) fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// How many columns it has, row ids included.
+    pub(crate) fn columns(&self) -> usize {
+        self.schema.fields().len()
+    }
+
+    /// The filters of the table's scan that `filters` are.
+    pub(crate) fn compile(
+        &self,
+        state: &dyn Session,
+        filters: &[Expr],
+    ) -> DataFusionResult<Vec<Filter>> {
+        let schema = self.table.schema();
+        let named = DFSchema::try_from(schema.as_ref().clone())?;
+        let mut compiled = Vec::new();
+        for filter in filters {
+            let unqualified = filter.clone().transform(|e| {
+                Ok(match e {
+                    Expr::Column(c) => {
+                        Transformed::yes(Expr::Column(Column::new_unqualified(c.name)))
+                    }
+                    other => Transformed::no(other),
+                })
+            })?;
+            let expr = state.create_physical_expr(unqualified.data, &named)?;
+            compiled.extend(compile(&expr, &schema)?);
+        }
+        crate::scan::operator::order(&mut compiled);
+        Ok(compiled)
+    }
+
+    /// Rows that are expected to pass.
+    pub(crate) async fn expected(&self, filters: &[Filter]) -> Result<f64> {
+        let mut rows = self.table.rows() as f64;
+        for filter in filters {
+            rows *= self.share(filter).await?;
+        }
+        Ok(rows)
+    }
+
+    /// The scan of the columns at `projection`, which may contain the row ids.
+    fn plan(&self, projection: Option<&Vec<usize>>) -> (Scan, Option<Vec<usize>>) {
+        let count = self.table.schema().fields().len();
+        let all: Vec<usize> = (0..self.schema.fields().len()).collect();
+        let wanted = projection.unwrap_or(&all);
+        let columns: Vec<usize> = wanted.iter().copied().filter(|c| *c < count).collect();
+        let row_ids = self.row_ids && wanted.contains(&count);
+        // A scan delivers row ids last; where they are wanted elsewhere the plan reorders.
+        let ordered = !row_ids || wanted.last() == Some(&count);
+        let order = (!ordered).then(|| {
+            let place = |c: &usize| columns.iter().position(|d| d == c).unwrap_or(columns.len());
+            wanted.iter().map(place).collect()
+        });
+        (Scan::new(self.table.clone(), columns, row_ids), order)
+    }
+
+    /// Share of the rows that `filter` may let through, estimated for the planner.
+    async fn share(&self, filter: &Filter) -> Result<f64> {
+        let column = *filter.columns.first().unwrap_or(&0);
+        match &filter.form {
+            Form::Ranges(ranges) => {
+                let statistics = self.table.statistics(column);
+                let Some(Zone::Int { min, max }) = statistics.zone else {
+                    return Ok(DEFAULT_SHARE);
+                };
+                let width = |low: i128, high: i128| (high - low) as f64 + 1.0;
+                let inside = ranges
+                    .iter()
+                    .map(|(low, high)| (*low.max(&min), *high.min(&max)));
+                let inside: f64 = inside
+                    .filter(|(low, high)| low <= high)
+                    .map(|(l, h)| width(l, h))
+                    .sum();
+                Ok(inside / width(min, max))
+            }
+            Form::Labels(hits) => match self.table.dictionary(column).await? {
+                Some(dictionary) => Ok(hits.share(filter, &dictionary)?),
+                None => Ok(DEFAULT_SHARE),
+            },
+            _ => Ok(DEFAULT_SHARE),
+        }
+    }
+
+    async fn estimate(&self, filters: &[Filter]) -> Result<Statistics> {
+        let mut share = 1.0;
+        for filter in filters {
+            share *= self.share(filter).await?;
+        }
+        let exact = filters.is_empty();
+        let rows = (self.table.rows() as f64 * share).ceil() as usize;
+        let precise = |n| {
+            if exact {
+                Precision::Exact(n)
+            } else {
+                Precision::Inexact(n)
+            }
+        };
+        let fields = self.schema.fields().iter().enumerate();
+        let columns = fields.map(|(position, field)| {
+            let known = position < self.table.schema().fields().len();
+            let mut column = match known {
+                true => self.column(position, field.data_type()),
+                false => ColumnStatistics::new_unknown(),
+            };
+            if !exact {
+                column = column.to_inexact();
+                if let Precision::Inexact(distinct) = column.distinct_count {
+                    column.distinct_count = Precision::Inexact(distinct.min(rows));
+                }
+            }
+            column
+        });
+        let columns: Vec<_> = columns.collect();
+        let width: usize = self
+            .schema
+            .fields()
+            .iter()
+            .map(|f| row_width(f.data_type()))
+            .sum();
+        Ok(Statistics {
+            num_rows: precise(rows),
+            total_byte_size: Precision::Inexact(rows.saturating_mul(width)),
+            column_statistics: columns,
+        })
+    }
+
+    fn column(&self, position: usize, data_type: &DataType) -> ColumnStatistics {
+        let known = self.table.statistics(position);
+        let unchanged = self.table.deleted_rows() == 0 && self.table.tail_rows() == 0;
+        let wrap = |value: Option<ScalarValue>| match value {
+            Some(value) if unchanged => Precision::Exact(value),
+            Some(value) => Precision::Inexact(value),
+            None => Precision::Absent,
+        };
+        let (min, max) = match known.zone {
+            Some(Zone::Int { min, max }) => (scalar(min, data_type), scalar(max, data_type)),
+            _ => (None, None),
+        };
+        ColumnStatistics {
+            null_count: match unchanged {
+                true => Precision::Exact(known.nulls as usize),
+                false => Precision::Absent,
+            },
+            min_value: wrap(min),
+            max_value: wrap(max),
+            distinct_count: match known.distinct {
+                Some(distinct) => Precision::Inexact(distinct as usize),
+                None => Precision::Absent,
+            },
+            ..ColumnStatistics::new_unknown()
+        }
+    }
+}
+
+/// Share of rows that passes a test nothing is known of, as DataFusion assumes it.
+const DEFAULT_SHARE: f64 = 0.2;
+
+/// Bytes of a row's value in a batch; texts by a guess.
+fn row_width(data_type: &DataType) -> usize {
+    data_type.primitive_width().unwrap_or(32)
+}
+
+#[async_trait]
+impl TableProvider for Provider {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> DataFusionResult<Vec<TableProviderFilterPushDown>> {
+        let columns = self.table.schema().fields().len();
+        let stored = |expr: &&Expr| {
+            let own = expr.column_refs().iter().all(|c| {
+                self.schema
+                    .index_of(&c.name)
+                    .is_ok_and(|position| position < columns)
+            });
+            match own && !expr.column_refs().is_empty() && !expr.is_volatile() {
+                true => TableProviderFilterPushDown::Exact,
+                false => TableProviderFilterPushDown::Unsupported,
+            }
+        };
+        Ok(filters.iter().map(stored).collect())
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        None
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
+        let schema = self.table.schema();
+        let named = DFSchema::try_from(schema.as_ref().clone())?;
+        let mut compiled = Vec::new();
+        let mut shown = Vec::new();
+        for filter in filters {
+            let expr = state.create_physical_expr(filter.clone(), &named)?;
+            compiled.extend(compile(&expr, &schema)?);
+            shown.push(expr);
+        }
+        crate::scan::operator::order(&mut compiled);
+        let statistics = self.estimate(&compiled).await?;
+        let (scan, order) = self.plan(projection);
+        let partitions = state.config().target_partitions();
+        let exec = ScanExec::new(scan, compiled, shown, statistics, limit, partitions)?;
+        match order {
+            None => Ok(Arc::new(exec)),
+            Some(order) => exec.reordered(&order),
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! `copy table|(query) to 'file'` and `copy table from 'file'`.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow::array::AsArray;
+use arrow::datatypes::{DataType, Field, UInt64Type};
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::config::ConfigNonZeroUsize;
+use datafusion::datasource::file_format::format_as_file_type;
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ident};
+use datafusion::physical_plan::execute_stream;
+use datafusion::sql::sqlparser::ast::{Ident, Statement as Sql};
+use futures::TryStreamExt;
+use ingest::Wanted;
+use table::Definition;
+
+use crate::error::{Error, Result};
+use crate::frontend::names::{column_name, table_name};
+use crate::frontend::parse::{CopyFrom, CopyTo, FileOptions};
+use crate::frontend::rewrite;
+use crate::run::answer::Answer;
+use crate::run::context::Scope;
+use crate::run::engine::Engine;
+use crate::scan::files::{self, FileTable};
+use crate::statements::write::Writing;
+
+/// Writes the rows of a query to a file, which appears when it is complete.
+pub(crate) async fn to(
+    engine: &Arc<Engine>,
+    statement: CopyTo,
+    started: Instant,
+) -> Result<Answer> {
+    let snapshot = engine.store.snapshot();
+    let mut scope = Scope::new(engine, &snapshot, started)?;
+    let CopyTo {
+        query,
+        target,
+        options,
+    } = statement;
+    let format = files::format_for(&target, &options)?;
+    check_target(&target)?;
+    let factory = scope
+        .state
+        .get_file_format_factory(format)
+        .ok_or_else(|| files::unknown_format(format))?;
+    // A file, not a directory of files, whatever its name.
+    scope
+        .state
+        .config_mut()
+        .options_mut()
+        .execution
+        .soft_max_rows_per_output_file = ConfigNonZeroUsize::try_new(usize::MAX)?;
+    let input = rewrite::distinctly_named(scope.plan(Sql::Query(query), None).await?)?;
+    let plan = LogicalPlanBuilder::copy_to(
+        input,
+        target.clone(),
+        format_as_file_type(factory),
+        writer_options(format, &target, &options),
+        vec![],
+    )?
+    .build()?;
+    let physical = scope.physical(&plan).await?;
+    scope.clock.planned();
+    let mut counts = execute_stream(physical, scope.task())?;
+    let mut written = 0;
+    while let Some(batch) = counts.try_next().await? {
+        if let Some(count) = batch
+            .columns()
+            .first()
+            .and_then(|c| c.as_primitive_opt::<UInt64Type>())
+        {
+            written += count.values().iter().sum::<u64>();
+        }
+    }
+    Ok(Answer::changed(Some(written), &scope.clock))
+}
+
+/// Refuses targets that cannot be written, before a long query runs for them.
+fn check_target(target: &str) -> Result<()> {
+    let path = Path::new(target);
+    let failed = |message: &str| {
+        Err(Error::File {
+            path: path.into(),
+            message: message.into(),
+        })
+    };
+    if target.contains("://") {
+        return failed("only local files can be written");
+    }
+    if store::is_part(path) {
+        return failed(
+            "is part of a store, which is not written over; choose another name, or remove the store first",
+        );
+    }
+    if path.is_dir() || target.ends_with('/') {
+        return failed("is a directory; name a file");
+    }
+    if path.extension().is_none() {
+        return failed("needs an extension, such as .parquet or .csv");
+    }
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
+            failed("its directory does not exist")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn writer_options(format: &str, target: &str, options: &FileOptions) -> HashMap<String, String> {
+    let mut written = HashMap::new();
+    let mut set = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            written.insert(format!("format.{name}"), value);
+        }
+    };
+    let byte = |byte: Option<u8>| byte.map(|b| char::from(b).to_string());
+    if format == "csv" {
+        let tabs = target.ends_with(".tsv").then_some(b'\t');
+        set("delimiter", byte(options.delimiter.or(tabs)));
+        set("quote", byte(options.quote));
+        set("escape", byte(options.escape));
+        set("null_value", options.null.clone());
+        set(
+            "has_header",
+            Some(options.header.unwrap_or(true).to_string()),
+        );
+    } else {
+        set("compression", options.compression.clone());
+    }
+    written
+}
+
+/// Appends the rows of a file to a table.
+///
+/// Columns are matched by name where the file has names and knows all of the statement's columns, by
+/// position otherwise. Columns of the table that the statement does not name become NULL.
+pub(crate) async fn from(
+    engine: &Arc<Engine>,
+    statement: CopyFrom,
+    started: Instant,
+) -> Result<Answer> {
+    let name = table_name(&statement.table)?;
+    let writing = Writing::begin(engine).await?;
+    let mut scope = Scope::new(engine, writing.tx.base(), started)?;
+    let table = scope.table(&name)?;
+    let definition = table.definition();
+    let columns = wanted(definition, &statement.columns)?;
+    let CopyFrom {
+        source, options, ..
+    } = statement;
+    let file = open(definition, &columns, &source, &options).await?;
+    let plan = projection(definition, &columns, file)?;
+    let in_file = |e: Error| match e {
+        Error::Execution { message } | Error::Arithmetic { message } => Error::File {
+            path: source.clone().into(),
+            message,
+        },
+        other => other,
+    };
+    let physical = scope.physical(&plan).await.map_err(in_file)?;
+    scope.clock.planned();
+    let rows = execute_stream(physical, scope.task())?;
+    let rows = rows.map_err(Error::from);
+    let (writing, count) = writing
+        .append(&name, definition, rows, engine.workers().width())
+        .await
+        .map_err(in_file)?;
+    writing.commit().await?;
+    Ok(Answer::changed(Some(count), &scope.clock))
+}
+
+/// The columns of the table that the file fills, in its order.
+fn wanted(definition: &Definition, names: &[Ident]) -> Result<Vec<usize>> {
+    if names.is_empty() {
+        return Ok((0..definition.columns.len()).collect());
+    }
+    let mut columns = Vec::with_capacity(names.len());
+    for ident in names {
+        let name = column_name(ident);
+        let Some(column) = definition.columns.iter().position(|c| c.name == name) else {
+            let names = definition.columns.iter().map(|c| c.name.clone());
+            return Err(Error::UnknownColumn {
+                candidates: crate::run::translate::nearest(&name, names),
+                name,
+                position: None,
+            });
+        };
+        if columns.contains(&column) {
+            return Err(Error::invalid(format!("column \"{name}\" is named twice")));
+        }
+        columns.push(column);
+    }
+    Ok(columns)
+}
+
+/// The file with the columns that fill the table, in the order of `columns`, and named as the table's.
+///
+/// Of text the table's types are read: it knows better than a guess. Other columns have the file's types.
+async fn open(
+    definition: &Definition,
+    columns: &[usize],
+    source: &str,
+    options: &FileOptions,
+) -> Result<FileTable> {
+    let mut options = files::options_of(options)?;
+    let wanted = columns.iter().map(|i| &definition.columns[*i]);
+    options.expected = wanted.clone().map(|column| column.name.clone()).collect();
+    let file = FileTable::open_with(source, vec![source.into()], options).await?;
+    let dataset = file.dataset();
+    let fields = dataset.schema().fields();
+    let place = |name: &String| {
+        let exact = fields.iter().position(|field| field.name() == name);
+        exact.or_else(|| {
+            fields
+                .iter()
+                .position(|field| field.name().eq_ignore_ascii_case(name))
+        })
+    };
+    let by_name: Option<Vec<usize>> = wanted.clone().map(|column| place(&column.name)).collect();
+    let places = match by_name.filter(|_| dataset.is_named()) {
+        Some(places) => places,
+        None if fields.len() == columns.len() => (0..fields.len()).collect(),
+        None => return Err(other_columns(definition, columns, source, &file)),
+    };
+    let read = wanted.zip(&places).map(|(column, place)| {
+        let text = dataset.is_guess(*place);
+        let data_type = match &column.data_type {
+            _ if !text => fields[*place].data_type(),
+            DataType::BinaryView
+            | DataType::Binary
+            | DataType::FixedSizeBinary(_)
+            | DataType::Interval(_) => &DataType::Utf8View,
+            readable => readable,
+        };
+        Wanted {
+            column: *place,
+            field: Arc::new(Field::new(&column.name, data_type.clone(), true)),
+            declared: true,
+        }
+    });
+    let read = read.collect();
+    Ok(file.with_columns(read))
+}
+
+fn other_columns(
+    definition: &Definition,
+    columns: &[usize],
+    source: &str,
+    file: &FileTable,
+) -> Error {
+    let fields = file.dataset().schema().fields();
+    let names: Vec<&str> = fields.iter().map(|f| f.name().as_str()).take(12).collect();
+    Error::File {
+        path: source.into(),
+        message: format!(
+            "has {} columns ({}) for {} of table \"{}\"",
+            fields.len(),
+            names.join(", "),
+            columns.len(),
+            definition.name
+        ),
+    }
+}
+
+/// `select cast(file column as the table's type), ..., null, ... from file`.
+fn projection(definition: &Definition, columns: &[usize], file: FileTable) -> Result<LogicalPlan> {
+    let source = provider_as_source(Arc::new(file));
+    let scan = LogicalPlanBuilder::scan("file", source, None)?.build()?;
+    let expressions = definition
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(i, column)| {
+            let value = match columns.contains(&i) {
+                true => ident(&column.name).cast_to(&column.data_type, scan.schema())?,
+                false => Expr::Literal(ScalarValue::Null, None)
+                    .cast_to(&column.data_type, &DFSchema::empty())?,
+            };
+            Ok(value.alias(&column.name))
+        })
+        .collect::<Result<Vec<Expr>>>()?;
+    Ok(LogicalPlanBuilder::from(scan)
+        .project(expressions)?
+        .build()?)
+}

@@ -1,0 +1,290 @@
+//! `insert`, `delete`, `update`.
+//!
+//! DataFusion plans the query inside each of them; the rows it returns are written here. A statement that
+//! fails in the middle leaves nothing behind: its transaction is dropped.
+
+use std::iter::Peekable;
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::UInt64Type;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, col};
+use datafusion::physical_plan::execute_stream;
+use datafusion::sql::sqlparser::ast::{
+    AssignmentTarget, Delete, FromTable, Insert, ObjectName, ObjectNamePart, Statement as Sql,
+    TableFactor, TableObject, TableWithJoins, Update,
+};
+use futures::{StreamExt, TryStreamExt};
+use parking_lot::Mutex;
+use roaring::RoaringTreemap;
+use store::Transaction;
+
+use crate::error::{Error, Result};
+use crate::frontend::names::{column_name, table_name};
+use crate::run::answer::Answer;
+use crate::run::context::Scope;
+use crate::run::engine::Engine;
+use crate::run::query;
+use crate::statements::ddl;
+use crate::statements::write::Writing;
+use crate::types::ROW_ID;
+
+/// `insert into table [(columns)] values ... | query`.
+pub(crate) async fn insert(
+    engine: &Arc<Engine>,
+    statement: Insert,
+    started: Instant,
+) -> Result<Answer> {
+    let name = match &statement.table {
+        TableObject::TableName(name) => table_name(name)?,
+        _ => return Err(Error::unsupported("`insert` needs the name of a table")),
+    };
+    let writing = Writing::begin(engine).await?;
+    let mut scope = Scope::new(engine, writing.tx.base(), started)?;
+    let table = scope.table(&name)?;
+    let named: Vec<String> = match statement.columns.as_slice() {
+        [] => table
+            .definition()
+            .columns
+            .iter()
+            .map(|c| c.name.clone())
+            .collect(),
+        columns => columns.iter().map(ObjectName::to_string).collect(),
+    };
+    let in_values = |e: Error| null_in_values(e, &named, &name);
+    let rows = rows_of(&mut scope, Sql::Insert(statement), None)
+        .await
+        .map_err(in_values)?
+        .map_err(Error::from);
+    let appended = writing
+        .append(&name, table.definition(), rows, engine.workers().width())
+        .await;
+    let (writing, count) = appended.map_err(in_values)?;
+    writing.commit().await?;
+    Ok(Answer::changed(Some(count), &scope.clock))
+}
+
+/// A NULL in `values` is refused by DataFusion, which numbers the columns; says which column it was.
+fn null_in_values(e: Error, named: &[String], table: &str) -> Error {
+    let text = e.to_string();
+    let number = text
+        .strip_prefix("column 'column")
+        .filter(|_| text.contains("declared as non-nullable"))
+        .and_then(|rest| rest.split('\'').next()?.parse::<usize>().ok());
+    match number.and_then(|n| named.get(n.checked_sub(1)?)) {
+        Some(column) => Error::Constraint {
+            message: format!(
+                "NULL in column '{column}' of table '{table}', which is declared NOT NULL"
+            ),
+        },
+        None => e,
+    }
+}
+
+/// `delete from table [where ...]`.
+pub(crate) async fn delete(
+    engine: &Arc<Engine>,
+    statement: Delete,
+    started: Instant,
+) -> Result<Answer> {
+    let name = delete_target(&statement)?;
+    let mut writing = Writing::begin(engine).await?;
+    let mut scope = Scope::new(engine, writing.tx.base(), started)?;
+    scope.table(&name)?;
+    let count = if statement.selection.is_none() {
+        ddl::empty(&scope, &mut writing, &name)?
+    } else {
+        let rows = rows_of(&mut scope, Sql::Delete(statement), Some(&name)).await?;
+        let mut ids = RowIds::default();
+        ids.collect(rows).await?;
+        ids.delete(&mut writing.tx, &name)?
+    };
+    writing.commit().await?;
+    Ok(Answer::changed(Some(count), &scope.clock))
+}
+
+/// `update table set column = expression, ... [where ...]`: appends the new rows as they come, and deletes those that
+/// they stand for. What stays in memory until the end is the numbers of the rows.
+pub(crate) async fn update(
+    engine: &Arc<Engine>,
+    mut statement: Update,
+    started: Instant,
+) -> Result<Answer> {
+    let name = match &statement.table.relation {
+        TableFactor::Table { name, .. } => table_name(name)?,
+        _ => return Err(Error::unsupported("`update` needs the name of a table")),
+    };
+    let writing = Writing::begin(engine).await?;
+    let mut scope = Scope::new(engine, writing.tx.base(), started)?;
+    let table = scope.table(&name)?;
+    fold_targets(&mut statement)?;
+    let rows = rows_of(&mut scope, Sql::Update(statement), Some(&name)).await?;
+    let ids = Mutex::new(RowIds::default());
+    let rows = rows.map(|batch| ids.lock().split(&batch?));
+    let remove = |tx: &mut Transaction| ids.lock().delete(tx, &name).map(drop);
+    let width = engine.workers().width();
+    let (writing, count) = writing
+        .replace(&name, table.definition(), rows, width, remove)
+        .await?;
+    writing.commit().await?;
+    Ok(Answer::changed(Some(count), &scope.clock))
+}
+
+/// The rows that the query inside a statement returns.
+async fn rows_of(
+    scope: &mut Scope,
+    statement: Sql,
+    target: Option<&str>,
+) -> Result<SendableRecordBatchStream> {
+    let plan = input(scope.plan(statement, target).await?)?;
+    if target.is_none() {
+        return query::rows(scope, &plan).await;
+    }
+    let physical = scope.physical(&plan).await?;
+    scope.clock.planned();
+    Ok(execute_stream(physical, scope.task())?)
+}
+
+/// The query inside a planned statement; for `delete`, only its row ids.
+pub(crate) fn input(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let LogicalPlan::Dml(statement) = plan else {
+        return Err(Error::Defect {
+            message: format!("expected a statement that writes, found {}", plan.display()),
+        });
+    };
+    let input = Arc::unwrap_or_clone(statement.input);
+    match statement.op {
+        datafusion::logical_expr::WriteOp::Delete => Ok(LogicalPlanBuilder::from(input)
+            .project([col(ROW_ID)])?
+            .build()?),
+        _ => Ok(input),
+    }
+}
+
+/// The table a `delete` is for.
+pub(crate) fn delete_target(statement: &Delete) -> Result<String> {
+    let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &statement.from;
+    match from.as_slice() {
+        [
+            TableWithJoins {
+                relation: TableFactor::Table { name, .. },
+                joins,
+            },
+        ] if joins.is_empty() => table_name(name),
+        _ => Err(Error::unsupported(
+            "`delete` takes one table: use `where ... in (select ...)`",
+        )),
+    }
+}
+
+/// Folds the names of assigned columns to lower case, which DataFusion leaves to us.
+pub(crate) fn fold_targets(statement: &mut Update) -> Result<()> {
+    for assignment in &mut statement.assignments {
+        let AssignmentTarget::ColumnName(ObjectName(parts)) = &mut assignment.target else {
+            return Err(Error::unsupported(
+                "`set (a, b) = ...` is not supported: assign each column by itself",
+            ));
+        };
+        if let Some(ObjectNamePart::Identifier(ident)) = parts.last_mut() {
+            ident.value = column_name(ident);
+        }
+    }
+    let mut names: Vec<String> = statement
+        .assignments
+        .iter()
+        .map(|a| a.target.to_string())
+        .collect();
+    names.sort();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(Error::invalid(format!(
+            "column {} is assigned twice",
+            pair[0]
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// About how many rows are deleted at once: their numbers take 8 MiB.
+const AT_ONCE: usize = 1 << 20;
+
+/// The rows that a statement removes.
+#[derive(Default)]
+struct RowIds(RoaringTreemap);
+
+impl RowIds {
+    /// Takes the ids of `rows`, their only column.
+    async fn collect(&mut self, mut rows: SendableRecordBatchStream) -> Result<()> {
+        while let Some(batch) = rows.try_next().await? {
+            let at = batch.num_columns().saturating_sub(1);
+            self.take(&batch, at)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the ids of `batch`, its last column, and returns the others.
+    fn split(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let last = batch.num_columns().saturating_sub(1);
+        if self.take(batch, last)? < batch.num_rows() {
+            return Err(Error::invalid(
+                "a row matches more than once; make the `from` clause or the condition unique",
+            ));
+        }
+        Ok(batch.project(&(0..last).collect::<Vec<_>>())?)
+    }
+
+    /// Takes the ids in column `at`, and says how many are new.
+    fn take(&mut self, batch: &RecordBatch, at: usize) -> Result<usize> {
+        let ids = batch
+            .columns()
+            .get(at)
+            .and_then(|column| column.as_primitive_opt::<UInt64Type>())
+            .filter(|ids| ids.null_count() == 0)
+            .ok_or_else(|| Error::Defect {
+                message: format!("{ROW_ID} is missing from the rows to change"),
+            })?;
+        Ok(ids.values().iter().filter(|id| self.0.insert(**id)).count())
+    }
+
+    /// Deletes them, and says how many there were that nobody had deleted.
+    fn delete(&self, tx: &mut Transaction, name: &str) -> Result<u64> {
+        let (mut ids, mut deleted) = (self.0.iter().peekable(), 0);
+        loop {
+            let some = together(&mut ids, AT_ONCE);
+            if some.is_empty() {
+                return Ok(deleted);
+            }
+            deleted += table::delete(tx, name, &some)?;
+        }
+    }
+}
+
+/// The next of `ids`, which ascend: `most`, and what else is of the same block or chunk of the tail. Rows of a chunk have
+/// other numbers once some of it are deleted.
+fn together(ids: &mut Peekable<impl Iterator<Item = u64>>, most: usize) -> Vec<u64> {
+    let mut some: Vec<u64> = Vec::new();
+    loop {
+        let whole = |id: &u64| some.last().is_none_or(|last| last >> 16 == id >> 16);
+        match ids.next_if(|id| some.len() < most || whole(id)) {
+            Some(id) => some.push(id),
+            None => return some,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_block_are_deleted_together() {
+        let block = |number: u64, rows: u64| (0..rows).map(move |row| number << 16 | row);
+        let all: Vec<u64> = block(1, 5).chain(block(2, 9)).chain(block(7, 1)).collect();
+        let mut ids = all.iter().copied().peekable();
+        assert_eq!(together(&mut ids, 3), all[..5]);
+        assert_eq!(together(&mut ids, 9), all[5..14]);
+        assert_eq!(together(&mut ids, 9), all[14..]);
+        assert!(together(&mut ids, 9).is_empty());
+    }
+}

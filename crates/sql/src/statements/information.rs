@@ -1,0 +1,226 @@
+//! What the database says about itself: `information_schema`, `show tables`, `describe`.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray, UInt64Array};
+use arrow::datatypes::{DataType, Field, Schema};
+use async_trait::async_trait;
+use datafusion::catalog::information_schema::InformationSchemaProvider;
+use datafusion::catalog::{
+    CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList,
+    SchemaProvider, TableProvider,
+};
+use datafusion::datasource::MemTable;
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::TableType;
+use table::{Column, Definition, Tables};
+
+use crate::error::Result;
+use crate::run::answer::Answer;
+use crate::run::context::Scope;
+use crate::run::environment::{CATALOG, SCHEMA};
+use crate::scan::provider::Provider;
+use crate::types;
+
+/// A catalog of one snapshot's tables, for DataFusion's `information_schema`.
+pub(crate) fn catalogs(tables: &Arc<Tables>) -> Arc<dyn CatalogProviderList> {
+    let catalog = MemoryCatalogProvider::new();
+    // Neither call can fail: both providers are new and take what they are given.
+    let _ = catalog.register_schema(SCHEMA, Arc::new(SnapshotSchema(Arc::clone(tables))));
+    let catalogs = MemoryCatalogProviderList::new();
+    let _ = catalogs.register_catalog(CATALOG.to_string(), Arc::new(catalog));
+    Arc::new(catalogs)
+}
+
+/// A view of `information_schema`, if there is one of that name: DataFusion's, but for the columns, whose types it calls
+/// by Arrow's names.
+pub(crate) async fn view(
+    tables: &Arc<Tables>,
+    name: &str,
+) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
+    if name == "columns" {
+        return Ok(Some(columns(tables)?));
+    }
+    let views = InformationSchemaProvider::new(catalogs(tables));
+    views.table(name).await
+}
+
+/// The name of a table, the place of a column in it from 1 on, and the column.
+type Place<'t> = (String, i32, &'t Column);
+
+/// `information_schema.columns`.
+fn columns(tables: &Tables) -> DataFusionResult<Arc<dyn TableProvider>> {
+    let mut names = tables.names();
+    names.sort_unstable();
+    let of_table = |name: &&str| tables.get(name).map(|table| (name.to_string(), table));
+    let mut rows = Vec::new();
+    for (name, table) in names.iter().filter_map(of_table) {
+        let columns = table.definition().columns.iter().enumerate();
+        rows.extend(columns.map(|(at, column)| (name.clone(), at as i32 + 1, column)));
+    }
+    let texts = |of: &dyn Fn(&Place<'_>) -> Option<String>| -> ArrayRef {
+        Arc::new(rows.iter().map(of).collect::<StringArray>())
+    };
+    let numbers = |of: &dyn Fn(&Place<'_>) -> Option<i32>| -> ArrayRef {
+        Arc::new(rows.iter().map(of).collect::<Int32Array>())
+    };
+    let digits = |column: &Column| types::digits(&column.data_type);
+    let arrays = [
+        ("table_catalog", texts(&|_| Some(CATALOG.into()))),
+        ("table_schema", texts(&|_| Some(SCHEMA.into()))),
+        ("table_name", texts(&|(table, _, _)| Some(table.clone()))),
+        ("column_name", texts(&|(_, _, c)| Some(c.name.clone()))),
+        ("ordinal_position", numbers(&|(_, at, _)| Some(*at))),
+        ("column_default", texts(&|_| None)),
+        (
+            "is_nullable",
+            texts(&|(_, _, c)| Some(if c.nullable { "YES" } else { "NO" }.into())),
+        ),
+        (
+            "data_type",
+            texts(&|(_, _, c)| Some(types::standard_name(&c.data_type))),
+        ),
+        ("character_maximum_length", numbers(&|_| None)),
+        ("character_octet_length", numbers(&|_| None)),
+        (
+            "numeric_precision",
+            numbers(&|(_, _, c)| digits(c).map(|d| d.precision)),
+        ),
+        (
+            "numeric_precision_radix",
+            numbers(&|(_, _, c)| digits(c).map(|d| d.radix)),
+        ),
+        (
+            "numeric_scale",
+            numbers(&|(_, _, c)| digits(c).and_then(|d| d.scale)),
+        ),
+        (
+            "datetime_precision",
+            numbers(&|(_, _, c)| types::second_digits(&c.data_type)),
+        ),
+        ("interval_type", texts(&|_| None)),
+    ];
+    let field =
+        |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), true);
+    let schema = Arc::new(Schema::new(arrays.iter().map(field).collect::<Vec<_>>()));
+    let arrays = arrays.into_iter().map(|(_, array)| array).collect();
+    let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
+    Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
+}
+
+#[derive(Debug)]
+struct SnapshotSchema(Arc<Tables>);
+
+#[async_trait]
+impl SchemaProvider for SnapshotSchema {
+    fn table_names(&self) -> Vec<String> {
+        self.0.names().into_iter().map(str::to_string).collect()
+    }
+
+    async fn table(&self, name: &str) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
+        Ok(self
+            .0
+            .get(name)
+            .map(|table| Arc::new(Provider::new(Arc::clone(table), false)) as _))
+    }
+
+    async fn table_type(&self, name: &str) -> DataFusionResult<Option<TableType>> {
+        Ok(self.table_exist(name).then_some(TableType::Base))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.0.get(name).is_some()
+    }
+}
+
+/// `show tables`: name, rows, columns.
+pub(crate) fn show_tables(scope: &Scope) -> Result<Answer> {
+    let mut names = scope.tables.names();
+    names.sort_unstable();
+    let tables: Vec<_> = names
+        .iter()
+        .filter_map(|name| scope.tables.get(name))
+        .collect();
+    let rows = tables.iter().map(|t| t.rows());
+    let columns = tables.iter().map(|t| t.definition().columns.len() as u64);
+    answer(
+        scope,
+        vec![
+            (
+                "name",
+                Arc::new(StringArray::from_iter_values(&names)) as ArrayRef,
+            ),
+            ("rows", Arc::new(UInt64Array::from_iter_values(rows))),
+            ("columns", Arc::new(UInt64Array::from_iter_values(columns))),
+        ],
+    )
+}
+
+/// `describe table`: column, type, whether it may be null, which key it belongs to.
+pub(crate) fn describe(scope: &Scope, name: &str) -> Result<Answer> {
+    let table = scope.table(name)?;
+    let definition = table.definition();
+    let columns = &definition.columns;
+    let nullable = |nullable: bool| if nullable { "yes" } else { "no" };
+    answer(
+        scope,
+        vec![
+            (
+                "column",
+                Arc::new(StringArray::from_iter_values(
+                    columns.iter().map(|c| &c.name),
+                )) as ArrayRef,
+            ),
+            (
+                "type",
+                Arc::new(StringArray::from_iter_values(
+                    columns.iter().map(|c| types::type_name(&c.data_type)),
+                )),
+            ),
+            (
+                "nullable",
+                Arc::new(StringArray::from_iter_values(
+                    columns.iter().map(|c| nullable(c.nullable)),
+                )),
+            ),
+            (
+                "key",
+                Arc::new(StringArray::from_iter_values(
+                    (0..columns.len()).map(|i| keys(definition, i)),
+                )),
+            ),
+        ],
+    )
+}
+
+/// `primary key`, `references region (r_regionkey)`, or both.
+fn keys(definition: &Definition, column: usize) -> String {
+    let mut keys = Vec::new();
+    if definition.primary_key.contains(&column) {
+        keys.push("primary key".to_string());
+    }
+    for key in &definition.foreign_keys {
+        if let Some(at) = key.columns.iter().position(|c| *c == column) {
+            let parent = key.parent_columns.get(at).map_or("", String::as_str);
+            keys.push(format!("references {} ({parent})", key.parent));
+        }
+    }
+    keys.join(", ")
+}
+
+/// An answer of columns that are never null.
+pub(crate) fn answer(scope: &Scope, columns: Vec<(&str, ArrayRef)>) -> Result<Answer> {
+    let fields: Vec<Field> = columns
+        .iter()
+        .map(|(name, array)| Field::new(*name, DataType::clone(array.data_type()), false))
+        .collect();
+    let schema = Arc::new(Schema::new(fields));
+    let arrays = columns.into_iter().map(|(_, array)| array).collect();
+    let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
+    let batches = if batch.num_rows() == 0 {
+        Vec::new()
+    } else {
+        vec![batch]
+    };
+    Ok(Answer::rows_of(schema, batches, &scope.clock))
+}

@@ -1,0 +1,190 @@
+//! From a stream of rows into a table, within a transaction.
+
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use futures::{Stream, StreamExt};
+use memory::Budget;
+use store::Transaction;
+use table::{Chunker, Definition, Loader};
+use tokio::sync::MutexGuard;
+use tokio::task::JoinSet;
+
+use crate::error::{Error, Result};
+use crate::resources::budget::{Held, footprint};
+use crate::run::answer::task_error;
+use crate::run::engine::Engine;
+
+/// The right to write, from the first look at the tables to the commit.
+pub(crate) struct Writing<'e> {
+    pub tx: Transaction,
+    budget: Arc<Budget>,
+    _turn: MutexGuard<'e, ()>,
+}
+
+impl<'e> Writing<'e> {
+    /// Waits for the other writers, holding no worker.
+    pub(crate) async fn begin(engine: &'e Engine) -> Result<Writing<'e>> {
+        let turn = engine.writing.lock().await;
+        let store = Arc::clone(&engine.store);
+        let tx = tokio::task::spawn_blocking(move || store.begin())
+            .await
+            .map_err(task_error)??;
+        Ok(Writing {
+            tx,
+            budget: Arc::clone(&engine.budget),
+            _turn: turn,
+        })
+    }
+
+    /// Makes everything durable and visible.
+    pub(crate) async fn commit(self) -> Result<()> {
+        let tx = self.tx;
+        tokio::task::spawn_blocking(move || tx.commit())
+            .await
+            .map_err(task_error)??;
+        Ok(())
+    }
+
+    /// Appends `rows` to table `name`, and says how many there were.
+    ///
+    /// # Errors
+    ///
+    /// The first of `rows`; those of the table and the store. Nothing may be committed then.
+    pub(crate) async fn append(
+        self,
+        name: &str,
+        definition: &Definition,
+        rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
+        width: usize,
+    ) -> Result<(Writing<'e>, u64)> {
+        self.replace(name, definition, rows, width, |_| Ok(()))
+            .await
+    }
+
+    /// Appends `rows`, which stand for others that `remove` takes away once all of them have come, and says how many
+    /// there were.
+    ///
+    /// 1. Rows gather until they fill a block. If they never do, they go to the table's tail, after `remove`: a tail
+    ///    that becomes full is sealed, and its rows then have other numbers than those that the statement saw.
+    /// 2. Else each full block is encoded by a task of its own, at most `width` at a time and as many as the memory
+    ///    limit leaves room for; its ordinal keeps the order in which the rows came. Blocks leave the numbers of other
+    ///    rows as they are, so `remove` comes after them.
+    ///
+    /// # Errors
+    ///
+    /// As [`append`](Writing::append), and those of `remove`.
+    pub(crate) async fn replace(
+        self,
+        name: &str,
+        definition: &Definition,
+        mut rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
+        width: usize,
+        remove: impl FnOnce(&mut Transaction) -> Result<()>,
+    ) -> Result<(Writing<'e>, u64)> {
+        let (mut chunker, mut few) = (Chunker::default(), Vec::new());
+        while let Some(batch) = rows.next().await {
+            let batch = table::normalise(&batch?, definition)?;
+            few.push(batch.clone());
+            let full = chunker.push(batch);
+            if !full.is_empty() {
+                drop(few);
+                let (mut writing, count) = self.load(name, (full, chunker), rows, width).await?;
+                remove(&mut writing.tx)?;
+                return Ok((writing, count));
+            }
+        }
+        let Writing {
+            mut tx,
+            budget,
+            _turn,
+        } = self;
+        remove(&mut tx)?;
+        let (tx, count) = table::insert(tx, name, &few).await?;
+        Ok((Writing { tx, budget, _turn }, count))
+    }
+
+    async fn load(
+        self,
+        name: &str,
+        (mut full, mut chunker): (Vec<Vec<RecordBatch>>, Chunker),
+        mut rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
+        width: usize,
+    ) -> Result<(Writing<'e>, u64)> {
+        let Writing { tx, budget, _turn } = self;
+        let mut blocks = Blocks::new(Loader::new(tx, name).await?, &budget, width);
+        loop {
+            for block in full {
+                blocks.encode(block).await?;
+            }
+            full = match rows.next().await {
+                Some(batch) => chunker.push(table::normalise(&batch?, blocks.loader.definition())?),
+                None => break,
+            };
+        }
+        if let Some(rest) = chunker.rest() {
+            blocks.encode(rest).await?;
+        }
+        let (tx, count) = blocks.finish().await?;
+        Ok((Writing { tx, budget, _turn }, count))
+    }
+}
+
+/// How often a block is in memory while it is encoded: as it came, in one piece, in pages.
+const COPIES: u64 = 3;
+
+/// Blocks on their way into the store.
+struct Blocks {
+    loader: Arc<Loader>,
+    budget: Arc<Budget>,
+    next: u64,
+    width: usize,
+    running: JoinSet<std::result::Result<(), table::Error>>,
+}
+
+impl Blocks {
+    fn new(loader: Loader, budget: &Arc<Budget>, width: usize) -> Blocks {
+        Blocks {
+            loader: Arc::new(loader),
+            budget: Arc::clone(budget),
+            next: 0,
+            width: width.max(1),
+            running: JoinSet::new(),
+        }
+    }
+
+    async fn encode(&mut self, rows: Vec<RecordBatch>) -> Result<()> {
+        let bytes = COPIES * rows.iter().map(footprint).sum::<u64>();
+        let mut held = Held::of(&self.budget);
+        // A block that has no room though none is on its way is encoded all the same: smaller ones there are not.
+        while self.running.len() >= self.width
+            || held.more(bytes).is_err() && !self.running.is_empty()
+        {
+            self.wait().await?;
+        }
+        let (loader, ordinal) = (Arc::clone(&self.loader), self.next);
+        self.next += 1;
+        self.running.spawn(async move {
+            let _held = held;
+            loader.block(ordinal, &rows)
+        });
+        Ok(())
+    }
+
+    async fn wait(&mut self) -> Result<()> {
+        match self.running.join_next().await {
+            Some(done) => Ok(done.map_err(task_error)??),
+            None => Ok(()),
+        }
+    }
+
+    async fn finish(mut self) -> Result<(Transaction, u64)> {
+        while !self.running.is_empty() {
+            self.wait().await?;
+        }
+        let loader = Arc::try_unwrap(self.loader).map_err(|_| Error::Defect {
+            message: "a block outlived its load".into(),
+        })?;
+        Ok(loader.finish()?)
+    }
+}
