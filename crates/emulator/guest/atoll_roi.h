@@ -3,7 +3,7 @@
  *
  * A mark is a long NOP with a number in its unused displacement, `nopl NUMBER(%rax)`: it reads
  * nothing, writes nothing, and on a real processor does nothing. Each costs one instruction.
- * Marks act on the whole machine, not on the calling thread. The Rust side is `lab::roi`.
+ * Marks act on the whole machine, not on the calling thread. The Rust side is `emulator::roi`.
  *
  * A program may name windows, ranges of its addresses: lines from memory that are asked for by
  * addresses in them are counted once more, apart. Windows belong to the region that ends next.

@@ -195,10 +195,14 @@ fn threads(machine: &Machine) -> Option<usize> {
 fn distances(machine: &Machine, count: usize) -> Vec<u32> {
     let known = machine.nodes().len();
     let pairs = (0..count).flat_map(|a| (0..count).map(move |b| (a, b)));
-    let distance = |(a, b)| match a == b {
-        true => 10,
-        false if a < known && b < known => machine.distance(a, b).min(MAX_DISTANCE),
-        false => ADDED,
+    let distance = |(a, b)| {
+        if a == b {
+            10
+        } else if a < known && b < known {
+            machine.distance(a, b).min(MAX_DISTANCE)
+        } else {
+            ADDED
+        }
     };
     pairs.map(distance).collect()
 }

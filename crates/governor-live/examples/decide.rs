@@ -11,11 +11,10 @@
 use std::io::{BufRead, BufReader, Error, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use governor::{Action, Policy};
-use governor_live::{Live, Means, Options, Target, Wanted, hurry};
+use governor_live::{Live, Options, Target, Wanted, hurry};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -93,9 +92,10 @@ impl Load {
         let program = own.with_file_name("load");
         // In memory, as /run is, where governors are recorded.
         let memory = Path::new("/dev/shm");
-        let folder = match memory.is_dir() {
-            true => tempfile::tempdir_in(memory)?,
-            false => tempfile::tempdir()?,
+        let folder = if memory.is_dir() {
+            tempfile::tempdir_in(memory)?
+        } else {
+            tempfile::tempdir()?
         };
         let mut command = Command::new(&program);
         command.args(words).current_dir(&folder);
@@ -131,20 +131,7 @@ impl Load {
             weight: 1.0,
             counter: None,
         };
-        let options = Options {
-            policy,
-            net: governor::elastic_net()?,
-            period: Duration::from_millis(100),
-            dry_run: false,
-            means: Means::Auto,
-            migrate: false,
-            exclusive: false,
-            power: governor::Power::default(),
-            state: self.folder.path().join("state"),
-            status: Arc::default(),
-            sys: "/sys".into(),
-            guard: Vec::new(),
-        };
+        let options = Options::new(policy, self.folder.path().join("state"))?;
         Live::begin(vec![wanted], options)
     }
 }
@@ -210,9 +197,10 @@ fn own_time() -> Duration {
 /// The processor time of each check, as a share of the period, and the whole share.
 fn cost(words: &[&str], grouped: bool, seconds: f64) -> Outcome<(Vec<f64>, f64)> {
     let load = Load::start(words)?;
-    let group = match grouped {
-        true => Some(Group::new(load.child.id())?),
-        false => None,
+    let group = if grouped {
+        Some(Group::new(load.child.id())?)
+    } else {
+        None
     };
     let period = Duration::from_millis(100);
     let mut live = load.govern(Policy::default(), group.as_ref())?;

@@ -184,22 +184,15 @@ fn govern(pid: u32, state: PathBuf, max_cores: Option<usize>, loses: bool) {
             weight: 1.0,
             counter: None,
         };
+        let policy = Policy {
+            max_cores,
+            ..Policy::default()
+        };
         let options = Options {
-            policy: Policy {
-                max_cores,
-                ..Policy::default()
-            },
-            net: governor::elastic_net()?,
             period: Duration::from_millis(20),
-            dry_run: false,
             means: Means::Affinity,
-            migrate: false,
-            exclusive: false,
-            power: governor::Power::default(),
-            state,
-            status: Arc::default(),
-            sys: "/sys".into(),
             guard: vec![own.into(), "guard".into()],
+            ..Options::new(policy, state)?
         };
         let mut live = Live::begin(vec![wanted], options)?;
         let mut first = true;

@@ -40,9 +40,10 @@ impl Team {
                 let id = unsafe { libc::gettid() }.cast_unsigned();
                 send.send(id).unwrap();
                 while let Some(busy) = busy.upgrade() {
-                    match busy.load(Ordering::Relaxed) {
-                        true => (0..10_000).for_each(|_| std::hint::spin_loop()),
-                        false => std::thread::sleep(Duration::from_millis(1)),
+                    if busy.load(Ordering::Relaxed) {
+                        (0..10_000).for_each(|_| std::hint::spin_loop())
+                    } else {
+                        std::thread::sleep(Duration::from_millis(1))
                     }
                 }
             });

@@ -1,6 +1,7 @@
 //! Putting threads where a placement says, and back.
 //!
-//! The only part of this crate that changes anything. Three ways:
+//! The only part of this crate that changes anything, and the only place of the workspace that binds threads: all
+//! others call [`bind`] (the test `raw` holds this). Three ways:
 //!
 //! * [`pin`]: the calling thread;
 //! * [`run`]: a command, its threads in the order they are created ([`start`] and a [`Keeper`]);

@@ -229,17 +229,7 @@ fn moves() {
     let machine = topology::Machine::live().unwrap();
     let cores = machine.nodes().iter().flat_map(|node| &node.cores);
     let cpus: Vec<u32> = cores.flat_map(|core| core.cpus.clone()).collect();
-    let to = |cpu: u32| {
-        // SAFETY: a set of cpus is plain data; the calls read it and this thread's number.
-        unsafe {
-            let mut set: libc::cpu_set_t = std::mem::zeroed();
-            libc::CPU_SET(cpu as usize, &mut set);
-            assert_eq!(
-                libc::sched_setaffinity(0, size_of_val(&set), &raw const set),
-                0
-            );
-        }
-    };
+    let to = |cpu: u32| placement::apply::bind(0, &vec![cpu].into()).unwrap();
     to(cpus[0]);
     say("ready");
     listen();

@@ -135,9 +135,10 @@ fn add(
         return Ok(());
     };
     let bytes = fs::read(path).map_err(|error| wrong(path, error.to_string()))?;
-    let bytes = match bytes.starts_with(b"\x7fELF") {
-        true => bytes,
-        false => unpacked(path, &bytes)?,
+    let bytes = if bytes.starts_with(b"\x7fELF") {
+        bytes
+    } else {
+        unpacked(path, &bytes)?
     };
     for needed in needs(&bytes) {
         add(&needed, files, ordered, depth + 1)?;

@@ -100,9 +100,10 @@ fn processors(shape: &Shape, option: &mut impl FnMut(&str, String)) {
         .filter(|cores| *cores > 0)
         .collect();
     let same = with_cores.iter().all(|cores| *cores == with_cores[0]);
-    let (packages, cores) = match same {
-        true => (with_cores.len(), with_cores[0]),
-        false => (shape.cores(), 1),
+    let (packages, cores) = if same {
+        (with_cores.len(), with_cores[0])
+    } else {
+        (shape.cores(), 1)
     };
     let threads = shape.threads();
     let cpus = shape.cpus();

@@ -110,20 +110,7 @@ impl Actuator {
         };
         match (means, &group.target, &group.tree) {
             (Means::Auto | Means::Systemd, Target::Unit(unit), Some(tree)) => {
-                let shown = [
-                    "show",
-                    "--property=AllowedCPUs",
-                    "--value",
-                    "--",
-                    unit.as_str(),
-                ];
-                let cpus = systemctl(&shown)?.trim().replace(' ', ",");
-                let (unit, tree) = (unit.clone(), tree.clone());
-                let undo = Undo::Unit {
-                    unit: unit.clone(),
-                    cpus,
-                };
-                Ok(Actuator::Unit { unit, undo, tree })
+                Actuator::of_unit(unit, tree)
             }
             (Means::Systemd, ..) => wrong("systemd needs a unit, given with --unit"),
             (Means::Auto, _, Some(tree)) if !tree.has_cpuset() => {
@@ -134,38 +121,7 @@ impl Actuator {
                 ));
                 Ok(Actuator::Affinity(Box::new(affinity)))
             }
-            (Means::Auto | Means::Cgroup, _, Some(tree)) => {
-                if !tree.has_cpuset() {
-                    cgroup::enable(&tree.folder)?;
-                }
-                let file = tree.folder.join("cpuset.cpus");
-                let cpus = std::fs::read_to_string(&file).map_err(|source| Error::Refused {
-                    what: format!("reading {}", file.display()),
-                    source,
-                })?;
-                let below = match tree.kind() {
-                    Kind::One => tree.below(),
-                    Kind::Two => Vec::new(),
-                };
-                let partition = match exclusive {
-                    true => Partition::of(&tree.folder),
-                    false => None,
-                };
-                let undo = Undo::Cpuset {
-                    partition: partition.as_ref().map(|partition| partition.before.clone()),
-                    kind: tree.kind(),
-                    folder: tree.folder.clone(),
-                    cpus: cpus.trim().to_owned(),
-                    below: below.clone(),
-                };
-                let tree = tree.clone();
-                Ok(Actuator::Cpuset {
-                    tree,
-                    undo,
-                    below,
-                    partition,
-                })
-            }
+            (Means::Auto | Means::Cgroup, _, Some(tree)) => Actuator::of_cpuset(tree, exclusive),
             (Means::Cgroup, _, None) => {
                 let root = group.roots().next().map_or(0, |root| root.identity.pid);
                 let own = Own::plan(root)?;
@@ -183,6 +139,53 @@ impl Actuator {
                 Ok(Actuator::Affinity(Box::new(Affinity::new(group))))
             }
         }
+    }
+
+    /// The property of a unit.
+    fn of_unit(unit: &str, tree: &Tree) -> Result<Actuator> {
+        let shown = ["show", "--property=AllowedCPUs", "--value", "--", unit];
+        let cpus = systemctl(&shown)?.trim().replace(' ', ",");
+        let (unit, tree) = (unit.to_owned(), tree.clone());
+        let undo = Undo::Unit {
+            unit: unit.clone(),
+            cpus,
+        };
+        Ok(Actuator::Unit { unit, undo, tree })
+    }
+
+    /// The cpuset of a control group, which is enabled where it is not.
+    fn of_cpuset(tree: &Tree, exclusive: bool) -> Result<Actuator> {
+        if !tree.has_cpuset() {
+            cgroup::enable(&tree.folder)?;
+        }
+        let file = tree.folder.join("cpuset.cpus");
+        let cpus = std::fs::read_to_string(&file).map_err(|source| Error::Refused {
+            what: format!("reading {}", file.display()),
+            source,
+        })?;
+        let below = match tree.kind() {
+            Kind::One => tree.below(),
+            Kind::Two => Vec::new(),
+        };
+        let partition = if exclusive {
+            Partition::of(&tree.folder)
+        } else {
+            None
+        };
+        let undo = Undo::Cpuset {
+            partition: partition.as_ref().map(|partition| partition.before.clone()),
+            kind: tree.kind(),
+            folder: tree.folder.clone(),
+            cpus: cpus.trim().to_owned(),
+            below: below.clone(),
+        };
+        let tree = tree.clone();
+        Ok(Actuator::Cpuset {
+            tree,
+            undo,
+            below,
+            partition,
+        })
     }
 
     /// In words.
@@ -363,13 +366,16 @@ impl Actuator {
                 apart,
                 partition,
                 ..
-            } => match std::mem::take(apart) {
-                true => Some(format!(
-                    "processes that are not in {} stay in their groups, with all cpus of these; --actuator affinity governs them too",
-                    own.from.display()
-                )),
-                false => partition.as_mut()?.note(),
-            },
+            } => {
+                if std::mem::take(apart) {
+                    Some(format!(
+                        "processes that are not in {} stay in their groups, with all cpus of these; --actuator affinity governs them too",
+                        own.from.display()
+                    ))
+                } else {
+                    partition.as_mut()?.note()
+                }
+            }
             Actuator::Cpuset { partition, .. } => partition.as_mut()?.note(),
             Actuator::Affinity(affinity) => affinity.note.take(),
             _ => None,

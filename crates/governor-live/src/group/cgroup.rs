@@ -157,9 +157,10 @@ impl Tree {
         let below = path.strip_prefix("/").unwrap_or(path);
         let within = |mount: &Option<PathBuf>| -> Option<PathBuf> {
             let mount = mount.as_ref()?;
-            match path.starts_with(mount) {
-                true => Some(path.to_owned()),
-                false => Some(mount.join(below)),
+            if path.starts_with(mount) {
+                Some(path.to_owned())
+            } else {
+                Some(mount.join(below))
             }
         };
         let there = |folder: &PathBuf| folder.join("cgroup.procs").exists();

@@ -55,9 +55,12 @@ impl Partition {
         let file = self.folder.join(FILE);
         let written = fs::write(&file, "root").map_err(|error| error.to_string());
         let state = fs::read_to_string(&file).unwrap_or_default();
-        let done = written.and_then(|()| match valid(&state) {
-            true => Ok(()),
-            false => Err(reason(&state)),
+        let done = written.and_then(|()| {
+            if valid(&state) {
+                Ok(())
+            } else {
+                Err(reason(&state))
+            }
         });
         if let Err(why) = done {
             let _ = fs::write(&file, "member");

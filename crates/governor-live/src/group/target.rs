@@ -295,9 +295,10 @@ impl Group {
         let Some(stat) = proc::stat(child) else {
             return;
         };
-        let parent = match self.members.contains_key(&stat.parent) {
-            true => stat.parent,
-            false => 0,
+        let parent = if self.members.contains_key(&stat.parent) {
+            stat.parent
+        } else {
+            0
         };
         if let Some(member) = self.members.get_mut(&child) {
             member.parent = parent;

@@ -79,9 +79,10 @@ impl Instructions {
                 Err(reason) => why = reason,
             }
         }
-        match self.found.is_empty() {
-            false => Ok(self.sum),
-            true => Err(why),
+        if self.found.is_empty() {
+            Err(why)
+        } else {
+            Ok(self.sum)
         }
     }
 }

@@ -40,9 +40,10 @@ impl Own {
                 *last = new;
             }
         }
-        match self.found.is_empty() {
-            false => Ok(self.sum),
-            true => Err("no process of it publishes one, or its files may not be seen".to_owned()),
+        if self.found.is_empty() {
+            Err("no process of it publishes one, or its files may not be seen".to_owned())
+        } else {
+            Ok(self.sum)
         }
     }
 

@@ -184,9 +184,12 @@ impl Throughput {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Counter::Atoll { statements } = self.counter {
             let counted = self.own.read(group);
-            let number = counted.map(|counted| match statements {
-                true => counted.statements as f64,
-                false => counted.bytes as f64,
+            let number = counted.map(|counted| {
+                if statements {
+                    counted.statements as f64
+                } else {
+                    counted.bytes as f64
+                }
             });
             state.why = number.clone().err();
             state.now = number.ok().map(|number| (Instant::now(), number));
@@ -341,13 +344,10 @@ fn total(counter: &Counter, client: &mut Option<Client>) -> std::result::Result<
             }
         }
         Counter::Postgres { connection, rows } => {
-            let question = match rows {
-                true => {
-                    "SELECT coalesce(sum(tup_returned + tup_fetched), 0) FROM pg_stat_database;"
-                }
-                false => {
-                    "SELECT coalesce(sum(xact_commit + xact_rollback), 0) FROM pg_stat_database;"
-                }
+            let question = if *rows {
+                "SELECT coalesce(sum(tup_returned + tup_fetched), 0) FROM pg_stat_database;"
+            } else {
+                "SELECT coalesce(sum(xact_commit + xact_rollback), 0) FROM pg_stat_database;"
             };
             if client.is_none() {
                 let mut psql = Command::new("psql");
@@ -360,11 +360,10 @@ fn total(counter: &Counter, client: &mut Option<Client>) -> std::result::Result<
             answered(client, question, !rows)
         }
         Counter::Mariadb { arguments, rows } => {
-            let question = match rows {
-                true => {
-                    "SELECT SUM(VARIABLE_VALUE) FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME LIKE 'Handler_read%';"
-                }
-                false => "SHOW GLOBAL STATUS WHERE Variable_name = 'Questions';",
+            let question = if *rows {
+                "SELECT SUM(VARIABLE_VALUE) FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME LIKE 'Handler_read%';"
+            } else {
+                "SHOW GLOBAL STATUS WHERE Variable_name = 'Questions';"
             };
             if client.is_none() {
                 let mut mariadb = Command::new("mariadb");

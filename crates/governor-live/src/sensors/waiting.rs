@@ -70,6 +70,9 @@ struct Thread {
 /// A thread that is to be read: its process, its number, and how many it stands for.
 type Wanted = (u32, u32, f64);
 
+/// The file that tells it.
+const SOURCE: &str = "schedstat";
+
 impl Waiting {
     /// Threads that waited, on average since the last call. `pressure` is the share of the time in which somebody
     /// did, where it is known: as long as it is small it is the answer, and one file tells it. `load` is the share of
@@ -80,7 +83,7 @@ impl Waiting {
         pressure: Option<f64>,
         (busy, cores): (Option<f64>, usize),
     ) -> Measure {
-        let (unit, source) = ("threads", "schedstat");
+        let (unit, source) = ("threads", SOURCE);
         if let Some(share) = pressure.filter(|share| *share < CALM) {
             // What was waited before is old when threads are asked again.
             self.stale = true;
@@ -94,33 +97,12 @@ impl Waiting {
         let room = busy.is_some_and(|busy| busy + self.waited < cores as f64 * ROOM);
         // What they waited while nobody asked is no measure.
         self.turn = if elapsed.is_some() { self.turn + 1 } else { 0 };
-        let turns = match room && self.turn > 1 && self.files.len() > MANY {
-            true => TURNS,
-            false => 1,
+        let turns = if room && self.turn > 1 && self.files.len() > MANY {
+            TURNS
+        } else {
+            1
         };
-        let (turn, mut number) = (self.turn, 0);
-        let mut waited = 0.0;
-        let mut buffer = [0; 128];
-        self.files.retain(|_, thread| {
-            number += 1;
-            if (number + turn) % turns != 0 {
-                waited += thread.share * thread.weight;
-                return true;
-            }
-            // A thread that has ended gives an error or nothing.
-            let Ok(bytes) = thread.file.read_at(&mut buffer, 0) else {
-                return false;
-            };
-            let Ok(stat) = Schedstat::parse(&buffer[..bytes], source) else {
-                return false;
-            };
-            let since = now.saturating_duration_since(thread.at).as_secs_f64();
-            let wait = stat.wait.saturating_sub(thread.last) as f64 * 1e-9;
-            thread.share = if since > 0.0 { wait / since } else { 0.0 };
-            (thread.last, thread.at) = (stat.wait, now);
-            waited += thread.share * thread.weight;
-            true
-        });
+        let waited = self.ask(now, turns);
         let known = self.files.len();
         if group.came || self.listed.is_none_or(|at| now - at >= LIST) {
             self.listed = Some(now);
@@ -136,9 +118,10 @@ impl Waiting {
             Some(elapsed) if elapsed.is_zero() => not("it takes a second look"),
             Some(elapsed) if known > 0 => {
                 self.waited = waited;
-                let source = match self.part {
-                    true => format!("schedstat of {known} threads"),
-                    false => source.to_owned(),
+                let source = if self.part {
+                    format!("schedstat of {known} threads")
+                } else {
+                    source.to_owned()
                 };
                 let mut measure = Measure::new(waited, unit, &source);
                 // Some are as old as a round of turns; on average half of that.
@@ -150,6 +133,35 @@ impl Waiting {
             Some(_) if self.seen > 0 => not("the kernel does not count it"),
             Some(_) => not("it cannot be read"),
         }
+    }
+
+    /// Reads the threads whose turn it is of so many turns; how many wait of all, those that are not read as they did
+    /// before. Threads that have ended are forgotten.
+    fn ask(&mut self, now: Instant, turns: usize) -> f64 {
+        let (turn, mut number) = (self.turn, 0);
+        let mut waited = 0.0;
+        let mut buffer = [0; 128];
+        self.files.retain(|_, thread| {
+            number += 1;
+            if (number + turn) % turns != 0 {
+                waited += thread.share * thread.weight;
+                return true;
+            }
+            // A thread that has ended gives an error or nothing.
+            let Ok(bytes) = thread.file.read_at(&mut buffer, 0) else {
+                return false;
+            };
+            let Ok(stat) = Schedstat::parse(&buffer[..bytes], SOURCE) else {
+                return false;
+            };
+            let since = now.saturating_duration_since(thread.at).as_secs_f64();
+            let wait = stat.wait.saturating_sub(thread.last) as f64 * 1e-9;
+            thread.share = if since > 0.0 { wait / since } else { 0.0 };
+            (thread.last, thread.at) = (stat.wait, now);
+            waited += thread.share * thread.weight;
+            true
+        });
+        waited
     }
 
     /// Which threads are to be read from now on.
@@ -207,9 +219,10 @@ impl Waiting {
         }
         let (mut active, mut idle) = (Vec::new(), Vec::new());
         for (pid, member) in &group.members {
-            match member.active {
-                true => active.push((*pid, *pid)),
-                false => idle.push((*pid, *pid)),
+            if member.active {
+                active.push((*pid, *pid))
+            } else {
+                idle.push((*pid, *pid))
             }
         }
         self.part = active.len() > PANEL;

@@ -265,10 +265,7 @@ impl Live {
                 together.remove(&unit.name);
             }
         }
-        match orphaned {
-            true => self.rewrite(),
-            false => Ok(()),
-        }
+        if orphaned { self.rewrite() } else { Ok(()) }
     }
 
     /// A sensor that is missing is told of once.

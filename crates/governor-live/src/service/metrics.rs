@@ -69,12 +69,11 @@ fn answer(mut stream: TcpStream, status: &Mutex<Status>) -> std::io::Result<()> 
     }
     let line = String::from_utf8_lossy(&request[..bytes]);
     let asks = line.starts_with("GET /metrics ") || line.starts_with("GET / ");
-    let (code, body) = match asks {
-        true => {
-            let status = status.lock().unwrap_or_else(PoisonError::into_inner);
-            ("200 OK", text(&status))
-        }
-        false => ("404 Not Found", "there is /metrics\n".to_owned()),
+    let (code, body) = if asks {
+        let status = status.lock().unwrap_or_else(PoisonError::into_inner);
+        ("200 OK", text(&status))
+    } else {
+        ("404 Not Found", "there is /metrics\n".to_owned())
     };
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     let length = body.len();
@@ -83,6 +82,64 @@ fn answer(mut stream: TcpStream, status: &Mutex<Status>) -> std::io::Result<()> 
         "HTTP/1.1 {code}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
     )
 }
+
+/// A number of a target; none where it is not known.
+type Value = fn(&Standing) -> Option<f64>;
+
+/// Name, kind and help of what each target has one number of.
+const FAMILIES: [(&str, &str, &str, Value); 8] = [
+    (
+        "atoll_govern_cores",
+        "gauge",
+        "Cores that the target has.",
+        |standing| Some(standing.last.as_ref()?.cpus.len() as f64),
+    ),
+    (
+        "atoll_govern_decisions_total",
+        "counter",
+        "Decisions made.",
+        |standing| Some(standing.decisions as f64),
+    ),
+    (
+        "atoll_govern_processes",
+        "gauge",
+        "Processes of the target.",
+        |standing| Some(standing.processes as f64),
+    ),
+    (
+        "atoll_govern_decision_seconds",
+        "gauge",
+        "From the first reading to the cpus being set, of the last decision.",
+        |standing| Some(standing.last.as_ref()?.decision_seconds),
+    ),
+    (
+        "atoll_govern_core_seconds_total",
+        "counter",
+        "Cores that the target had, times seconds.",
+        |standing| Some(standing.spent.as_ref()?.core_seconds),
+    ),
+    (
+        "atoll_govern_used_core_seconds_total",
+        "counter",
+        "Cores that the target kept busy, times seconds.",
+        |standing| Some(standing.spent.as_ref()?.used),
+    ),
+    (
+        "atoll_govern_energy_estimated_joules_total",
+        "counter",
+        "Energy of the target's cores and of the bytes between nodes, as far as these are counted: an estimate.",
+        |standing| {
+            let energy = &standing.spent.as_ref()?.energy;
+            Some(energy.cpu_joules + energy.link_joules.unwrap_or(0.0))
+        },
+    ),
+    (
+        "atoll_govern_machine_energy_joules_total",
+        "counter",
+        "Energy of the whole machine since the target is governed, measured (powercap).",
+        |standing| standing.spent.as_ref()?.machine.joules,
+    ),
+];
 
 /// The exposition format of Prometheus.
 pub(crate) fn text(status: &Status) -> String {
@@ -101,63 +158,15 @@ pub(crate) fn text(status: &Status) -> String {
         let escaped = target.replace('\\', "\\\\").replace('"', "\\\"");
         format!("target=\"{}\"", escaped.replace('\n', "\\n"))
     };
-    let each = |value: &dyn Fn(&Standing) -> Option<f64>| -> Vec<(String, f64)> {
+    let each = |value: Value| -> Vec<(String, f64)> {
         let targets = status.targets.iter();
         targets
             .filter_map(|standing| Some((label(&standing.target), value(standing)?)))
             .collect()
     };
-    family(
-        "atoll_govern_cores",
-        "gauge",
-        "Cores that the target has.",
-        each(&|standing| Some(standing.last.as_ref()?.cpus.len() as f64)),
-    );
-    family(
-        "atoll_govern_decisions_total",
-        "counter",
-        "Decisions made.",
-        each(&|standing| Some(standing.decisions as f64)),
-    );
-    family(
-        "atoll_govern_processes",
-        "gauge",
-        "Processes of the target.",
-        each(&|standing| Some(standing.processes as f64)),
-    );
-    family(
-        "atoll_govern_decision_seconds",
-        "gauge",
-        "From the first reading to the cpus being set, of the last decision.",
-        each(&|standing| Some(standing.last.as_ref()?.decision_seconds)),
-    );
-    family(
-        "atoll_govern_core_seconds_total",
-        "counter",
-        "Cores that the target had, times seconds.",
-        each(&|standing| Some(standing.spent.as_ref()?.core_seconds)),
-    );
-    family(
-        "atoll_govern_used_core_seconds_total",
-        "counter",
-        "Cores that the target kept busy, times seconds.",
-        each(&|standing| Some(standing.spent.as_ref()?.used)),
-    );
-    family(
-        "atoll_govern_energy_estimated_joules_total",
-        "counter",
-        "Energy of the target's cores and of the bytes between nodes, as far as these are counted: an estimate.",
-        each(&|standing| {
-            let energy = &standing.spent.as_ref()?.energy;
-            Some(energy.cpu_joules + energy.link_joules.unwrap_or(0.0))
-        }),
-    );
-    family(
-        "atoll_govern_machine_energy_joules_total",
-        "counter",
-        "Energy of the whole machine since the target is governed, measured (powercap).",
-        each(&|standing| standing.spent.as_ref()?.machine.joules),
-    );
+    for (name, kind, help, value) in FAMILIES {
+        family(name, kind, help, each(value));
+    }
     let mut rows = Vec::new();
     for standing in &status.targets {
         let last = standing.last.iter();

@@ -9,6 +9,7 @@ use governor::{Policy, Power};
 use petri::Net;
 
 use crate::actuators::Means;
+use crate::error::Result;
 use crate::group::target::Target;
 use crate::journal::status::Status;
 use crate::sensors::throughput::Counter;
@@ -57,4 +58,29 @@ pub struct Options {
     /// What to start as guard: a command that calls [`guard`](crate::guard) with the record's path,
     /// which is added, and its standard input. Empty: no guard.
     pub guard: Vec<OsString>,
+}
+
+impl Options {
+    /// Governs this machine by the net of crate `petri`, ten times in a second, by whichever way suits the target:
+    /// nothing exclusive, no page moved, no guard.
+    ///
+    /// # Errors
+    ///
+    /// None, as the net is tested.
+    pub fn new(policy: Policy, state: PathBuf) -> Result<Options> {
+        Ok(Options {
+            policy,
+            net: governor::elastic_net()?,
+            period: Duration::from_millis(100),
+            dry_run: false,
+            means: Means::default(),
+            exclusive: false,
+            migrate: false,
+            power: Power::default(),
+            state,
+            status: Arc::default(),
+            sys: "/sys".into(),
+            guard: Vec::new(),
+        })
+    }
 }

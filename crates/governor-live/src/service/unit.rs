@@ -71,9 +71,10 @@ pub(super) fn own_time() -> Duration {
 impl Unit {
     pub(super) fn new(wanted: &Wanted, options: &Options, machine: &Machine) -> Result<Unit> {
         let group = Group::find(wanted.target.clone())?;
-        let actuator = match options.dry_run {
-            true => Actuator::Dry,
-            false => Actuator::new(options.means, options.exclusive, &group)?,
+        let actuator = if options.dry_run {
+            Actuator::Dry
+        } else {
+            Actuator::new(options.means, options.exclusive, &group)?
         };
         let throughput = wanted.counter.clone();
         let sensed = options.policy.sensor == governor::Sensor::Throughput;
@@ -85,9 +86,10 @@ impl Unit {
             actuator,
             waiting: Waiting::default(),
             memory: Memory::new(machine, options.policy.half_life),
-            migration: match options.migrate && !options.dry_run {
-                true => Some(Migration::new(machine)?),
-                false => None,
+            migration: if options.migrate && !options.dry_run {
+                Some(Migration::new(machine)?)
+            } else {
+                None
             },
             throughput: throughput
                 .filter(|_| sensed)
@@ -218,9 +220,10 @@ impl Unit {
                 self.upkept = None;
                 notes.push(format!("{error}; it is tried again"));
                 decision.why = format!("{}; it could not be set: {error}", decision.why);
-                match self.failures >= PATIENCE {
-                    true => Err(error),
-                    false => Ok(false),
+                if self.failures >= PATIENCE {
+                    Err(error)
+                } else {
+                    Ok(false)
                 }
             }
         }

@@ -113,8 +113,7 @@ fn processes_go_into_a_group_of_our_own_and_back() {
     let cpus = load.affinities();
     let mut options = options(&load);
     options.means = Means::Cgroup;
-    let wanted = load::wanted(Target::Pid(load.pid()));
-    let mut live = Live::begin(vec![wanted], options).unwrap();
+    let mut live = load.govern(options).unwrap();
     let first = live.check().unwrap().remove(0);
     assert_ne!(place(load.pid()), before);
     assert_eq!(load.affinities(), [first.cpus()]);
@@ -130,16 +129,13 @@ fn processes_of_another_group_stay_in_it() {
         return;
     };
     let load = Load::start(&["backends", "2"]);
-    let children = format!("/proc/{0}/task/{0}/children", load.pid());
-    let children = fs::read_to_string(children).unwrap();
-    let child: u32 = children.split_whitespace().next().unwrap().parse().unwrap();
+    let child = load.children()[0];
     fs::write(other.0.join("cgroup.procs"), child.to_string()).unwrap();
     let place = |pid: u32| fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
     let before = (place(load.pid()), place(child));
     let mut options = options(&load);
     options.means = Means::Cgroup;
-    let wanted = load::wanted(Target::Pid(load.pid()));
-    let mut live = Live::begin(vec![wanted], options).unwrap();
+    let mut live = load.govern(options).unwrap();
     live.check().unwrap();
     let notes = live.notes();
     assert!(

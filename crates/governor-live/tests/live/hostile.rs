@@ -1,20 +1,14 @@
 //! What the system does to a governor: numbers used again, cpus that go, rights that are lost.
 
 use std::path::Path;
-use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use governor_live::{Error, Live, Options, Target};
+use governor_live::{Error, Options};
 use placement::CpuSet;
 
 use super::load::{
-    self, LIMIT, Load, all_cpus, example, governed, options, several_cpus, started, until,
+    self, LIMIT, Load, all_cpus, end, governed, kill, options, root, several_cpus, until,
 };
-
-fn root() -> bool {
-    // SAFETY: geteuid has no preconditions.
-    unsafe { libc::geteuid() == 0 }
-}
 
 #[test]
 fn five_thousand_backends() {
@@ -24,12 +18,7 @@ fn five_thousand_backends() {
     let before = load.affinities();
     let mut live = governed(&load);
     let one = live.check().unwrap().remove(0);
-    let list = format!("/proc/{0}/task/{0}/children", load.pid());
-    let children: Vec<u32> = std::fs::read_to_string(list)
-        .unwrap()
-        .split_whitespace()
-        .map(|pid| pid.parse().unwrap())
-        .collect();
+    let children = load.children();
     assert_eq!(children.len(), 5000);
     for child in &children {
         assert_eq!(load::affinities(*child), [one.cpus()]);
@@ -75,7 +64,7 @@ fn cpus_that_go_offline_and_come_back() {
         sys: sys.path().to_owned(),
         ..options(&load)
     };
-    let mut live = Live::begin(vec![load::wanted(Target::Pid(load.pid()))], options).unwrap();
+    let mut live = load.govern(options).unwrap();
     live.check().unwrap();
     load.busy(true);
     until(&mut live, |decision| decision.cpus.len() == all.len());
@@ -92,17 +81,6 @@ fn cpus_that_go_offline_and_come_back() {
     assert_eq!(load.affinities(), before);
 }
 
-fn kill(pid: u32, signal: i32) {
-    // SAFETY: sends a signal to a process that this test has started.
-    unsafe { libc::kill(pid.cast_signed(), signal) };
-}
-
-fn lost(load: &Load) -> Child {
-    let mut command = Command::new(example());
-    let state = load.state();
-    started(command.arg("lose").arg(load.pid().to_string()).arg(state))
-}
-
 #[test]
 fn rights_that_are_lost_half_way() {
     if !root() {
@@ -113,8 +91,8 @@ fn rights_that_are_lost_half_way() {
     }
     let load = Load::start(&["threads", "3"]);
     let before = load.affinities();
-    let mut governor = lost(&load);
-    assert!(load.affinities().iter().all(|cpus| cpus.len() == 1));
+    let mut governor = load.governor("lose");
+    assert!(load.has_one_cpu());
     // It may not give any cpu now, tries for a while, and ends.
     load.busy(true);
     let limit = Instant::now() + LIMIT;
@@ -127,10 +105,7 @@ fn rights_that_are_lost_half_way() {
     };
     assert_eq!(status.code(), Some(1));
     // Its guard still has its rights.
-    while load.affinities() != before {
-        assert!(Instant::now() < limit, "{:?}", load.affinities());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    load.becomes(&before);
 }
 
 #[test]
@@ -140,21 +115,14 @@ fn a_governor_that_was_stopped_goes_on() {
     }
     let load = Load::start(&["threads", "3"]);
     let before = load.affinities();
-    let mut command = Command::new(example());
-    let words = ["grow", &load.pid().to_string()];
-    let mut governor = started(command.args(words).arg(load.state()));
+    let governor = load.governor("grow");
     kill(governor.id(), libc::SIGSTOP);
     load.busy(true);
     std::thread::sleep(Duration::from_millis(300));
-    assert!(load.affinities().iter().all(|cpus| cpus.len() == 1));
+    assert!(load.has_one_cpu());
     kill(governor.id(), libc::SIGCONT);
-    let limit = Instant::now() + LIMIT;
-    while load.affinities() != before {
-        assert!(Instant::now() < limit, "{:?}", load.affinities());
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    governor.kill().unwrap();
-    governor.wait().unwrap();
+    load.becomes(&before);
+    end(governor);
 }
 
 /// A process that waits, with this number; `None` where that cannot be arranged.
@@ -199,9 +167,7 @@ fn a_number_that_is_used_again_is_another_process() {
     let load = Load::start(&["backends", "3"]);
     let mut live = governed(&load);
     let one = live.check().unwrap().remove(0);
-    let list = format!("/proc/{0}/task/{0}/children", load.pid());
-    let list = std::fs::read_to_string(list).unwrap();
-    let child: u32 = list.split_whitespace().next().unwrap().parse().unwrap();
+    let child = load.children()[0];
     assert_eq!(load::affinities(child), [one.cpus()]);
     // All of them end; who had a child of that number is no more.
     drop(load);

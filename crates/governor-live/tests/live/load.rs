@@ -3,7 +3,6 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -71,9 +70,10 @@ impl Load {
     /// A file that exists means work.
     pub fn busy(&self, busy: bool) {
         let file = self.folder.path().join("BUSY");
-        match busy {
-            true => std::fs::write(file, "").unwrap(),
-            false => drop(std::fs::remove_file(file)),
+        if busy {
+            std::fs::write(file, "").unwrap();
+        } else {
+            drop(std::fs::remove_file(file));
         }
     }
 
@@ -85,6 +85,31 @@ impl Load {
     pub fn affinities(&self) -> Vec<CpuSet> {
         affinities(self.pid())
     }
+
+    /// Waits until its threads have these cpus.
+    pub fn becomes(&self, wanted: &[CpuSet]) {
+        wait_for(&format!("{wanted:?}"), || self.affinities() == wanted);
+    }
+
+    /// Whether each of its threads may run on one cpu alone.
+    pub fn has_one_cpu(&self) -> bool {
+        self.affinities().iter().all(|cpus| cpus.len() == 1)
+    }
+
+    /// The processes that it has started.
+    pub fn children(&self) -> Vec<u32> {
+        children(self.pid())
+    }
+
+    /// A governor of it in a process of its own: the example's `how`.
+    pub fn governor(&self, how: &str) -> Child {
+        governor(how, self.pid(), &self.state())
+    }
+
+    /// Governs it, as these options say.
+    pub fn govern(&self, options: Options) -> governor_live::Result<Live> {
+        govern(self.pid(), options)
+    }
 }
 
 impl Drop for Load {
@@ -92,6 +117,51 @@ impl Drop for Load {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A governor of a process, in a process of its own.
+pub fn governor(how: &str, pid: u32, state: &Path) -> Child {
+    let mut command = Command::new(example());
+    started(command.arg(how).arg(pid.to_string()).arg(state))
+}
+
+/// Governs a process in this one.
+pub fn govern(pid: u32, options: Options) -> governor_live::Result<Live> {
+    Live::begin(vec![wanted(Target::Pid(pid))], options)
+}
+
+/// Waits until something has happened.
+#[track_caller]
+pub fn wait_for(what: &str, done: impl Fn() -> bool) {
+    let limit = Instant::now() + LIMIT;
+    while !done() {
+        assert!(Instant::now() < limit, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Ends a process that this test has started, and waits for its end.
+pub fn end(mut process: Child) {
+    process.kill().unwrap();
+    process.wait().unwrap();
+}
+
+pub fn kill(pid: u32, signal: i32) {
+    // SAFETY: sends a signal to a process that this test has started.
+    unsafe { libc::kill(pid.cast_signed(), signal) };
+}
+
+/// Whether these tests run as root.
+pub fn root() -> bool {
+    // SAFETY: geteuid has no preconditions.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// The processes that the first thread of one has started.
+pub fn children(pid: u32) -> Vec<u32> {
+    let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    let numbers = list.split_whitespace();
+    numbers.map(|child| child.parse().unwrap()).collect()
 }
 
 /// Starts a program that says when it is ready.
@@ -156,24 +226,15 @@ pub fn wanted(target: Target) -> Wanted {
 
 pub fn options(load: &Load) -> Options {
     Options {
-        policy: Policy::default(),
-        net: governor::elastic_net().unwrap(),
         period: Duration::from_millis(10),
-        dry_run: false,
         means: Means::Affinity,
-        migrate: false,
-        exclusive: false,
-        power: governor::Power::default(),
-        state: load.state(),
-        status: Arc::default(),
-        sys: "/sys".into(),
-        guard: Vec::new(),
+        ..Options::new(Policy::default(), load.state()).unwrap()
     }
 }
 
 /// A governor of the load.
 pub fn governed(load: &Load) -> Live {
-    Live::begin(vec![wanted(Target::Pid(load.pid()))], options(load)).unwrap()
+    load.govern(options(load)).unwrap()
 }
 
 /// Decides until the decision is so.

@@ -72,7 +72,7 @@ fn a_dry_run_changes_nothing() {
     let before = load.affinities();
     let mut options = options(&load);
     options.dry_run = true;
-    let mut live = Live::begin(vec![load::wanted(Target::Pid(load.pid()))], options).unwrap();
+    let mut live = load.govern(options).unwrap();
     for _ in 0..5 {
         let decision = live.check().unwrap().remove(0);
         assert!(!decision.cpus.is_empty());
@@ -152,7 +152,7 @@ fn who_looks_on_sees_one_governor_after_the_other() {
             status: std::sync::Arc::clone(&status),
             ..options(load)
         };
-        Live::begin(vec![load::wanted(Target::Pid(load.pid()))], options).unwrap()
+        load.govern(options).unwrap()
     };
     let targets = || -> Vec<String> {
         let status = status.lock().unwrap();
@@ -197,7 +197,7 @@ fn traffic_is_read_or_said_not_to_be() {
     load.busy(true);
     let mut options = options(&load);
     options.policy = Policy::default().thresholds_of(governor::Sensor::Traffic);
-    let mut live = Live::begin(vec![load::wanted(Target::Pid(load.pid()))], options).unwrap();
+    let mut live = load.govern(options).unwrap();
     live.check().unwrap();
     for _ in 0..5 {
         std::thread::sleep(std::time::Duration::from_millis(5));

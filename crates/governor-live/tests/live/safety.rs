@@ -2,42 +2,19 @@
 
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use governor_live::{Error, Live, Target, undo};
+use governor_live::{Error, Live, undo};
 use placement::CpuSet;
 
-use super::load::{self, LIMIT, Load, example, governed, options, several_cpus, started};
+use super::load::{
+    self, LIMIT, Load, end, example, govern, governed, governor, kill, options, root, several_cpus,
+    wait_for,
+};
 
-/// A governor in a process of its own.
-fn governor_of(load: &Load) -> Child {
-    let mut command = Command::new(example());
-    started(
-        command
-            .arg("govern")
-            .arg(load.pid().to_string())
-            .arg(load.state()),
-    )
-}
-
-/// Its guard.
+/// The guard of a governor.
 fn guard_of(governor: &Child) -> u32 {
-    let children = format!("/proc/{0}/task/{0}/children", governor.id());
-    let list = std::fs::read_to_string(children).unwrap();
-    list.split_whitespace().next().unwrap().parse().unwrap()
-}
-
-fn kill(pid: u32, signal: i32) {
-    // SAFETY: sends a signal to a process that this test has started.
-    unsafe { libc::kill(pid.cast_signed(), signal) };
-}
-
-fn becomes(load: &Load, wanted: &[CpuSet]) {
-    let limit = Instant::now() + LIMIT;
-    while load.affinities() != wanted {
-        assert!(Instant::now() < limit, "{:?}", load.affinities());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    load::children(governor.id())[0]
 }
 
 #[test]
@@ -47,11 +24,10 @@ fn the_guard_puts_back_what_a_killed_governor_leaves() {
     }
     let load = Load::start(&["threads", "3"]);
     let before = load.affinities();
-    let mut governor = governor_of(&load);
-    assert!(load.affinities().iter().all(|cpus| cpus.len() == 1));
-    governor.kill().unwrap();
-    governor.wait().unwrap();
-    becomes(&load, &before);
+    let governor = load.governor("govern");
+    assert!(load.has_one_cpu());
+    end(governor);
+    load.becomes(&before);
 }
 
 #[test]
@@ -61,11 +37,9 @@ fn undo_puts_back_what_governor_and_guard_leave() {
     }
     let load = Load::start(&["threads", "3"]);
     let before = load.affinities();
-    let mut governor = governor_of(&load);
-    let guard = guard_of(&governor);
-    kill(guard, libc::SIGKILL);
-    governor.kill().unwrap();
-    governor.wait().unwrap();
+    let governor = load.governor("govern");
+    kill(guard_of(&governor), libc::SIGKILL);
+    end(governor);
     assert_ne!(load.affinities(), before);
     let undone = undo(&load.state(), false).unwrap();
     assert_eq!(undone.len(), 1);
@@ -78,7 +52,7 @@ fn undo_puts_back_what_governor_and_guard_leave() {
 fn undo_ends_governors_that_run() {
     let load = Load::start(&["threads", "2"]);
     let before = load.affinities();
-    let mut governor = governor_of(&load);
+    let mut governor = load.governor("govern");
     let waiter = std::thread::spawn(move || governor.wait().unwrap());
     let undone = undo(&load.state(), false).unwrap();
     assert_eq!(undone.len(), 1);
@@ -86,7 +60,7 @@ fn undo_ends_governors_that_run() {
         !waiter.join().unwrap().success(),
         "it has no handler for SIGTERM"
     );
-    becomes(&load, &before);
+    load.becomes(&before);
 }
 
 #[test]
@@ -99,20 +73,16 @@ fn undo_may_leave_governors_that_run() {
         Load::start(&["threads", "2"]),
     );
     let before = left.affinities();
-    let mut command = Command::new(example());
-    let govern = ["govern".to_owned(), left.pid().to_string()];
-    let mut killed = started(command.args(govern).arg(load.state()));
-    let mut running = governor_of(&load);
+    let killed = governor("govern", left.pid(), &load.state());
+    let mut running = load.governor("govern");
     kill(guard_of(&killed), libc::SIGKILL);
-    killed.kill().unwrap();
-    killed.wait().unwrap();
+    end(killed);
     let undone = undo(&load.state(), true).unwrap();
     assert_eq!(undone.len(), 1, "{undone:?}");
     assert_eq!(left.affinities(), before);
     assert!(running.try_wait().unwrap().is_none(), "it was not killed");
-    assert!(load.affinities().iter().all(|cpus| cpus.len() == 1));
-    running.kill().unwrap();
-    running.wait().unwrap();
+    assert!(load.has_one_cpu());
+    end(running);
 }
 
 /// A shell that starts one, which starts a program and ends when it is told to.
@@ -127,34 +97,23 @@ fn who_loses_its_parent_is_put_back_by_the_guard() {
         "sleep 600 & echo $! >pid.new; mv pid.new pid; while [ ! -e go ]; do sleep 0.01; done";
     let mut outer = Command::new("sh");
     outer.args(["-c", &format!("sh -c '{inner}' & wait; exec sleep 600")]);
-    let mut outer = outer.current_dir(&folder).spawn().unwrap();
-    let until = |what: &str, done: &dyn Fn() -> bool| {
-        let limit = Instant::now() + LIMIT;
-        while !done() {
-            assert!(Instant::now() < limit, "{what} did not happen");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    };
-    until("its start", &|| folder.path().join("pid").exists());
+    let outer = outer.current_dir(&folder).spawn().unwrap();
+    wait_for("its start", || folder.path().join("pid").exists());
     let pid = std::fs::read_to_string(folder.path().join("pid")).unwrap();
     let pid: u32 = pid.trim().parse().unwrap();
     let before = load::affinities(pid);
-    let mut command = Command::new(example());
-    let govern = ["govern".to_owned(), outer.id().to_string()];
-    let mut governor = started(command.args(govern).arg(load.state()));
-    until("being bound", &|| load::affinities(pid)[0].len() == 1);
+    let governor = governor("govern", outer.id(), &load.state());
+    wait_for("being bound", || load::affinities(pid)[0].len() == 1);
     std::fs::write(folder.path().join("go"), "").unwrap();
     let record = load.state().join(format!("{}.json", governor.id()));
     let recorded = || {
         std::fs::read_to_string(&record).is_ok_and(|text| text.contains(&format!("\"pid\":{pid},")))
     };
-    until("being recorded", &recorded);
-    governor.kill().unwrap();
-    governor.wait().unwrap();
-    until("being put back", &|| load::affinities(pid) == before);
+    wait_for("being recorded", recorded);
+    end(governor);
+    wait_for("being put back", || load::affinities(pid) == before);
     kill(pid, libc::SIGKILL);
-    outer.kill().unwrap();
-    outer.wait().unwrap();
+    end(outer);
 }
 
 /// A folder as users have them who are not root.
@@ -185,8 +144,8 @@ fn two_governors_that_are_recorded_in_different_folders() {
     let load = Load::start(&["threads", "1"]);
     let mut theirs = options(&load);
     theirs.state.clone_from(&users.0);
-    let live = Live::begin(vec![load::wanted(Target::Pid(load.pid()))], theirs).unwrap();
-    let second = || Live::begin(vec![load::wanted(Target::Pid(load.pid()))], options(&load));
+    let live = load.govern(theirs).unwrap();
+    let second = || load.govern(options(&load));
     let error = second().unwrap_err();
     assert!(matches!(error, Error::Governed { .. }), "{error}");
     drop(live);
@@ -195,13 +154,12 @@ fn two_governors_that_are_recorded_in_different_folders() {
 
 #[test]
 fn what_other_users_claim_is_believed_of_their_own_processes_only() {
-    // SAFETY: geteuid has no preconditions.
-    if unsafe { libc::geteuid() } != 0 {
+    if !root() {
         return notrun::not_run("only root can be another user");
     }
     let (own, users) = (Load::start(&["threads", "1"]), Users::new(65534));
     let sleep = || Command::new("sleep").arg("600").uid(65534).spawn().unwrap();
-    let (mut governor, mut theirs) = (sleep(), sleep());
+    let (governor, theirs) = (sleep(), sleep());
     let start = |pid: u32| -> u64 {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         stat.rsplit_once(") ")
@@ -228,35 +186,29 @@ fn what_other_users_claim_is_believed_of_their_own_processes_only() {
         std::fs::write(&path, text).unwrap();
         std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
     };
-    let begin = |pid: u32| Live::begin(vec![load::wanted(Target::Pid(pid))], options(&own));
+    let begin = |pid: u32| govern(pid, options(&own));
     claim(theirs.id());
     assert!(matches!(begin(theirs.id()), Err(Error::Governed { .. })));
     assert!(begin(own.pid()).is_ok(), "neither by its name");
     claim(own.pid());
     assert!(begin(own.pid()).is_ok() && begin(theirs.id()).is_ok());
-    for child in [&mut governor, &mut theirs] {
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
+    end(governor);
+    end(theirs);
 }
 
 #[test]
 fn two_governors_of_one_target() {
     let load = Load::start(&["backends", "2"]);
     let live = governed(&load);
-    let child = {
-        let list = format!("/proc/{0}/task/{0}/children", load.pid());
-        let list = std::fs::read_to_string(list).unwrap();
-        list.split_whitespace().next().unwrap().parse().unwrap()
-    };
+    let child = load.children()[0];
     for pid in [load.pid(), child] {
-        let second = Live::begin(vec![load::wanted(Target::Pid(pid))], options(&load));
+        let second = govern(pid, options(&load));
         let error = second.unwrap_err();
         assert!(matches!(error, Error::Governed { .. }), "{error}");
     }
     live.end().unwrap();
-    let again = Live::begin(vec![load::wanted(Target::Pid(child))], options(&load));
-    let above = Live::begin(vec![load::wanted(Target::Pid(load.pid()))], options(&load));
+    let again = govern(child, options(&load));
+    let above = load.govern(options(&load));
     assert!(again.is_ok() && matches!(above, Err(Error::Governed { .. })));
 }
 
@@ -274,7 +226,7 @@ fn a_storm_of_processes() {
         );
     }
     live.end().unwrap();
-    becomes(&load, &before);
+    load.becomes(&before);
 }
 
 #[test]
@@ -282,12 +234,7 @@ fn many_backends_and_those_that_end() {
     let load = Load::start(&["backends", "500"]);
     let mut live = governed(&load);
     let one = live.check().unwrap().remove(0);
-    let list = format!("/proc/{0}/task/{0}/children", load.pid());
-    let children: Vec<u32> = std::fs::read_to_string(list)
-        .unwrap()
-        .split_whitespace()
-        .map(|pid| pid.parse().unwrap())
-        .collect();
+    let children = load.children();
     assert_eq!(children.len(), 500);
     for child in &children {
         assert_eq!(load::affinities(*child), [one.cpus()]);
@@ -316,8 +263,7 @@ fn a_process_that_becomes_another_program_is_still_governed() {
     );
     let mut child = shell.args(["-c", &script]).spawn().unwrap();
     let load = Load::start(&["threads", "1"]);
-    let target = Target::Pid(child.id());
-    let mut live = Live::begin(vec![load::wanted(target)], options(&load)).unwrap();
+    let mut live = govern(child.id(), options(&load)).unwrap();
     live.check().unwrap();
     std::fs::write(go, "").unwrap();
     let name = format!("/proc/{}/comm", child.id());
@@ -359,8 +305,7 @@ fn somebody_else_who_sets_affinity_is_overruled_and_remembered() {
 
 #[test]
 fn a_user_who_may_not_is_told() {
-    // SAFETY: geteuid has no preconditions.
-    if unsafe { libc::geteuid() } != 0 {
+    if !root() {
         return notrun::not_run("only root can start a governor as another user");
     }
     if !several_cpus("a thread that is to be bound otherwise") {
@@ -370,7 +315,7 @@ fn a_user_who_may_not_is_told() {
     let before = load.affinities();
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::chown(folder.path(), Some(65534), Some(65534)).unwrap();
-    let program = folder.path().join("governor-load");
+    let program = folder.path().join("load");
     std::fs::copy(example(), &program).unwrap();
     let mut command = Command::new(&program);
     command.arg("govern").arg(load.pid().to_string());

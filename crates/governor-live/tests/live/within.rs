@@ -45,19 +45,12 @@ fn what_is_counted_is_read_from_outside() {
         counter: Some("atoll-statements".parse().unwrap()),
     };
     let folder = tempfile::tempdir().unwrap();
+    let policy = Policy::default().thresholds_of(Sensor::Throughput);
     let options = Options {
-        policy: Policy::default().thresholds_of(Sensor::Throughput),
-        net: governor::elastic_net().unwrap(),
         period: Duration::from_millis(10),
         dry_run: true,
         means: Means::Affinity,
-        migrate: false,
-        exclusive: false,
-        power: governor::Power::default(),
-        state: folder.path().to_owned(),
-        status: Arc::default(),
-        sys: "/sys".into(),
-        guard: Vec::new(),
+        ..Options::new(policy, folder.path().to_owned()).unwrap()
     };
     let mut live = Live::begin(vec![wanted], options).unwrap();
     let begun = Instant::now();

@@ -210,9 +210,10 @@ fn moves(all: &[Seen]) -> Table {
         let moved = seen.migrations();
         let values = moved.values();
         // Where the kernel tells of no thread there is no sum.
-        let sum = match values.is_empty() {
-            true => f64::NAN,
-            false => values.iter().sum(),
+        let sum = if values.is_empty() {
+            f64::NAN
+        } else {
+            values.iter().sum()
         };
         table.row([
             Cell::from(seen.affinity),

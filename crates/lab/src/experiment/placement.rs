@@ -9,7 +9,7 @@ use crate::desk::Desk;
 use crate::error::Result;
 use crate::guest::{Guest, regions};
 use crate::options::Options;
-use crate::result::counted::{Counted, table};
+use crate::result::counted::{Counted, bars, table};
 use crate::workload::database::{Databases, Engine, Q6};
 use crate::workload::drive::Placing;
 use crate::workload::kernel::{Job, KERNELS, Kernel};
@@ -225,16 +225,8 @@ impl Placements {
         for workload in &self.workload {
             let name = workload.name();
             let own: Vec<&Counted> = all.iter().filter(|one| one.workload == name).collect();
-            let mut bars = Bars::new(
-                format!("{name}: lines from memory"),
-                "lines of 64 bytes",
-                Unit::Count,
-            )
-            .series(["local", "remote"])
-            .stacked();
-            for one in &own {
-                bars.category(one.variant.as_str(), one.parted());
-            }
+            let title = format!("{name}: lines from memory");
+            let bars = bars(title, own.iter().copied());
             report = report
                 .section(name)
                 .plot(bars)

@@ -1,14 +1,15 @@
 //! TPC-H Q1 with all of its memory on each node in turn.
 
 use clap::Args;
-use report::{Bars, Cell, Report, Table, Unit};
+use report::{Cell, Report, Table, Unit};
 use serde_json::json;
+use topology::Machine;
 
 use crate::desk::Desk;
 use crate::error::Result;
 use crate::guest::{Guest, regions};
 use crate::options::Options;
-use crate::result::counted::{Counted, table};
+use crate::result::counted::{Counted, bars, table};
 use crate::workload::database::{Databases, Engine, Q1};
 
 /// Not the machine of the text on memory mapping (rows M), which is `xeon-4657l`: of that 96 cpus would have to be emulated.
@@ -46,23 +47,7 @@ impl Q1Nodes {
     pub(super) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
         let guest = Guest::new(&self.options, MACHINE, 768)?;
         let nodes = guest.machine().nodes();
-        let mut cpus = Vec::new();
-        for node in &self.on {
-            let Some(found) = nodes.get(*node).filter(|node| !node.cores.is_empty()) else {
-                let why = format!("it has no node {node} with cores (--on)");
-                return Err(emulator::Error::Shape {
-                    machine: guest.machine().name().to_owned(),
-                    why,
-                }
-                .into());
-            };
-            cpus.extend(
-                found
-                    .cores
-                    .iter()
-                    .flat_map(|core| core.cpus.iter().copied()),
-            );
-        }
+        let cpus = self.cpus(guest.machine())?;
         let many = cpus.len();
         let cpus = guest.inside_cpus(cpus)?;
         let mut all = Vec::with_capacity(nodes.len());
@@ -87,16 +72,7 @@ impl Q1Nodes {
         let table = table(&all, "memory on");
         let judged = judged(&all, &self.on);
         let on: Vec<String> = self.on.iter().map(usize::to_string).collect();
-        let mut bars = Bars::new(
-            "Lines from memory by where all memory is",
-            "lines of 64 bytes",
-            Unit::Count,
-        )
-        .series(["local", "remote"])
-        .stacked();
-        for one in &all {
-            bars.category(one.variant.as_str(), one.parted());
-        }
+        let bars = bars("Lines from memory by where all memory is".to_owned(), &all);
         let report = Report::new("TPC-H Q1 with its memory on each node in turn", &desk.command)
             .lead(format!(
                 "Q1 runs on the cores of {} {}, while a control group keeps all memory of {}, its mapped files included, to one node after the other.",
@@ -123,6 +99,32 @@ impl Q1Nodes {
             &[&table, &judged],
         )
     }
+
+    /// The cpus of the nodes that it runs on, as the description numbers them.
+    fn cpus(&self, machine: &Machine) -> Result<Vec<u32>> {
+        let mut cpus = Vec::new();
+        for node in &self.on {
+            let Some(found) = machine
+                .nodes()
+                .get(*node)
+                .filter(|node| !node.cores.is_empty())
+            else {
+                let why = format!("it has no node {node} with cores (--on)");
+                return Err(emulator::Error::Shape {
+                    machine: machine.name().to_owned(),
+                    why,
+                }
+                .into());
+            };
+            cpus.extend(
+                found
+                    .cores
+                    .iter()
+                    .flat_map(|core| core.cpus.iter().copied()),
+            );
+        }
+        Ok(cpus)
+    }
 }
 
 /// What the counts are held against.
@@ -146,28 +148,31 @@ fn judged(all: &[Counted], on: &[usize]) -> Table {
         let from = counted.of_node(node).median();
         let local = counted.share().median();
         let local = 1.0 - local;
-        let wanted = match on.contains(&node) {
-            true => 1.0 / on.len() as f64,
-            false => 0.0,
+        let wanted = if on.contains(&node) {
+            1.0 / on.len() as f64
+        } else {
+            0.0
         };
         // What was not counted shows nothing: comparisons with NaN are false.
         let held = from >= HELD;
         let near = (local - wanted).abs() <= NEAR;
-        let found = match local.is_finite() {
-            true => format!(
+        let found = if local.is_finite() {
+            format!(
                 "{} local, {} from node {node}",
                 Unit::Share.show(local),
                 Unit::Share.show(from)
-            ),
-            false => "no line was counted".to_owned(),
+            )
+        } else {
+            "no line was counted".to_owned()
         };
         table.row([
             Cell::from(counted.variant.as_str()),
             Cell::from(format!("{} local", Unit::Share.show(wanted))),
             Cell::from(found),
-            match held && near {
-                true => Cell::from("yes"),
-                false => Cell::from("not shown").strong(),
+            if held && near {
+                Cell::from("yes")
+            } else {
+                Cell::from("not shown").strong()
             },
         ]);
     }

@@ -73,9 +73,10 @@ impl Compared {
     fn frames(&self) -> Sample {
         let lines = self.emulated.runs.iter().map(|run| {
             let lines: u64 = run.windows.iter().flatten().sum();
-            match run.windows.is_empty() {
-                true => f64::NAN,
-                false => lines as f64,
+            if run.windows.is_empty() {
+                f64::NAN
+            } else {
+                lines as f64
             }
         });
         lines.collect()

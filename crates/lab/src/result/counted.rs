@@ -1,7 +1,7 @@
 //! What was counted in several runs of one variant.
 
 use emulator::count::Region;
-use report::{Cell, Heat, Sample, Table, Unit};
+use report::{Bars, Cell, Heat, Sample, Table, Unit};
 use serde::Serialize;
 
 use crate::guest::parts;
@@ -74,6 +74,17 @@ impl Counted {
     pub(crate) fn heat(&self) -> Heat {
         Heat::nodes(self.variant.as_str(), Unit::Count, &self.matrix())
     }
+}
+
+/// Local and remote lines of each variant, as bars.
+pub(crate) fn bars<'a>(title: String, all: impl IntoIterator<Item = &'a Counted>) -> Bars {
+    let mut bars = Bars::new(title, "lines of 64 bytes", Unit::Count)
+        .series(["local", "remote"])
+        .stacked();
+    for one in all {
+        bars.category(one.variant.as_str(), one.parted());
+    }
+    bars
 }
 
 /// A row per variant.

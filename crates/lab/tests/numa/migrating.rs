@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use counters::{Nodes, System, Watch};
@@ -26,18 +25,10 @@ fn begin(pid: u32, state: &std::path::Path) -> governor_live::Result<Live> {
         counter: None,
     };
     let options = Options {
-        policy: Policy::default(),
-        net: governor::elastic_net()?,
         period: Duration::from_millis(50),
-        dry_run: false,
         means: Means::Affinity,
         migrate: true,
-        exclusive: false,
-        power: governor::Power::default(),
-        state: state.to_owned(),
-        status: Arc::default(),
-        sys: "/sys".into(),
-        guard: Vec::new(),
+        ..Options::new(Policy::default(), state.to_owned())?
     };
     Live::begin(vec![wanted], options)
 }
@@ -57,6 +48,33 @@ fn memory(watch: &mut Watch) -> Vec<(u32, u64)> {
             )
         })
         .collect()
+}
+
+/// Governs until what the process held is on the node of its core. Returns that node, and the decisions that moved pages.
+fn until_moved(live: &mut Live, watch: &mut Watch, before: &[(u32, u64)]) -> (u32, Vec<Decision>) {
+    let machine = machine();
+    let begun = Instant::now();
+    let mut moved: Vec<Decision> = Vec::new();
+    // It is idle, so that it has one core.
+    loop {
+        let check = Instant::now();
+        let decision = live.check().unwrap().remove(0);
+        let kept = machine.node_of_cpu(decision.cpus[0]).unwrap();
+        let kept = machine.nodes()[kept].os_index;
+        assert_eq!(decision.cpus.len(), 1, "{decision}");
+        if decision.migrated.is_some() {
+            moved.push(decision);
+            // Code and what is shared stay where they are, which is anywhere; what the process holds leaves.
+            let left = |(before, now): (&(u32, u64), &(u32, u64))| {
+                before.0 == kept || now.1 + HELD / 10 * 9 <= before.1
+            };
+            if before.iter().zip(&memory(watch)).all(left) {
+                return (kept, moved);
+            }
+        }
+        assert!(begun.elapsed() < LIMIT, "{:?}, {moved:?}", memory(watch));
+        std::thread::sleep(live.pause(check));
+    }
 }
 
 #[test]
@@ -95,32 +113,7 @@ fn pages_follow_the_cores_of_a_governed_process() {
     assert!(before.iter().all(|(_, bytes)| *bytes >= HELD), "{before:?}");
 
     let mut live = begin(pid, folder.path()).unwrap();
-    let begun = Instant::now();
-    let mut moved: Vec<Decision> = Vec::new();
-    // It is idle, so that it has one core.
-    let kept = loop {
-        let check = Instant::now();
-        let decision = live.check().unwrap().remove(0);
-        let kept = machine.node_of_cpu(decision.cpus[0]).unwrap();
-        let kept = machine.nodes()[kept].os_index;
-        assert_eq!(decision.cpus.len(), 1, "{decision}");
-        if decision.migrated.is_some() {
-            moved.push(decision);
-            // Code and what is shared stay where they are, which is anywhere; what the process holds leaves.
-            let left = |(before, now): (&(u32, u64), &(u32, u64))| {
-                before.0 == kept || now.1 + HELD / 10 * 9 <= before.1
-            };
-            if before.iter().zip(&memory(&mut watch)).all(left) {
-                break kept;
-            }
-        }
-        assert!(
-            begun.elapsed() < LIMIT,
-            "{:?}, {moved:?}",
-            memory(&mut watch)
-        );
-        std::thread::sleep(live.pause(check));
-    };
+    let (kept, moved) = until_moved(&mut live, &mut watch, &before);
     let told: BTreeSet<u32> = moved
         .iter()
         .flat_map(|one| one.migrated.clone().unwrap().from)

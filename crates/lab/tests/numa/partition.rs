@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::sync::Arc;
 use std::time::Duration;
 
 use governor::Policy;
@@ -59,18 +58,10 @@ fn with(target: Target, means: Means, state: &Path) -> Live {
         counter: None,
     };
     let options = Options {
-        policy: Policy::default(),
-        net: governor::elastic_net().unwrap(),
         period: Duration::from_millis(50),
-        dry_run: false,
         means,
         exclusive: true,
-        power: governor::Power::default(),
-        migrate: false,
-        state: state.to_owned(),
-        status: Arc::default(),
-        sys: "/sys".into(),
-        guard: Vec::new(),
+        ..Options::new(Policy::default(), state.to_owned()).unwrap()
     };
     Live::begin(vec![wanted], options).unwrap()
 }

@@ -130,14 +130,15 @@ pub(super) fn judged(all: &[Found], most: usize, machine: &Machine) -> Table {
             let (share, all_of) = (counted.share().median(), base.0.share().median());
             row(
                 "at most a quarter of the ungoverned remote share",
-                match share.is_finite() && all_of.is_finite() {
-                    true => format!(
+                if share.is_finite() && all_of.is_finite() {
+                    format!(
                         "{} of {}, {:.1} times lower",
                         Unit::Share.show(share),
                         Unit::Share.show(all_of),
                         all_of / share
-                    ),
-                    false => "not measured: no line was counted".to_owned(),
+                    )
+                } else {
+                    "not measured: no line was counted".to_owned()
                 },
                 (few && share.is_finite() && all_of.is_finite()).then_some(share <= all_of * SHARE),
             );
@@ -145,9 +146,10 @@ pub(super) fn judged(all: &[Found], most: usize, machine: &Machine) -> Table {
             let known = own.is_finite() && others.is_finite();
             row(
                 &format!("{MOVES} times fewer moves between nodes"),
-                match known {
-                    true => format!("{own} instead of {others}"),
-                    false => "not measured: the kernel did not tell each".to_owned(),
+                if known {
+                    format!("{own} instead of {others}")
+                } else {
+                    "not measured: the kernel did not tell each".to_owned()
                 },
                 // Where nobody moves there is nothing to be made less.
                 (few && known && (others > 0.0 || own > 0.0)).then_some(own * MOVES <= others),

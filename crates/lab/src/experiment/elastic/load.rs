@@ -348,9 +348,10 @@ impl Client {
             if self.number < orders.clients && left.is_zero() {
                 return *orders;
             }
-            let left = match self.number < orders.clients {
-                true => left,
-                false => Duration::from_secs(3600),
+            let left = if self.number < orders.clients {
+                left
+            } else {
+                Duration::from_secs(3600)
             };
             let waited = self.shared.changed.wait_timeout(orders, left);
             orders = waited.unwrap_or_else(PoisonError::into_inner).0;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use emulator::count::Region;
 use governor::{Mode, Sensor};
-use report::{Bars, Report, Table, Unit};
+use report::{Report, Table, Unit};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use topology::Machine;
@@ -24,7 +24,7 @@ use crate::error::Result;
 use crate::guest::{Guest, regions};
 use crate::json;
 use crate::options::Options;
-use crate::result::counted::{Counted, table};
+use crate::result::counted::{Counted, bars, table};
 use crate::workload::database::{Databases, Engine};
 
 /// The machine of the text on elastic allocation (rows E).
@@ -329,16 +329,8 @@ impl ElasticNodes {
             .table(judged.clone());
         for found in all {
             let clients = found.clients;
-            let mut bars = Bars::new(
-                format!("{}: lines from memory", self.of(clients)),
-                "lines of 64 bytes",
-                Unit::Count,
-            )
-            .series(["local", "remote"])
-            .stacked();
-            for one in &found.counted {
-                bars.category(one.variant.as_str(), one.parted());
-            }
+            let title = format!("{}: lines from memory", self.of(clients));
+            let bars = bars(title, &found.counted);
             report = report
                 .section(self.of(clients))
                 .plot(bars)

@@ -244,9 +244,10 @@ pub(super) fn cores_over_time(name: &str, firsts: &[&Trial], cpus: usize) -> Lin
 pub(super) fn threads(name: &str, trial: &Trial, machine: &Machine) -> Spans {
     let cpus: BTreeSet<u32> = trial.lives.iter().map(|life| life.cpu).collect();
     let by_node = cpus.len() > 6;
-    let places: BTreeSet<u32> = match by_node {
-        true => trial.lives.iter().map(|life| life.node).collect(),
-        false => cpus,
+    let places: BTreeSet<u32> = if by_node {
+        trial.lives.iter().map(|life| life.node).collect()
+    } else {
+        cpus
     };
     let places: Vec<u32> = places.into_iter().collect();
     let nodes = machine.nodes().len();
@@ -274,9 +275,10 @@ pub(super) fn threads(name: &str, trial: &Trial, machine: &Machine) -> Spans {
     let many = rows.len();
     rows.truncate(THREADS);
     rows.sort_by_key(|(thread, _)| *thread);
-    let told = match many > THREADS {
-        true => format!("{name}: life spans of the {THREADS} busiest of {many} threads"),
-        false => format!("{name}: life spans of threads"),
+    let told = if many > THREADS {
+        format!("{name}: life spans of the {THREADS} busiest of {many} threads")
+    } else {
+        format!("{name}: life spans of threads")
     };
     let mut spans = Spans::new(told, "time", Unit::Seconds)
         .series(names)
@@ -385,9 +387,10 @@ pub(super) fn changes(name: &str, trial: &Trial) -> Table {
         .iter()
         .filter(|moment| moment.change.is_some());
     let count = all.clone().count();
-    let mut table = Table::new(["time", "cores", "why"]).caption(match count > CHANGES {
-        true => format!("{name}: the first {CHANGES} of {count} changes"),
-        false => format!("{name}: all changes of the first run"),
+    let mut table = Table::new(["time", "cores", "why"]).caption(if count > CHANGES {
+        format!("{name}: the first {CHANGES} of {count} changes")
+    } else {
+        format!("{name}: all changes of the first run")
     });
     for moment in all.take(CHANGES) {
         table.row([

@@ -81,9 +81,12 @@ impl Data {
     pub(super) fn scan(&self, below: u32) {
         let rows = self.quantity.iter().zip(&self.price).zip(&self.discount);
         let sum: u64 = rows
-            .map(|((quantity, price), discount)| match *quantity < below {
-                true => u64::from(*price) * u64::from(*discount),
-                false => 0,
+            .map(|((quantity, price), discount)| {
+                if *quantity < below {
+                    u64::from(*price) * u64::from(*discount)
+                } else {
+                    0
+                }
             })
             .sum();
         black_box(sum);

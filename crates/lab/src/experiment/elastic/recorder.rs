@@ -154,14 +154,16 @@ impl Recorder {
             .iter()
             .map(|decision| moment(decision, ungoverned.then_some(setting.cpus)))
             .collect();
-        let allocated = match ungoverned {
-            true => setting.cpus as f64 * seconds,
-            false => core_seconds(&self.decisions, seconds),
+        let allocated = if ungoverned {
+            setting.cpus as f64 * seconds
+        } else {
+            core_seconds(&self.decisions, seconds)
         };
         let changed = |decision: &&Decision| decision.changed();
-        let changes: Vec<&Decision> = match ungoverned {
-            true => Vec::new(),
-            false => self.decisions.iter().filter(changed).collect(),
+        let changes: Vec<&Decision> = if ungoverned {
+            Vec::new()
+        } else {
+            self.decisions.iter().filter(changed).collect()
         };
         let used = used(&self.decisions);
         Ok(Trial {
@@ -184,9 +186,10 @@ impl Recorder {
             machine_joules: None,
             moves: None,
             windows: self.windows,
-            replayed: match ungoverned {
-                true => None,
-                false => Some(replayed(self.decisions, variant, setting.machine)?),
+            replayed: if ungoverned {
+                None
+            } else {
+                Some(replayed(self.decisions, variant, setting.machine)?)
             },
             moments,
             lives: self.lives,

@@ -3,7 +3,6 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use counters::{Nodes, System, Watch};
@@ -23,7 +22,7 @@ struct Load {
     child: Child,
     output: BufReader<ChildStdout>,
     ready: Ready,
-    _folder: Folder,
+    folder: Folder,
 }
 
 /// A folder that goes with its value.
@@ -80,7 +79,7 @@ impl Load {
             child,
             output: BufReader::new(output),
             ready: Ready { query_seconds: 0.0 },
-            _folder: folder,
+            folder,
         };
         load.ready = load.answer()?;
         Ok(load)
@@ -136,6 +135,60 @@ impl Drop for Load {
     }
 }
 
+/// A run under way.
+struct Stage<'a> {
+    setting: &'a Setting<'a>,
+    load: Load,
+    live: Live,
+    watch: Watch,
+    recorder: Recorder,
+    zero: Instant,
+    /// What a query takes alone.
+    query_seconds: f64,
+}
+
+impl Stage<'_> {
+    /// One phase; `counted`: it is the region of interest. After the `last` one the last window ends.
+    fn phase(&mut self, phase: &Phase, counted: bool, last: bool) -> Result<Told> {
+        let from = self.zero.elapsed();
+        let pace = if phase.share >= 1.0 {
+            0.0
+        } else {
+            self.query_seconds / phase.share
+        };
+        self.load.order(&format!("ask {} {pace}", phase.clients))?;
+        let until = from + Duration::from_secs_f64(phase.seconds);
+        let windows = self.setting.window.is_some();
+        if counted {
+            // What flushing writes is in a region without length, and nobody's.
+            self.recorder.mark(from);
+            roi::flush();
+        }
+        if counted || windows {
+            self.recorder.mark(from);
+        }
+        let followed = self.recorder.follow(
+            &mut self.live,
+            &mut self.watch,
+            (self.zero, until),
+            self.setting.stop,
+        );
+        if counted || (windows && last) {
+            roi::stop();
+            let now = self.zero.elapsed().as_secs_f64();
+            self.recorder.windows.push(now);
+        }
+        followed?;
+        let done = self.load.tell()?;
+        Ok(Told {
+            phase: *phase,
+            from: from.as_secs_f64(),
+            to: self.zero.elapsed().as_secs_f64(),
+            done,
+        })
+    }
+}
+
 /// Runs it.
 ///
 /// # Errors
@@ -148,65 +201,46 @@ pub fn run(
     phases: &[Phase],
 ) -> Result<Trial> {
     let clients = phases.iter().map(|phase| phase.clients).max().unwrap_or(1);
-    let mut load = Load::start(setting, workload, clients)?;
-    let query = setting.query_seconds.unwrap_or(load.ready.query_seconds);
+    let load = Load::start(setting, workload, clients)?;
+    let query_seconds = setting.query_seconds.unwrap_or(load.ready.query_seconds);
     let target = setting.server.unwrap_or(load.child.id());
-    let mut live = begin(setting, variant, target, &load)?;
+    let live = begin(setting, variant, target, &load)?;
     let _own = setting
         .own
         .as_ref()
         .map(placement::apply::pin)
         .transpose()?;
     let nodes = Nodes::new(setting.machine);
-    let mut watch = Watch::new(&System::real(), &nodes, target, true).map_err(unseen)?;
-    let mut recorder = Recorder::new(setting);
+    let watch = Watch::new(&System::real(), &nodes, target, true).map_err(unseen)?;
+    let recorder = Recorder::new(setting);
     let tracing = setting.window.and_then(|_| Tracing::begin());
-    let zero = Instant::now();
+    let mut stage = Stage {
+        setting,
+        load,
+        live,
+        watch,
+        recorder,
+        zero: Instant::now(),
+        query_seconds,
+    };
     let mut told = Vec::new();
     for (at, phase) in phases.iter().enumerate() {
-        let from = zero.elapsed();
-        let pace = match phase.share >= 1.0 {
-            true => 0.0,
-            false => query / phase.share,
-        };
-        load.order(&format!("ask {} {pace}", phase.clients))?;
-        let until = from + Duration::from_secs_f64(phase.seconds);
         let counted = setting.counted == Some(at);
-        if counted {
-            // What flushing writes is in a region without length, and nobody's.
-            recorder.mark(from);
-            roi::flush();
-        }
-        if counted || setting.window.is_some() {
-            recorder.mark(from);
-        }
-        let followed = recorder.follow(&mut live, &mut watch, (zero, until), setting.stop);
-        if counted || (setting.window.is_some() && at + 1 == phases.len()) {
-            roi::stop();
-            recorder.windows.push(zero.elapsed().as_secs_f64());
-        }
-        followed?;
-        let done = load.tell()?;
-        told.push(Told {
-            phase: *phase,
-            from: from.as_secs_f64(),
-            to: zero.elapsed().as_secs_f64(),
-            done,
-        });
+        told.push(stage.phase(phase, counted, at + 1 == phases.len())?);
     }
-    load.order("ask 0 0")?;
-    let seconds = zero.elapsed().as_secs_f64();
+    stage.load.order("ask 0 0")?;
+    let seconds = stage.zero.elapsed().as_secs_f64();
     let moves = tracing.as_ref().and_then(Tracing::moves);
-    let machine = live.spent().first().map(|spent| spent.machine);
-    live.end()?;
-    let all = recorder.finish(variant, setting, seconds)?;
+    let machine = stage.live.spent().first().map(|spent| spent.machine);
+    stage.live.end()?;
+    let all = stage.recorder.finish(variant, setting, seconds)?;
     let machine = machine.unwrap_or_default();
-    let summary = watch.summary();
+    let summary = stage.watch.summary();
     let queries: u64 = told.iter().map(|told| told.done.queries).sum();
     Ok(Trial {
         workload,
         variant,
-        query_seconds: query,
+        query_seconds,
         seconds,
         throughput: queries as f64 / seconds,
         phases: told,
@@ -232,30 +266,23 @@ fn unseen(error: counters::Error) -> Error {
 
 fn begin(setting: &Setting<'_>, variant: Variant, target: u32, load: &Load) -> Result<Live> {
     let sensed = matches!(variant, Variant::Governed(_, Sensor::Throughput));
-    let counter = load._folder.0.join("count");
+    let counter = load.folder.0.join("count");
     let wanted = Wanted {
         target: Target::Pid(target),
         weight: 1.0,
         counter: sensed.then_some(Counter::File(counter)),
     };
     let options = Options {
-        policy: variant.policy(),
-        net: governor::elastic_net()?,
         period: setting.period,
         // It reads the same, so that it costs the same.
         dry_run: variant == Variant::Ungoverned,
         means: Means::Affinity,
-        migrate: false,
-        exclusive: false,
-        power: governor::Power::default(),
-        state: load._folder.0.join("state"),
-        status: Arc::<Mutex<_>>::default(),
-        sys: "/sys".into(),
         guard: match setting.server {
             Some(_) => setting.guard.to_vec(),
             // Our own program ends with us.
             None => Vec::new(),
         },
+        ..Options::new(variant.policy(), load.folder.0.join("state"))?
     };
     Ok(Live::begin(vec![wanted], options)?)
 }

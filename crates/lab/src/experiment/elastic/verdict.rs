@@ -86,44 +86,12 @@ pub fn verdicts(all: &[Series<'_>], cpus: usize) -> Vec<Verdict> {
             found,
             met,
         };
-        let ratio = one
-            .sample(|trial| trial.throughput)
-            .ratio(&base.sample(|trial| trial.throughput));
-        let ratio = ratio.median();
-        verdicts.push(verdict(
-            format!("throughput at least {THROUGHPUT} of the ungoverned"),
-            match ratio.is_finite() {
-                true => format!("{ratio:.3}"),
-                false => "not measured: nothing was answered".to_owned(),
-            },
-            ratio.is_finite().then_some(ratio >= THROUGHPUT),
-        ));
-        let load = base
-            .sample(|trial| trial.used_seconds() / trial.allocated)
-            .median();
-        let cores = one
-            .sample(|trial| trial.allocated)
-            .ratio(&base.sample(|trial| trial.allocated))
-            .median();
-        verdicts.push(verdict(
-            format!(
-                "fewer core-seconds where the mean load is below {:.0} %",
-                LOAD * 100.0
-            ),
-            match load.is_finite() {
-                true => format!("{cores:.2} of them, load {:.0} %", load * 100.0),
-                false => format!("{cores:.2} of them, load not measured"),
-            },
-            (load < LOAD).then_some(cores < 1.0),
-        ));
-        let (same, made) = one.runs.iter().fold((0, 0), |(same, made), trial| {
-            (same + trial.replayed.unwrap_or(0), made + trial.decisions)
-        });
-        verdicts.push(verdict(
-            "the cores that the net prescribes on the recorded trace".to_owned(),
-            format!("{same} of {made} decisions"),
-            (made > 0).then_some(same == made),
-        ));
+        let bars = [
+            throughput(one, base),
+            core_seconds(one, base),
+            prescribed(one),
+        ];
+        verdicts.extend(bars.map(|(asked, found, met)| verdict(asked, found, met)));
         if one.variant == Variant::Governed(governor::Mode::Adaptive, Sensor::Load)
             || one.workload == Workload::Step
         {
@@ -138,9 +106,10 @@ pub fn verdicts(all: &[Series<'_>], cpus: usize) -> Vec<Verdict> {
             verdicts.extend(best(all, one).map(|share| {
                 verdict(
                     format!("throughput at least {BEST} of the best fixed number of cores"),
-                    match share.is_finite() {
-                        true => format!("{share:.3} in the second half"),
-                        false => "not measured: nothing was done".to_owned(),
+                    if share.is_finite() {
+                        format!("{share:.3} in the second half")
+                    } else {
+                        "not measured: nothing was done".to_owned()
                     },
                     share.is_finite().then_some(share >= BEST),
                 )
@@ -148,6 +117,61 @@ pub fn verdicts(all: &[Series<'_>], cpus: usize) -> Vec<Verdict> {
         }
     }
     verdicts
+}
+
+/// What is asked for, what was found, and whether that is enough; `None` where it cannot be judged.
+type Bar = (String, String, Option<bool>);
+
+/// What is answered, against the ungoverned.
+fn throughput(one: &Series<'_>, base: &Series<'_>) -> Bar {
+    let ratio = one
+        .sample(|trial| trial.throughput)
+        .ratio(&base.sample(|trial| trial.throughput));
+    let ratio = ratio.median();
+    (
+        format!("throughput at least {THROUGHPUT} of the ungoverned"),
+        if ratio.is_finite() {
+            format!("{ratio:.3}")
+        } else {
+            "not measured: nothing was answered".to_owned()
+        },
+        ratio.is_finite().then_some(ratio >= THROUGHPUT),
+    )
+}
+
+/// Cores that are had, against the ungoverned.
+fn core_seconds(one: &Series<'_>, base: &Series<'_>) -> Bar {
+    let load = base
+        .sample(|trial| trial.used_seconds() / trial.allocated)
+        .median();
+    let cores = one
+        .sample(|trial| trial.allocated)
+        .ratio(&base.sample(|trial| trial.allocated))
+        .median();
+    (
+        format!(
+            "fewer core-seconds where the mean load is below {:.0} %",
+            LOAD * 100.0
+        ),
+        if load.is_finite() {
+            format!("{cores:.2} of them, load {:.0} %", load * 100.0)
+        } else {
+            format!("{cores:.2} of them, load not measured")
+        },
+        (load < LOAD).then_some(cores < 1.0),
+    )
+}
+
+/// Decisions that the recorded trace gives again.
+fn prescribed(one: &Series<'_>) -> Bar {
+    let (same, made) = one.runs.iter().fold((0, 0), |(same, made), trial| {
+        (same + trial.replayed.unwrap_or(0), made + trial.decisions)
+    });
+    (
+        "the cores that the net prescribes on the recorded trace".to_owned(),
+        format!("{same} of {made} decisions"),
+        (made > 0).then_some(same == made),
+    )
 }
 
 /// What came of a load step that needs all cores.

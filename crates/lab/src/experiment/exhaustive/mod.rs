@@ -400,9 +400,10 @@ fn distribution(all: &[Costs]) -> Table {
         "dearest to cheapest",
         "within 5 % of the cheapest",
     ])
-    .caption(match all.iter().all(|costs| costs.metric == METRIC) {
-        true => format!("Cost: {METRIC}."),
-        false => "Cost: as it was recorded; the report says what is known of it.".to_owned(),
+    .caption(if all.iter().all(|costs| costs.metric == METRIC) {
+        format!("Cost: {METRIC}.")
+    } else {
+        "Cost: as it was recorded; the report says what is known of it.".to_owned()
     });
     for costs in all {
         let sorted = costs.sorted();

@@ -34,9 +34,12 @@ impl Found {
     pub(crate) fn new(costs: &Costs, machine: &Machine, seeds: u64) -> Result<Found> {
         let sorted = costs.sorted();
         let (best, base) = (sorted[0], Sample::from(sorted).median());
-        let gain = |cost: f64| match base > best {
-            true => ((base - cost) / (base - best)).max(0.0),
-            false => 1.0,
+        let gain = |cost: f64| {
+            if base > best {
+                ((base - cost) / (base - best)).max(0.0)
+            } else {
+                1.0
+            }
         };
         let curve = |found: Vec<f64>| -> Vec<f64> { so_far(found).map(gain).collect() };
         let random = (0..seeds).map(|seed| curve(draws(costs, seed)));

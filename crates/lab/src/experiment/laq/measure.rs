@@ -292,21 +292,7 @@ pub fn measure(
             .rows
             .push(agreed(bench, subject, scope, desk.stop)?);
     }
-    let bytes = match scope.field {
-        Some(bytes) => {
-            let most = memory::available()? / 2;
-            if bytes as u64 > most {
-                let (wanted, most) = (bytes >> 20, most >> 20);
-                let why = format!(
-                    "--bare {wanted} is more than half of the free memory; take {most} at most"
-                );
-                return Err(Error::Given { why });
-            }
-            bytes
-        }
-        None => field_bytes(bench)?,
-    };
-    let field = Field::new(bytes, bench.workers(bench.most()));
+    let field = field(bench, scope)?;
     measured.field = field.bytes();
     let loads = bench.loads();
     let mut groups = scope.turns(&measured);
@@ -325,9 +311,10 @@ pub fn measure(
             .for_each(|group| shuffle(group, &mut number));
         for turn in groups.iter().flatten() {
             let state = scope.state(*turn, &measured);
-            let mut done = match desk.stop.load(Ordering::Relaxed) {
-                true => Err(Error::Interrupted),
-                false => Ok(()),
+            let mut done = if desk.stop.load(Ordering::Relaxed) {
+                Err(Error::Interrupted)
+            } else {
+                Ok(())
             };
             // Something else has run: once for nothing, so that all are hot alike.
             if let (Ok(()), Some((query, way))) = (&done, state)
@@ -350,6 +337,25 @@ pub fn measure(
     }
     measured.loads = bench.loads() - loads;
     Ok(measured)
+}
+
+/// The memory that bare loops go through.
+fn field(bench: &Bench, scope: &Scope) -> Result<Field> {
+    let bytes = match scope.field {
+        Some(bytes) => {
+            let most = memory::available()? / 2;
+            if bytes as u64 > most {
+                let (wanted, most) = (bytes >> 20, most >> 20);
+                let why = format!(
+                    "--bare {wanted} is more than half of the free memory; take {most} at most"
+                );
+                return Err(Error::Given { why });
+            }
+            bytes
+        }
+        None => field_bytes(bench)?,
+    };
+    Ok(Field::new(bytes, bench.workers(bench.most())))
 }
 
 /// Has each executor answer the query twice, so that it is hot; how many rows that are.

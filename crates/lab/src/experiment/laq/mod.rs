@@ -145,17 +145,8 @@ impl Laq {
             figures: &figures,
         };
         let (report, tables) = page.report(&desk.command);
-        let report = report.commit(desk.commit.as_deref());
-        let written = report.write(&folder.join("lab-laq.html"))?;
-        if self.json {
-            desk.line(&report.json())?;
-        } else {
-            for table in &tables {
-                desk.say(&format!("{}\n", Table::text(table)))?;
-            }
-        }
-        let (html, json) = (written.html.display(), written.json.display());
-        desk.progress(&format!("{html} and {json}"));
+        let tables: Vec<&Table> = tables.iter().collect();
+        desk.finish(&folder.join("lab-laq.html"), self.json, report, &tables)?;
         if measured.ended {
             desk.progress(&format!(
                 "ended early: what was measured until then, {} whole rounds of {}, is in the report",

@@ -28,9 +28,10 @@ const NAME: usize = 40;
 
 /// The name, no longer than [`NAME`].
 pub fn cut(name: &str) -> String {
-    match name.chars().count() > NAME {
-        true => name.chars().take(NAME).chain(['…']).collect(),
-        false => name.to_owned(),
+    if name.chars().count() > NAME {
+        name.chars().take(NAME).chain(['…']).collect()
+    } else {
+        name.to_owned()
     }
 }
 

@@ -56,9 +56,10 @@ impl Page<'_> {
                 Cell::from(query),
                 Cell::from(asked),
                 Cell::from(found),
-                match met {
-                    true => Cell::from("yes"),
-                    false => Cell::from("no").strong(),
+                if met {
+                    Cell::from("yes")
+                } else {
+                    Cell::from("no").strong()
                 },
             ]);
         };
