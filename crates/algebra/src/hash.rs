@@ -34,8 +34,8 @@ dispatched! {
         fill::map(values, out, |v| mix(v ^ seed));
     }
 
-    /// Hashes a further column: `into[i]`, the hash of the columns before, becomes that of them
-    /// and `values[i]`.
+    /// Adds a column to the hashes of others: `into[i]`, the hash of the columns before, becomes the
+    /// hash of these and `values[i]`.
     ///
     /// # Panics
     /// When the lengths differ.

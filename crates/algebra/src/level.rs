@@ -29,8 +29,8 @@ pub fn level() -> Level {
     })
 }
 
-/// Runs `work` with kernels at `limit` or, where the processor has less, at what it has: for
-/// tests and measurements. Threads that `work` starts are not limited.
+/// Runs `work` with the kernels of this thread at `limit`, or at what the processor has if that is
+/// less: for tests and measurements. Threads that `work` starts are not limited.
 pub fn with_level<R>(limit: Level, work: impl FnOnce() -> R) -> R {
     /// Puts the level back also when `work` panics.
     struct Restore(Option<Level>);

@@ -38,11 +38,14 @@ struct Held {
 // SAFETY: while the pin is counted nobody writes to the frame, so its bytes may be read from any
 // thread; everything else is plain data.
 unsafe impl Send for Held {}
-// SAFETY: as above.
+// SAFETY: as above: what is shared is read only.
 unsafe impl Sync for Held {}
 
 impl Held {
-    /// The bytes; `'a` must not outlive the pin.
+    /// The bytes.
+    ///
+    /// # Safety
+    /// The pin must be counted for as long as `'a`.
     unsafe fn bytes<'a>(&self) -> &'a [u8] {
         // SAFETY: the frame has at least `len` initialised bytes at `start`, and nobody writes to
         // them while the pin is counted, which the caller says it is for `'a`.
@@ -59,7 +62,7 @@ impl<'p> Pin<'p> {
         Pin {
             pool,
             held: Held {
-                // SAFETY: an address in a mapping is not null.
+                // SAFETY: a frame starts inside the mapping of its arena, and no mapping has the address 0.
                 start: unsafe { NonNull::new_unchecked(frame.start()) },
                 len: frame.len(),
                 page,
@@ -109,7 +112,7 @@ impl Deref for Pin<'_> {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: the pin is counted until `self` is dropped.
+        // SAFETY: the bytes are borrowed from `self`, and the pin is counted until `self` is dropped.
         unsafe { self.held.bytes() }
     }
 }
@@ -153,7 +156,7 @@ impl Deref for OwnedPin {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the pin is counted until `self` is dropped.
+        // SAFETY: the bytes are borrowed from `self`, and the pin is counted until `self` is dropped.
         unsafe { self.held.bytes() }
     }
 }

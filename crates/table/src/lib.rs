@@ -6,6 +6,18 @@
 //! which range. Committed pages never change: rows are added in new blocks (small inserts wait
 //! in a logged tail), deleted by marks.
 //!
+//! | folder | holds |
+//! |---|---|
+//! | `schema` | definitions, and which types are stored |
+//! | `format` | the bytes: keys and records of the catalog, row ids, pages |
+//! | `dictionary` | the labels of text columns, built while loading and kept in memory |
+//! | `catalog` | the tables of a snapshot, decoded; statistics; settings |
+//! | `write` | create, load, insert, delete; where blocks are placed |
+//! | `scan` | filters on encoded values, and decoding what they leave |
+//!
+//! A file imports from its own folder and from those above it in this list only; `write` and `scan` do
+//! not know each other.
+//!
 //! ```
 //! use std::sync::Arc;
 //! use arrow::array::{Int64Array, RecordBatch, StringViewArray};

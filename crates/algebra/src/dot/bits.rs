@@ -15,7 +15,7 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// None of the integers `min..=max`.
+    /// An empty set of integers of `min..=max`.
     ///
     /// # Panics
     /// When `min > max`, or there are 2^40 integers between them or more.
@@ -33,7 +33,7 @@ impl Bits {
         }
     }
 
-    /// None of the rows `0..rows`.
+    /// An empty set of rows of `0..rows`.
     ///
     /// # Panics
     /// When `rows` is zero or above 2^40.
@@ -42,7 +42,7 @@ impl Bits {
         Bits::new(0, rows as i64 - 1)
     }
 
-    /// Bytes that are allocated.
+    /// Bytes of memory that it has allocated.
     pub fn memory(&self) -> usize {
         8 * self.words.capacity()
     }
@@ -75,7 +75,7 @@ impl Bits {
         }
     }
 
-    /// Adds rows; [`super::NONE`] is left out.
+    /// Adds rows. [`super::NONE`] among them is skipped.
     ///
     /// # Panics
     /// When a row lies outside the bounds.
@@ -108,7 +108,7 @@ impl Bits {
         test_rows(&self.words, self.min, self.span, rows, out);
     }
 
-    /// Keeps what is in both.
+    /// Removes what is not in `other`, too: the intersection.
     ///
     /// # Panics
     /// When the bounds differ.
@@ -124,7 +124,7 @@ impl Bits {
             .for_each(|(a, b)| *a &= b);
     }
 
-    /// Adds what is in `other`.
+    /// Adds what is in `other`: the union.
     ///
     /// # Panics
     /// When the bounds differ.
@@ -140,7 +140,7 @@ impl Bits {
             .for_each(|(a, b)| *a |= b);
     }
 
-    /// Takes what was not in the set, and leaves what was.
+    /// Makes this the complement: what was in the set leaves it, what was not enters it.
     pub fn invert(&mut self) {
         self.words.iter_mut().for_each(|w| *w = !*w);
         if let Some(last) = self.words.last_mut() {
@@ -169,7 +169,8 @@ impl Bits {
 fn bit(words: &[u64], span: u64, at: u64) -> bool {
     let inside = at <= span;
     let at = if inside { at } else { 0 };
-    // SAFETY: there are `span / 64 + 1` words, and `at` is at most `span`.
+    // SAFETY: every caller gives the words of a `Bits`, which has `span / 64 + 1` of them, and `at` was
+    // just made at most `span`.
     (unsafe { words.get_unchecked(at as usize / 64) } >> (at % 64) & 1 == 1) & inside
 }
 

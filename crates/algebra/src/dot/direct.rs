@@ -14,7 +14,7 @@ pub struct Direct {
 }
 
 impl Direct {
-    /// For keys in `min..=max`, none there yet.
+    /// An empty table for keys in `min..=max`.
     ///
     /// # Panics
     /// When `min > max`, or there are 2^32 integers between them or more.
@@ -31,13 +31,13 @@ impl Direct {
         }
     }
 
-    /// Bytes that are allocated.
+    /// Bytes of memory that it has allocated.
     pub fn memory(&self) -> usize {
         4 * self.rows.capacity()
     }
 
-    /// Sets the row of each key; gives whether a key was there before or twice among these. Of
-    /// several rows of a key the last stays.
+    /// Sets the row of each key, and returns whether any key was in the table already or occurs
+    /// twice in `keys`. Of several rows of a key the last stays.
     ///
     /// # Panics
     /// When lengths differ, or a key lies outside the bounds.
@@ -69,7 +69,7 @@ dispatched! {
         let last = rows.len() - 1;
         let row = |key: i64| {
             let at = (key.wrapping_sub(min) as u64 as usize).min(last);
-            // SAFETY: `at` is at most the index of the last entry.
+            // SAFETY: `at` is at most `last`, the index of the last entry: a `Direct` has at least one.
             unsafe { *rows.get_unchecked(at) }
         };
         match valid {

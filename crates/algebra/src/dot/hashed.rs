@@ -4,7 +4,7 @@ use super::NONE;
 use crate::filter::positions;
 use crate::krao::Groups;
 
-/// The rows of one partition of a join table, while it is filled by one thread.
+/// One partition of a join table while one thread fills it.
 #[derive(Clone, Debug)]
 pub struct Part {
     keys: Groups,
@@ -16,7 +16,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// For keys of `words` words.
+    /// An empty partition for keys of `words` words of 64 bits.
     ///
     /// # Panics
     /// Unless `words` is in `1..=MAX_WORDS`.
@@ -55,7 +55,7 @@ impl Part {
         self.rows.is_empty()
     }
 
-    /// Bytes that are allocated.
+    /// Bytes of memory that it has allocated.
     pub fn memory(&self) -> usize {
         self.keys.memory()
             + 4 * (self.groups.capacity() + self.rows.capacity() + self.scratch.capacity())
@@ -128,7 +128,7 @@ pub struct Hashed {
 }
 
 impl Hashed {
-    /// From all partitions, in the order of the high bits of their hashes.
+    /// Makes the table from all its partitions, in the order of the high bits of their hashes.
     ///
     /// # Panics
     /// Unless the number of parts is a power of two, and all keys have as many words.
@@ -150,7 +150,7 @@ impl Hashed {
         }
     }
 
-    /// From columns of keys without nulls, by one thread; rows are numbered from 0.
+    /// Makes a table of one partition from columns of keys without nulls. Rows are numbered from 0.
     ///
     /// # Panics
     /// When lengths of columns differ, or there are 2^32 - 1 rows or more.
@@ -177,7 +177,7 @@ impl Hashed {
         self.parts.iter().all(|p| p.starts.is_none())
     }
 
-    /// Bytes that are allocated.
+    /// Bytes of memory that it has allocated.
     pub fn memory(&self) -> usize {
         let part = |p: &Filled| {
             let starts = p.starts.as_ref().map_or(0, Vec::capacity);
@@ -200,7 +200,7 @@ impl Hashed {
         }
     }
 
-    /// Looks the keys up, and makes `probe` stand before the first match.
+    /// Looks the keys up. `probe` then stands before the first match: [`Hashed::matches`] gives them.
     ///
     /// # Panics
     /// When the number of columns or their lengths differ.
@@ -212,9 +212,9 @@ impl Hashed {
         probe.taken = 0;
     }
 
-    /// The next matches, at most `limit`: probed rows, as positions among the keys of
-    /// [`Hashed::probe`], and the build rows beside them. Gives whether there may be more.
-    /// Probed rows ascend.
+    /// The next matches, at most `limit`, as pairs of a probed row and a build row. A probed row
+    /// is a position among the keys that [`Hashed::probe`] was given; probed rows ascend. Returns
+    /// whether there may be more.
     pub fn matches(
         &self,
         probe: &mut Probe,
@@ -267,7 +267,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Of no keys.
+    /// A probe that stands nowhere yet.
     pub fn new() -> Probe {
         Probe::default()
     }
@@ -277,7 +277,7 @@ impl Probe {
         &self.groups
     }
 
-    /// Has keys that are not valid find nothing.
+    /// Makes keys that are not valid find nothing.
     ///
     /// # Panics
     /// When the lengths differ.

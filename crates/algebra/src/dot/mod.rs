@@ -1,6 +1,6 @@
 //! Dot: composition of matrices, which is also the join.
 //!
-//! Through a foreign-key index dot is [`crate::filter::gather`]. Where keys have to be looked up,
+//! Where rows are known by position dot is [`crate::filter::gather`]. Where keys have to be looked up,
 //! [`Direct`] finds integers of a small range by position, [`Ranked`] integers that lie farther apart or are
 //! repeated by counting bits, [`Bits`] only tells whether a key is
 //! there (a semijoin), and [`Hashed`] finds keys of any number of words, also repeated ones.

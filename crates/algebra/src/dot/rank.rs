@@ -24,7 +24,8 @@ impl Ranks<'_> {
         let at = (key.wrapping_sub(self.min) as u64).min(self.span + 1);
         let (word, bit) = ((at / 64) as usize, at % 64);
         debug_assert!(word < self.words.len() && self.words.len() == self.before.len());
-        // SAFETY: there is a word and an entry of `before` for every distance up to `span + 1`.
+        // SAFETY: `at` is at most `span + 1`, and the invariants of `Ranks` promise a word and an entry of `before` for
+        // every distance up to there; `all`, the one way here from outside, asserts them.
         let (bits, before) = unsafe {
             let bits = *self.words.get_unchecked(word);
             (bits, *self.before.get_unchecked(word))

@@ -23,7 +23,8 @@ pub struct Ranked {
 }
 
 impl Ranked {
-    /// Of rows numbered from 0, those whose keys are valid; valid keys lie in `min..=max`.
+    /// Makes a table of the rows whose keys are valid. Rows are numbered from 0; valid keys must lie
+    /// in `min..=max`.
     ///
     /// # Panics
     /// When lengths differ, a valid key lies outside the bounds, `min > max`, there are 2^40 integers between
@@ -132,7 +133,7 @@ impl Ranked {
         self.starts.is_none()
     }
 
-    /// Bytes that are allocated.
+    /// Bytes of memory that it has allocated.
     pub fn memory(&self) -> usize {
         let starts = self.starts.as_ref().map_or(0, Vec::capacity);
         let rows = self.rows.as_ref().map_or(0, Vec::capacity);
@@ -153,7 +154,7 @@ impl Ranked {
         }
     }
 
-    /// Looks the keys up, and makes `probe` stand before the first match.
+    /// Looks the keys up. `probe` then stands before the first match: [`Ranked::matches`] gives them.
     ///
     /// # Panics
     /// When lengths differ.

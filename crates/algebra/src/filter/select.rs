@@ -13,7 +13,7 @@ pub fn positions(keep: &[bool], out: &mut Vec<u32>) {
     let room = fill::room(out, keep.len() + 16);
     let found = match level() {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `level` is at most what was detected; there is room for all and 16.
+        // SAFETY: `level` is at most what was detected; `room` is as long as `keep` and 16 more.
         Level::Avx512 => unsafe { avx512::positions(keep, room.as_mut_ptr().cast()) },
         _ => {
             let mut found = 0;
@@ -25,7 +25,7 @@ pub fn positions(keep: &[bool], out: &mut Vec<u32>) {
             found
         }
     };
-    // SAFETY: the first `found` were written, and `found` is at most the number of rows.
+    // SAFETY: both ways write the first `found` of `room`, and find at most one for each row.
     unsafe { out.set_len(found) };
 }
 
@@ -44,14 +44,15 @@ mod avx512 {
         for (block, flags) in keep.chunks(64).enumerate() {
             // Lanes behind the last row are not read and give no bit.
             let inside = u64::MAX >> (64 - flags.len());
-            // SAFETY: only the first `flags.len()` bytes are read.
+            // SAFETY: the mask `inside` has a bit for each of `flags`, and bytes without one are not read.
             let bytes = unsafe { _mm512_maskz_loadu_epi8(inside, flags.as_ptr().cast()) };
             let bits = _mm512_test_epi8_mask(bytes, bytes);
             for quarter in 0..4 {
                 let mask = (bits >> (16 * quarter)) as u16;
                 let rows =
                     _mm512_add_epi32(lanes, _mm512_set1_epi32((block * 64 + 16 * quarter) as i32));
-                // SAFETY: `found` is at most the rows before these, so 16 more have room.
+                // SAFETY: at most one position was found for each row before these, and the caller gives
+                // room for 16 more than there are rows.
                 unsafe {
                     _mm512_storeu_si512(
                         out.add(found).cast(),
@@ -73,7 +74,7 @@ dispatched! {
     }
 
     fn gather_inside<T: Copy>(values: &[T], positions: &[u32], out: &mut Vec<T>) {
-        // SAFETY: the caller checked that all positions lie inside.
+        // SAFETY: `gather`, the only caller, asserts that all positions lie inside the values.
         fill::map(positions, out, |p| unsafe { *values.get_unchecked(p as usize) });
     }
 }
@@ -109,7 +110,8 @@ pub fn compact<T: Copy>(values: &mut Vec<T>, positions: &[u32]) {
     );
     if positions.len() < values.len() {
         for (to, from) in positions.iter().enumerate() {
-            // SAFETY: both were checked to lie inside.
+            // SAFETY: `from` was asserted to lie inside; `to` is the index of a position, of which there
+            // are at most as many as values.
             unsafe { *values.get_unchecked_mut(to) = *values.get_unchecked(*from as usize) };
         }
         values.truncate(positions.len());

@@ -36,7 +36,8 @@ pub(super) fn fold<const KIND: u8, W: Word>(piece: Piece<'_, W>, states: usize) 
         .filter(|_| states <= FEW && level() == Level::Avx512)?;
     let (values, valid) = (piece.values, piece.valid);
     assert!(groups.len() == values.len() && valid.is_none_or(|v| v.len() == values.len()));
-    // SAFETY: the level says that the features are there; the lengths are equal.
+    // SAFETY: `level` is at most what was detected, and is AVX-512; that the lengths are equal was just
+    // asserted.
     Some(unsafe {
         match states {
             0..=2 => lanes::<2, KIND, W>(groups, values, valid),
@@ -65,7 +66,8 @@ unsafe fn lanes<const G: usize, const KIND: u8, W: Word>(
         (values.as_ptr().cast::<i64>(), values.len()),
     );
     let read = |row: usize| {
-        // SAFETY: 8 rows from `row` on are inside.
+        // SAFETY: both loops below give rows that are multiples of 8 below `whole`, so 8 rows from `row`
+        // on are inside; `groups` is as long as `values`.
         unsafe {
             let numbers = _mm256_loadu_si256(groups.add(row).cast());
             (numbers, _mm512_loadu_si512(values.0.add(row).cast()))
@@ -81,7 +83,7 @@ unsafe fn lanes<const G: usize, const KIND: u8, W: Word>(
         Some(valid) => {
             for row in (0..whole).step_by(8) {
                 let (numbers, words) = read(row);
-                // SAFETY: 8 rows from `row` on are inside.
+                // SAFETY: `row + 8` is at most `whole`, and `valid` is as long as `values`.
                 let flags = unsafe { _mm_loadl_epi64(valid.as_ptr().add(row).cast()) };
                 lanes.step::<KIND>(numbers, words, _mm_test_epi8_mask(flags, flags) as u8);
             }
@@ -95,7 +97,8 @@ unsafe fn lanes<const G: usize, const KIND: u8, W: Word>(
                 .enumerate()
                 .fold(0, |bits, (i, flag)| bits | u8::from(*flag) << i)
         });
-        // SAFETY: only the rows of `rest` are read.
+        // SAFETY: the mask `rest` has a bit for each row from `whole` on, and lanes without one are not
+        // read; `groups` is as long as `values`.
         let (numbers, words) = unsafe {
             let numbers = _mm256_maskz_loadu_epi32(rest, groups.add(whole).cast());
             (numbers, _mm512_maskz_loadu_epi64(rest, values.0.add(whole)))
@@ -183,7 +186,8 @@ pub(super) fn count(groups: &[u32], valid: Option<&[bool]>, state: &mut [i64]) -
         return false;
     }
     assert!(valid.is_none_or(|v| v.len() == groups.len()));
-    // SAFETY: the level says that the features are there; the lengths are equal.
+    // SAFETY: `level` is at most what was detected, and is AVX-512; that the lengths are equal was just
+    // asserted.
     unsafe {
         match state.len() {
             0..=2 => counted::<2>(groups, valid, state),
@@ -206,12 +210,13 @@ unsafe fn counted<const G: usize>(groups: &[u32], valid: Option<&[bool]>, state:
     for (piece, numbers) in groups.chunks(16).enumerate() {
         let rest = u16::MAX >> (16 - numbers.len());
         let flags = valid.map_or(rest, |valid| {
-            // SAFETY: only the bytes of these rows are read.
+            // SAFETY: the mask `rest` has a bit for each row of the piece, and lanes without one are not
+            // read; `valid` is as long as `groups`.
             let flags =
                 unsafe { _mm_maskz_loadu_epi8(rest, valid.as_ptr().add(16 * piece).cast()) };
             _mm_test_epi8_mask(flags, flags)
         });
-        // SAFETY: only these rows are read.
+        // SAFETY: as above, of the piece itself.
         let numbers = unsafe { _mm512_maskz_loadu_epi32(rest, numbers.as_ptr().cast()) };
         for (group, count) in counts.iter_mut().enumerate() {
             let number = _mm512_set1_epi32(group as i32);

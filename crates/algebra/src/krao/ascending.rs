@@ -1,7 +1,8 @@
 //! Numbering keys that come in their order: a row's group is that of the row before it, or the next.
 
-/// Appends to `keys`, the keys of the groups so far, those that are new in `values`, and puts the number of each value's
-/// group into `numbers`. Gives false, and leaves `keys` as they were, where a value is below the one before it.
+/// Numbers the groups of ascending `values`. `keys` are the keys of the groups so far; those that are new in `values`
+/// are appended. `numbers[i]` becomes the number of the group of `values[i]`. Returns false, and leaves `keys` as they
+/// were, where a value is below the one before it.
 ///
 /// # Panics
 /// At 2^32 - 1 groups.
@@ -32,7 +33,8 @@ pub fn ascend(values: &[i64], keys: &mut Vec<i64>, numbers: &mut Vec<u32>) -> bo
         room[fresh].write(*value);
         (start + fresh) as u32
     }));
-    // SAFETY: each place up to `fresh` was written, the first before all others.
+    // SAFETY: `room[0]` was written before the loop, and each time `fresh` grew, by one, the loop wrote
+    // `room[fresh]`.
     unsafe { keys.set_len(start + fresh + 1) };
     true
 }

@@ -30,7 +30,7 @@ const KEYS_AHEAD: usize = 12;
 ///    group came.
 /// 2. A slot holds a group number and the high half of the hash that placed it.
 /// 3. `keys` holds `words` words per group, `hashes` one: what the caller gave.
-/// 4. While `own` is false, slots are placed by the caller's hashes. Once a key took [`MANY`]
+/// 4. While `own` is false, slots are placed by the caller's hashes. Once a key took `MANY`
 ///    probes, they are placed by hashes of the keys instead: equal hashes of different keys then
 ///    cost one more hash per row, and no search becomes a scan.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// For keys of `words` words.
+    /// No groups yet, for keys of `words` words of 64 bits.
     ///
     /// # Panics
     /// Unless `words` is in `1..=MAX_WORDS`.
@@ -129,7 +129,7 @@ impl Groups {
             .map(|(group, _)| group as u32)
     }
 
-    /// Bytes that are allocated.
+    /// Bytes of memory that it has allocated.
     pub fn memory(&self) -> usize {
         8 * (self.slots.capacity() + self.keys.capacity() + self.hashes.capacity())
     }

@@ -48,8 +48,8 @@ dispatched! {
         }
     }
 
-    /// `numbers[i] = numbers[i] * size + (values[i] - base)`; `valid[i]` stays only where `values[i] - base` is below
-    /// `size`: a digit of a key that is looked up, which may be outside the table's.
+    /// `numbers[i] = numbers[i] * size + (values[i] - base)`: appends a digit to keys that are looked up. Where
+    /// `values[i] - base` is not a digit below `size`, the table cannot have the key, and `valid[i]` becomes false.
     ///
     /// # Panics
     /// When the lengths differ.
@@ -67,7 +67,8 @@ dispatched! {
         fill::map(index, out, |i| i as u32);
     }
 
-    /// In bit `n` whether number `n` is among `numbers`, which are below 32.
+    /// Which numbers occur: bit `n` of the result is set if `n` is among `numbers`, all of which are
+/// below 32.
     pub fn occurring(numbers: &[u32]) -> u32 {
         numbers.iter().fold(0, |bits, n| bits | 1u32.wrapping_shl(*n))
     }

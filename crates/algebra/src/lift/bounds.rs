@@ -15,12 +15,14 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Anything, or more than 128 bits.
+    /// Nothing is known: the numbers may need more than 128 bits.
     pub const UNKNOWN: Bounds = Bounds {
         min: i128::MIN,
         max: i128::MAX,
     };
 
+    /// The bounds `min..=max`.
+    ///
     /// # Panics
     /// When `min > max`.
     pub fn new(min: i128, max: i128) -> Bounds {
@@ -28,7 +30,7 @@ impl Bounds {
         Bounds { min, max }
     }
 
-    /// Of one number.
+    /// The bounds of one number.
     pub fn exactly(value: i128) -> Bounds {
         Bounds {
             min: value,
@@ -36,7 +38,7 @@ impl Bounds {
         }
     }
 
-    /// Of all of `values`; `None` without values.
+    /// The bounds of `values`; `None` if there are none.
     pub fn of(values: &[i64]) -> Option<Bounds> {
         if values.is_empty() {
             return None;
@@ -58,7 +60,7 @@ impl Bounds {
         self != Bounds::UNKNOWN
     }
 
-    /// Of `a + b`.
+    /// The bounds of `a + b`.
     #[expect(clippy::should_implement_trait, reason = "bounds are no numbers")]
     pub fn add(self, other: Bounds) -> Bounds {
         self.with(other, || {
@@ -69,7 +71,7 @@ impl Bounds {
         })
     }
 
-    /// Of `a - b`.
+    /// The bounds of `a - b`.
     #[expect(clippy::should_implement_trait, reason = "bounds are no numbers")]
     pub fn sub(self, other: Bounds) -> Bounds {
         self.with(other, || {
@@ -80,7 +82,7 @@ impl Bounds {
         })
     }
 
-    /// Of `a * b`.
+    /// The bounds of `a * b`.
     #[expect(clippy::should_implement_trait, reason = "bounds are no numbers")]
     pub fn mul(self, other: Bounds) -> Bounds {
         self.with(other, || {
@@ -92,13 +94,13 @@ impl Bounds {
         })
     }
 
-    /// Of `-a`.
+    /// The bounds of `-a`.
     #[expect(clippy::should_implement_trait, reason = "bounds are no numbers")]
     pub fn neg(self) -> Bounds {
         Bounds::exactly(0).sub(self)
     }
 
-    /// Of either: a CASE, a union.
+    /// The bounds of a value that is one or the other: of a CASE, of a union.
     pub fn union(self, other: Bounds) -> Bounds {
         Bounds {
             min: self.min.min(other.min),
@@ -106,7 +108,7 @@ impl Bounds {
         }
     }
 
-    /// Of a sum of up to `rows` values, and of all sums on the way to it.
+    /// The bounds of a sum of up to `rows` values, and of every partial sum of them.
     pub fn sum_of(self, rows: u64) -> Bounds {
         self.mul(Bounds {
             min: 0,

@@ -109,7 +109,7 @@ dispatched! {
         fill::zip3(mask, a, b, out, |mask, a, b| if mask { a } else { b });
     }
 
-    /// Puts `value` wherever `valid` is false.
+    /// `values[i] = value` wherever `valid[i]` is false.
     ///
     /// # Panics
     /// When the lengths differ.

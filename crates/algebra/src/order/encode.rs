@@ -47,12 +47,12 @@ fn words<T: Copy>(
 }
 
 dispatched! {
-    /// The word before a column that has nulls.
+    /// The word that comes before those of a column with nulls: it orders nulls first or last.
     pub fn encode_nulls(valid: &[bool], nulls_first: bool, out: &mut Vec<u64>) {
         fill::map(valid, out, |valid| u64::from(valid == nulls_first));
     }
 
-    /// Integers.
+    /// Words of integers, in the order of the integers or its reverse.
     ///
     /// # Panics
     /// When lengths differ, here and below.
@@ -61,19 +61,19 @@ dispatched! {
         words(values, valid, out, |v| v as u64 ^ flip);
     }
 
-    /// Codes of a sorted dictionary, or other words.
+    /// Words of codes of a sorted dictionary, or of other unsigned numbers.
     pub fn encode_u64(values: &[u64], valid: Option<&[bool]>, direction: Direction, out: &mut Vec<u64>) {
         let flip = direction.flip();
         words(values, valid, out, |v| v ^ flip);
     }
 
-    /// Floats in total order (`f64::total_cmp`).
+    /// Words of floats, in total order (`f64::total_cmp`).
     pub fn encode_f64(values: &[f64], valid: Option<&[bool]>, direction: Direction, out: &mut Vec<u64>) {
         let flip = direction.flip() ^ SIGN;
         words(values, valid, out, |v| v.key() as u64 ^ flip);
     }
 
-    /// 128-bit integers, as two words.
+    /// Two words for each 128-bit integer.
     pub fn encode_i128(
         values: &[i128], valid: Option<&[bool]>, direction: Direction,
         high: &mut Vec<u64>, low: &mut Vec<u64>,

@@ -3,7 +3,7 @@
 /// Runs of equal words up to this length are sorted by comparing rows.
 const SHORT: usize = 16;
 
-/// Sorts permutations; keeps what it needs for the next time.
+/// Sorts permutations of rows. Its buffers are kept from one call to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Sorter {
     /// A word above the place of its row in the permutation.
@@ -12,7 +12,7 @@ pub struct Sorter {
 }
 
 impl Sorter {
-    /// Without memory yet.
+    /// A sorter that has allocated nothing yet.
     pub fn new() -> Sorter {
         Sorter::default()
     }

@@ -5,8 +5,8 @@ use super::Sorter;
 /// The least buffer, in rows: selecting among few at once costs more per row.
 const LEAST: usize = 2048;
 
-/// The first `limit` rows of an order, from rows that come vector by vector. The buffer holds at
-/// most twice as many, or 4,096.
+/// Top-k: the first `limit` rows of an order, from rows that come vector by vector. Its buffer holds
+/// at most twice `limit` rows, or 4,096 if that is more.
 ///
 /// Invariant: `columns` and `rows` are equally long, and hold, among others, the first `limit` of
 /// all rows that came.
@@ -23,7 +23,7 @@ pub struct Top {
 }
 
 impl Top {
-    /// The first `limit` rows by keys of `words` words.
+    /// No rows yet, of which the first `limit` by keys of `words` words will be kept.
     ///
     /// # Panics
     /// When `words` is zero, or `limit` above 2^30.
@@ -41,14 +41,14 @@ impl Top {
         }
     }
 
-    /// The greatest first word with which a row may still be among the first; `None` before that
-    /// is known. Rows above need not be given to [`Top::push`].
+    /// The top-k threshold: a row whose first word is greater cannot be among the first, and need
+    /// not be given to [`Top::push`]. `None` before it is known.
     pub fn bar(&self) -> Option<u64> {
         self.bar
     }
 
-    /// Adds rows: their keys, as columns of words whose order is the wanted one, and what names
-    /// them. Of equal keys the row that is named lower comes first.
+    /// Adds rows: `keys` are columns of words whose order is the wanted one, `rows` the names of the
+    /// rows. Of rows with equal keys the one with the lower name comes first.
     ///
     /// # Panics
     /// When the number of columns or their lengths differ.

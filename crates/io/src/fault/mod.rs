@@ -1,6 +1,6 @@
 //! A simulated disk that fails on purpose.
 //!
-//! A [`Disk`] holds named files in memory. Its devices behave as the contract of [`Device`] says
+//! A [`Disk`] holds named files in memory. Its devices behave as the contract of [`Device`](crate::Device) says
 //! and no better: what is not synced may be lost, reordered and torn when the power goes, which
 //! [`Disk::crash`] shows. A test of recovery runs its work once to count the operations, then once
 //! for each of them with [`Disk::stop_after`], and opens what several seeds of `crash` leave:

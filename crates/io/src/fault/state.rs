@@ -28,7 +28,7 @@ pub struct Faults {
     pub sync_errors: u32,
 }
 
-/// What was done on a [`Disk`], failed operations included.
+/// What was done on a [`Disk`](super::Disk), failed operations included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Reads.

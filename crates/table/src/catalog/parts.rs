@@ -5,7 +5,7 @@ use buffer::PageId;
 use crate::catalog::table::Table;
 use crate::format::block::Matrix;
 
-/// What pages of a table hold.
+/// What some pages of a table hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// Values and validity of this column, of all blocks.

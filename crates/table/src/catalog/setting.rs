@@ -1,4 +1,4 @@
-//! Settings that a store keeps: what programs that open it do unless they are told otherwise.
+//! Settings that a store keeps: defaults for the programs that open it.
 
 use store::{Snapshot, Transaction};
 
@@ -22,7 +22,8 @@ pub fn setting(snapshot: &Snapshot, name: &str) -> Result<Option<String>> {
     }
 }
 
-/// Gives a setting a value, or takes it away. It holds for those that open the store once `tx` is committed.
+/// Sets a setting, or removes it where `value` is `None`. Programs that open the store after `tx` is
+/// committed see it.
 pub fn set(tx: &mut Transaction, name: &str, value: Option<&str>) {
     let key = key::setting(name);
     match value {

@@ -8,7 +8,10 @@ use crate::format::definition::DefinitionRecord;
 use crate::format::key;
 use crate::schema::Definition;
 
-/// The space of a table.
+/// The space of table `name` in the catalog.
+///
+/// # Errors
+/// [`Error::NoTable`].
 pub(crate) fn space(tx: &Transaction, name: &str) -> Result<u32> {
     let entry = key::table(name);
     match tx.get(key::DIRECTORY, &entry) {

@@ -5,12 +5,12 @@ use crate::format::block::{Block, Encoding, Zone};
 /// Facts about one column of one table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColumnStatistics {
-    /// Covers every value (it may be wider after deletes); `None` for texts, and where a part is
-    /// not known.
+    /// A range that all values are in; after deletes it may be wider than need be. `None` for texts,
+    /// for floats with a NaN, and while there are rows in the tail.
     pub zone: Option<Zone>,
-    /// Rows that are NULL, deleted ones included, the tail apart.
+    /// The number of NULLs in blocks. Deleted rows count, those of the tail do not.
     pub nulls: u64,
-    /// An upper estimate of the different values.
+    /// At most so many different values; `None` if nothing is known.
     pub distinct: Option<u64>,
 }
 

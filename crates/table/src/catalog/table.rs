@@ -16,7 +16,8 @@ use crate::format::block::{Block, Encoding};
 use crate::format::dictionary::DictionaryRecord;
 use crate::schema::Definition;
 
-/// One table in one snapshot. Cheap to share; readers never block writers.
+/// One table as one snapshot has it: its definition, its blocks and what is known of them. Later
+/// commits do not change it.
 #[derive(Debug)]
 pub struct Table {
     pub(crate) body: Arc<Body>,
@@ -68,7 +69,7 @@ impl<T> Clone for Stored<T> {
 }
 
 impl Table {
-    /// Name, columns and keys.
+    /// Its name, columns and keys.
     pub fn definition(&self) -> &Definition {
         &self.body.definition
     }
@@ -78,19 +79,19 @@ impl Table {
         self.body.schema.clone()
     }
 
-    /// Rows that are not deleted.
+    /// The number of rows that are not deleted, the tail included.
     pub fn rows(&self) -> u64 {
         let body = &self.body;
         let stored: u64 = body.blocks.iter().map(|b| u64::from(b.value.rows)).sum();
         stored - self.deleted_rows() + self.tail_rows() as u64
     }
 
-    /// Rows of blocks that are marked as deleted.
+    /// The number of rows in blocks that are marked as deleted.
     pub fn deleted_rows(&self) -> u64 {
         self.body.deleted.values().map(|d| d.value.len()).sum()
     }
 
-    /// Number of blocks, the tail apart.
+    /// The number of blocks. Rows of the tail are in none.
     pub fn blocks(&self) -> usize {
         self.body.blocks.len()
     }
@@ -100,7 +101,7 @@ impl Table {
         &self.body.blocks[index].value
     }
 
-    /// Rows in the logged tail that are not yet in blocks.
+    /// The number of rows in the tail: of small inserts, which are not in blocks yet.
     pub fn tail_rows(&self) -> usize {
         self.body.tail.iter().map(|t| t.value.num_rows()).sum()
     }
@@ -110,7 +111,7 @@ impl Table {
         &self.snapshot
     }
 
-    /// What is known of a column, without reading any page.
+    /// Facts about a column that are known without reading a page.
     pub fn statistics(&self, column: usize) -> &ColumnStatistics {
         let body = &self.body;
         let of = |column: usize| {
@@ -141,8 +142,8 @@ impl Table {
         Ok(Some(slot.loaded.get_or_try_init(load).await?.clone()))
     }
 
-    /// Whether every value of the column that is not NULL stands in the column's dictionary, so that its codes
-    /// can be worked on: all blocks store codes, and the tail is empty.
+    /// Whether the codes of the column can be worked on instead of its values: it has a dictionary, all blocks store
+    /// codes into it, and the tail is empty.
     pub fn is_coded(&self, column: usize) -> bool {
         let coded = |block: &Block| {
             let matrix = &block.columns[column];

@@ -11,7 +11,8 @@ use crate::catalog::table::{Body, Table};
 use crate::error::Result;
 use crate::format::key;
 
-/// Decoded tables, kept from one snapshot to the next while they do not change.
+/// Gives the tables of snapshots. A table that did not change from one snapshot to the next is not
+/// decoded again.
 #[derive(Debug, Default)]
 pub struct Catalog {
     kept: Mutex<Kept>,
@@ -32,7 +33,7 @@ pub struct Tables {
 }
 
 impl Catalog {
-    /// Keeps nothing yet.
+    /// A catalog that has decoded nothing yet.
     pub fn new() -> Catalog {
         Catalog::default()
     }
@@ -40,7 +41,7 @@ impl Catalog {
     /// The tables of `snapshot`.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if a record does not decode.
+    /// [`Error::Damaged`](crate::Error::Damaged) if a record does not decode.
     pub fn tables(&self, snapshot: &Snapshot) -> Result<Arc<Tables>> {
         let mut kept = self.kept.lock();
         if let Some(tables) = kept
@@ -77,7 +78,7 @@ impl Catalog {
 }
 
 impl Tables {
-    /// Names in order.
+    /// The names of the tables, in alphabetical order.
     pub fn names(&self) -> Vec<&str> {
         self.tables.keys().map(String::as_str).collect()
     }
@@ -87,7 +88,7 @@ impl Tables {
         self.tables.get(name)
     }
 
-    /// The version of the snapshot they were read from.
+    /// The version of their snapshot.
     pub fn version(&self) -> u64 {
         self.version
     }

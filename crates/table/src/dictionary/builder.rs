@@ -4,7 +4,7 @@ use arrow::array::{Array, BinaryViewArray};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-/// Most labels of a dictionary; a block that would exceed it stores plain text.
+/// The most labels of a dictionary. A block that would add more stores its texts as they are.
 pub const MOST_LABELS: usize = 65_536;
 
 /// Most bytes of all labels of one dictionary, so that open tables stay small in memory.

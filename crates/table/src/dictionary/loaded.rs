@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use arrow::array::{Array, ArrayRef, BinaryViewArray, make_view};
 use arrow::buffer::Buffer;
 
-/// The labels of a column, loaded.
+/// The dictionary of a text column, in memory: the label of each code.
 #[derive(Debug)]
 pub struct Dictionary {
     /// Labels in code order; its views and buffers are what decoding gathers from.
@@ -54,12 +54,12 @@ impl Dictionary {
         })
     }
 
-    /// Labels in code order (a text or binary view array).
+    /// The labels in the order of their codes: a text or binary view array.
     pub fn labels(&self) -> &ArrayRef {
         &self.labels
     }
 
-    /// Number of labels.
+    /// The number of labels.
     pub fn len(&self) -> usize {
         self.views.len()
     }
@@ -69,12 +69,12 @@ impl Dictionary {
         self.views.is_empty()
     }
 
-    /// Whether all codes are in the order of their labels.
+    /// Whether codes compare as their labels do.
     pub fn is_sorted(&self) -> bool {
         self.sorted as usize == self.views.len()
     }
 
-    /// The order vector: for each code, its label's place among all labels.
+    /// For each code, the place of its label among all labels in order; computed on the first call.
     pub fn rank(&self) -> &[u32] {
         self.rank.get_or_init(|| {
             let binary = match self.labels.as_any().downcast_ref::<BinaryViewArray>() {

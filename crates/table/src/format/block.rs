@@ -14,13 +14,13 @@ pub const BLOCK_ROWS: usize = 65_536;
 pub struct Block {
     /// Rows, 1 ..= [`BLOCK_ROWS`].
     pub rows: u32,
-    /// Placement bucket; the home node is `bucket mod nodes`.
+    /// Placement bucket: its pages are at home on node `bucket` modulo the number of nodes.
     pub bucket: u8,
     /// One matrix per column of the table, in order.
     pub columns: Vec<Matrix>,
 }
 
-/// One column of one block.
+/// One column of one block: a column chunk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Matrix {
     /// How the values are stored.
@@ -98,7 +98,7 @@ pub enum Zone {
 }
 
 impl Zone {
-    /// The zone that covers both.
+    /// The zone that covers both; `None` of a whole number and a float.
     pub fn join(self, other: Zone) -> Option<Zone> {
         Some(match (self, other) {
             (Zone::Int { min: a, max: b }, Zone::Int { min: c, max: d }) => Zone::Int {

@@ -13,7 +13,8 @@ use crate::scan::chunk::PinnedChunk;
 use crate::scan::decode::decode;
 use crate::scan::rows::{BATCH_ROWS, Rows};
 
-/// An opened morsel that hands out batches.
+/// An opened morsel, which hands out the rows that its filters left: as batches ([`Cursor::next`]), or
+/// as positions whose columns are then read one by one ([`Cursor::next_rows`]).
 #[derive(Debug)]
 pub struct Cursor<'p> {
     /// Of the batches.
@@ -23,12 +24,15 @@ pub struct Cursor<'p> {
     pub(crate) state: State<'p>,
 }
 
+/// What was opened.
 #[derive(Debug)]
 pub(crate) enum State<'p> {
     Block(OpenBlock<'p>),
+    /// A chunk of the tail, and how many of its rows were handed out.
     Tail(RecordBatch, usize),
 }
 
+/// A block, filtered, with the pages pinned that hold the rows that are left.
 #[derive(Debug)]
 pub(crate) struct OpenBlock<'p> {
     pub key: u32,
@@ -46,7 +50,7 @@ pub(crate) struct OpenBlock<'p> {
 }
 
 impl Cursor<'_> {
-    /// Rows that are still to be handed out.
+    /// How many rows are still to be handed out.
     pub fn rows(&self) -> usize {
         match &self.state {
             State::Block(block) => block.rows - block.next,

@@ -5,8 +5,7 @@ use arrow::datatypes::*;
 
 use crate::error::{Error, Result};
 
-/// The whole numbers of an Arrow array (dates, times, booleans and decimals included), appended to `out`; NULLs
-/// are any number.
+/// Appends the whole numbers of an Arrow array to `out`, as [`crate::Cursor::ints`] does.
 ///
 /// # Errors
 /// An array of another type; a number beyond 64 bits.
@@ -57,7 +56,7 @@ pub fn ints_of(array: &ArrayRef, out: &mut Vec<i64>) -> Result<()> {
     Ok(())
 }
 
-/// As [`ints_of`], of any size.
+/// As [`ints_of`], for numbers of up to 128 bits.
 ///
 /// # Errors
 /// An array of another type.

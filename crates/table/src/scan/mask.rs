@@ -1,6 +1,6 @@
 //! Bit masks over the rows of a block: which rows a scan still wants.
 
-/// One bit per row, least significant bit of the first word first.
+/// A set of rows of a block: one bit for each row, the least significant bit of the first word first.
 ///
 /// Invariant: bits at and after `rows` are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// All of `rows` rows.
+    /// The set of all of `rows` rows.
     pub fn all(rows: usize) -> Mask {
         let mut mask = Mask {
             words: vec![u64::MAX; rows.div_ceil(64)],
@@ -20,7 +20,7 @@ impl Mask {
         mask
     }
 
-    /// None of `rows` rows.
+    /// The empty set, of `rows` rows.
     pub fn none(rows: usize) -> Mask {
         Mask {
             words: vec![0; rows.div_ceil(64)],
@@ -37,22 +37,22 @@ impl Mask {
         }
     }
 
-    /// Number of rows it covers.
+    /// The number of rows of the block, in the set or not.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Rows in it.
+    /// The number of rows in the set.
     pub fn count(&self) -> usize {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
     }
 
-    /// Whether no row is in it.
+    /// Whether no row is in the set.
     pub fn is_none(&self) -> bool {
         self.words.iter().all(|w| *w == 0)
     }
 
-    /// Whether any row of `range` is in it.
+    /// Whether any row of `range` is in the set.
     pub fn any_in(&self, range: std::ops::Range<usize>) -> bool {
         let (first, last) = (range.start / 64, range.end.div_ceil(64));
         self.words[first..last].iter().enumerate().any(|(i, word)| {
@@ -129,7 +129,7 @@ impl Mask {
         self.words[last] |= high;
     }
 
-    /// The rows in it, ascending.
+    /// The rows in the set, ascending.
     pub fn positions(&self) -> Vec<u32> {
         let mut positions = Vec::new();
         algebra::encoded::positions(&self.words, &mut positions);

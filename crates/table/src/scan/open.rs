@@ -23,10 +23,11 @@ use crate::scan::filter::apply::{FilteredBlock, apply};
 use crate::scan::mask::Mask;
 use crate::scan::rows::BATCH_ROWS;
 
-/// The hidden column that numbers rows, for deleting and updating them.
+/// The name of the hidden column of row ids, by which rows are deleted and updated.
 pub const ROW_COLUMN: &str = "__row";
 
-/// What to read from a table.
+/// What to read of a table: some of its columns, in pieces ([`Scan::morsels`]) that may be opened
+/// in any order and by any thread.
 #[derive(Clone, Debug)]
 pub struct Scan {
     table: Arc<Table>,
@@ -45,7 +46,7 @@ pub enum Morsel {
 }
 
 impl Morsel {
-    /// How many rows of `table`, whose scan it is a piece of, it has, deleted ones included.
+    /// The number of its rows in `table`, the table of the scan. Deleted rows count.
     pub fn rows(self, table: &Table) -> usize {
         match self {
             Morsel::Block(index) => table.body.blocks[index].value.rows as usize,
@@ -55,7 +56,8 @@ impl Morsel {
 }
 
 impl Scan {
-    /// Reads `columns` (positions in the table) and, if `row_ids`, [`ROW_COLUMN`] after them.
+    /// A scan of `columns`, given by their positions in the table. If `row_ids`, [`ROW_COLUMN`] is
+    /// the last column of each batch.
     pub fn new(table: Arc<Table>, columns: Vec<usize>, row_ids: bool) -> Scan {
         let mut fields: Vec<Arc<Field>> = columns
             .iter()
@@ -73,22 +75,23 @@ impl Scan {
         }
     }
 
-    /// The schema of the batches.
+    /// The schema of the batches that it delivers.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// The table.
+    /// The table that it reads.
     pub fn table(&self) -> &Arc<Table> {
         &self.table
     }
 
-    /// Positions of the columns read, in order.
+    /// The columns that it reads, by their positions in the table, in the order of the batches.
     pub fn columns(&self) -> &[usize] {
         &self.columns
     }
 
-    /// All pieces of work, each with its placement bucket.
+    /// All its pieces, each with its placement bucket: the node of the rows is the bucket modulo
+    /// the number of nodes.
     pub fn morsels(&self) -> impl Iterator<Item = (u8, Morsel)> + '_ {
         let body = &self.table.body;
         let blocks = body
@@ -99,10 +102,11 @@ impl Scan {
         blocks.chain((0..body.tail.len()).map(|i| (0, Morsel::Tail(i))))
     }
 
-    /// Opens a morsel: applies `filters`, reads what the rest needs. `None` if no row is left.
+    /// Opens a morsel: applies `filters`, and pins the pages that hold the rows that are left.
+    /// `None` if no row is left.
     ///
-    /// Bytes that kernels consume are added to `traffic`, the reader being the node of the
-    /// calling worker as `here` tells it at each step.
+    /// What kernels read is counted in `traffic`, in bytes, by the node of the page and the node of
+    /// the calling worker. `here` tells the latter, and is asked each time, as a task may move.
     ///
     /// # Errors
     /// Those of reading pages; what a filter's test reports.

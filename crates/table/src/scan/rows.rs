@@ -2,20 +2,20 @@
 
 use std::ops::Range;
 
-/// Most rows of a batch that a scan delivers; no batch straddles more pages than it must.
+/// The most rows of a batch that a scan delivers.
 pub const BATCH_ROWS: usize = 8_192;
 
-/// The rows of one batch, by their positions in a morsel: a run of rows, or some of them in ascending order.
+/// Rows of a morsel, by their positions in it: of a block or of a chunk of the tail.
 #[derive(Clone, Debug)]
 pub enum Rows<'a> {
-    /// From one position up to another.
+    /// All rows of a range of positions.
     Run(Range<usize>),
     /// These positions, ascending.
     Some(&'a [u32]),
 }
 
 impl Rows<'_> {
-    /// How many they are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         match self {
             Rows::Run(run) => run.len(),
@@ -23,12 +23,12 @@ impl Rows<'_> {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The part that lies in `page`.
+    /// Those that lie in a page, `page` being the positions of its rows.
     pub(crate) fn within(&self, page: &Range<usize>) -> PageRows<'_> {
         match self {
             Rows::Run(run) => {
@@ -44,7 +44,7 @@ impl Rows<'_> {
     }
 }
 
-/// Rows in one page: a run counts from the first row of the page, positions from that of the block.
+/// Rows of one page: a run counts from the first row of the page, positions from that of the block.
 pub(crate) enum PageRows<'a> {
     Run(Range<usize>),
     Some(&'a [u32]),

@@ -18,9 +18,9 @@ use crate::scan::integers::{ints_of, wides_of};
 use crate::scan::rows::Rows;
 
 impl<'p> Cursor<'p> {
-    /// Takes the next rows, at most `most`, of those that the filters left: a run of positions in the morsel if
-    /// they follow one another, otherwise `Some(None)` and their positions, ascending, are in `rows`. `None` at
-    /// the end.
+    /// Takes the next rows that the filters left, at most `most`. Gives `Some(Some(range))` if they follow one
+    /// another in the morsel, `range` being their positions; otherwise `Some(None)`, and their positions, ascending,
+    /// are in `rows`. `None` at the end.
     pub fn next_rows(&mut self, most: usize, rows: &mut Vec<u32>) -> Option<Option<Range<usize>>> {
         let take = self.rows().min(most);
         if take == 0 {
@@ -48,9 +48,9 @@ impl<'p> Cursor<'p> {
         Some(None)
     }
 
-    /// Whole numbers of column `column` of the scan (also dates, times, booleans as 0 and 1, decimals without
-    /// their point) at `rows`, appended to `out`; those that are NULL are any number. Decimals must fit 64 bits,
-    /// which the column's statistics tell.
+    /// Appends the whole numbers of column `column` of the scan at `rows` to `out`. Dates and times are numbers of
+    /// their unit, booleans 0 and 1, decimals are without their point. What a NULL gives is not specified. Decimals
+    /// must fit 64 bits, which [`crate::Table::statistics`] tells.
     ///
     /// # Errors
     /// [`Error::Damaged`]; a column of another kind.
@@ -69,7 +69,7 @@ impl<'p> Cursor<'p> {
         }
     }
 
-    /// As [`Cursor::ints`], of any size.
+    /// As [`Cursor::ints`], for numbers of up to 128 bits.
     ///
     /// # Errors
     /// Those of [`Cursor::ints`].
@@ -88,8 +88,9 @@ impl<'p> Cursor<'p> {
         }
     }
 
-    /// Codes into the dictionary of column `column`; only of blocks that store codes
-    /// ([`crate::Table::is_coded`]), never of the tail. NULLs are any code.
+    /// Appends the codes of text column `column` at `rows`, which [`crate::Table::dictionary`] explains, to `out`.
+    /// Only for blocks that store codes ([`crate::Table::is_coded`]), never for the tail. What a NULL gives is some
+    /// code of the dictionary.
     ///
     /// # Errors
     /// [`Error::Damaged`]; a column that is stored otherwise.
@@ -115,7 +116,8 @@ impl<'p> Cursor<'p> {
         Ok(())
     }
 
-    /// Which of `rows` are not NULL, appended to `out`; false, and nothing appended, if all are not.
+    /// Appends to `out` for each of `rows` whether its value is not NULL. Where no value is NULL it returns false
+    /// instead, and appends nothing.
     pub fn valid(&self, column: usize, rows: &Rows<'_>, out: &mut Vec<bool>) -> bool {
         let found = match &self.state {
             State::Tail(batch, _) => {
@@ -144,7 +146,7 @@ impl<'p> Cursor<'p> {
         true
     }
 
-    /// Column `column` at `rows` as an Arrow array of the column's type.
+    /// The values of column `column` at `rows`, as an Arrow array of the column's type.
     ///
     /// # Errors
     /// [`Error::Damaged`].
@@ -166,10 +168,10 @@ impl<'p> Cursor<'p> {
         }
     }
 
-    /// The row ids ([`crate::ROW_COLUMN`]) of `rows`, appended to `out`. Those of the tail do not fit: an error.
+    /// Appends the row ids ([`crate::ROW_COLUMN`]) of `rows` to `out`.
     ///
     /// # Errors
-    /// For rows of the tail.
+    /// For rows of the tail, whose ids do not fit.
     pub fn row_ids(&self, rows: &Rows<'_>, out: &mut Vec<i64>) -> Result<()> {
         let State::Block(block) = &self.state else {
             return Err(Error::Kind("row ids of rows in the tail".into()));

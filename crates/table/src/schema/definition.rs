@@ -10,14 +10,15 @@ use crate::schema::types::stored_type;
 
 /// A table: its name, columns and declared keys.
 ///
-/// Keys are declarations: NOT NULL follows from a primary key, uniqueness is not checked.
+/// Keys are declarations. Columns of a primary key are NOT NULL; that keys are unique, and that the
+/// rows exist that foreign keys refer to, is not checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition {
     /// Name, unique in the store.
     pub name: String,
     /// Columns in order.
     pub columns: Vec<Column>,
-    /// Positions of the primary key's columns; empty if none is declared.
+    /// The columns of the primary key, by position; empty if none is declared.
     pub primary_key: Vec<usize>,
     /// Declared foreign keys.
     pub foreign_keys: Vec<ForeignKey>,
@@ -154,5 +155,5 @@ impl Definition {
     }
 }
 
-/// Most columns a table can have; bounds the block records.
+/// The most columns of a table.
 pub const MAX_COLUMNS: usize = 4096;

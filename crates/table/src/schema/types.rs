@@ -2,8 +2,9 @@
 
 use arrow::datatypes::{DataType, TimeUnit};
 
-/// The type in which values of `from` are stored and delivered: text and binary become views,
-/// dictionaries their values, small decimals `Decimal128`. `None` if they cannot be stored.
+/// The type in which values of type `from` are stored, and which scans deliver: texts and binaries
+/// become views, dictionaries the type of their values, other decimals `Decimal128`. `None` if such
+/// values cannot be stored.
 pub fn stored_type(from: &DataType) -> Option<DataType> {
     use DataType::*;
     Some(match from {

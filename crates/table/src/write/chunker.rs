@@ -4,7 +4,7 @@ use arrow::array::RecordBatch;
 
 use crate::format::block::BLOCK_ROWS;
 
-/// Cuts a stream of batches into pieces of 65,536 rows.
+/// Cuts a stream of batches into blocks of [`BLOCK_ROWS`] rows, each a list of slices.
 #[derive(Debug, Default)]
 pub struct Chunker {
     open: Vec<RecordBatch>,
@@ -12,7 +12,7 @@ pub struct Chunker {
 }
 
 impl Chunker {
-    /// Takes a batch; gives the blocks that became full.
+    /// Adds a batch, and returns the blocks that it filled.
     pub fn push(&mut self, batch: RecordBatch) -> Vec<Vec<RecordBatch>> {
         let mut full = Vec::new();
         let mut batch = batch;
@@ -30,7 +30,7 @@ impl Chunker {
         full
     }
 
-    /// What is left, if anything.
+    /// The rows since the last full block, if any. The next batch begins a new block.
     pub fn rest(&mut self) -> Option<Vec<RecordBatch>> {
         self.rows = 0;
         let open = std::mem::take(&mut self.open);

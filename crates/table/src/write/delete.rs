@@ -15,11 +15,11 @@ use crate::format::row_id::RowId;
 use crate::format::{key, tail};
 use crate::schema::Definition;
 
-/// Deletes rows by the numbers that the hidden column `__row` gave and returns how many; a row
-/// that is deleted already is not counted, one that never was is an error.
+/// Deletes rows by their row ids, the values of [`crate::ROW_COLUMN`], and returns their number. Rows
+/// that are deleted already do not count.
 ///
 /// # Errors
-/// [`Error::NoTable`]; [`Error::Mismatch`] for an unknown row.
+/// [`Error::NoTable`]; [`Error::Mismatch`] for an id that no row ever had.
 pub fn delete(tx: &mut Transaction, name: &str, rows: &[u64]) -> Result<u64> {
     let space = space(tx, name)?;
     let definition = definition(tx, name)?;

@@ -21,11 +21,11 @@ const SMALL_CHUNKS: usize = 64;
 /// A chunk of at least this many rows is not merged again.
 const SMALL_ROWS: usize = 1_024;
 
-/// Appends rows, whose columns stand in the table's order, and gives their number. Few rows go
-/// to the logged tail, many to blocks.
+/// Appends rows, whose columns must be in the order of the table, and returns their number. From
+/// 16,384 rows on they are written to blocks; fewer go to the tail, which is in the log.
 ///
 /// # Errors
-/// [`Error::NoTable`]; those of [`normalise`]; those of the store. After an error the
+/// [`Error::NoTable`](crate::Error::NoTable); those of [`normalise`]; those of the store. After an error the
 /// transaction must be dropped.
 pub async fn insert(
     tx: Transaction,

@@ -1,4 +1,4 @@
-//! Bulk loading: blocks encoded and written by many threads, in an order of their own.
+//! Bulk loading: many threads encode and write blocks, in any order.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,7 +20,7 @@ use crate::schema::{Definition, normalise};
 use crate::write::co_partition::CoPartitioning;
 use crate::write::encode::{self, Sink};
 
-/// Appends blocks to one table within one transaction, from many threads at once.
+/// Appends blocks to one table, within one transaction, from many threads at once.
 #[derive(Debug)]
 pub struct Loader {
     tx: Transaction,
@@ -39,7 +39,8 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// Starts loading into table `name`.
+    /// Starts to load into table `name`. The rows are visible once the transaction that
+    /// [`Loader::finish`] gives back is committed.
     ///
     /// # Errors
     /// [`Error::NoTable`]; those of reading its dictionaries.
@@ -79,8 +80,8 @@ impl Loader {
         &self.definition
     }
 
-    /// Encodes and writes one block of up to 65,536 rows. Blocks end up in the order of
-    /// `ordinal`, which callers choose; calls may come in any order and from any thread.
+    /// Encodes and writes one block of up to [`BLOCK_ROWS`] rows. The blocks of a load will stand in
+    /// the order of their `ordinal`, whatever the order of the calls.
     ///
     /// # Errors
     /// Those of [`normalise`] and of the store; then the whole load must be given up.
@@ -126,7 +127,7 @@ impl Loader {
         Ok(())
     }
 
-    /// Rows appended so far.
+    /// The number of rows appended so far.
     pub fn rows(&self) -> u64 {
         self.rows.load(Ordering::Relaxed)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How many rows an optional filter saw and let through; shared by all who apply it.
+/// Counts the rows that a filter tested and those that passed; shared by all who apply the filter.
 #[derive(Debug, Default)]
 pub struct Gauge {
     tested: AtomicU64,
@@ -15,7 +15,7 @@ pub struct Gauge {
 const GAUGE_ROWS: u64 = 65_536;
 
 impl Gauge {
-    /// For a filter that must not be skipped, of which somebody wants to know what it does.
+    /// A gauge that only counts: the filter is never [useless](Gauge::is_useless).
     pub fn counting() -> Gauge {
         Gauge {
             counts_only: true,
@@ -35,7 +35,8 @@ impl Gauge {
         self.passed.fetch_add(passed as u64, Ordering::Relaxed);
     }
 
-    /// Whether testing costs more than it saves: three of four rows passed.
+    /// Whether the filter may be skipped, as it costs more than it saves: of at least 65,536 rows
+    /// three quarters or more passed.
     pub fn is_useless(&self) -> bool {
         if self.counts_only {
             return false;

@@ -11,12 +11,14 @@ use crate::error::{Error, Result};
 use crate::format::block::{Block, Zone};
 use crate::scan::filter::gauge::Gauge;
 
-/// A test of whole columns, as SQL means it: NULL is not a hit.
+/// A predicate over columns. As in a WHERE of SQL a row passes only where the answer is true, not
+/// where it is NULL.
 pub trait Test: Send + Sync + Debug {
-    /// One answer per row. `columns` are those of the filter, in its order, `rows` long.
+    /// The answer for each row. `columns` are the columns of the filter, in its order; each has
+    /// `rows` values.
     ///
     /// # Errors
-    /// Whatever evaluating the values gives (overflow, division by zero, ...).
+    /// What goes wrong in evaluating (overflow, division by zero, ...).
     fn evaluate(
         &self,
         columns: &[ArrayRef],
@@ -24,39 +26,42 @@ pub trait Test: Send + Sync + Debug {
     ) -> std::result::Result<BooleanArray, Box<dyn std::error::Error + Send + Sync>>;
 }
 
-/// One conjunct of a scan's predicate.
+/// One conjunct of a scan's predicate: a row passes the scan if it passes all of its filters.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// Positions (in the table) of the columns it reads.
+    /// The columns that it reads, by their positions in the table.
     pub columns: Vec<usize>,
-    /// What it means; used wherever the encoded form has no shorter way.
+    /// What it means. It is evaluated where `form` offers nothing cheaper.
     pub test: Arc<dyn Test>,
-    /// The shorter way.
+    /// How it can be tested on encoded values.
     pub form: Form,
-    /// For a filter that may be skipped (somebody tests again later): how useful it was so far.
+    /// How many rows passed so far. A filter whose rows are tested again later, such as a dynamic
+    /// one, is skipped once this says that it is [useless](Gauge::is_useless).
     pub gauge: Option<Arc<Gauge>>,
 }
 
-/// What is known of a filter beside its test.
+/// How a filter can be tested without decoding values.
 #[derive(Clone, Debug)]
 pub enum Form {
-    /// Its one column, of whole numbers, lies in one of these ranges (both ends belong to them;
-    /// ascending, apart). Exactly these rows are hits.
+    /// It reads one column of whole numbers, and a row passes exactly if its value is in one of
+    /// these ranges. Both ends belong to a range; ranges ascend and do not overlap.
     Ranges(Arc<[(i128, i128)]>),
-    /// It reads one text column and depends on nothing but its value.
+    /// It reads one text column and depends on nothing but its value, so it can be tested once for
+    /// each label of the dictionary.
     Labels(Arc<LabelHits>),
-    /// Rows outside these ranges of `column` are no hits, but those inside need the test.
+    /// A row cannot pass if its value of `column` is outside these ranges; if it is inside, the row
+    /// must be tested.
     Within {
         /// Position of the column in the table.
         column: usize,
         /// As in [`Form::Ranges`].
         ranges: Arc<[(i128, i128)]>,
     },
-    /// Nothing.
+    /// There is no way but to evaluate the test.
     Any,
 }
 
-/// Answers per label of a dictionary, found on first use.
+/// Which labels of a dictionary pass a filter; found out when they are first asked for.
 #[derive(Debug, Default)]
 pub struct LabelHits {
     answers: OnceLock<Answers>,
@@ -94,7 +99,8 @@ impl Answers {
 }
 
 impl Filter {
-    /// Whether the zones of `block` show that no row can be a hit.
+    /// Whether the least and greatest values of `block` (its zone map) show that no row of it can
+    /// pass.
     pub fn excludes(&self, block: &Block) -> bool {
         let (column, ranges) = match &self.form {
             Form::Ranges(ranges) => (self.columns[0], ranges),
@@ -111,7 +117,7 @@ impl Filter {
 }
 
 impl LabelHits {
-    /// Share of the labels that are hits; for estimates.
+    /// The share of the labels that pass, 0 to 1: an estimate of the filter's selectivity.
     ///
     /// # Errors
     /// What the filter's test reports.

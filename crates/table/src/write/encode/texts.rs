@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::format::block::{Encoding, Matrix, Page};
 use crate::write::encode::pages::{Sink, distances, value_pages};
 
-/// Longest single text or binary value in bytes.
+/// The most bytes of a text or binary value.
 pub const LONGEST_TEXT: usize = 1 << 30;
 
 /// The matrix of a column of texts; `dictionary` collects its labels, if it may have a dictionary.
