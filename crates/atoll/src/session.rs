@@ -10,7 +10,7 @@ use sql::{Answer, AnswerStream, Statistics};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Batches that wait between a caller's iterator and the workers.
 const QUEUE: usize = 4;

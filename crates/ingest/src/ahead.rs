@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use crate::error::{Error, Result, panicked};
 use crate::piece::{Piece, Pieces};
-use crate::{Error, Result};
 
 /// How often a reader that waits looks whether it is to stop.
 const TICK: Duration = Duration::from_millis(50);
@@ -30,7 +30,7 @@ pub fn ahead(pieces: Pieces, depth: usize, stop: &Arc<AtomicBool>) -> Pieces {
         if let Err(panic) = drawing {
             let _ = send.send(Err(Error::Options(format!(
                 "reading a file failed: {}",
-                crate::panicked(panic.as_ref())
+                panicked(panic.as_ref())
             ))));
         }
     };

@@ -2,7 +2,7 @@
 
 use arrow::datatypes::DataType;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use arrow::datatypes::DataType;
 
-use crate::csv::{Kinds, Layout};
-use crate::{Error, Result};
+use crate::csv::infer::Kinds;
+use crate::csv::layout::Layout;
+use crate::error::{Error, Result};
 
 /// What is known of a column's type.
 #[derive(Clone, Debug)]

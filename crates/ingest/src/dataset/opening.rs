@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
 
-use crate::csv::{Kinds, Text};
+use crate::csv::Text;
+use crate::csv::infer::Kinds;
+use crate::dataset::find::{Found, find};
+use crate::dataset::merge::Columns;
 use crate::dataset::{Content, Dataset, Member, Origin};
-use crate::find::{Found, find};
+use crate::error::{Error, Result};
 use crate::ipc::IpcFile;
 use crate::json::JsonFile;
-use crate::merge::Columns;
+use crate::options::{Format, Options};
 use crate::parquet::ParquetFile;
 use crate::piece::plain;
 use crate::stream::Source;
-use crate::{Error, Format, Options, Result};
 
 /// Records of text files, all together, that types are inferred from.
 const SAMPLED: usize = 100_000;
@@ -22,8 +24,18 @@ const SAMPLED: usize = 100_000;
 /// Records of each further file that are looked at.
 const SAMPLED_LATER: usize = 20;
 
-/// See [`Dataset::open`].
-pub(crate) fn open(names: &[PathBuf], options: &Options) -> Result<Dataset> {
+impl Dataset {
+    /// Looks at the files that `names` stand for: paths, `-` for standard input, patterns, folders of partitions.
+    ///
+    /// # Errors
+    /// [`Error::File`] for one that is not there, cannot be read, or has other columns than the files before it;
+    /// [`Error::Options`] for options that do not fit the files.
+    pub fn open(names: &[PathBuf], options: &Options) -> Result<Dataset> {
+        open(names, options)
+    }
+}
+
+fn open(names: &[PathBuf], options: &Options) -> Result<Dataset> {
     options.check()?;
     let found = find(names, options)?;
     let keys: Vec<String> = found[0].keys.iter().map(|(name, _)| name.clone()).collect();

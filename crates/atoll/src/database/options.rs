@@ -1,6 +1,6 @@
 //! How a database is opened.
 
-use crate::Error;
+use crate::error::Error;
 
 pub use sql::{Execution, Executor, Plan};
 pub use store::Access;

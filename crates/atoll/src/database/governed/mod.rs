@@ -7,8 +7,8 @@ use governor::runtime::{Crew, Options as Governing, Runtime};
 use placement::CpuSet;
 use topology::Machine;
 
-use crate::options::Govern;
-use crate::{Error, Options, Result};
+use crate::database::options::{Govern, Options};
+use crate::error::{Error, Result};
 
 /// Starts what publishes what statements do and, where the options say so, governs the workers.
 pub(crate) fn start(
