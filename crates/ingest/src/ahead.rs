@@ -12,7 +12,7 @@ use crate::piece::{Piece, Pieces};
 /// How often a reader that waits looks whether it is to stop.
 const TICK: Duration = Duration::from_millis(50);
 
-/// The same pieces, up to `depth` of which are drawn before they are asked for.
+/// The same pieces; up to `depth` of them are drawn before they are asked for.
 ///
 /// When `stop` becomes true, waiting ends with [`Error::Stopped`], even if the file never yields another byte.
 pub fn ahead(pieces: Pieces, depth: usize, stop: &Arc<AtomicBool>) -> Pieces {

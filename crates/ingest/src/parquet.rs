@@ -122,7 +122,7 @@ pub(crate) struct ParquetFile {
     spooled: Option<Positioned>,
 }
 
-/// What a file's footer tells of a column, for each of its row groups.
+/// What a file's footer says of a column, row group by row group.
 #[derive(Clone, Debug)]
 pub struct RowGroups {
     /// The least value, or a lower bound of it; NULL where it is not told.

@@ -1,4 +1,4 @@
-//! The bytes of a file: of one that can be read again and at any place, of a compressed one, of a pipe.
+//! The bytes of a file: a plain one, which can be read again and at any place, a compressed one, or a pipe.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Cursor, Read};

@@ -50,7 +50,7 @@ pub struct Database {
     engine: Arc<sql::Engine>,
     machine: Arc<Machine>,
     catalog: Arc<table::Catalog>,
-    /// Who publishes what statements do, and perhaps governs the workers.
+    /// Publishes what statements do, and governs the workers where the options say so.
     governing: Arc<governor::runtime::Runtime>,
 }
 
@@ -397,7 +397,8 @@ fn check_page_size(bytes: u32) -> Result<()> {
     }
 }
 
-/// The memory of each node: only the live machine's nodes are known to the system, and only several need telling apart.
+/// The operating system's number of each node, to bind memory to; `None` where the machine is not the live one, has one
+/// node, or affinity is off.
 fn homes(machine: &Machine, affinity: bool) -> Vec<Option<u32>> {
     let live = matches!(machine.source(), topology::Source::Live) && machine.nodes().len() > 1;
     let live = live && affinity;

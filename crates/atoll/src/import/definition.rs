@@ -38,8 +38,8 @@ pub(crate) fn prepare(
     }
 }
 
-/// The definition of a new table: declared, or that of the TPC-H table of this name for `.tbl` files, or inferred;
-/// and whether it is one of the first two.
+/// The definition of a new table: declared in the options, that of TPC-H for a `.tbl` file of a table of this name, or
+/// inferred. Also returns whether it is one of the first two.
 fn define(
     database: &Database,
     name: &str,

@@ -27,7 +27,7 @@ use crate::import::options::{Existing, ImportOptions};
 use crate::import::pipeline::{Batches, Piece, Pieces};
 use crate::progress::{Position, Progress};
 
-/// Pieces of a pipe, or of what is decompressed, that are read before a worker asks for them.
+/// Pieces of a pipe or of a compressed file that are read before a worker asks for them.
 const AHEAD: usize = 4;
 
 /// What an import did.

@@ -22,7 +22,7 @@ pub struct Reference {
     pub columns: Vec<String>,
     /// The table referred to.
     pub parent: String,
-    /// Its columns, as many.
+    /// Its columns, as many as `columns`.
     pub parent_columns: Vec<String>,
 }
 

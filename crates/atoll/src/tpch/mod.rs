@@ -67,7 +67,7 @@ pub enum Present {
 /// Tells which TPC-H tables the database has.
 ///
 /// # Errors
-/// [`Error::Import`] where it has tables of those names that [`load`] did not make, or some only.
+/// [`Error::Import`] if it has tables of these names that [`load`] did not make, or only some of them.
 pub fn present(database: &Database) -> Result<Present, Error> {
     let tables = database.tables_at(&database.store().snapshot())?;
     let found: Vec<&str> = tables

@@ -126,6 +126,7 @@ impl Parsing {
             .map_err(|error| self.failure(self.records.start(0), error.to_string()))
     }
 
+    /// The values of a column, as its type: an arm for each type, which is all that this function is.
     fn column(&self, column: &Column) -> Parsed<ArrayRef> {
         let data_type = column.field.data_type();
         let text = matches!(
@@ -199,7 +200,7 @@ impl Parsing {
         })
     }
 
-    /// The failure of what stands at this offset of the text.
+    /// The error for what stands at this offset of the text.
     fn failure(&self, offset: usize, reason: String) -> Error {
         let line = self.line + lines(&self.text.as_bytes()[..offset]);
         Error::line(self.shared.source.path(), line, reason)

@@ -116,7 +116,7 @@ impl Wrong {
     }
 }
 
-/// What is told of a quote without an end.
+/// The message for a quote that is never closed.
 pub(crate) fn unclosed() -> &'static str {
     "a quote that opens here is never closed; close it, or say that there are no quotes or which other character they are"
 }

@@ -17,7 +17,7 @@ const SAMPLE: usize = 4 << 20;
 /// The longest first record that is looked at.
 const LONGEST: usize = 1 << 30;
 
-/// Records by which the delimiter is told.
+/// Records that are compared to find the delimiter.
 const COMPARED: usize = 100;
 
 /// Delimiters that are tried; of equals the first wins.
@@ -101,7 +101,7 @@ fn sample(
     }
 }
 
-/// The bytes, of which the first are on line `line` of the file, as text.
+/// `bytes` as text; `line` is the file's line on which they start.
 pub(crate) fn text_of<'b>(path: &Path, bytes: &'b [u8], line: u64) -> Result<&'b str> {
     std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();

@@ -83,7 +83,7 @@ impl Merged {
         self.known.data_type()
     }
 
-    /// Whether the type was found in text, of which a part was looked at.
+    /// Whether the type was inferred from a part of a text.
     pub fn is_guess(&self) -> bool {
         matches!(self.known, Known::Kinds(_))
     }

@@ -92,8 +92,7 @@ pub struct Request {
     /// For each file which of its parts, as [`Dataset::groups`] counts them, can hold rows that are wanted; all
     /// where nothing is said.
     pub keep: Option<Vec<Vec<bool>>>,
-    /// Which of several readers this is, who read the whole together, and how many they are: the pieces with such
-    /// numbers.
+    /// The number of this reader and how many readers there are: they share the pieces by number.
     pub share: (usize, usize),
     /// Bytes of text of a piece, about.
     pub piece_bytes: usize,
@@ -185,7 +184,7 @@ impl Dataset {
         self.members.iter().any(|member| member.source.is_once())
     }
 
-    /// Whether drawing pieces may take long: of pipes, and of what is decompressed.
+    /// Whether drawing pieces may take long: from pipes and compressed files.
     pub fn is_slow(&self) -> bool {
         self.members.iter().any(|member| !member.source.is_plain())
     }

@@ -50,7 +50,7 @@ pub(crate) fn start(
 
 /// The workers, and where each cpu of the machine that they are laid out for is on the one they run on.
 struct Team {
-    /// Weak, as whoever holds workers or engine keeps threads and file.
+    /// Weak: this must not keep the threads alive and the file open.
     workers: Weak<Workers>,
     engine: Weak<sql::Engine>,
     /// Each cpu, node by node.
