@@ -31,28 +31,24 @@
 
 mod database;
 mod error;
-mod governed;
 mod import;
-mod options;
-mod pages;
 mod progress;
-mod residency;
 mod session;
-mod setting;
-mod summary;
 pub mod tpch;
 
+pub use database::options::{Access, BASE_BYTES, Execution, Executor, Govern, Options, Plan};
+pub use database::pages::PartPages;
+pub use database::residency::{Holds, PartResidency, Residency, Tail};
+pub use database::summary::{ColumnSummary, KeySummary, TableSummary};
 pub use database::{Database, Statistics};
 pub use error::{Error, Result};
-pub use import::{
-    Compression, Existing, FileFormat, FileOptions, ImportOptions, ImportReport, Reference, import,
+pub use import::options::{
+    Compression, Existing, FileFormat, FileOptions, ImportOptions, Reference,
 };
+pub use import::{ImportReport, import};
 pub use laq;
 pub use memory::drop_system_caches;
-pub use options::{Access, BASE_BYTES, Execution, Executor, Govern, Options, Plan};
-pub use pages::PartPages;
 pub use progress::{Position, Progress};
-pub use residency::{Holds, PartResidency, Residency, Tail};
 pub use session::{Interrupter, Rows, Session};
 pub use sql::{Answer, Statistics as QueryStatistics, type_name};
 pub use store::{
@@ -60,5 +56,4 @@ pub use store::{
     Problem, Recovery, Repair, Share, is_part, is_store, repair,
 };
 pub use store::{Options as PageOptions, PoolOptions, Statistics as StoreStatistics};
-pub use summary::{ColumnSummary, KeySummary, TableSummary};
 pub use topology::Machine;

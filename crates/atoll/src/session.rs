@@ -10,7 +10,7 @@ use sql::{Answer, AnswerStream, Statistics};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Batches that wait between a caller's iterator and the workers.
 const QUEUE: usize = 4;
@@ -55,9 +55,9 @@ impl Interrupter {
     }
 }
 
-/// What becomes of a program.
+/// What to do with a program.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum Mode {
     Run,
     Explain,
     Analyze,
@@ -114,7 +114,7 @@ impl Session {
     ///
     /// [`Error::Laq`] for a text that is no program, matrices that do not fit each other, and what cannot be computed.
     pub fn laq(&self, text: &str) -> Result<Answer> {
-        self.program(text, Way::Run)
+        self.program(text, Mode::Run)
     }
 
     /// What [`laq`](Session::laq) would run: one column, `plan`, with a line for each matrix (its type, its shape and
@@ -124,7 +124,7 @@ impl Session {
     ///
     /// As `laq` before anything has run.
     pub fn explain_laq(&self, text: &str) -> Result<Answer> {
-        self.program(text, Way::Explain)
+        self.program(text, Mode::Explain)
     }
 
     /// Runs it and shows, after what [`explain_laq`](Session::explain_laq) does, how it went: each stage with its
@@ -134,20 +134,20 @@ impl Session {
     ///
     /// As [`laq`](Session::laq).
     pub fn analyze_laq(&self, text: &str) -> Result<Answer> {
-        self.program(text, Way::Analyze)
+        self.program(text, Mode::Analyze)
     }
 
-    fn program(&self, text: &str, way: Way) -> Result<Answer> {
+    fn program(&self, text: &str, mode: Mode) -> Result<Answer> {
         let text = text.to_string();
         let work = self.session.program(move |tables| async move {
             let compiled = laq::compile(&text, &tables).await?;
-            Ok::<_, Error>(match way {
-                Way::Explain => sql::Program::Show(compiled.explain()),
-                Way::Analyze => {
+            Ok::<_, Error>(match mode {
+                Mode::Explain => sql::Program::Show(compiled.explain()),
+                Mode::Analyze => {
                     let lines = compiled.explain();
                     sql::Program::Analyze(compiled.prepared, lines)
                 }
-                Way::Run => sql::Program::Run(compiled.prepared),
+                Mode::Run => sql::Program::Run(compiled.prepared),
             })
         });
         self.wait(work)
@@ -179,7 +179,7 @@ impl Session {
     ) -> Result<u64> {
         not_in_a_task()?;
         let (sender, receiver) = mpsc::channel(QUEUE);
-        // The end is said, not inferred from the sender's end: that may be a panic of the iterator.
+        // The end is sent as a message: a sender that is dropped without one belongs to an iterator that panicked.
         let rows = stream::unfold(receiver, |mut receiver| async move {
             match receiver.recv().await {
                 Some(Some(batch)) => Some((Ok(batch), receiver)),
@@ -209,7 +209,7 @@ impl Session {
         work: impl Future<Output = std::result::Result<T, E>>,
     ) -> Result<T> {
         not_in_a_task()?;
-        // First of all: an interrupt from now on is heard.
+        // Before anything else: no interrupt is missed from here on.
         let stopped = self.stop.notified();
         let _running = self.governing.begin();
         self.handle.block_on(async {

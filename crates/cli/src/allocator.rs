@@ -16,9 +16,9 @@ const KEEP_LITTLE_MS: std::ffi::c_long = 10;
 /// `mi_option_purge_delay` of mimalloc.h, which the crate has no name for.
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 
-/// Below so much memory, the machine's or the limit, little is kept, and none is taken in pages of 2 MiB: an answer of
-/// one row took 82 MB with both, and 57 without. Under a limit of 64 MiB, groups by a million texts took 206 MiB with
-/// both and 137 without, in the same time; a sort 224 and 119 (`/usr/bin/time -f %M atoll sql`).
+/// With less memory than this, the machine's or the limit, little freed memory is kept and no pages of 2 MiB are used:
+/// an answer of one row took 82 MB with both, and 57 without. Under a limit of 64 MiB, groups by a million texts took
+/// 206 MiB with both and 137 without, in the same time; a sort 224 and 119 (`/usr/bin/time -f %M atoll sql`).
 const BOARD: u64 = 2 << 30;
 
 /// What the area of [`small_pages`] is a multiple of.
@@ -89,11 +89,11 @@ unsafe extern "C" {
     ) -> bool;
 }
 
-/// Has the allocator use pages of 4 KiB: in one of 2 MiB several threads have memory, and it lies on the node of whoever
-/// first wrote to it. On an emulated machine of four nodes a tenth of what Q6 read was remote for that alone (`atoll lab
-/// plans`). The buffer pool, whose memory is bound to nodes as a whole, keeps large pages.
+/// Makes the allocator use pages of 4 KiB. A page of 2 MiB holds memory of several threads and lies on the node of the
+/// thread that wrote to it first: on an emulated machine of four nodes this alone made a tenth of what Q6 read remote
+/// (`atoll lab plans`). The buffer pool, whose memory is bound to nodes as a whole, keeps large pages.
 ///
-/// Of what follows it takes addresses only; memory as it is written to. Where the system refuses, all stays as it is.
+/// The area takes addresses; memory comes as it is written to. Where the system refuses, the allocator stays as it is.
 fn small_pages(total: u64) {
     if let Some((start, bytes)) = present_area() {
         // SAFETY: changes in what pages memory comes, not what is in it.

@@ -239,9 +239,10 @@ fn bad_input_is_told_in_one_line() {
         (&["--strategy", "./none.map", "--dry-run"], "none.map"),
     ];
     for (arguments, part) in fails {
-        let strategy: &[&str] = match arguments.contains(&"--strategy") {
-            true => &["pin"],
-            false => &["pin", "--strategy", "compact"],
+        let strategy: &[&str] = if arguments.contains(&"--strategy") {
+            &["pin"]
+        } else {
+            &["pin", "--strategy", "compact"]
         };
         let run = folder.run(&[strategy, arguments].concat());
         assert_eq!(run.code, Some(1), "{arguments:?}: {}", run.stderr);

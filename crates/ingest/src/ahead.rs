@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use crate::error::{Error, Result, panicked};
 use crate::piece::{Piece, Pieces};
-use crate::{Error, Result};
 
 /// How often a reader that waits looks whether it is to stop.
 const TICK: Duration = Duration::from_millis(50);
 
-/// The same pieces, up to `depth` of which are drawn before they are asked for.
+/// The same pieces; up to `depth` of them are drawn before they are asked for.
 ///
 /// When `stop` becomes true, waiting ends with [`Error::Stopped`], even if the file never yields another byte.
 pub fn ahead(pieces: Pieces, depth: usize, stop: &Arc<AtomicBool>) -> Pieces {
@@ -30,7 +30,7 @@ pub fn ahead(pieces: Pieces, depth: usize, stop: &Arc<AtomicBool>) -> Pieces {
         if let Err(panic) = drawing {
             let _ = send.send(Err(Error::Options(format!(
                 "reading a file failed: {}",
-                crate::panicked(panic.as_ref())
+                panicked(panic.as_ref())
             ))));
         }
     };

@@ -1,5 +1,6 @@
 //! What can go wrong with a file.
 
+use std::any::Any;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -64,4 +65,11 @@ impl Error {
         };
         Error::file(path, format!("cannot be read: {error}; {advice}"))
     }
+}
+
+/// What a panic said.
+pub(crate) fn panicked(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("its data cannot be decoded").to_owned()
 }

@@ -9,9 +9,9 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::ipc::reader::{FileReader, StreamReader};
 
+use crate::error::{Error, Result, panicked};
 use crate::piece::{BATCH_ROWS, Batches, Column, Piece, Pieces, cast_to, schema_of};
 use crate::stream::{Source, Stream};
-use crate::{Error, Result};
 
 const MAGIC: &[u8] = b"ARROW1";
 
@@ -68,7 +68,7 @@ impl IpcFile {
             let batch = match next {
                 Ok(None) => return None,
                 Ok(Some(batch)) => batch.map_err(|error| damaged(&source, &error.to_string())),
-                Err(panic) => Err(damaged(&source, &crate::panicked(panic.as_ref()))),
+                Err(panic) => Err(damaged(&source, &panicked(panic.as_ref()))),
             };
             failed = batch.is_err();
             Some(batch.map(|batch| {
@@ -105,7 +105,7 @@ fn conformed(
             }));
             match array {
                 Ok(array) => array.map_err(|error| damaged(&source, &error.to_string())),
-                Err(panic) => Err(damaged(&source, &crate::panicked(panic.as_ref()))),
+                Err(panic) => Err(damaged(&source, &panicked(panic.as_ref()))),
             }
         };
         let arrays = columns.iter().map(array).collect::<Result<Vec<_>>>()?;
@@ -130,7 +130,7 @@ fn reader(source: &Source, file: bool) -> Result<(SchemaRef, Read1)> {
         Ok(Ok(opened)) => Ok(opened),
         Ok(Err(ReadError::Ours(error))) => Err(error),
         Ok(Err(ReadError::Arrow(error))) => Err(damaged(source, &error.to_string())),
-        Err(panic) => Err(damaged(source, &crate::panicked(panic.as_ref()))),
+        Err(panic) => Err(damaged(source, &panicked(panic.as_ref()))),
     }
 }
 
@@ -170,7 +170,7 @@ fn stream_schema(source: &Source, stream: &mut Stream) -> Result<SchemaRef> {
     }));
     match schema {
         Ok(schema) => schema.map_err(|error| damaged(source, &error.to_string())),
-        Err(panic) => Err(damaged(source, &crate::panicked(panic.as_ref()))),
+        Err(panic) => Err(damaged(source, &panicked(panic.as_ref()))),
     }
 }
 
@@ -178,9 +178,11 @@ fn damaged(source: &Source, error: &str) -> Error {
     if let Err(changed) = source.check() {
         return changed;
     }
-    let reason = match error.contains("ipc_compression") {
-        true => "has compressed buffers, which are not read; write it without compression, or as Parquet".to_owned(),
-        false => format!("is no readable Arrow IPC file ({error}); check the path or write the file again"),
+    let reason = if error.contains("ipc_compression") {
+        "has compressed buffers, which are not read; write it without compression, or as Parquet"
+            .to_owned()
+    } else {
+        format!("is no readable Arrow IPC file ({error}); check the path or write the file again")
     };
     Error::file(source.path(), reason)
 }

@@ -30,32 +30,17 @@ mod ahead;
 mod csv;
 mod dataset;
 mod error;
-mod find;
 mod ipc;
 mod json;
-mod merge;
-mod opening;
 mod options;
 mod parquet;
 mod piece;
 mod stream;
 
-use std::any::Any;
-
 pub use ahead::ahead;
+pub use dataset::find::is_pattern;
 pub use dataset::{Dataset, Request, Wanted};
 pub use error::{Error, Result};
-pub use find::is_pattern;
 pub use options::{Compression, Format, Options};
 pub use parquet::RowGroups;
 pub use piece::{Batches, Piece, Pieces};
-
-/// The byte order mark that some programs write before UTF-8; it is no part of the first value.
-pub(crate) const MARK: &[u8] = "\u{feff}".as_bytes();
-
-/// What a panic said.
-pub(crate) fn panicked(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("its data cannot be decoded").to_owned()
-}

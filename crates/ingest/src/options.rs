@@ -2,7 +2,7 @@
 
 use arrow::datatypes::DataType;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +135,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Checks that the characters of text files can be told apart.
+    /// Checks that delimiter and quote are two ASCII characters, and that the escape is a third one, or the quote.
     ///
     /// # Errors
     /// [`Error::Options`].

@@ -18,9 +18,9 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 
+use crate::error::{Error, Result, panicked};
 use crate::piece::{BATCH_ROWS, Batches, Column, Piece, Pieces, cast_to, schema_of};
 use crate::stream::{Source, Stream};
-use crate::{Error, Result};
 
 /// An open file that many threads read at once; a `File`'s own position would be shared by them.
 #[derive(Clone, Debug)]
@@ -122,7 +122,7 @@ pub(crate) struct ParquetFile {
     spooled: Option<Positioned>,
 }
 
-/// What a file's footer tells of a column, for each of its row groups.
+/// What a file's footer says of a column, row group by row group.
 #[derive(Clone, Debug)]
 pub struct RowGroups {
     /// The least value, or a lower bound of it; NULL where it is not told.
@@ -247,11 +247,11 @@ impl ParquetFile {
                 of.num_rows().max(0) as u64,
                 of.compressed_size().max(0) as u64,
             );
-            let file = match ahead {
-                true => file
-                    .fetch(&opened.ranges(of))
-                    .map_err(|error| opened.broken(group, &error.to_string()))?,
-                false => file.clone(),
+            let file = if ahead {
+                file.fetch(&opened.ranges(of))
+                    .map_err(|error| opened.broken(group, &error.to_string()))?
+            } else {
+                file.clone()
             };
             let opened = Arc::clone(&opened);
             Ok(Piece {
@@ -298,7 +298,7 @@ impl Opened {
                 Ok(None) => None,
                 Ok(Some(Ok(batch))) => Some(self.conform(group, &batch)),
                 Ok(Some(Err(error))) => Some(Err(self.broken(group, &error.to_string()))),
-                Err(panic) => Some(Err(self.broken(group, &crate::panicked(panic.as_ref())))),
+                Err(panic) => Some(Err(self.broken(group, &panicked(panic.as_ref())))),
             }
         })))
     }
@@ -312,15 +312,16 @@ impl Opened {
             let place = sources.partition_point(|source| *source < column.source);
             let array = cast_to(batch.column(place), column.field.data_type())
                 .map_err(|error| self.broken(group, &error.to_string()))?;
-            match column.field.is_nullable() || array.logical_null_count() == 0 {
-                true => Ok(array),
-                false => Err(Error::file(
+            if column.field.is_nullable() || array.logical_null_count() == 0 {
+                Ok(array)
+            } else {
+                Err(Error::file(
                     self.source.path(),
                     format!(
                         "column {:?} must not be null, but has no value in row group {group}; fill it in",
                         column.field.name()
                     ),
-                )),
+                ))
             }
         };
         let arrays = self.columns.iter().map(array).collect::<Result<Vec<_>>>()?;
@@ -379,6 +380,6 @@ fn guarded<T>(
     };
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)) {
         Ok(read) => read.map_err(|error| damaged(error.to_string())),
-        Err(panic) => Err(damaged(crate::panicked(panic.as_ref()))),
+        Err(panic) => Err(damaged(panicked(panic.as_ref()))),
     }
 }

@@ -7,7 +7,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
-use crate::Result;
+use crate::error::Result;
 
 /// Rows decoded at a time: what is decoded stays in the cache until it is worked on.
 pub(crate) const BATCH_ROWS: usize = 8192;

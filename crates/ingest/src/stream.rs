@@ -1,4 +1,4 @@
-//! The bytes of a file: of one that can be read again and at any place, of a compressed one, of a pipe.
+//! The bytes of a file: a plain one, which can be read again and at any place, a compressed one, or a pipe.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Cursor, Read};
@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::SystemTime;
 
+use crate::error::{Error, Result};
 use crate::options::{Compression, Format, Options};
-use crate::{Error, Result};
+
+/// The byte order mark that some programs write before UTF-8; it is no part of the first value.
+pub(crate) const MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Bytes that tell a file's format and compression.
 const HEAD: usize = 4096;
@@ -111,9 +114,10 @@ impl Source {
             let stamp = metadata.is_file().then(|| Stamp::of(&metadata));
             (Stream::new(Box::new(file)), stamp)
         };
-        let path = match standard {
-            true => PathBuf::from("standard input"),
-            false => path.to_owned(),
+        let path = if standard {
+            PathBuf::from("standard input")
+        } else {
+            path.to_owned()
         };
         let head = raw.peek(HEAD).map_err(|error| Error::io(&path, &error))?;
         let compression = compression(&path, options, head)?;
@@ -248,12 +252,13 @@ fn compression(path: &Path, options: &Options, head: &[u8]) -> Result<Compressio
         _ => Compression::None,
     };
     if let Some(given) = options.compression {
-        return match given == seen || given == Compression::None {
-            true => Ok(given),
-            false => Err(Error::file(
+        return if given == seen || given == Compression::None {
+            Ok(given)
+        } else {
+            Err(Error::file(
                 path,
                 "is not compressed in the way that was given; leave it out",
-            )),
+            ))
         };
     }
     if let Some((_, name)) = UNREAD.iter().find(|(magic, _)| head.starts_with(magic)) {
@@ -328,10 +333,7 @@ fn named_text(name: &str) -> bool {
 
 /// Whether the bytes are the beginning of JSON that has rows: of an object, or of an array of them.
 fn is_json(head: &[u8]) -> bool {
-    let head = head
-        .strip_prefix(crate::MARK)
-        .unwrap_or(head)
-        .trim_ascii_start();
+    let head = head.strip_prefix(MARK).unwrap_or(head).trim_ascii_start();
     let object = match head {
         [b'{', ..] => head,
         [b'[', rest @ ..] => rest.trim_ascii_start(),

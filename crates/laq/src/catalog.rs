@@ -1,11 +1,11 @@
-//! The tables of a program, and how their keys hang together.
+//! The tables of a program, and which columns refer to which.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use table::{Definition, Dictionary, Table, Tables};
 
-use crate::matrix::Domain;
+use crate::space::Domain;
 
 /// The tables that a program names, numbered as they appear.
 pub(crate) struct Catalog<'t> {
@@ -108,9 +108,10 @@ impl<'t> Catalog<'t> {
             return Some(dictionary.len() as u64);
         }
         let of = &self.used[table];
-        match of.definition().primary_key[..] == [column] {
-            true => Some(of.rows()),
-            false => of.statistics(column).distinct,
+        if of.definition().primary_key[..] == [column] {
+            Some(of.rows())
+        } else {
+            of.statistics(column).distinct
         }
     }
 
@@ -149,7 +150,7 @@ pub(crate) fn did_you_mean<'n>(name: &str, names: impl IntoIterator<Item = &'n s
     })
 }
 
-/// How many characters must be put in, left out or changed.
+/// The edit distance: characters to insert, leave out or change.
 fn distance(a: &str, b: &str) -> usize {
     // `shipdate` is as near to `l_shipdate` as can be.
     if a.len() > 3 && b.ends_with(a) {

@@ -56,7 +56,7 @@ impl Span {
     }
 }
 
-/// What is wrong with a piece of a text that is not at hand.
+/// What is wrong with a piece of a program's text, without the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
     pub span: Span,

@@ -19,16 +19,15 @@
 //! is not zero, the labels of its rows, and its value. Operators combine these; nothing is computed before all of a
 //! program is known, so that a chain of them becomes one pipeline.
 
-mod answer;
 mod catalog;
 mod check;
-mod element;
 mod error;
 mod lex;
 mod lower;
 mod matrix;
 mod parse;
 mod show;
+mod space;
 mod syntax;
 mod term;
 mod tpch;

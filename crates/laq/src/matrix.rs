@@ -3,27 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::catalog::Catalog;
-use crate::term::{TermId, Terms};
-
-/// What the columns of a matrix are.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Space {
-    /// The records of a table.
-    Rows(usize),
-    /// Combinations of labels.
-    Labels(Vec<Domain>),
-    /// There is one.
-    One,
-}
-
-/// A set of labels. Attributes compose where they have the same.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Domain {
-    /// The values of a column; a foreign key has those of its parent's key.
-    Column(usize, usize),
-    /// The values of an expression.
-    Computed(TermId),
-}
+use crate::show;
+use crate::space::{Domain, Space, TermId};
+use crate::term::Terms;
 
 /// The labels of a matrix's rows: each of its columns has a one in the row of its label.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,7 +100,7 @@ fn side(domains: &[Domain], catalog: &Catalog<'_>, terms: &Terms) -> (String, Op
             Domain::Computed(_) => None,
         };
         count = count.zip(own).and_then(|(a, b)| a.checked_mul(b));
-        names.push(name(domain, catalog, terms));
+        names.push(show::domain(domain, catalog, terms));
     }
     let count = count.map_or("?".into(), |count| count.to_string());
     let names = match &names[..] {
@@ -126,12 +108,4 @@ fn side(domains: &[Domain], catalog: &Catalog<'_>, terms: &Terms) -> (String, Op
         _ => format!("labels of ({})", names.join(", ")),
     };
     (count, Some(names))
-}
-
-/// A set of labels, for people.
-pub(crate) fn name(domain: &Domain, catalog: &Catalog<'_>, terms: &Terms) -> String {
-    match domain {
-        Domain::Column(table, column) => catalog.attribute(*table, *column),
-        Domain::Computed(term) => crate::show::term(*term, catalog, terms),
-    }
 }

@@ -100,28 +100,31 @@ impl Parser {
     }
 
     fn need_sign(&mut self, sign: &str) -> Checked<()> {
-        match self.sign(sign) {
-            true => Ok(()),
-            false => self.expected(&format!("`{sign}`")),
+        if self.sign(sign) {
+            Ok(())
+        } else {
+            self.expected(&format!("`{sign}`"))
         }
     }
 
     fn need_word(&mut self, word: &str) -> Checked<()> {
-        match self.word(word) {
-            true => Ok(()),
-            false => self.expected(&format!("`{word}`")),
+        if self.word(word) {
+            Ok(())
+        } else {
+            self.expected(&format!("`{word}`"))
         }
     }
 
     /// Refuses what lies too deep.
     fn depth(&self, children: impl IntoIterator<Item = usize>) -> Checked<usize> {
         let depth = children.into_iter().max().unwrap_or(0) + 1;
-        match depth > DEEPEST {
-            true => wrong(
+        if depth > DEEPEST {
+            wrong(
                 self.last(),
                 format!("more than {DEEPEST} levels in one another; give parts of it a name"),
-            ),
-            false => Ok(depth),
+            )
+        } else {
+            Ok(depth)
         }
     }
 
@@ -183,9 +186,10 @@ impl Parser {
         let mut items = Vec::new();
         loop {
             let value = self.operand()?;
-            let alias = match self.word("as") {
-                true => Some(self.name("a name for the column")?),
-                false => None,
+            let alias = if self.word("as") {
+                Some(self.name("a name for the column")?)
+            } else {
+                None
             };
             items.push(Item { value, alias });
             if !self.sign(",") {
@@ -449,9 +453,10 @@ impl Parser {
         if !not && !negative && !flip {
             return self.primary();
         }
-        let inner = match not {
-            true => self.deeper(|parser| parser.element(NOT))?,
-            false => self.deeper(Parser::unary)?,
+        let inner = if not {
+            self.deeper(|parser| parser.element(NOT))?
+        } else {
+            self.deeper(Parser::unary)?
         };
         let depth = self.depth([inner.depth])?;
         let span = start.to(inner.span);
@@ -567,9 +572,10 @@ impl Parser {
         if branches.is_empty() {
             return self.expected("`when`");
         }
-        let last = match self.word("else") {
-            true => Some(Box::new(self.element(0)?)),
-            false => None,
+        let last = if self.word("else") {
+            Some(Box::new(self.element(0)?))
+        } else {
+            None
         };
         self.need_word("end")?;
         let inner = branches

@@ -1,9 +1,9 @@
 //! Terms for people.
 
 use crate::catalog::Catalog;
-use crate::matrix;
-use crate::syntax::Sign;
-use crate::term::{Instance, Literal, Op, Source, Term, TermId, Terms};
+use crate::space::{Domain, InstanceId, TermId};
+use crate::syntax::{COMPARISON, Sign};
+use crate::term::{Instance, Literal, Op, Source, Term, Terms};
 
 /// `term` as a program would say it; records that were looked up go unmentioned.
 pub(crate) fn term(id: TermId, catalog: &Catalog<'_>, terms: &Terms) -> String {
@@ -13,9 +13,7 @@ pub(crate) fn term(id: TermId, catalog: &Catalog<'_>, terms: &Terms) -> String {
             Instance::Root(table) => catalog.attribute(*table, *column),
             Instance::Lookup { source, .. } => match source {
                 Source::Table(table) => catalog.attribute(*table, *column),
-                Source::Fold(fold) => {
-                    matrix::name(&terms.fold(*fold).domains[*column], catalog, terms)
-                }
+                Source::Fold(fold) => domain(&terms.fold(*fold).domains[*column], catalog, terms),
             },
         },
         Term::Label(position) => format!("label {}", position + 1),
@@ -37,7 +35,15 @@ pub(crate) fn term(id: TermId, catalog: &Catalog<'_>, terms: &Terms) -> String {
     }
 }
 
-fn source(instance: &crate::term::InstanceId, catalog: &Catalog<'_>, terms: &Terms) -> String {
+/// A set of labels, for people.
+pub(crate) fn domain(domain: &Domain, catalog: &Catalog<'_>, terms: &Terms) -> String {
+    match domain {
+        Domain::Column(table, column) => catalog.attribute(*table, *column),
+        Domain::Computed(id) => term(*id, catalog, terms),
+    }
+}
+
+fn source(instance: &InstanceId, catalog: &Catalog<'_>, terms: &Terms) -> String {
     match terms.of(*instance) {
         Instance::Root(table)
         | Instance::Lookup {
@@ -51,7 +57,7 @@ fn source(instance: &crate::term::InstanceId, catalog: &Catalog<'_>, terms: &Ter
             let domains = &terms.fold(*fold).domains;
             let names: Vec<String> = domains
                 .iter()
-                .map(|domain| matrix::name(domain, catalog, terms))
+                .map(|of| domain(of, catalog, terms))
                 .collect();
             format!("groups by {}", names.join(", "))
         }
@@ -63,7 +69,7 @@ fn apply(op: &Op, args: &[String]) -> String {
         (Op::Sign(sign @ (Sign::And | Sign::Or)), all) => {
             format!("({})", all.join(&format!(" {} ", sign.text())))
         }
-        (Op::Sign(sign), [a, b]) if sign.level() == crate::syntax::COMPARISON => {
+        (Op::Sign(sign), [a, b]) if sign.level() == COMPARISON => {
             format!("{a} {} {b}", sign.text())
         }
         (Op::Sign(sign), all) => format!("({})", all.join(&format!(" {} ", sign.text()))),

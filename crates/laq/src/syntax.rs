@@ -285,9 +285,10 @@ struct At<'e>(&'e Element, u8);
 
 impl fmt::Display for At<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.level() < self.1 {
-            true => write!(f, "({})", self.0),
-            false => self.0.fmt(f),
+        if self.0.level() < self.1 {
+            write!(f, "({})", self.0)
+        } else {
+            self.0.fmt(f)
         }
     }
 }
@@ -319,9 +320,10 @@ impl fmt::Display for Name {
                 .all(|c| c.is_alphanumeric() || c == '_' || c == '$')
             && text.to_lowercase() == text
             && !KEYWORDS.contains(&text);
-        match plain {
-            true => f.write_str(text),
-            false => write!(f, "`{}`", text.replace('`', "``")),
+        if plain {
+            f.write_str(text)
+        } else {
+            write!(f, "`{}`", text.replace('`', "``"))
         }
     }
 }

@@ -9,17 +9,8 @@ use std::collections::{BTreeSet, HashMap};
 use arrow::datatypes::DataType;
 use engine::Function as Folding;
 
-use crate::matrix::{Domain, Space};
+use crate::space::{Domain, FoldId, InstanceId, Space, TermId};
 use crate::syntax::{Function, Sign};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct TermId(u32);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct InstanceId(u32);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct FoldId(u32);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Term {
@@ -185,7 +176,7 @@ impl Terms {
         id
     }
 
-    /// The position of what `found` describes among the results of `fold`.
+    /// The position of `found` among the results of `fold`, which gets it if it has not got it yet.
     pub fn find(&mut self, fold: FoldId, found: Found) -> usize {
         let all = &mut self.folds[fold.0 as usize].found;
         let same = |other: &Found| other.function == found.function && other.of == found.of;

@@ -1,6 +1,6 @@
 //! Every error names a place: line, column, and what is wrong there.
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test program uses a part of it")]
 mod shop;
 
 use shop::Shop;

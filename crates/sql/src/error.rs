@@ -236,56 +236,15 @@ impl From<store::Error> for Error {
     }
 }
 
-impl From<engine::Error> for Error {
-    fn from(e: engine::Error) -> Error {
-        match e {
-            engine::Error::Table(e) => e.into(),
-            engine::Error::Arrow(e) => e.into(),
-            engine::Error::Source { name, message } => Error::File {
-                path: name.into(),
-                message,
-            },
-            engine::Error::Call(e) => crate::run::translate::external(e.as_ref()),
-            engine::Error::Overflow { .. } => Error::Arithmetic {
-                message: e.to_string(),
-            },
-            engine::Error::Memory { .. } => Error::Memory {
-                message: e.to_string(),
-            },
-            engine::Error::Cancelled => Error::Cancelled,
-            engine::Error::Unsupported(_) => Error::Unsupported {
-                message: e.to_string(),
-            },
-            engine::Error::Internal(_) => Error::Defect {
-                message: e.to_string(),
-            },
-            other => Error::Execution {
-                message: other.to_string(),
-            },
-        }
-    }
-}
-
-impl From<table::Error> for Error {
-    fn from(e: table::Error) -> Error {
-        match e {
-            table::Error::Store(e) => e.into(),
-            table::Error::Arrow(e) => e.into(),
-            table::Error::NoTable { name } => Error::UnknownTable {
-                name,
-                candidates: Vec::new(),
-                position: None,
-            },
-            table::Error::Exists { name } => Error::TableExists { name },
-            table::Error::Unsupported { .. } => Error::Unsupported {
-                message: e.to_string(),
-            },
-            table::Error::Null { .. } | table::Error::Key { .. } => Error::Constraint {
-                message: e.to_string(),
-            },
-            table::Error::Test(e) => crate::run::translate::external(e.as_ref()),
-            other => Error::Table(Arc::new(other)),
-        }
+/// The error of a statement that panicked.
+pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(|s| (*s).to_string())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "panic without a message".to_string());
+    Error::Defect {
+        message: text.replace('\n', " "),
     }
 }
 

@@ -2,6 +2,14 @@
 
 use arrow::datatypes::{DataType, TimeUnit};
 
+/// The catalog name in `information_schema` and in qualified table names.
+pub(crate) const CATALOG: &str = "atoll";
+/// The one schema.
+pub(crate) const SCHEMA: &str = "public";
+
+/// What a `timestamp` is made of.
+pub(crate) const MICROS: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+
 /// The hidden column of row ids that `delete` and `update` read.
 pub(crate) const ROW_ID: &str = table::ROW_COLUMN;
 

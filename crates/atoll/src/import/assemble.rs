@@ -26,7 +26,7 @@ impl Block {
     }
 }
 
-/// A block some rows of which are still to come.
+/// A block that lacks some of its rows.
 #[derive(Debug, Default)]
 struct Open {
     /// Always the sum over `parts`, and below [`BLOCK_ROWS`].

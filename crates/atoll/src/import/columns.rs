@@ -6,7 +6,7 @@ use arrow::datatypes::Field;
 use ingest::{Dataset, Wanted};
 use table::Definition;
 
-use crate::Error;
+use crate::error::Error;
 
 /// The files' columns for a table, in its order: by name if they have names, else by place.
 ///
@@ -17,9 +17,10 @@ pub(crate) fn wanted(
     definition: &Definition,
     declared: bool,
 ) -> Result<Vec<Wanted>, Error> {
-    let places = match dataset.is_named() {
-        true => by_name(dataset, definition)?,
-        false => by_place(dataset, definition)?,
+    let places = if dataset.is_named() {
+        by_name(dataset, definition)?
+    } else {
+        by_place(dataset, definition)?
     };
     let columns = places.into_iter().zip(&definition.columns);
     let wanted = columns.map(|(place, column)| Wanted {

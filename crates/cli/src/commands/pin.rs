@@ -79,7 +79,8 @@ pub fn run(args: &Pin) -> Result<(), Failure> {
     }
 }
 
-/// The machine's cpus; those of this machine that this process may use where something is to run, or would be.
+/// The cpus to place threads on: those of the machine or, where something is to run on it, those that this process may
+/// use.
 fn site(args: &Pin) -> Result<Site, Failure> {
     let site = Site::new(&Machine::parse(&args.machine)?);
     let alone = args.pid.is_none() && args.command.is_empty();
@@ -299,28 +300,10 @@ fn exhaustive(
         )
         .into());
     }
-    let mut out = out::stdout();
     if args.dry_run {
-        let object = object(args, site, threads, classes).to_string();
-        if args.json {
-            // The members so far, then one that is as long as it has to be.
-            write!(out, "{},\"all\":[", object.trim_end_matches('}'))?;
-        }
-        let mut comma = "";
-        for placement in classes.iter() {
-            let cpus: Vec<String> = placement.sets().iter().map(CpuSet::to_string).collect();
-            if args.json {
-                write!(out, "{comma}[{}]", cpus.join(","))?;
-            } else {
-                writeln!(out, "{}", cpus.join(" "))?;
-            }
-            comma = ",";
-        }
-        if args.json {
-            writeln!(out, "]}}")?;
-        }
-        return Ok(out.flush()?);
+        return list(args, site, threads, classes);
     }
+    let mut out = out::stdout();
     let mut table = Table {
         machine: args.machine.clone(),
         threads: threads.count(),
@@ -360,6 +343,30 @@ fn exhaustive(
             cpus.join(" "),
             table.baseline.unwrap_or_default()
         )?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Lists every placement that differs: a line of cpus each, or all in one object.
+fn list(args: &Pin, site: &Site, threads: &Threads, classes: &Classes) -> Result<(), Failure> {
+    let mut out = out::stdout();
+    let object = object(args, site, threads, classes).to_string();
+    if args.json {
+        // The members so far, then one that is as long as it has to be.
+        write!(out, "{},\"all\":[", object.trim_end_matches('}'))?;
+    }
+    let mut comma = "";
+    for placement in classes.iter() {
+        let cpus: Vec<String> = placement.sets().iter().map(CpuSet::to_string).collect();
+        if args.json {
+            write!(out, "{comma}[{}]", cpus.join(","))?;
+        } else {
+            writeln!(out, "{}", cpus.join(" "))?;
+        }
+        comma = ",";
+    }
+    if args.json {
+        writeln!(out, "]}}")?;
     }
     Ok(out.flush()?)
 }

@@ -103,8 +103,8 @@ fn given(args: &Sql) -> anyhow::Result<Option<Vec<Statement>>> {
     }
 }
 
-/// Opens the store, and says whether it was made just for a first statement that makes a table. A store that is there is
-/// only read, but for the statements that change it: whoever looks at a prompt keeps nobody from writing.
+/// Opens the store; also returns whether it was made for a first statement that creates a table. A store that is there
+/// is opened for writing only while a statement changes it: an open shell keeps no other process from writing.
 fn open(
     args: &Sql,
     absent: bool,

@@ -264,7 +264,7 @@ fn measure(args: &Tune, placement: &Placement) -> Result<(Reading, Missing), Fai
     Ok((reading, missing))
 }
 
-/// The sum of those of a sensor's readings that count; `None`, and why, where one is not there.
+/// The sum of the readings of a sensor that count; `None` if one is not available, with the reason in `missing`.
 fn sum(
     quantity: Quantity,
     sensor: Option<&mut dyn Sensor>,

@@ -11,7 +11,7 @@ pub static TEXT: FormatOptions<'static> =
 
 /// What one statement gives, batch by batch: what is written is not kept.
 pub trait Results {
-    /// The columns; none of a statement that gives no rows.
+    /// The columns; empty for a statement without rows.
     fn schema(&self) -> &SchemaRef;
 
     /// The next rows; none after the last.

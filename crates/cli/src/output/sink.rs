@@ -18,7 +18,7 @@ use crate::terminal::out;
 use crate::terminal::pager::Paged;
 use crate::units;
 
-/// Rows of a group of a Parquet file: as many as two stored blocks have. A writer holds one group.
+/// Rows of a row group of a Parquet file: two stored blocks. A writer holds one group in memory.
 const ROW_GROUP: usize = 131_072;
 
 /// Where results go and how they look.
@@ -103,8 +103,8 @@ impl Sink {
         Ok(())
     }
 
-    /// Writes the answer to one statement as it comes. Of one that fails, a file keeps nothing; what standard output has
-    /// had stays.
+    /// Writes the result of one statement as it comes. If the statement fails, a file keeps nothing of it; what was
+    /// written to standard output stays.
     ///
     /// # Errors
     /// Where the output cannot be written or does not know a type, and where the statement fails while its rows are
@@ -125,7 +125,7 @@ impl Sink {
             // The first failure is the one to tell.
             let _ = file.undo();
         }
-        // Of a statement's own failure the place where its rows went says nothing.
+        // A statement's own error does not depend on where its rows went.
         Err(match &self.to {
             _ if error.is::<atoll::Error>() => error,
             To::File(file) => error.context(format!("cannot write {}", file.path().display())),
@@ -155,7 +155,7 @@ impl Sink {
         self.json
     }
 
-    /// Writes the failure of one statement, where results are JSON; says whether it did.
+    /// Writes the error of one statement if results are JSON; returns whether it did.
     ///
     /// # Errors
     /// Where the output cannot be written.

@@ -24,7 +24,7 @@ const TALLEST: usize = 6;
 /// Columns of texts are not folded to less than this.
 const NARROWEST: usize = 16;
 
-/// Cells, and bytes of text, of rows that are laid out together: all of most results. Of longer ones, columns become
+/// Cells, and bytes of text, that are laid out together: most results as a whole. In longer results, columns become
 /// wider where later rows need it.
 const PIECE_CELLS: usize = 1 << 16;
 const PIECE_BYTES: usize = 8 << 20;
@@ -52,7 +52,7 @@ pub enum Expanded {
     Off,
 }
 
-/// Writes a result as it comes; of more than `style.most` rows only the first and the last.
+/// Writes a result as it comes; if it has more than `style.most` rows, only the first and the last.
 pub fn write(out: &mut dyn Write, results: &mut dyn Results, style: &Style) -> anyhow::Result<()> {
     let mut piece = Piece::new(results.schema(), *style);
     let (rows, elided) = match style.most {
@@ -87,7 +87,8 @@ fn all(out: &mut dyn Write, results: &mut dyn Results, piece: &mut Piece) -> any
     Ok(rows)
 }
 
-/// Writes all rows, or of more than `most` the first and the last; gives their number, and whether some are left out.
+/// Writes all rows, or the first and the last if there are more than `most`; returns their number, and whether some are
+/// left out.
 fn ends(
     out: &mut dyn Write,
     results: &mut dyn Results,
@@ -183,7 +184,7 @@ impl Column {
     }
 }
 
-/// How the rows of one result are laid out, which the first piece of it decides.
+/// How the rows of one result are laid out; its first piece decides.
 enum Layout {
     /// Aligned columns of these widths; those that fold never become wider.
     Columns { widths: Vec<usize>, folded: bool },

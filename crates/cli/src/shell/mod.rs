@@ -82,7 +82,7 @@ pub fn run(runner: &mut Runner) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Adds an entry to the history, and to its file at once: who closes the terminal loses nothing.
+/// Adds an entry to the history and at once to its file, so that closing the terminal loses nothing.
 fn remember(editor: &mut Editor<Words, DefaultHistory>, file: Option<&Path>, entry: &str) {
     if entry.is_empty() || !editor.add_history_entry(entry).unwrap_or(false) {
         return;
@@ -128,7 +128,7 @@ enum Ended {
 impl Shell<'_> {
     /// What can be completed after `before`.
     fn words(&mut self, before: &str) -> Words {
-        // Whoever cannot read the catalog hears of it from the next statement.
+        // A catalog that cannot be read fails the next statement, which says so.
         Words::of(self.runner.tables().unwrap_or_default(), before)
     }
 
@@ -137,8 +137,8 @@ impl Shell<'_> {
         self.runner.sink.style.width = pager::screen().map(|(width, _)| width);
     }
 
-    /// Runs what `text` completes; false means to leave. A failed statement is told and the next one runs; Ctrl-C ends
-    /// all of them.
+    /// Runs what `text` completes; false means to leave the shell. The error of a failed statement is printed and the
+    /// next one runs; Ctrl-C ends all of them.
     fn take(&mut self, input: &mut Input, text: &str) -> Result<bool, Failure> {
         for item in input.push(text) {
             match item {

@@ -39,7 +39,7 @@ pub struct Runner {
     cache: Cache,
     /// Where results go.
     pub sink: Sink,
-    /// Whether times are told.
+    /// Whether times are printed.
     pub timing: bool,
     /// What stands before a statement to show how it runs, if that is asked for.
     pub showing: Option<&'static str>,
@@ -82,7 +82,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Statements as they arrive. A failure is told and the next one runs.
+    /// Runs statements as they arrive. The error of a failed one is printed and the next one runs.
     pub fn standard_input(&mut self, mut incoming: Incoming) -> Result<(), Failure> {
         while let Some(statement) = incoming.next()? {
             if let Err(failure) = self.one(&statement) {
@@ -103,7 +103,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Failures so far are forgotten: those who saw them know.
+    /// Forgets failures so far: the user has seen them.
     pub fn forgive(&mut self) {
         self.failed = false;
     }
@@ -153,7 +153,7 @@ impl Runner {
         Ok(self.opened.fresh()?.tables()?)
     }
 
-    /// The tables, for those whose failures are told by others.
+    /// The tables, with an error that the caller prints.
     pub fn known(&mut self) -> anyhow::Result<Vec<TableSummary>> {
         self.tables().map_err(|failure| match failure {
             Failure::Error(error) => error,
@@ -171,7 +171,7 @@ impl Runner {
         self.opened.close()
     }
 
-    /// Tells of a failure in JSON, where that is what is written; else on standard error, and then it is one.
+    /// Writes an error into the results if these are JSON; else prints it and fails.
     fn tell(&mut self, failure: Failure) -> Result<(), Failure> {
         let Failure::Error(error) = failure else {
             return Err(failure);
@@ -196,7 +196,7 @@ impl Runner {
         Err(Failure::Told)
     }
 
-    /// Tells of a failed statement, in JSON or on standard error. Only a failure to write is one.
+    /// Writes the error of a failed statement into the results or prints it. Fails only if it cannot be written.
     pub fn tell_and_go_on(&mut self, failure: Failure) -> Result<(), Failure> {
         match self.tell(failure) {
             Err(Failure::Told) => Ok(()),
@@ -217,7 +217,7 @@ impl Results for Streamed {
     }
 
     fn next(&mut self) -> atoll::Result<Option<RecordBatch>> {
-        // Who waits for its reader hears of Ctrl-C here.
+        // A statement that waits for its reader notices Ctrl-C here.
         if interrupt::asked() {
             return Err(atoll::Error::Interrupted);
         }

@@ -55,8 +55,8 @@ impl CurrentStore {
         Ok(self.database.insert(database))
     }
 
-    /// Runs `work` on the store: again, if another process writes and ends within the time to wait, or has
-    /// committed in between. `work` must have changed nothing where it fails in one of these ways.
+    /// Runs `work` on the store. Runs it again if another process was writing and ended within the time to wait, or has
+    /// committed meanwhile; a `work` that fails for these reasons must have changed nothing.
     pub fn run<T>(
         &mut self,
         mut work: impl FnMut(&Database) -> Result<T, Failure>,

@@ -35,7 +35,7 @@ pub fn absent(path: &Path) -> bool {
     matches!(path.try_exists(), Ok(false))
 }
 
-/// Tells of what opening a store has not taken from its log.
+/// Prints a note on what opening a store has left out of its log.
 pub fn tell_dropped(dropped: &Option<Dropped>) {
     if let Some(dropped) = dropped {
         eprintln!("note: {dropped}");
@@ -104,7 +104,7 @@ fn nearest<'a>(wanted: &str, stores: &'a [PathBuf]) -> Vec<&'a PathBuf> {
         .filter_map(|store| {
             let name = store.file_name()?.to_string_lossy().to_lowercase();
             let own = strsim::damerau_levenshtein(&whole, &name);
-            // Whoever takes another extension, or none, may mean this one.
+            // A name with another extension, or none, may mean this one.
             let distance = own.min(strsim::damerau_levenshtein(&wanted, &stem(store)));
             (distance <= most).then_some((distance, store))
         })

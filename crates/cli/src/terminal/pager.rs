@@ -47,7 +47,7 @@ enum State {
     Held(Vec<u8>),
     /// It does not. Ctrl-C is the pager's while it runs.
     Running(Child, interrupt::Ignored),
-    /// Whoever read has seen enough.
+    /// The user left the pager.
     Left,
 }
 

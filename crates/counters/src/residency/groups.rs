@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Holds, Residency};
+use crate::residency::found::{Holds, Residency};
 
 /// Mappings that go by one name, taken together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

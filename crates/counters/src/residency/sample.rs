@@ -1,6 +1,6 @@
 //! Residency from a sample of addresses.
 
-use super::maps::Map;
+use crate::residency::maps::Map;
 
 /// What a sample says of one mapping.
 #[derive(Debug, Clone, PartialEq)]

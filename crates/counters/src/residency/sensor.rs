@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Look, Looker, Residency};
+use crate::residency::found::{Look, Residency};
+use crate::residency::looker::Looker;
 use crate::{Error, Process, Reading, Result, Scope, Sensor, Source, Unit, Value, Why};
 
 /// A look is not repeated before this many times what it took.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::maps::{self, Held};
-use super::{Found, Look, Part};
+use crate::residency::found::{Found, Look, Part};
+use crate::residency::maps::{self, Held};
 use crate::{Error, Process, Result};
 
 /// Looks at every page of a process; at what lies in huge pages too where `huge` says so.

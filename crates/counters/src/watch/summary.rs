@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Sample, Seen};
 use crate::Process;
 use crate::tasks::{Activity, ThreadActivity};
+use crate::watch::sample::{Sample, Seen};
 
 /// Threads that are told one by one; beyond that, they only count.
 const THREADS: usize = 1024;

@@ -8,7 +8,8 @@ use std::io::{self, Read};
 
 use memchr::{memchr, memchr_iter, memchr2, memrchr};
 
-use super::Dialect;
+use crate::csv::layout::Dialect;
+use crate::stream::MARK;
 
 /// The longest record that is believed; a longer one is an unclosed quote.
 const LONGEST: usize = 1 << 30;
@@ -165,7 +166,7 @@ impl<R: Read> Chunks<R> {
         let target = if self.begun {
             target
         } else {
-            target.max(crate::MARK.len())
+            target.max(MARK.len())
         };
         let before = self.rest.len();
         let missing = target.saturating_sub(before);
@@ -176,8 +177,8 @@ impl<R: Read> Chunks<R> {
             .take(missing as u64)
             .read_to_end(&mut self.rest)?;
         self.ended = read < missing;
-        if !self.begun && self.rest.starts_with(crate::MARK) {
-            self.rest.drain(..crate::MARK.len());
+        if !self.begun && self.rest.starts_with(MARK) {
+            self.rest.drain(..MARK.len());
         }
         self.begun = true;
         if let Some(end) = self.scanner.last_end(&self.rest[before..]) {

@@ -90,9 +90,10 @@ impl Kinds {
             }
             all if all.within(numbers) && all.has(Kinds::NUMBERS) => DataType::Float64,
             all if all.within(Kinds(Kinds::TIMES.0 | Kinds::DATE.0)) => {
-                let unit = match all.has(Kinds::NANOS) {
-                    true => TimeUnit::Nanosecond,
-                    false => TimeUnit::Microsecond,
+                let unit = if all.has(Kinds::NANOS) {
+                    TimeUnit::Nanosecond
+                } else {
+                    TimeUnit::Microsecond
                 };
                 DataType::Timestamp(unit, None)
             }
@@ -107,12 +108,13 @@ fn boolean(value: &str) -> bool {
 
 fn special(value: &str) -> Kinds {
     let name = value.strip_prefix('-').unwrap_or(value);
-    match ["nan", "inf", "infinity"]
+    if ["nan", "inf", "infinity"]
         .iter()
         .any(|known| name.eq_ignore_ascii_case(known))
     {
-        true => Kinds::SPECIAL,
-        false => Kinds::TEXT,
+        Kinds::SPECIAL
+    } else {
+        Kinds::TEXT
     }
 }
 
@@ -155,9 +157,10 @@ fn number(value: &str) -> Kinds {
         at += exponent;
     }
     let finite = || value.parse::<f64>().is_ok_and(f64::is_finite);
-    match whole + fraction > 0 && at == digits.len() && finite() {
-        true => Kinds::FLOAT,
-        false => Kinds::TEXT,
+    if whole + fraction > 0 && at == digits.len() && finite() {
+        Kinds::FLOAT
+    } else {
+        Kinds::TEXT
     }
 }
 
@@ -193,6 +196,27 @@ fn moment(value: &str) -> Kinds {
 /// The time zone of times that name none.
 pub(crate) fn utc() -> Option<Tz> {
     "+00:00".parse().ok()
+}
+
+/// The type of a column for people.
+pub(crate) fn spoken(data_type: &DataType) -> String {
+    match data_type {
+        DataType::Boolean => "boolean".into(),
+        DataType::Date32 | DataType::Date64 => "date".into(),
+        DataType::Timestamp(..) => "timestamp".into(),
+        DataType::Time32(_) | DataType::Time64(_) => "time".into(),
+        DataType::Decimal128(digits, scale) | DataType::Decimal256(digits, scale) => {
+            format!("decimal({digits},{scale})")
+        }
+        number if number.is_integer() => match number.primitive_width() {
+            Some(1) => "8-bit integer".into(),
+            Some(2) => "16-bit integer".into(),
+            Some(4) => "integer".into(),
+            _ => "bigint".into(),
+        },
+        number if number.is_floating() => "number".into(),
+        other => other.to_string(),
+    }
 }
 
 #[cfg(test)]

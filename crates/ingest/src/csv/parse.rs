@@ -10,13 +10,14 @@ use arrow::array::{
 use arrow::compute::kernels::cast_utils::{Parser, parse_decimal, string_to_datetime};
 use arrow::datatypes::*;
 
-use super::cutter::Chunk;
-use super::infer::{is_padded, utc};
-use super::record::{Reader, Records, lines};
-use super::{Layout, sniff, spoken};
+use crate::csv::cutter::Chunk;
+use crate::csv::infer::{is_padded, spoken, utc};
+use crate::csv::layout::Layout;
+use crate::csv::record::{Reader, Records, lines};
+use crate::csv::sniff;
+use crate::error::{Error, Result};
 use crate::piece::{BATCH_ROWS, Column, cast_to, schema_of};
 use crate::stream::Source;
-use crate::{Error, Result};
 
 /// The most characters of a value that a message shows.
 const SHOWN: usize = 60;
@@ -125,6 +126,7 @@ impl Parsing {
             .map_err(|error| self.failure(self.records.start(0), error.to_string()))
     }
 
+    /// The values of a column, as its type: an arm for each type, which is all that this function is.
     fn column(&self, column: &Column) -> Parsed<ArrayRef> {
         let data_type = column.field.data_type();
         let text = matches!(
@@ -198,7 +200,7 @@ impl Parsing {
         })
     }
 
-    /// The failure of what stands at this offset of the text.
+    /// The error for what stands at this offset of the text.
     fn failure(&self, offset: usize, reason: String) -> Error {
         let line = self.line + lines(&self.text.as_bytes()[..offset]);
         Error::line(self.shared.source.path(), line, reason)
@@ -267,16 +269,20 @@ impl<'a> Cells<'a> {
         let empty_is_null = nulls.is_empty() || !self.text;
         let is_text = self.text;
         fields.enumerate().map(move |(row, value)| {
-            let null = match value.is_empty() {
-                true => empty_is_null || nulls.iter().any(String::is_empty),
-                false => !nulls.is_empty() && nulls.iter().any(|null| null == value),
+            let null = if value.is_empty() {
+                empty_is_null || nulls.iter().any(String::is_empty)
+            } else {
+                !nulls.is_empty() && nulls.iter().any(|null| null == value)
             };
-            match null {
-                false => Ok(Some(value)),
-                true if nullable => Ok(None),
+            if !null {
+                Ok(Some(value))
+            } else if nullable {
+                Ok(None)
+            } else if is_text && nulls.is_empty() {
                 // Empty text is text where there must be some.
-                true if is_text && nulls.is_empty() => Ok(Some(value)),
-                true => Err((row, Misfit::Null)),
+                Ok(Some(value))
+            } else {
+                Err((row, Misfit::Null))
             }
         })
     }
@@ -312,9 +318,12 @@ impl<'a> Cells<'a> {
             padded.set(is_padded(value));
             parse(value).filter(|_| !padded.get())
         });
-        array.map_err(|(row, misfit)| match padded.get() {
-            true => (row, Misfit::Padded),
-            false => (row, misfit),
+        array.map_err(|(row, misfit)| {
+            if padded.get() {
+                (row, Misfit::Padded)
+            } else {
+                (row, misfit)
+            }
         })
     }
 

@@ -6,7 +6,7 @@
 
 use memchr::{memchr, memchr2};
 
-use super::Dialect;
+use crate::csv::layout::Dialect;
 
 /// Marks a field whose text is in [`Records::extra`].
 const EXTRA: u32 = 1 << 31;
@@ -116,7 +116,7 @@ impl Wrong {
     }
 }
 
-/// What is told of a quote without an end.
+/// The message for a quote that is never closed.
 pub(crate) fn unclosed() -> &'static str {
     "a quote that opens here is never closed; close it, or say that there are no quotes or which other character they are"
 }
@@ -200,9 +200,10 @@ impl<'t> Reader<'t> {
         self.at = begin;
         let end = loop {
             let rest = &bytes[self.at..];
-            let found = match escape == quote {
-                true => memchr(quote, rest),
-                false => memchr2(quote, escape, rest),
+            let found = if escape == quote {
+                memchr(quote, rest)
+            } else {
+                memchr2(quote, escape, rest)
             };
             let at = self.at + found.ok_or(Wrong::Unclosed { opened })?;
             let doubled = bytes.get(at + 1) == Some(&quote);
@@ -355,7 +356,55 @@ mod tests {
         assert_eq!(read("\"a\\", escaped), Err(Wrong::Unclosed { opened: 0 }));
     }
 
+    /// What `csv-core` reads.
+    fn peer(text: &str, dialect: Dialect) -> Vec<Vec<String>> {
+        let mut reader = csv_core::ReaderBuilder::new()
+            .delimiter(dialect.delimiter)
+            .quote(dialect.quote.unwrap_or_default())
+            .quoting(dialect.quote.is_some())
+            .escape(dialect.escape)
+            .build();
+        let (mut rest, mut rows) = (text.as_bytes(), Vec::new());
+        let (mut out, mut ends) = (vec![0; text.len() + 1], vec![0; text.len() + 1]);
+        loop {
+            let (mut written, mut fields) = (0, 0);
+            loop {
+                let (ended, read, wrote, found) =
+                    reader.read_record(rest, &mut out[written..], &mut ends[fields..]);
+                (rest, written, fields) = (&rest[read..], written + wrote, fields + found);
+                match ended {
+                    csv_core::ReadRecordResult::InputEmpty => {}
+                    csv_core::ReadRecordResult::Record => break,
+                    csv_core::ReadRecordResult::End => return rows,
+                    full => panic!("{full:?}"),
+                }
+            }
+            let starts = std::iter::once(0).chain(ends[..fields].iter().copied());
+            let spans = starts.zip(ends[..fields].iter().copied());
+            let field = |(from, to): (usize, usize)| String::from_utf8(out[from..to].to_vec());
+            rows.push(spans.map(|span| field(span).unwrap()).collect());
+        }
+    }
+
     proptest! {
+        /// What we read is what `csv-core` reads; it reads some of what we refuse, too.
+        #[test]
+        fn csv_core_reads_the_same(text in "[ab1,\"\n\rä]{0,60}", quote in prop::option::of(Just(b'"'))) {
+            let dialect = Dialect { quote, ..CSV };
+            if let Ok(rows) = read(&text, dialect) {
+                prop_assert_eq!(peer(&text, dialect), rows);
+            }
+        }
+
+        /// The same, with an escape within quotes.
+        #[test]
+        fn csv_core_escapes_the_same(text in "[a,\"\n\\\\]{0,60}") {
+            let dialect = Dialect { escape: Some(b'\\'), ..CSV };
+            if let Ok(rows) = read(&text, dialect) {
+                prop_assert_eq!(peer(&text, dialect), rows);
+            }
+        }
+
         /// Whatever is written with its quotes doubled is read as it was.
         #[test]
         fn what_is_quoted_comes_back(rows in prop::collection::vec(prop::collection::vec("[a,\"\n\rä;]{0,12}", 2), 0..8)) {

@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::cutter::Scanner;
-use super::record::{Reader, Records, Wrong, lines};
-use super::{Dialect, Kinds, Layout};
-use crate::stream::Stream;
-use crate::{Error, Options, Result};
+use crate::csv::cutter::Scanner;
+use crate::csv::infer::Kinds;
+use crate::csv::layout::{Dialect, Layout};
+use crate::csv::record::{self, Reader, Records, Wrong, lines};
+use crate::error::{Error, Result};
+use crate::options::Options;
+use crate::stream::{MARK, Stream};
 
 /// Bytes of a file that are looked at; more where its first record is longer.
 const SAMPLE: usize = 4 << 20;
@@ -15,7 +17,7 @@ const SAMPLE: usize = 4 << 20;
 /// The longest first record that is looked at.
 const LONGEST: usize = 1 << 30;
 
-/// Records by which the delimiter is told.
+/// Records that are compared to find the delimiter.
 const COMPARED: usize = 100;
 
 /// Delimiters that are tried; of equals the first wins.
@@ -70,34 +72,36 @@ fn sample(
     loop {
         let bytes = stream.peek(size).map_err(|error| Error::io(path, &error))?;
         let whole = bytes.len() < size;
-        let bytes = bytes.strip_prefix(crate::MARK).unwrap_or(bytes);
+        let bytes = bytes.strip_prefix(MARK).unwrap_or(bytes);
         let readable = match std::str::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
         };
-        let delimiter = match known {
-            true => dialect.delimiter,
-            false => guess(path, readable, dialect),
+        let delimiter = if known {
+            dialect.delimiter
+        } else {
+            guess(path, readable, dialect)
         };
-        let end = match whole {
-            true => Some(bytes.len()),
-            false => Scanner::new(Dialect {
+        let end = if whole {
+            Some(bytes.len())
+        } else {
+            Scanner::new(Dialect {
                 delimiter,
                 ..dialect
             })
-            .last_end(bytes),
+            .last_end(bytes)
         };
         if let Some(end) = end {
             return Ok((text_of(path, &bytes[..end], 1)?.to_owned(), delimiter));
         }
         if size >= LONGEST {
-            return Err(Error::line(path, 1, super::record::unclosed()));
+            return Err(Error::line(path, 1, record::unclosed()));
         }
         size *= 4;
     }
 }
 
-/// The bytes, of which the first are on line `line` of the file, as text.
+/// `bytes` as text; `line` is the file's line on which they start.
 pub(crate) fn text_of<'b>(path: &Path, bytes: &'b [u8], line: u64) -> Result<&'b str> {
     std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
@@ -191,9 +195,10 @@ fn layout(
             }
         }
     }
-    let mut given: Vec<String> = match header {
-        true => first.iter().map(|name| name.trim().to_owned()).collect(),
-        false => vec![String::new(); width],
+    let mut given: Vec<String> = if header {
+        first.iter().map(|name| name.trim().to_owned()).collect()
+    } else {
+        vec![String::new(); width]
     };
     for (name, own) in given.iter_mut().zip(&options.names) {
         own.clone_into(name);
@@ -263,9 +268,10 @@ pub(crate) fn unique(names: Vec<String>) -> Vec<String> {
     // Names that are written win over those that are made.
     let written: std::collections::HashSet<String> = names.iter().map(|name| lower(name)).collect();
     let named = names.into_iter().enumerate().map(|(at, name)| {
-        let base = match name.is_empty() {
-            true => format!("column_{}", at + 1),
-            false => name.clone(),
+        let base = if name.is_empty() {
+            format!("column_{}", at + 1)
+        } else {
+            name.clone()
         };
         let mut unique = base.clone();
         let mut number = 0;

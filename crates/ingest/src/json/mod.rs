@@ -12,9 +12,10 @@ use arrow::json::ReaderBuilder;
 use arrow::json::reader::{Decoder, infer_json_schema_from_iterator};
 
 use self::values::{Broken, Chunk, Chunks};
+use crate::error::{Error, Result};
+use crate::options::Options;
 use crate::piece::{BATCH_ROWS, Batches, Column, Piece, Pieces, cast_to, schema_of};
 use crate::stream::{Source, Stream};
-use crate::{Error, Options, Result};
 
 /// Bytes of a file that are looked at; more where its first row is longer.
 const SAMPLE: usize = 4 << 20;
@@ -273,9 +274,10 @@ impl Shared {
             if let Err(error) = alone {
                 let text = error.to_string();
                 let what = text.trim_start_matches("Json error: ");
-                let hint = match what.contains("missing from schema") {
-                    true => "; it is none of the columns of the first rows",
-                    false => "",
+                let hint = if what.contains("missing from schema") {
+                    "; it is none of the columns of the first rows"
+                } else {
+                    ""
                 };
                 return self.failure(
                     chunk,

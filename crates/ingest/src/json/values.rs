@@ -4,6 +4,8 @@ use std::io::{self, Read};
 
 use memchr::memchr2;
 
+use crate::stream::MARK;
+
 /// Bytes that are read at a time.
 const BUFFER: usize = 1 << 20;
 
@@ -104,8 +106,8 @@ impl<R: Read> Chunks<R> {
             .take(count)
             .read_to_end(&mut self.buffer);
         self.ended = (read.map_err(Broken::Io)? as u64) < count;
-        if !self.begun && self.buffer.starts_with(crate::MARK) {
-            self.next = crate::MARK.len();
+        if !self.begun && self.buffer.starts_with(MARK) {
+            self.next = MARK.len();
         }
         self.begun = true;
         Ok(())

@@ -112,7 +112,7 @@ impl engine::Call for Texts {
     }
 }
 
-/// A condition on stored whole numbers: one of these ranges holds them, both ends included.
+/// A condition on stored integers: one of these ranges holds the value, both ends included.
 #[derive(Debug)]
 pub(crate) struct RangeTest(pub Arc<[(i128, i128)]>);
 

@@ -6,11 +6,12 @@ use arrow::datatypes::DataType;
 use engine::{Arithmetic, Compare, Error, Expr, Kind, Literal as Value, Result};
 use regex::Regex;
 
-use super::call::{Bits, Floats, TextTest, Texts};
-use super::{Frame, Lowering};
-use crate::element::{Class, class, whole};
+use crate::check::element::{self, Class, class, whole};
+use crate::lower::call::{Bits, Floats, TextTest, Texts};
+use crate::lower::lowering::{Frame, Lowering};
+use crate::space::TermId;
 use crate::syntax::{Function, Sign};
-use crate::term::{Literal, Op, Term, TermId};
+use crate::term::{Literal, Op, Term};
 
 fn lost() -> Error {
     Error::Internal("a term that reads what was not joined".into())
@@ -81,7 +82,7 @@ pub(crate) fn regex(pattern: &str) -> Result<Regex> {
 fn literal(value: &Literal) -> Result<Expr> {
     match value {
         Literal::Number(digits, scale) => {
-            Expr::literal(Value::Wide(*digits), &crate::element::number(*scale))
+            Expr::literal(Value::Wide(*digits), &element::number(*scale))
         }
         Literal::Float(bits) => {
             Expr::literal(Value::Float(f64::from_bits(*bits)), &DataType::Float64)
@@ -135,9 +136,10 @@ fn compare(sign: Sign, op: Compare, a: Expr, b: Expr) -> Result<Expr> {
         };
         return engine::call(vec![a], test, &DataType::Boolean);
     }
-    match a.ty.kind == Kind::Float || b.ty.kind == Kind::Float {
-        true => engine::compare(op, float(a)?, float(b)?),
-        false => engine::compare(op, a, b),
+    if a.ty.kind == Kind::Float || b.ty.kind == Kind::Float {
+        engine::compare(op, float(a)?, float(b)?)
+    } else {
+        engine::compare(op, a, b)
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod call;
 mod expr;
+mod lowering;
 mod needs;
 mod scan;
 
@@ -16,13 +17,13 @@ use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Field, Schema};
 use engine::{Error, Expr, Function, Kind, Node, Output, Prepared, Query, Rel, Result, Type, Var};
 
-use crate::answer::Answer;
-use crate::catalog::Catalog;
-use crate::check::Typed;
-use crate::matrix::Space;
-use crate::term::{FoldId, Instance, InstanceId, Source, Term, TermId, Terms};
-
-use needs::Needs;
+use crate::check::element;
+use crate::check::{Answer, Typed};
+use crate::lower::lowering::{Frame, Lowering};
+use crate::lower::needs::Needs;
+use crate::show;
+use crate::space::{FoldId, InstanceId, Space, TermId};
+use crate::term::{Instance, Source, Term};
 
 /// The program of `typed`.
 pub(crate) fn lower(typed: &Typed<'_>) -> Result<Prepared> {
@@ -78,23 +79,6 @@ pub(crate) fn columns(typed: &Typed<'_>) -> BTreeSet<(usize, usize)> {
         }
     });
     all
-}
-
-pub(crate) struct Lowering<'p> {
-    catalog: &'p Catalog<'p>,
-    terms: &'p Terms,
-    query: Query,
-    /// Which subquery gives a number.
-    parameters: HashMap<(FoldId, usize), usize>,
-}
-
-/// Where the vectors of one relation are.
-#[derive(Default)]
-pub(crate) struct Frame {
-    columns: HashMap<(InstanceId, usize), Var>,
-    aggregates: HashMap<(InstanceId, usize), Var>,
-    labels: Vec<Var>,
-    scalars: HashMap<(FoldId, usize), Var>,
 }
 
 /// A relation that is to be joined, and the records that its rows are made of.
@@ -171,7 +155,7 @@ impl Lowering<'_> {
         self.give(rel, &frame, wanted)
     }
 
-    /// The groups of a fold: their keys, and of what was found the results at the positions `used`.
+    /// The groups of a fold: their keys, and its results at the positions `used`.
     fn fold(
         &mut self,
         fold: FoldId,
@@ -239,8 +223,8 @@ impl Lowering<'_> {
             (Function::Min | Function::Max, _) => return Ok(own.nullable(true)),
             (_, false) => own.data.clone(),
             (Function::Avg, _) if own.data.is_integer() => arrow::datatypes::DataType::Float64,
-            (Function::Avg, _) => crate::element::number((own.scale() as u8 + 4).min(38)),
-            (Function::Sum, _) => crate::element::number(own.scale() as u8),
+            (Function::Avg, _) => element::number((own.scale() as u8 + 4).min(38)),
+            (Function::Sum, _) => element::number(own.scale() as u8),
             // The language has no folds of distinct values.
             _ => return Err(unsupported()),
         };
@@ -259,7 +243,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// The elements that fulfil `conditions`, with a vector for each of `wanted`.
+    /// The elements that fulfil `conditions`, with a vector for each of `wanted`: a pass over the records that these
+    /// read, which fills what the steps after it join and test.
     fn relation(
         &mut self,
         space: &Space,
@@ -316,12 +301,11 @@ impl Lowering<'_> {
                     for (n, var) in found {
                         frame.aggregates.insert((*instance, n), var);
                     }
-                    match root {
-                        true => frame.labels = own,
-                        false => {
-                            for (key, var) in keys.iter().zip(own) {
-                                pairs.push((*key, *instance, var));
-                            }
+                    if root {
+                        frame.labels = own
+                    } else {
+                        for (key, var) in keys.iter().zip(own) {
+                            pairs.push((*key, *instance, var));
                         }
                     }
                     rel
@@ -336,11 +320,24 @@ impl Lowering<'_> {
             return Err(Error::Internal("a matrix without records".into()));
         }
         self.semi_joins(&mut inputs, &frame, &needs, later)?;
+        let equal = self.equal(&mut inputs, &frame, &needs, pairs)?;
+        let residual = self.residual(&mut inputs, &frame, &needs, left)?;
+        self.give(joined(inputs, equal, residual), &frame, wanted)
+    }
+
+    /// Which vectors of two inputs must be equal, from pairs of a key and the vector it is looked up in.
+    fn equal(
+        &mut self,
+        inputs: &mut [Input],
+        frame: &Frame,
+        needs: &Needs,
+        pairs: Vec<(TermId, InstanceId, Var)>,
+    ) -> Result<Vec<(Var, Var)>> {
         let mut equal = Vec::with_capacity(pairs.len());
         for (key, instance, var) in pairs {
-            let key = self.expr(key, &frame)?;
+            let key = self.expr(key, frame)?;
             let (a, b) = engine::alike(key, self.query.expr(var))?;
-            let a = self.within(&mut inputs, &frame, a, &needs)?;
+            let a = self.within(inputs, frame, a, needs)?;
             let b = match b.as_var() {
                 Some(var) => var,
                 None => {
@@ -351,11 +348,21 @@ impl Lowering<'_> {
             };
             equal.push((a, b));
         }
-        // What one input fulfils by itself is tested there.
+        Ok(equal)
+    }
+
+    /// Tests conditions: those that one input fulfils by itself there; the others are returned.
+    fn residual(
+        &mut self,
+        inputs: &mut [Input],
+        frame: &Frame,
+        needs: &Needs,
+        conditions: BTreeSet<TermId>,
+    ) -> Result<Vec<Expr>> {
         let mut residual = Vec::new();
-        for condition in left {
-            let of = self.reads(condition, &needs);
-            let e = self.expr(condition, &frame)?;
+        for condition in conditions {
+            let of = self.reads(condition, needs);
+            let e = self.expr(condition, frame)?;
             let holder = inputs.iter().position(|i| of.is_subset(&i.holds));
             match holder {
                 Some(holder) => {
@@ -365,23 +372,7 @@ impl Lowering<'_> {
                 None => residual.push(e),
             }
         }
-        let mut rel = match (inputs.len(), residual.is_empty()) {
-            (1, true) => inputs.remove(0).rel,
-            _ => Rel::Join {
-                inputs: inputs.into_iter().map(|input| input.rel).collect(),
-                equal,
-                residual,
-            },
-        };
-        if let Rel::Join {
-            inputs, residual, ..
-        } = &mut rel
-            && inputs.len() == 1
-        {
-            let parts = std::mem::take(residual);
-            rel = parts.into_iter().fold(inputs.remove(0), filtered);
-        }
-        self.give(rel, &frame, wanted)
+        Ok(residual)
     }
 
     /// The records that `term` reads; labels are those of the root.
@@ -416,7 +407,7 @@ impl Lowering<'_> {
             let var = match e.as_var() {
                 Some(var) => var,
                 None => {
-                    let name = crate::show::term(*term, self.catalog, self.terms);
+                    let name = show::term(*term, self.catalog, self.terms);
                     let var = self.query.add(name, e.ty.clone());
                     exprs.push((var, e));
                     var
@@ -554,6 +545,27 @@ impl Frame {
     }
 }
 
+/// The join of `inputs`; of one alone, only its residual conditions are left.
+fn joined(mut inputs: Vec<Input>, equal: Vec<(Var, Var)>, residual: Vec<Expr>) -> Rel {
+    let mut rel = match (inputs.len(), residual.is_empty()) {
+        (1, true) => inputs.remove(0).rel,
+        _ => Rel::Join {
+            inputs: inputs.into_iter().map(|input| input.rel).collect(),
+            equal,
+            residual,
+        },
+    };
+    if let Rel::Join {
+        inputs, residual, ..
+    } = &mut rel
+        && inputs.len() == 1
+    {
+        let parts = std::mem::take(residual);
+        rel = parts.into_iter().fold(inputs.remove(0), filtered);
+    }
+    rel
+}
+
 pub(crate) fn filtered(input: Rel, predicate: Expr) -> Rel {
     Rel::Filter {
         input: Box::new(input),
@@ -561,7 +573,7 @@ pub(crate) fn filtered(input: Rel, predicate: Expr) -> Rel {
     }
 }
 
-/// Stands where a relation was taken from until it is put back.
+/// Takes the place of a relation until that is put back.
 fn nothing() -> Rel {
     Rel::Union {
         inputs: vec![],

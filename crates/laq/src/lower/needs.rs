@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::Lowering;
-use crate::matrix::Space;
-use crate::term::{Instance, InstanceId, Source, Term, TermId};
+use crate::lower::lowering::Lowering;
+use crate::space::{InstanceId, Space, TermId};
+use crate::term::{Instance, Source, Term};
 
 /// What a relation is made of.
 pub(super) struct Needs {
@@ -82,30 +82,33 @@ impl Lowering<'_> {
             Space::Rows(table) => {
                 needs.instances.extend(self.terms.find_root(*table));
             }
-            Space::Labels(_) => {
-                let plain = |id: &&InstanceId| {
-                    let Instance::Lookup {
-                        source: Source::Fold(_),
-                        keys,
-                        ..
-                    } = self.terms.of(**id)
-                    else {
-                        return false;
-                    };
-                    let label = |(n, key): (usize, &TermId)| matches!(self.terms.get(*key), Term::Label(m) if *m == n);
-                    keys.iter().enumerate().all(label) && !needs.absent.contains(*id)
-                };
-                let found = needs.instances.iter().filter(plain);
-                // One whose values are wanted rather than one that need not be made.
-                needs.root = found.copied().max_by_key(|id| {
-                    (
-                        needs.aggregates.iter().any(|(of, _)| of == id),
-                        std::cmp::Reverse(*id),
-                    )
-                });
-            }
+            Space::Labels(_) => needs.root = self.root(&needs),
             Space::One => {}
         }
         needs
+    }
+
+    /// The fold whose groups the labels are, if a fold is looked up by all of them.
+    fn root(&self, needs: &Needs) -> Option<InstanceId> {
+        let plain = |id: &&InstanceId| {
+            let Instance::Lookup {
+                source: Source::Fold(_),
+                keys,
+                ..
+            } = self.terms.of(**id)
+            else {
+                return false;
+            };
+            let label = |(n, key): (usize, &TermId)| matches!(self.terms.get(*key), Term::Label(m) if *m == n);
+            keys.iter().enumerate().all(label) && !needs.absent.contains(*id)
+        };
+        let found = needs.instances.iter().filter(plain);
+        // One whose values are wanted rather than one that need not be made.
+        found.copied().max_by_key(|id| {
+            (
+                needs.aggregates.iter().any(|(of, _)| of == id),
+                std::cmp::Reverse(*id),
+            )
+        })
     }
 }

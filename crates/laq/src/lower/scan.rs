@@ -6,13 +6,16 @@ use std::sync::Arc;
 use engine::{Error, Kind, Rel, Result, Scan, Type, Var};
 use table::{Filter, Form, LabelHits, Zone};
 
-use super::call::{RangeTest, TextTest};
-use super::{Frame, Lowering, filtered};
-use crate::element::{Class, class};
+use crate::check::element::{Class, class};
+use crate::lower::call::{RangeTest, TextTest};
+use crate::lower::filtered;
+use crate::lower::lowering::{Frame, Lowering};
+use crate::show;
+use crate::space::{InstanceId, TermId};
 use crate::syntax::Sign;
-use crate::term::{InstanceId, Literal, Op, Term, TermId};
+use crate::term::{Literal, Op, Term};
 
-/// Both ends included, ascending, apart.
+/// Both ends included; ascending and disjoint.
 type Ranges = Vec<(i128, i128)>;
 
 const EVERYTHING: (i128, i128) = (i128::MIN, i128::MAX);
@@ -44,7 +47,7 @@ impl Lowering<'_> {
         let (mut ranges, mut filters, mut rest) = (BTreeMap::new(), vec![], vec![]);
         let mut shown = Vec::new();
         for condition in conditions {
-            let show = crate::show::term(condition, self.catalog, self.terms);
+            let show = show::term(condition, self.catalog, self.terms);
             if let Some((column, own)) = self.ranges(condition) {
                 let known = ranges.entry(column).or_insert(vec![EVERYTHING]);
                 let both = intersect(known, &own);

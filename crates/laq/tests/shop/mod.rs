@@ -182,9 +182,12 @@ impl Shop {
         let mut rows = Vec::new();
         for batch in &batches {
             for row in 0..batch.num_rows() {
-                let cell = |array: &ArrayRef| match array.is_null(row) {
-                    true => "null".to_string(),
-                    false => array_value_to_string(array, row).unwrap(),
+                let cell = |array: &ArrayRef| {
+                    if array.is_null(row) {
+                        "null".to_string()
+                    } else {
+                        array_value_to_string(array, row).unwrap()
+                    }
                 };
                 let cells: Vec<String> = batch.columns().iter().map(cell).collect();
                 rows.push(cells.join(" "));

@@ -5,6 +5,7 @@
 
 pub(crate) mod dialect;
 pub(crate) mod distinct;
+pub(crate) mod file_names;
 pub(crate) mod grammar;
 pub(crate) mod names;
 pub(crate) mod parse;

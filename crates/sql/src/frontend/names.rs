@@ -5,8 +5,7 @@ use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 
 use crate::error::{Error, Result};
-use crate::run::environment::{CATALOG, SCHEMA};
-use crate::types::ROW_ID;
+use crate::types::{CATALOG, ROW_ID, SCHEMA};
 
 /// The plain name of a table of ours: lower case unless quoted, `public.` and `atoll.public.` taken off.
 ///
@@ -35,7 +34,7 @@ pub(crate) fn check_new(name: &str) -> Result<()> {
             "{name:?} cannot name a table: 1 to 255 bytes without control characters"
         )));
     }
-    match crate::scan::files::looks_like_file(name) {
+    match crate::frontend::file_names::looks_like_file(name) {
         true => Err(Error::invalid(format!(
             "{name:?} cannot name a table: in a query it would name a file"
         ))),

@@ -19,7 +19,7 @@ use datafusion::common::{Result, exec_err, plan_err};
 use crate::functions::casts::instant;
 use crate::functions::patterns::Pattern;
 use crate::functions::{Own, TEXT, UTC, is_text, strings};
-use crate::optimize::meaning::MICROS;
+use crate::types::MICROS;
 
 pub(crate) fn all() -> Vec<Own> {
     let text = |_: &[DataType]| Ok(TEXT);

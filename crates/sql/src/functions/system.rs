@@ -7,8 +7,7 @@ use arrow::datatypes::DataType;
 use datafusion::common::{Result, plan_err};
 
 use crate::functions::{Own, TEXT};
-use crate::run::environment::{CATALOG, SCHEMA};
-use crate::types::{standard_name, type_name};
+use crate::types::{CATALOG, SCHEMA, standard_name, type_name};
 
 pub(crate) fn all() -> Vec<Own> {
     let text = |_: &[DataType]| Ok(TEXT);

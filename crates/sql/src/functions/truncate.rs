@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
 
 use crate::functions::dates::is_stamp;
 use crate::functions::{UTC, is_text};
-use crate::optimize::meaning::MICROS;
+use crate::types::MICROS;
 
 /// `date_trunc(part, date or timestamp)`. `inner` is DataFusion's, for timestamps of zones other than UTC, which files
 /// may have.

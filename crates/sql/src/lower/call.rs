@@ -6,9 +6,8 @@ use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, Scalar, Str
 use arrow::compute::is_not_null;
 use arrow::compute::kernels::zip::zip;
 use arrow::datatypes::SchemaRef;
-use datafusion::error::DataFusionError;
 use datafusion::physical_expr::PhysicalExpr;
-use engine::{Call, Error};
+use engine::Call;
 
 /// An expression of DataFusion over the columns of `schema`.
 #[derive(Debug)]
@@ -73,9 +72,4 @@ impl Call for OrEmpty {
     fn name(&self) -> String {
         "or_empty".into()
     }
-}
-
-/// What DataFusion fails at while we lower, it shall tell itself when it runs the statement.
-pub(crate) fn failed(e: DataFusionError) -> Error {
-    Error::Unsupported(e.to_string())
 }

@@ -10,7 +10,8 @@ use datafusion::logical_expr::{BinaryExpr, Case, Expr as Sql, ExprSchemable, Ope
 use engine::{Arithmetic, Compare, Error, Expr, Kind, Literal, Node, Result, Type, Var};
 
 use crate::lower::Lowering;
-use crate::lower::call::{Function, Same, failed};
+use crate::lower::call::{Function, Same};
+use crate::scan::failure::failed;
 
 /// What names stand for: the columns of a schema, each a vector.
 #[derive(Clone, Copy)]

@@ -8,9 +8,10 @@ use datafusion::logical_expr::Join;
 use engine::{Expr, Fold, Function, Kind, Literal, Node, Rel, Result, Type, Var};
 
 use crate::lower::Lowering;
-use crate::lower::call::{OrEmpty, failed};
+use crate::lower::call::OrEmpty;
 use crate::lower::expr::Scope;
 use crate::lower::rel::{Lowered, mapped, once, unsupported};
+use crate::scan::failure::failed;
 
 impl Lowering<'_> {
     pub fn join(&mut self, join: &Join) -> Result<Lowered> {

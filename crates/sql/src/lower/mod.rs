@@ -24,7 +24,7 @@ use table::{Dictionary, Filter, Form};
 use crate::scan::files::{FileTable, Files};
 use crate::scan::provider::Provider;
 
-pub(crate) use crate::lower::call::failed;
+pub(crate) use crate::scan::failure::failed;
 
 /// A scan's table, and what can only be found by reading.
 pub(crate) struct Source {

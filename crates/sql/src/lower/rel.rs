@@ -14,8 +14,8 @@ use engine::{
 use table::Zone;
 
 use crate::lower::Lowering;
-use crate::lower::call::failed;
 use crate::lower::expr::Scope;
+use crate::scan::failure::failed;
 use crate::scan::files::Files;
 
 /// A relation and the vector of each column of the plan's schema.

@@ -9,8 +9,8 @@ use datafusion::logical_expr::{Aggregate, LogicalPlan};
 use engine::{Rel, Result, Var};
 
 use crate::lower::Lowering;
-use crate::lower::call::failed;
 use crate::lower::rel::Lowered;
+use crate::scan::failure::failed;
 
 /// A relation that is read several times, and the vector of each of its columns.
 pub(crate) type Shared = (Arc<Rel>, Vec<Var>);

@@ -26,9 +26,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::functions;
-
-/// What a `timestamp` is made of.
-pub(crate) const MICROS: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+use crate::types::MICROS;
 
 /// Types that the planner knows otherwise or not at all.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use memory::Traffic;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, panicked};
 
 /// What one statement cost.
 #[derive(Clone, Debug, PartialEq)]
@@ -221,17 +221,5 @@ pub(crate) fn task_error(e: tokio::task::JoinError) -> Error {
     match e.try_into_panic() {
         Ok(panic) => panicked(panic.as_ref()),
         Err(_) => Error::Cancelled,
-    }
-}
-
-/// The error of a statement that panicked.
-pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
-    let text = panic
-        .downcast_ref::<&str>()
-        .map(|s| (*s).to_string())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "panic without a message".to_string());
-    Error::Defect {
-        message: text.replace('\n', " "),
     }
 }

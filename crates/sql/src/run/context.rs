@@ -23,31 +23,21 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Extended;
 use datafusion::sql::planner::{ParserOptions, SqlToRel};
 use datafusion::sql::sqlparser::ast::Statement as Sql;
-use fiber::Nearness;
 use memory::Traffic;
 use store::Snapshot;
 use table::{Table, Tables};
 
 use crate::error::{Error, Result};
-use crate::frontend::grammar;
+use crate::frontend::{file_names, grammar};
 use crate::optimize::meaning::{Operators, Types};
 use crate::run::answer::Clock;
 use crate::run::engine::Engine;
-use crate::run::environment::{CATALOG, SCHEMA};
-use crate::run::translate;
+use crate::run::{file_calls, information, translate};
 use crate::scan::files;
 use crate::scan::files::FileTable;
 use crate::scan::provider::Provider;
-use crate::statements::information;
-
-/// What a scan finds in its `TaskContext`: `context.session_config().get_extension::<Query>()`.
-#[derive(Debug)]
-pub(crate) struct Query {
-    /// Bytes that the statement's kernels read.
-    pub traffic: Arc<Traffic>,
-    /// Which node is how near to which.
-    pub nearness: Nearness,
-}
+use crate::scan::query::Query;
+use crate::types::{CATALOG, SCHEMA};
 
 /// One statement's view of the database.
 pub(crate) struct Scope {
@@ -116,7 +106,7 @@ impl Scope {
         mut statement: Sql,
         target: Option<&str>,
     ) -> Result<LogicalPlan> {
-        let calls = files::take(&self.engine, &mut statement)?;
+        let calls = file_calls::take(&self.engine, &mut statement)?;
         grammar::check_calls(&statement, &self.state)?;
         let statement = Extended::Statement(Box::new(statement));
         let names = Names::resolve(self, &statement, target, &calls).await?;
@@ -177,7 +167,7 @@ impl<'a> Names<'a> {
         scope: &'a Scope,
         statement: &Extended,
         target: Option<&str>,
-        calls: &HashMap<String, files::Call>,
+        calls: &HashMap<String, file_calls::Call>,
     ) -> Result<Names<'a>> {
         let mut sources = HashMap::new();
         for reference in scope.state.resolve_table_references(statement)? {
@@ -204,7 +194,7 @@ async fn find(
     scope: &Scope,
     reference: &TableReference,
     target: Option<&str>,
-    calls: &HashMap<String, files::Call>,
+    calls: &HashMap<String, file_calls::Call>,
 ) -> Result<Option<Arc<dyn TableProvider>>> {
     if reference
         .catalog()
@@ -226,7 +216,7 @@ async fn find(
     let name = reference.table();
     let files = match calls.get(name) {
         Some(call) => FileTable::open_with(name, call.paths.clone(), call.options.clone()).await?,
-        None if files::looks_like_file(name) => FileTable::open(name).await?,
+        None if file_names::looks_like_file(name) => FileTable::open(name).await?,
         None => return Ok(None),
     };
     Ok(Some(Arc::new(files)))

@@ -14,7 +14,6 @@ use crate::error::Result;
 use crate::resources::admission::Crowd;
 use crate::resources::work::Work;
 use crate::run::environment;
-use crate::statements::session::Session;
 
 /// What an [`Engine`] can be told.
 #[derive(Clone, Debug, Default)]
@@ -118,21 +117,6 @@ impl Engine {
             template,
             workers: Some(workers),
         }))
-    }
-
-    /// A new session.
-    pub fn session(self: &Arc<Self>) -> Session {
-        Session::new(Arc::clone(self))
-    }
-
-    /// The definition that `text` declares for a table `name`: a `create table` statement, whose own name does
-    /// not matter, or only its list of columns and keys. Nothing is created.
-    ///
-    /// # Errors
-    ///
-    /// As `create table` would fail, but for a table of that name that exists.
-    pub fn definition(self: &Arc<Self>, name: &str, text: &str) -> Result<table::Definition> {
-        crate::statements::ddl::definition(self, name, text)
     }
 
     /// The store that the statements read and write.

@@ -26,11 +26,8 @@ use crate::optimize::{exact, rules};
 use crate::resources::budget::BudgetPool;
 use crate::resources::guard;
 use crate::resources::spill::SpillFiles;
+use crate::types::{CATALOG, SCHEMA};
 
-/// The catalog name in `information_schema` and in qualified table names.
-pub(crate) const CATALOG: &str = "atoll";
-/// The one schema.
-pub(crate) const SCHEMA: &str = "public";
 /// Rows of one batch: a page of 64 KiB holds as many 8-byte values.
 const BATCH_ROWS: usize = 8192;
 

@@ -3,8 +3,11 @@
 
 pub(crate) mod answer;
 pub(crate) mod context;
+pub(crate) mod definition;
 pub(crate) mod engine;
 pub(crate) mod environment;
+pub(crate) mod file_calls;
 pub(crate) mod fused;
+pub(crate) mod information;
 pub(crate) mod query;
 pub(crate) mod translate;

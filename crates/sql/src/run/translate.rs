@@ -4,6 +4,8 @@
 //! settings, and asks for bug reports. [`translate`] takes the layers off, sorts what is inside into
 //! [`Error`], and keeps only the sentences that help the person who typed the statement.
 
+use std::sync::Arc;
+
 use arrow::error::ArrowError;
 use datafusion::common::utils::datafusion_strsim::levenshtein;
 use datafusion::common::{Column, SchemaError};
@@ -13,6 +15,59 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use crate::error::{Error, Position};
 use crate::frontend::{plain, rewrite};
 use crate::resources::budget;
+
+impl From<engine::Error> for Error {
+    fn from(e: engine::Error) -> Error {
+        match e {
+            engine::Error::Table(e) => e.into(),
+            engine::Error::Arrow(e) => e.into(),
+            engine::Error::Source { name, message } => Error::File {
+                path: name.into(),
+                message,
+            },
+            engine::Error::Call(e) => external(e.as_ref()),
+            engine::Error::Overflow { .. } => Error::Arithmetic {
+                message: e.to_string(),
+            },
+            engine::Error::Memory { .. } => Error::Memory {
+                message: e.to_string(),
+            },
+            engine::Error::Cancelled => Error::Cancelled,
+            engine::Error::Unsupported(_) => Error::Unsupported {
+                message: e.to_string(),
+            },
+            engine::Error::Internal(_) => Error::Defect {
+                message: e.to_string(),
+            },
+            other => Error::Execution {
+                message: other.to_string(),
+            },
+        }
+    }
+}
+
+impl From<table::Error> for Error {
+    fn from(e: table::Error) -> Error {
+        match e {
+            table::Error::Store(e) => e.into(),
+            table::Error::Arrow(e) => e.into(),
+            table::Error::NoTable { name } => Error::UnknownTable {
+                name,
+                candidates: Vec::new(),
+                position: None,
+            },
+            table::Error::Exists { name } => Error::TableExists { name },
+            table::Error::Unsupported { .. } => Error::Unsupported {
+                message: e.to_string(),
+            },
+            table::Error::Null { .. } | table::Error::Key { .. } => Error::Constraint {
+                message: e.to_string(),
+            },
+            table::Error::Test(e) => external(e.as_ref()),
+            other => Error::Table(Arc::new(other)),
+        }
+    }
+}
 
 impl From<DataFusionError> for Error {
     fn from(e: DataFusionError) -> Error {

@@ -37,8 +37,8 @@ use parking_lot::Mutex;
 use table::{BATCH_ROWS, Filter, Form, Gauge, Morsel, Scan};
 
 use crate::error::Error;
-use crate::run::context::Query;
 use crate::scan::predicate::compile;
+use crate::scan::query::Query;
 
 /// Reads a table: projection, filters and limit included.
 #[derive(Debug)]

@@ -17,9 +17,9 @@ use crate::frontend::plain;
 use crate::run::answer::Answer;
 use crate::run::context::Scope;
 use crate::run::engine::Engine;
-use crate::run::fused;
 use crate::run::fused::Outcome;
-use crate::statements::{dml, information};
+use crate::run::{fused, information};
+use crate::statements::dml;
 
 /// The plan of a statement, one node a line; with `analyze`, the statement runs and each node tells what it did.
 pub(crate) async fn explain(

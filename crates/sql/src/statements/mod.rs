@@ -4,6 +4,5 @@ pub(crate) mod copy;
 pub(crate) mod ddl;
 pub(crate) mod dml;
 pub(crate) mod explain;
-pub(crate) mod information;
 pub(crate) mod session;
 pub(crate) mod write;

@@ -11,16 +11,16 @@ use engine::Stop;
 use futures::{FutureExt, Stream, StreamExt};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, panicked};
 use crate::frontend::names::table_name;
 use crate::frontend::parse::{Parsed, Statement, parse};
 use crate::resources::{guard, stop};
-use crate::run::answer::{AbortOnDrop, Answer, AnswerStream, Clock, panicked, task_error};
+use crate::run::answer::{AbortOnDrop, Answer, AnswerStream, Clock, task_error};
 use crate::run::context::Scope;
 use crate::run::engine::Engine;
-use crate::run::{fused, query};
+use crate::run::{fused, information, query};
 use crate::statements::write::Writing;
-use crate::statements::{copy, ddl, dml, explain, information};
+use crate::statements::{copy, ddl, dml, explain};
 
 /// What another language makes of a statement.
 #[derive(Debug)]
@@ -44,6 +44,13 @@ const QUEUE: usize = 2;
 #[derive(Clone, Debug)]
 pub struct Session {
     engine: Arc<Engine>,
+}
+
+impl Engine {
+    /// A new session.
+    pub fn session(self: &Arc<Self>) -> Session {
+        Session::new(Arc::clone(self))
+    }
 }
 
 impl Session {

@@ -257,7 +257,7 @@ impl Govern {
         }
     }
 
-    /// All that was named, the command apart.
+    /// All targets that were named, without the command.
     pub fn targets(&self) -> Vec<Target> {
         let pids = self.pid.iter().map(|pid| Target::Pid(*pid));
         let names = self.name.iter().cloned().map(Target::Name);

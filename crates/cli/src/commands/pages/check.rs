@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::terminal::{interrupt, out};
 use crate::units;
 
-/// Prints what `verify` finds, which is told where to report pages done and pages in all.
+/// Prints the problems that `verify` finds; `verify` reports its progress as pages done and pages in all.
 pub fn run(
     args: &Pages,
     verify: impl FnOnce(&dyn Fn(u64, u64)) -> Result<Vec<Problem>, Failure>,

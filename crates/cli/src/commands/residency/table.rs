@@ -7,7 +7,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use crate::failure::Failure;
 use crate::units;
 
-/// What a row of [`table`] is made of: bytes of a process, pages of a store.
+/// A row of a table: bytes of a process, pages of a store.
 pub struct Row {
     pub name: String,
     pub count: Option<u64>,
@@ -16,7 +16,25 @@ pub struct Row {
     pub extra: Option<u64>,
 }
 
-/// How [`table`] is headed, and how long it is.
+impl Row {
+    /// What `rows` hold together.
+    fn sum(name: String, nodes: &[u32], rows: &[Row]) -> Row {
+        let mut bytes = vec![0; nodes.len()];
+        for row in rows {
+            for (sum, bytes) in bytes.iter_mut().zip(&row.bytes) {
+                *sum += bytes;
+            }
+        }
+        Row {
+            name,
+            count: rows.iter().map(|row| row.count).sum(),
+            bytes,
+            extra: rows.iter().map(|row| row.extra).sum(),
+        }
+    }
+}
+
+/// How a table is headed, and how long it is.
 pub struct Shape {
     pub what: &'static str,
     /// No column where there is no name.
@@ -30,7 +48,7 @@ pub struct Shape {
     pub most: usize,
 }
 
-/// Nodes that get a column of their own; of more, the bar tells.
+/// Most nodes that get a column each; with more of them, only the bar shows nodes.
 const COLUMNS: usize = 8;
 
 /// Characters of the longest bar.
@@ -46,31 +64,11 @@ pub fn write(
     nodes: &[u32],
     mut rows: Vec<Row>,
 ) -> Result<(), Failure> {
-    let mut sum = Row {
-        name: "total".to_owned(),
-        count: rows.iter().map(|row| row.count).sum(),
-        bytes: vec![0; nodes.len()],
-        extra: rows.iter().map(|row| row.extra).sum(),
-    };
-    for row in &rows {
-        for (sum, bytes) in sum.bytes.iter_mut().zip(&row.bytes) {
-            *sum += bytes;
-        }
-    }
+    let sum = Row::sum("total".to_owned(), nodes, &rows);
     if shape.most > 0 && rows.len() > shape.most {
         let rest = rows.split_off(shape.most);
-        let mut others = Row {
-            name: format!("{} others", units::count(rest.len() as u64)),
-            count: rest.iter().map(|row| row.count).sum(),
-            bytes: vec![0; nodes.len()],
-            extra: rest.iter().map(|row| row.extra).sum(),
-        };
-        for row in &rest {
-            for (sum, bytes) in others.bytes.iter_mut().zip(&row.bytes) {
-                *sum += bytes;
-            }
-        }
-        rows.push(others);
+        let name = format!("{} others", units::count(rest.len() as u64));
+        rows.push(Row::sum(name, nodes, &rest));
     }
     // Few pages get a character each.
     let longest = rows

@@ -215,8 +215,25 @@ pub fn summary(out: &mut impl Write, summary: &Summary, end: End) -> Result<(), 
     let Some(load) = summary.mean_load() else {
         return Ok(());
     };
+    for (name, value) in figures(summary, load) {
+        writeln!(out, "  {name:<11} {value}")?;
+    }
+    if summary.processes > 1 {
+        writeln!(
+            out,
+            "  {:<11} {}, {} ended",
+            "processes",
+            units::count(summary.processes),
+            units::count(summary.processes_ended)
+        )?;
+    }
+    Ok(())
+}
+
+/// What is told of a process in the end, by name.
+fn figures(summary: &Summary, load: f64) -> [(&'static str, String); 7] {
     let count = |of: Option<u64>| of.map_or("unknown".to_owned(), units::count);
-    let rows = [
+    [
         (
             "load",
             format!(
@@ -255,20 +272,7 @@ pub fn summary(out: &mut impl Write, summary: &Summary, end: End) -> Result<(), 
                 places(&summary.last_memory)
             ),
         ),
-    ];
-    for (name, value) in rows {
-        writeln!(out, "  {name:<11} {value}")?;
-    }
-    if summary.processes > 1 {
-        writeln!(
-            out,
-            "  {:<11} {}, {} ended",
-            "processes",
-            units::count(summary.processes),
-            units::count(summary.processes_ended)
-        )?;
-    }
-    Ok(())
+    ]
 }
 
 /// The threads that moved most.

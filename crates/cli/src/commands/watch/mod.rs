@@ -10,11 +10,12 @@ mod plot;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use counters::{Error, Nodes, System};
-use serde_json::json;
+use counters::{Error, Nodes, Summary, System};
+use serde_json::{Value, json};
 
 use crate::commands::watch::moment::{End, Moment};
 use crate::commands::watch::options::Watch;
+use crate::commands::watch::others::Others;
 use crate::failure::Failure;
 use crate::terminal::{interrupt, out};
 
@@ -35,7 +36,7 @@ pub fn run(args: &Watch) -> Result<(), Failure> {
     let mut out = out::stdout();
     let mut writer = Writer::new(args, &mut out)?;
     let mut others = if args.counters {
-        Some(others::Others::new(&nodes, args.pid)?)
+        Some(Others::new(&nodes, args.pid)?)
     } else {
         None
     };
@@ -63,21 +64,7 @@ pub fn run(args: &Watch) -> Result<(), Failure> {
         // A look that took longer than the interval does not make the next ones hurry.
         due = due.max(begun.elapsed());
     };
-    let mut told = objects::summary(watch.summary(), end);
-    if let Some(others) = &others {
-        told["readings"] = json!(others.readings());
-    }
-    match writer.form {
-        Form::Text => {
-            live::summary(&mut out, watch.summary(), end)?;
-            if let Some(others) = &others {
-                others.print(&mut out)?;
-            }
-        }
-        Form::Lines => writeln!(out, "{}", json!({ "summary": told }))?,
-        Form::Object => writeln!(out, "],\"summary\":{told}}}")?,
-    }
-    out.flush()?;
+    let told = tell(&mut out, writer.form, watch.summary(), others.as_ref(), end)?;
     if let (Some(path), Some(history)) = (&args.plot, &history) {
         let written = plot::write(path, machine, history, watch.summary(), &told)?;
         eprintln!(
@@ -89,6 +76,32 @@ pub fn run(args: &Watch) -> Result<(), Failure> {
     // Asked to stop, it has: that is no failure.
     interrupt::forget();
     Ok(())
+}
+
+/// Writes what is known at the end; returns it as JSON.
+fn tell(
+    out: &mut impl Write,
+    form: Form,
+    summary: &Summary,
+    others: Option<&Others>,
+    end: End,
+) -> Result<Value, Failure> {
+    let mut told = objects::summary(summary, end);
+    if let Some(others) = others {
+        told["readings"] = json!(others.readings());
+    }
+    match form {
+        Form::Text => {
+            live::summary(out, summary, end)?;
+            if let Some(others) = others {
+                others.print(out)?;
+            }
+        }
+        Form::Lines => writeln!(out, "{}", json!({ "summary": told }))?,
+        Form::Object => writeln!(out, "],\"summary\":{told}}}")?,
+    }
+    out.flush()?;
+    Ok(told)
 }
 
 /// Writes looks as they come.

@@ -22,7 +22,7 @@ const DRAWN: usize = 8;
 /// Threads that are listed.
 const LISTED: usize = 40;
 
-/// Looks that are kept; of more, every second is dropped again and again.
+/// Looks that are kept; beyond these, every second one is dropped, again and again.
 const KEPT: usize = 20_000;
 
 /// What is kept of each look.

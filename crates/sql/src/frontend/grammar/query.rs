@@ -11,8 +11,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
+use crate::frontend::file_names;
 use crate::frontend::grammar::{none_of, refused, refused_for};
-use crate::scan::files;
 
 /// The clauses around the body of a query.
 pub(crate) fn check(query: &Query) -> Result<()> {
@@ -460,7 +460,7 @@ fn sampled(sample: &Option<TableSampleKind>) -> Result<()> {
 
 /// Whether this is a call such as `read_csv(...)`, whose options have names.
 pub(crate) fn reads_files(factor: &TableFactor) -> bool {
-    matches!(factor, TableFactor::Table { name, args: Some(_), .. } if files::reads(name))
+    matches!(factor, TableFactor::Table { name, args: Some(_), .. } if file_names::reads(name))
 }
 
 /// The planner drops the names of arguments.

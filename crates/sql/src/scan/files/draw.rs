@@ -25,7 +25,7 @@ pub(crate) fn begin(dataset: &Arc<Dataset>, request: Request) -> Pieces {
         // Decoders of damaged data have been seen to panic, which must not look like the end of the file.
         let drawn = catch_unwind(AssertUnwindSafe(|| all(&dataset, &request, drawing)));
         if let Err(panic) = drawn {
-            let panic = crate::run::answer::panicked(panic.as_ref());
+            let panic = crate::error::panicked(panic.as_ref());
             let error = Error::File {
                 path: dataset.path().into(),
                 message: format!("cannot be decoded: {panic}"),

@@ -17,7 +17,7 @@ use ingest::{Dataset, Request, RowGroups};
 use tokio::sync::Mutex;
 
 use crate::error::Error;
-use crate::lower::failed;
+use crate::scan::failure::failed;
 use crate::scan::files::draw::{self, Pieces};
 use crate::scan::files::{FileTable, prune};
 
@@ -198,7 +198,7 @@ fn decoded(
         });
         let next = match catch_unwind(step) {
             Ok(next) => next.map_err(|e| ours(e.into())),
-            Err(panic) => Err(ours(crate::run::answer::panicked(panic.as_ref()))),
+            Err(panic) => Err(ours(crate::error::panicked(panic.as_ref()))),
         };
         ended = !matches!(next, Ok(Some(_)));
         next.transpose()

@@ -3,7 +3,6 @@
 //! What a file holds, and how it is read, is the business of the crate `ingest`; here it becomes a source of
 //! DataFusion's plans ([`exec`]) and of our engine's ([`engine`]).
 
-mod calls;
 mod draw;
 mod engine;
 mod exec;
@@ -20,21 +19,13 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use ingest::{Dataset, Format, Options, Request, Wanted};
 
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::frontend::parse::FileOptions;
-pub(crate) use crate::scan::files::calls::Call;
-pub(crate) use crate::scan::files::calls::reads;
-pub(crate) use crate::scan::files::calls::take;
+
 pub(crate) use crate::scan::files::engine::Files;
 
 /// Fewest bytes of text that one worker reads at a time, and most.
 const PIECE_BYTES: (u64, u64) = (1 << 20, 4 << 20);
-
-/// Whether a table name that no table has is meant as the path of a file.
-pub(crate) fn looks_like_file(name: &str) -> bool {
-    name.contains(std::path::MAIN_SEPARATOR) || Format::of_name(name).is_some()
-}
 
 /// The format that a statement asks for, or else the one of the file's extension, as `copy to` calls it.
 pub(crate) fn format_for(path: &str, options: &FileOptions) -> Result<&'static str> {
@@ -129,7 +120,7 @@ impl FileTable {
             Ok(opened) => Arc::new(opened?),
             Err(join) => {
                 return Err(match join.try_into_panic() {
-                    Ok(panic) => crate::run::answer::panicked(panic.as_ref()),
+                    Ok(panic) => crate::error::panicked(panic.as_ref()),
                     Err(_) => Error::Cancelled,
                 });
             }

@@ -18,9 +18,9 @@ use table::{Column, Definition, Tables};
 use crate::error::Result;
 use crate::run::answer::Answer;
 use crate::run::context::Scope;
-use crate::run::environment::{CATALOG, SCHEMA};
 use crate::scan::provider::Provider;
 use crate::types;
+use crate::types::{CATALOG, SCHEMA};
 
 /// A catalog of one snapshot's tables, for DataFusion's `information_schema`.
 pub(crate) fn catalogs(tables: &Arc<Tables>) -> Arc<dyn CatalogProviderList> {

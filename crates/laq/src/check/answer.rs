@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::check::Checker;
+use crate::check::checker::Checker;
 use crate::error::{Checked, Span, wrong};
-use crate::matrix::{self, Domain, Matrix, Space};
+use crate::matrix::Matrix;
+use crate::show;
+use crate::space::{Domain, Space, TermId};
 use crate::syntax::{Item, Name, Operand, Return, What};
-use crate::term::{Instance, Source, Term, TermId};
+use crate::term::{Instance, Source, Term};
 
 /// Columns over records, labels, or one row.
 #[derive(Debug)]
@@ -90,13 +92,14 @@ impl Checker<'_> {
             conditions.extend(&matrix.conditions);
             let single = matrix.keys.len() == 1 && matrix.value.is_none();
             for key in &matrix.keys {
-                match single {
-                    true => columns.push(column(item, key.term)),
-                    false => columns.push(Column {
+                if single {
+                    columns.push(column(item, key.term))
+                } else {
+                    columns.push(Column {
                         name: self.label_name(&key.domain),
                         term: key.term,
-                        written: crate::show::term(key.term, &self.catalog, &self.terms),
-                    }),
+                        written: show::term(key.term, &self.catalog, &self.terms),
+                    })
                 }
             }
             columns.extend(matrix.value.map(|value| column(item, value)));
@@ -118,23 +121,8 @@ impl Checker<'_> {
     ) -> Checked<Answer> {
         let space = Space::Labels(domains.clone());
         let over = |g: &Given<'_>| g.matrix.space == space;
-        let mut conditions: Option<BTreeSet<TermId>> = None;
-        for g in given.iter().filter(|g| over(g)) {
-            match &conditions {
-                None => conditions = Some(g.matrix.conditions.clone()),
-                Some(known) if *known == g.matrix.conditions => {}
-                Some(_) => {
-                    let what = format!(
-                        "{} and {} are not zero in different places; make them one by `hadamard` with the bit \
-                         vector of the places that are meant, or count with `case`",
-                        self.quote(first),
-                        self.quote(g.item.value.span)
-                    );
-                    return wrong(g.item.value.span, what);
-                }
-            }
-        }
-        let conditions = conditions.unwrap_or_default();
+        let over_labels: Vec<&Given<'_>> = given.iter().filter(|g| over(g)).collect();
+        let conditions = self.common_conditions(&over_labels, first)?;
         let labels: Vec<TermId> = (0..domains.len())
             .filter_map(|n| self.label(n, &conditions))
             .collect();
@@ -186,6 +174,27 @@ impl Checker<'_> {
             order: vec![],
             limit: None,
         })
+    }
+
+    /// Where all of `given` are not zero, which must be the same places.
+    fn common_conditions(&self, given: &[&Given<'_>], first: Span) -> Checked<BTreeSet<TermId>> {
+        let mut conditions: Option<BTreeSet<TermId>> = None;
+        for g in given {
+            match &conditions {
+                None => conditions = Some(g.matrix.conditions.clone()),
+                Some(known) if *known == g.matrix.conditions => {}
+                Some(_) => {
+                    let what = format!(
+                        "{} and {} are not zero in different places; make them one by `hadamard` with the bit \
+                         vector of the places that are meant, or count with `case`",
+                        self.quote(first),
+                        self.quote(g.item.value.span)
+                    );
+                    return wrong(g.item.value.span, what);
+                }
+            }
+        }
+        Ok(conditions.unwrap_or_default())
     }
 
     fn apart<T>(&self, first: Span, space: &Space, item: &Item, matrix: &Matrix) -> Checked<T> {
@@ -275,7 +284,7 @@ impl Checker<'_> {
     }
 
     fn domain_name(&self, domain: &Domain) -> String {
-        matrix::name(domain, &self.catalog, &self.terms)
+        show::domain(domain, &self.catalog, &self.terms)
     }
 
     /// The name of a column of labels.

@@ -2,8 +2,9 @@
 
 use store::Place;
 
-use crate::residency::{Held, Holds};
-use crate::{Database, Result};
+use crate::database::Database;
+use crate::database::residency::{Held, Holds};
+use crate::error::Result;
 
 /// Pages of a table that hold the same, with their places in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,31 +13,9 @@ use datafusion::sql::sqlparser::ast::{
 use ingest::{Compression, Format, Options};
 
 use crate::error::{Error, Result};
+use crate::frontend::file_names::function;
+use crate::run::definition;
 use crate::run::engine::Engine;
-use crate::statements::ddl;
-
-/// Functions that read files, and the format that each is for.
-const FUNCTIONS: [(&str, Format); 9] = [
-    ("read_csv", Format::Csv),
-    ("read_csv_auto", Format::Csv),
-    ("read_json", Format::Json),
-    ("read_json_auto", Format::Json),
-    ("read_ndjson", Format::Json),
-    ("read_ndjson_auto", Format::Json),
-    ("read_parquet", Format::Parquet),
-    ("parquet_scan", Format::Parquet),
-    ("read_arrow", Format::Arrow),
-];
-
-/// Whether `name` is one of the functions that read files.
-pub(crate) fn reads(name: &ObjectName) -> bool {
-    function(name).is_some()
-}
-
-fn function(name: &ObjectName) -> Option<(&'static str, Format)> {
-    let called = name.to_string().to_lowercase();
-    FUNCTIONS.into_iter().find(|(known, _)| *known == called)
-}
 
 /// Options of all formats.
 const COMMON: &str = "compression, hive_partitioning, types";
@@ -225,7 +203,7 @@ fn types(engine: &Arc<Engine>, value: &Expr) -> Result<Vec<(String, DataType)>> 
     if list.trim().is_empty() {
         return Ok(vec![]);
     }
-    let definition = ddl::definition(engine, "types", &list)?;
+    let definition = definition::definition(engine, "types", &list)?;
     let columns = definition.columns.into_iter();
     Ok(columns
         .map(|column| (column.name, column.data_type))

@@ -1,6 +1,6 @@
 //! How a database is opened.
 
-use crate::Error;
+use crate::error::Error;
 
 pub use sql::{Execution, Executor, Plan};
 pub use store::Access;
@@ -29,8 +29,8 @@ pub struct Options {
     /// Bytes that pool and statements may use together; by default three quarters of the memory that this
     /// process may use. Sorts and aggregates that need more spill to disk, joins fail.
     pub memory_limit: Option<u64>,
-    /// What gives memory that was freed back to the system: called when this process has more in memory than the limit
-    /// and [`BASE_BYTES`] for the program itself. Only for programs whose memory is that of one database.
+    /// Gives freed memory back to the system. Called when this process has more in memory than the limit and
+    /// [`BASE_BYTES`] together; only for programs that open one database.
     pub reclaim: Option<fn()>,
     /// Bytes of a page of a new store: 16, 32 or 64 KiB; by default 64 KiB.
     pub page_size: Option<u32>,
@@ -65,7 +65,7 @@ pub enum Govern {
     Auto,
     /// Always.
     On,
-    /// Always, and by throughput too: where fewer workers read as much, these are left.
+    /// Always, and by throughput too: if fewer workers read as much, fewer are used.
     Throughput,
     /// Never: all workers may run at all times.
     Off,

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 
-use crate::check::Checker;
+use crate::check::checker::Checker;
 use crate::error::{Checked, Span, wrong};
-use crate::matrix::{Matrix, Space};
+use crate::matrix::Matrix;
+use crate::space::{Space, TermId};
 use crate::syntax::{Element, Function, Of, Operand, Sign};
-use crate::term::{Instance, Literal, Op, Source, Term, TermId};
+use crate::term::{Instance, Literal, Op, Source, Term};
 
 /// Kinds of values that go together.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Class {
-    /// With so many digits after the point.
+    /// A decimal with this many digits after the point.
     Number(u8),
     Float,
     Text,
@@ -75,7 +76,7 @@ struct Placed {
 }
 
 impl Checker<'_> {
-    /// The term of `e`; `over` gathers what its operands say.
+    /// The term of `e`; `over` gathers what its operands say. A case for each kind of element.
     pub fn element(&mut self, e: &Element, over: &mut Over) -> Checked<TermId> {
         let span = e.span;
         match &e.what {
@@ -225,9 +226,10 @@ impl Checker<'_> {
     /// Refuses a value of none of the classes; of numbers that stand for whole ones, only whole ones.
     fn need(&self, e: Placed, classes: &[Class], what: &str) -> Checked<()> {
         let data = self.terms.data(e.term);
-        match classes.contains(&class(data)) {
-            true => Ok(()),
-            false => wrong(e.span, format!("{what}; this is {}", called(data))),
+        if classes.contains(&class(data)) {
+            Ok(())
+        } else {
+            wrong(e.span, format!("{what}; this is {}", called(data)))
         }
     }
 
@@ -390,12 +392,13 @@ impl Checker<'_> {
             (Class::Other, _) | (_, Class::Other) => false,
             (x, y) => x == y,
         };
-        match fits {
-            true => Ok((a.term, b.term)),
-            false => wrong(
+        if fits {
+            Ok((a.term, b.term))
+        } else {
+            wrong(
                 a.span.to(b.span),
                 format!("{} cannot be compared with {}", called(&x), called(&y)),
-            ),
+            )
         }
     }
 
@@ -403,9 +406,10 @@ impl Checker<'_> {
         let (a, b) = self.alike(a, b)?;
         // The constant stands behind.
         let flip = self.terms.literal(a).is_some() && self.terms.literal(b).is_none();
-        let (a, b, sign) = match flip {
-            true => (b, a, turned(sign)),
-            false => (a, b, sign),
+        let (a, b, sign) = if flip {
+            (b, a, turned(sign))
+        } else {
+            (a, b, sign)
         };
         if self.is_count(a) && self.is_nothing(sign, b) {
             return Ok(self.truth(true));

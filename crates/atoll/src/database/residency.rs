@@ -6,7 +6,8 @@ use buffer::{PageId, Pool};
 use futures::executor::block_on;
 use table::{Part, Table};
 
-use crate::{Database, Result};
+use crate::database::Database;
+use crate::error::Result;
 
 /// Where the pages of a database's tables are at home, and those in memory really are.
 ///

@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
 
-use crate::csv::{Kinds, Text};
+use crate::csv::Text;
+use crate::csv::infer::Kinds;
+use crate::dataset::find::{Found, find};
+use crate::dataset::merge::Columns;
 use crate::dataset::{Content, Dataset, Member, Origin};
-use crate::find::{Found, find};
+use crate::error::{Error, Result};
 use crate::ipc::IpcFile;
 use crate::json::JsonFile;
-use crate::merge::Columns;
+use crate::options::{Format, Options};
 use crate::parquet::ParquetFile;
 use crate::piece::plain;
 use crate::stream::Source;
-use crate::{Error, Format, Options, Result};
 
 /// Records of text files, all together, that types are inferred from.
 const SAMPLED: usize = 100_000;
@@ -22,8 +24,18 @@ const SAMPLED: usize = 100_000;
 /// Records of each further file that are looked at.
 const SAMPLED_LATER: usize = 20;
 
-/// See [`Dataset::open`].
-pub(crate) fn open(names: &[PathBuf], options: &Options) -> Result<Dataset> {
+impl Dataset {
+    /// Looks at the files that `names` stand for: paths, `-` for standard input, patterns, folders of partitions.
+    ///
+    /// # Errors
+    /// [`Error::File`] for one that is not there, cannot be read, or has other columns than the files before it;
+    /// [`Error::Options`] for options that do not fit the files.
+    pub fn open(names: &[PathBuf], options: &Options) -> Result<Dataset> {
+        open(names, options)
+    }
+}
+
+fn open(names: &[PathBuf], options: &Options) -> Result<Dataset> {
     options.check()?;
     let found = find(names, options)?;
     let keys: Vec<String> = found[0].keys.iter().map(|(name, _)| name.clone()).collect();
@@ -60,7 +72,10 @@ fn keys_of(file: &Found, names: &[String]) -> Vec<Option<String>> {
     names.iter().map(value).collect()
 }
 
-/// A dataset some files of which were looked at.
+/// A file that was looked at, and the values of its keys.
+type Opened = (Arc<Source>, Content, Vec<Option<String>>);
+
+/// A dataset whose files are being looked at.
 struct Opening {
     options: Options,
     columns: Columns,
@@ -92,7 +107,7 @@ impl Opening {
         Ok((Arc::new(source), content))
     }
 
-    /// For each column known so far the field of this file that it is.
+    /// For each column known so far, the field of this file that fills it.
     fn map(&mut self, path: &Path, content: &Content) -> Result<Vec<Option<usize>>> {
         let schema = match content {
             Content::Text(text) if text.layout.names.is_empty() => return Ok(vec![]),
@@ -111,12 +126,8 @@ impl Opening {
         self.columns.add_typed(path, given.into_iter())
     }
 
-    fn finish(
-        self,
-        members: Vec<(Arc<Source>, Content, Vec<Option<String>>)>,
-        maps: Vec<Vec<Option<usize>>>,
-        keys: &[String],
-    ) -> Result<Dataset> {
+    /// The columns of the files, and for each whether its type is a guess.
+    fn fields(&self) -> (Vec<Field>, Vec<bool>) {
         let (mut fields, mut guesses) = (vec![], vec![]);
         for column in &self.columns.all {
             let given = self.options.type_of(&column.name);
@@ -130,6 +141,16 @@ impl Opening {
             };
             fields.push(Field::new(&column.name, data_type, true));
         }
+        (fields, guesses)
+    }
+
+    /// Adds the columns that the names of folders are to `fields`, and returns their places there.
+    fn key_fields(
+        &self,
+        members: &[Opened],
+        keys: &[String],
+        fields: &mut Vec<Field>,
+    ) -> Vec<usize> {
         let known = keys.iter().map(|key| {
             let place = self.columns.place(key);
             (key, place.unwrap_or(usize::MAX))
@@ -151,7 +172,6 @@ impl Opening {
                 Some(field) => field.set_data_type(data_type),
                 None => {
                     fields.push(Field::new(key, data_type, true));
-                    guesses.push(false);
                 }
             }
             key_places.push(if place < self.columns.all.len() {
@@ -160,6 +180,18 @@ impl Opening {
                 fields.len() - 1
             });
         }
+        key_places
+    }
+
+    fn finish(
+        self,
+        members: Vec<Opened>,
+        maps: Vec<Vec<Option<usize>>>,
+        keys: &[String],
+    ) -> Result<Dataset> {
+        let (mut fields, mut guesses) = self.fields();
+        let key_places = self.key_fields(&members, keys, &mut fields);
+        guesses.resize(fields.len(), false);
         self.check_types(&fields)?;
         if fields.is_empty() {
             let path = members[0].0.path();

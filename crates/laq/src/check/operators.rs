@@ -1,103 +1,20 @@
-//! Checking a program: each operator's operands must have shapes that go together.
+//! Operands and operators: what matrix each gives, if its operands go together.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use arrow::datatypes::DataType;
 use engine::Function as Folding;
 
-use crate::catalog::{Catalog, did_you_mean};
-use crate::element::{Class, Over, class};
+use crate::catalog::did_you_mean;
+use crate::check::checker::Checker;
+use crate::check::element::{self, Class, Over, class};
 use crate::error::{Checked, Span, wrong};
-use crate::matrix::{self, Domain, Key, Matrix, Space};
-use crate::syntax::{Each, Element, Name, Operand, Operator, Program, What};
-use crate::term::{FoldId, Found, Groups, Instance, Op, Place, Source, Term, TermId, Terms};
-
-/// The matrices of a program, as far as it was read.
-pub(crate) struct Checker<'t> {
-    pub catalog: Catalog<'t>,
-    pub terms: Terms,
-    pub names: HashMap<String, Matrix>,
-    text: &'t str,
-}
-
-/// A program whose matrices fit.
-pub(crate) struct Typed<'t> {
-    pub catalog: Catalog<'t>,
-    pub terms: Terms,
-    pub answer: crate::answer::Answer,
-    /// Name, operator, kind and shape of each matrix.
-    pub listing: Vec<[String; 4]>,
-}
-
-/// Checks `program`, which was read from `text`.
-pub(crate) fn check<'t>(
-    program: &Program,
-    text: &'t str,
-    catalog: Catalog<'t>,
-) -> Checked<Typed<'t>> {
-    let mut checker = Checker {
-        catalog,
-        terms: Terms::default(),
-        names: HashMap::new(),
-        text,
-    };
-    let mut listing = Vec::with_capacity(program.assignments.len());
-    for assignment in &program.assignments {
-        let Name { text, span } = &assignment.name;
-        if checker.names.contains_key(text) {
-            let what = format!("`{text}` has a value already; each name gets one");
-            return wrong(*span, what);
-        }
-        let matrix = checker.operand(&assignment.value)?;
-        listing.push([
-            assignment.name.to_string(),
-            assignment.value.to_string(),
-            matrix.kind().into(),
-            checker.shape(&matrix),
-        ]);
-        checker.names.insert(text.clone(), matrix);
-    }
-    let answer = checker.answer(&program.result)?;
-    Ok(Typed {
-        catalog: checker.catalog,
-        terms: checker.terms,
-        answer,
-        listing,
-    })
-}
+use crate::matrix::{Key, Matrix};
+use crate::space::{Domain, FoldId, InstanceId, Space, TermId};
+use crate::syntax::{Each, Element, Name, Operand, Operator, Sign, What};
+use crate::term::{Found, Groups, Instance, Op, Place, Source, Term};
 
 impl Checker<'_> {
-    /// What stands at `span`, to be quoted in a message.
-    pub fn quote(&self, span: Span) -> String {
-        let text = self.text.get(span.start..span.end).unwrap_or_default();
-        let one: Vec<&str> = text.split_whitespace().collect();
-        let one = one.join(" ");
-        match one.chars().count() > 40 {
-            true => format!("`{}...`", one.chars().take(37).collect::<String>()),
-            false => format!("`{one}`"),
-        }
-    }
-
-    pub fn shape(&self, matrix: &Matrix) -> String {
-        matrix.shape(&self.catalog, &self.terms)
-    }
-
-    /// `60175 columns (rows of lineitem)`
-    pub fn columns(&self, space: &Space) -> String {
-        let (count, names) = matrix::columns(space, &self.catalog, &self.terms);
-        format!("{count} columns ({})", names.unwrap_or_default())
-    }
-
-    /// `60175 rows (labels of orders.o_orderkey)`
-    fn rows(&self, of: &Matrix) -> String {
-        let labels = Space::Labels(of.domains());
-        let (count, names) = matrix::columns(&labels, &self.catalog, &self.terms);
-        match names {
-            Some(names) => format!("{count} rows ({names})"),
-            None => "1 row".into(),
-        }
-    }
-
     pub fn operand(&mut self, operand: &Operand) -> Checked<Matrix> {
         match &operand.what {
             What::Name(name) => match self.names.get(&name.text) {
@@ -162,12 +79,11 @@ impl Checker<'_> {
         let root = self.terms.instance(Instance::Root(table));
         let term = self.terms.add(Term::Column(root, position), data);
         let mut matrix = Matrix::over(Space::Rows(table));
-        match measure {
-            true => matrix.value = Some(term),
-            false => {
-                let domain = self.catalog.domain(table, position);
-                matrix.keys.push(Key { term, domain });
-            }
+        if measure {
+            matrix.value = Some(term)
+        } else {
+            let domain = self.catalog.domain(table, position);
+            matrix.keys.push(Key { term, domain });
         }
         Ok(matrix)
     }
@@ -291,7 +207,7 @@ impl Checker<'_> {
         )
     }
 
-    /// The value of a product of which at most one factor may have one.
+    /// The value of a product; at most one factor may have one.
     fn one_value(&self, a: &Matrix, b: &Matrix, spans: [Span; 2]) -> Checked<Option<TermId>> {
         match (a.value, b.value) {
             (Some(_), Some(_)) => wrong(
@@ -334,7 +250,7 @@ impl Checker<'_> {
         let value = self.one_value(&a, &b, spans)?;
         let mut conditions = &a.conditions | &b.conditions;
         for (x, y) in a.keys.iter().zip(&b.keys).filter(|(x, y)| x.term != y.term) {
-            let op = Op::Sign(crate::syntax::Sign::Eq);
+            let op = Op::Sign(Sign::Eq);
             let equal = Term::Apply(op, vec![x.term, y.term]);
             conditions.insert(self.terms.add(equal, DataType::Boolean));
         }
@@ -404,13 +320,14 @@ impl Checker<'_> {
                     .iter()
                     .map(|c| self.catalog.attribute(*table, *c))
                     .collect();
-                match key.is_empty() {
-                    true => format!("; `{}` has no primary key, see `relabel`", definition.name),
-                    false => format!(
+                if key.is_empty() {
+                    format!("; `{}` has no primary key, see `relabel`", definition.name)
+                } else {
+                    format!(
                         "; rows of {} are found by labels of {}, see `relabel`",
                         definition.name,
                         key.join(", ")
-                    ),
+                    )
                 }
             }
             _ => String::new(),
@@ -474,7 +391,7 @@ impl Checker<'_> {
     }
 
     /// The group of each combination of labels, and that there is one.
-    fn group_of(&mut self, fold: FoldId, domains: &[Domain]) -> (crate::term::InstanceId, TermId) {
+    fn group_of(&mut self, fold: FoldId, domains: &[Domain]) -> (InstanceId, TermId) {
         let keys: Vec<TermId> = self.terms.fold(fold).groups.keys.clone();
         let labels = (0..domains.len())
             .map(|position| {
@@ -548,11 +465,9 @@ impl Checker<'_> {
                         Folding::Min | Folding::Max,
                         Class::Number(_) | Class::Float | Class::Time,
                     ) => data,
-                    (Folding::Sum, Class::Number(scale)) => crate::element::number(scale),
+                    (Folding::Sum, Class::Number(scale)) => element::number(scale),
                     (Folding::Avg, Class::Number(_)) if data.is_integer() => DataType::Float64,
-                    (Folding::Avg, Class::Number(scale)) => {
-                        crate::element::number((scale + 4).min(38))
-                    }
+                    (Folding::Avg, Class::Number(scale)) => element::number((scale + 4).min(38)),
                     (_, Class::Float) => data,
                     _ => {
                         let what = format!("{} holds no numbers", self.quote(at));

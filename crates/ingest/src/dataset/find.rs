@@ -2,7 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::{Error, Options, Result};
+use crate::error::{Error, Result};
+use crate::options::Options;
 
 /// The value that stands for NULL in the name of a folder.
 const NULL_KEY: &str = "__HIVE_DEFAULT_PARTITION__";

@@ -21,8 +21,8 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
-use super::assemble::{Assembler, Block};
-use crate::Error;
+use crate::error::Error;
+use crate::import::assemble::{Assembler, Block};
 
 /// How often the caller hears of progress.
 const TICK: Duration = Duration::from_millis(100);

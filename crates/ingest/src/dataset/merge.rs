@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use arrow::datatypes::DataType;
 
-use crate::csv::{Kinds, Layout};
-use crate::{Error, Result};
+use crate::csv::infer::Kinds;
+use crate::csv::layout::Layout;
+use crate::error::{Error, Result};
 
 /// What is known of a column's type.
 #[derive(Clone, Debug)]
@@ -82,7 +83,7 @@ impl Merged {
         self.known.data_type()
     }
 
-    /// Whether the type was found in text, of which a part was looked at.
+    /// Whether the type was inferred from a part of a text.
     pub fn is_guess(&self) -> bool {
         matches!(self.known, Known::Kinds(_))
     }

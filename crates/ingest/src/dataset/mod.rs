@@ -1,21 +1,27 @@
 //! The files that names and patterns stand for, and their columns.
+//!
+//! [`find`] finds the files, [`opening`] looks at each and [`merge`] makes one list of columns of theirs; what is here
+//! reads them, and [`filling`] adds what some of them lack.
 
-use std::path::{Path, PathBuf};
+mod filling;
+pub(crate) mod find;
+mod merge;
+mod opening;
+
+use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray, UInt32Array, UInt64Array,
-};
-use arrow::compute::take;
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::array::{ArrayRef, UInt64Array};
+use arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
 
 use crate::csv::Text;
+use crate::dataset::filling::{Filling, Slot, constant};
+use crate::error::{Error, Result};
 use crate::ipc::IpcFile;
 use crate::json::JsonFile;
 use crate::parquet::{ParquetFile, RowGroups};
-use crate::piece::{Batches, Column, Piece, Pieces, cast_to};
+use crate::piece::{Column, Piece, Pieces, cast_to};
 use crate::stream::Source;
-use crate::{Error, Options, Result, opening};
 
 /// Bytes of text that a piece has where nothing else is asked for.
 const PIECE: usize = 4 << 20;
@@ -86,8 +92,7 @@ pub struct Request {
     /// For each file which of its parts, as [`Dataset::groups`] counts them, can hold rows that are wanted; all
     /// where nothing is said.
     pub keep: Option<Vec<Vec<bool>>>,
-    /// Which of several readers this is, who read the whole together, and how many they are: the pieces with such
-    /// numbers.
+    /// The number of this reader and how many readers there are: they share the pieces by number.
     pub share: (usize, usize),
     /// Bytes of text of a piece, about.
     pub piece_bytes: usize,
@@ -120,15 +125,6 @@ impl Request {
 }
 
 impl Dataset {
-    /// Looks at the files that `names` stand for: paths, `-` for standard input, patterns, folders of partitions.
-    ///
-    /// # Errors
-    /// [`Error::File`] for one that is not there, cannot be read, or has other columns than the files before it;
-    /// [`Error::Options`] for options that do not fit the files.
-    pub fn open(names: &[PathBuf], options: &Options) -> Result<Dataset> {
-        opening::open(names, options)
-    }
-
     /// The columns: those of the files, and after them those that the names of folders are. All may be NULL.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -188,7 +184,7 @@ impl Dataset {
         self.members.iter().any(|member| member.source.is_once())
     }
 
-    /// Whether drawing pieces may take long: of pipes, and of what is decompressed.
+    /// Whether drawing pieces may take long: from pipes and compressed files.
     pub fn is_slow(&self) -> bool {
         self.members.iter().any(|member| !member.source.is_plain())
     }
@@ -280,10 +276,10 @@ impl Dataset {
                             piece.number = number;
                             number += 1;
                         }
-                        match piece.number as usize % request.share.1 == request.share.0 {
-                            true => return Some(Ok(piece)),
-                            false => continue,
+                        if piece.number as usize % request.share.1 == request.share.0 {
+                            return Some(Ok(piece));
                         }
+                        continue;
                     }
                     Some(Err(error)) => {
                         failed = true;
@@ -403,75 +399,5 @@ impl Dataset {
             );
             Error::file(member.source.path(), reason)
         })
-    }
-}
-
-/// `rows` times the same value.
-fn constant(
-    value: Option<&str>,
-    data_type: &DataType,
-    rows: usize,
-) -> std::result::Result<ArrayRef, arrow::error::ArrowError> {
-    let text: ArrayRef = Arc::new(StringViewArray::from_iter(std::iter::once(value)));
-    let one = match value {
-        Some(_) => cast_to(&text, data_type)?,
-        None => arrow::array::new_null_array(data_type, 1),
-    };
-    take(&one, &UInt32Array::from(vec![0; rows]), None)
-}
-
-/// Where a column of a batch comes from.
-enum Slot {
-    /// The column at this place of the file's batch.
-    Read(usize),
-    /// One value, for all rows.
-    Constant(ArrayRef),
-}
-
-/// Adds what files do not have to their batches.
-struct Filling {
-    source: Arc<Source>,
-    schema: SchemaRef,
-    slots: Vec<Slot>,
-}
-
-impl Filling {
-    /// The batches with all columns; after the last, the file is looked at: it must still be what it was.
-    fn fill(self: Arc<Self>, mut batches: Batches) -> Batches {
-        let mut ended = false;
-        Box::new(std::iter::from_fn(move || {
-            if ended {
-                return None;
-            }
-            let batch = match batches.next() {
-                Some(batch) => batch.and_then(|batch| self.batch(&batch)),
-                None => {
-                    ended = true;
-                    return self.source.check().err().map(Err);
-                }
-            };
-            ended = batch.is_err();
-            Some(batch)
-        }))
-    }
-
-    fn batch(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let read = |(place, slot): (usize, &Slot)| matches!(slot, Slot::Read(at) if *at == place);
-        if self.slots.iter().enumerate().all(read) {
-            return Ok(batch.clone());
-        }
-        let rows = batch.num_rows();
-        let failed =
-            |error: arrow::error::ArrowError| Error::file(self.source.path(), error.to_string());
-        let column = |slot: &Slot| match slot {
-            Slot::Read(at) => Ok(Arc::clone(batch.column(*at))),
-            Slot::Constant(value) => {
-                take(value, &UInt32Array::from(vec![0; rows]), None).map_err(failed)
-            }
-        };
-        let columns = self.slots.iter().map(column).collect::<Result<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
-            .map_err(failed)
     }
 }

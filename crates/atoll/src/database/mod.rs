@@ -1,4 +1,14 @@
 //! An open database.
+//!
+//! [`options`] say how it is opened, [`settings`] are kept in the file, [`governed`] takes workers out of service;
+//! [`summary`], [`pages`] and [`residency`] tell what is in it and where.
+
+mod governed;
+pub(crate) mod options;
+pub(crate) mod pages;
+pub(crate) mod residency;
+mod settings;
+pub(crate) mod summary;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,8 +19,10 @@ use memory::Budget;
 use store::{PoolOptions, Store};
 use topology::Machine;
 
-use crate::options::BASE_BYTES;
-use crate::{Access, Options, Result, Session, TableSummary, governed, setting};
+use crate::database::options::{Access, BASE_BYTES, Options, Plan};
+use crate::database::summary::TableSummary;
+use crate::error::{Error, Result};
+use crate::session::Session;
 
 /// An open database: one data file, its log, its workers and its memory.
 ///
@@ -38,7 +50,7 @@ pub struct Database {
     engine: Arc<sql::Engine>,
     machine: Arc<Machine>,
     catalog: Arc<table::Catalog>,
-    /// Who publishes what statements do, and perhaps governs the workers.
+    /// Publishes what statements do, and governs the workers where the options say so.
     governing: Arc<governor::runtime::Runtime>,
 }
 
@@ -92,7 +104,7 @@ impl Database {
             return Database::create(path, options);
         }
         match Database::open(path, options) {
-            Err(crate::Error::Store(store::Error::Unfinished { .. }))
+            Err(Error::Store(store::Error::Unfinished { .. }))
                 if options.access != Access::Read =>
             {
                 Database::create(path, options)
@@ -148,7 +160,7 @@ impl Database {
         statements.execution = options.execution.clone();
         statements.execution.plan = match options.plan {
             Some(plan) => plan,
-            None => setting::kept(&store)?.unwrap_or(options.execution.plan),
+            None => settings::plan(&store)?.unwrap_or(options.execution.plan),
         };
         let engine = sql::Engine::new(store, workers, budget, statements)?;
         let governing = governed::start(&engine, &machine, &live, options)?;
@@ -168,6 +180,24 @@ impl Database {
     /// What opening the store found in its log: commits applied from there, and one that a crash cut short.
     pub fn recovery(&self) -> &store::Recovery {
         self.store().recovery()
+    }
+
+    /// The plan that the store keeps for those who open it (row M2); `None` where it keeps none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Options`] for a plan that this program does not know.
+    pub fn plan(&self) -> Result<Option<Plan>> {
+        settings::plan(self.store())
+    }
+
+    /// Makes the store keep a plan, or none. It holds from the next time that the store is opened.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] if the store is open for reading only, or cannot be written.
+    pub fn set_plan(&self, plan: Option<Plan>) -> Result<()> {
+        settings::set_plan(self.store(), plan)
     }
 
     /// The machine that workers and pages are laid out for.
@@ -337,13 +367,14 @@ impl Database {
 fn check_page_size(bytes: u32) -> Result<()> {
     match bytes {
         16_384 | 32_768 | 65_536 => Ok(()),
-        bytes => Err(crate::Error::Options(format!(
+        bytes => Err(Error::Options(format!(
             "a page size of {bytes} bytes is not possible for tables; use 16384, 32768 or 65536"
         ))),
     }
 }
 
-/// The memory of each node: only the live machine's nodes are known to the system, and only several need telling apart.
+/// The operating system's number of each node, to bind memory to; `None` where the machine is not the live one, has one
+/// node, or affinity is off.
 fn homes(machine: &Machine, affinity: bool) -> Vec<Option<u32>> {
     let live = matches!(machine.source(), topology::Source::Live) && machine.nodes().len() > 1;
     let live = live && affinity;

@@ -7,8 +7,8 @@ use governor::runtime::{Crew, Options as Governing, Runtime};
 use placement::CpuSet;
 use topology::Machine;
 
-use crate::options::Govern;
-use crate::{Error, Options, Result};
+use crate::database::options::{Govern, Options};
+use crate::error::{Error, Result};
 
 /// Starts what publishes what statements do and, where the options say so, governs the workers.
 pub(crate) fn start(
@@ -50,7 +50,7 @@ pub(crate) fn start(
 
 /// The workers, and where each cpu of the machine that they are laid out for is on the one they run on.
 struct Team {
-    /// Weak, as whoever holds workers or engine keeps threads and file.
+    /// Weak: this must not keep the threads alive and the file open.
     workers: Weak<Workers>,
     engine: Weak<sql::Engine>,
     /// Each cpu, node by node.

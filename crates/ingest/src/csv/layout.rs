@@ -1,0 +1,36 @@
+//! How a text file is laid out.
+
+use std::sync::Arc;
+
+use crate::csv::infer::Kinds;
+
+/// How a text file separates its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dialect {
+    /// Between two fields.
+    pub delimiter: u8,
+    /// Around a field that contains delimiters or line ends.
+    pub quote: Option<u8>,
+    /// Within quotes, what follows it is nothing but itself.
+    pub escape: Option<u8>,
+    /// A record may end with a delimiter, as in `.tbl` files.
+    pub trailing: bool,
+}
+
+/// How a text file is laid out.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    pub dialect: Dialect,
+    /// Whether the first record holds names.
+    pub header: bool,
+    /// The columns' names, each only once in any case.
+    pub names: Vec<String>,
+    /// Whether the names are those of the file, or of the options, and not `column_1`, ...
+    pub named: bool,
+    /// The kinds of the values of the sample; narrower than all values of a file that goes on after it.
+    pub kinds: Vec<Kinds>,
+    /// The texts that stand for NULL.
+    pub nulls: Arc<[String]>,
+    /// Records of the sample.
+    pub sampled: usize,
+}

@@ -1,0 +1,26 @@
+//! What is known while a program is lowered.
+
+use std::collections::HashMap;
+
+use engine::{Query, Var};
+
+use crate::catalog::Catalog;
+use crate::space::{FoldId, InstanceId};
+use crate::term::Terms;
+
+pub(crate) struct Lowering<'p> {
+    pub catalog: &'p Catalog<'p>,
+    pub terms: &'p Terms,
+    pub query: Query,
+    /// Which subquery gives a number.
+    pub parameters: HashMap<(FoldId, usize), usize>,
+}
+
+/// Where the vectors of one relation are.
+#[derive(Default)]
+pub(crate) struct Frame {
+    pub columns: HashMap<(InstanceId, usize), Var>,
+    pub aggregates: HashMap<(InstanceId, usize), Var>,
+    pub labels: Vec<Var>,
+    pub scalars: HashMap<(FoldId, usize), Var>,
+}
