@@ -32,7 +32,7 @@ pub fn set_up() {
         return;
     }
     keep(KEEP_MS);
-    if nodes() > 1 {
+    if topology::live_nodes() > 1 {
         small_pages(total);
     }
 }
@@ -46,35 +46,22 @@ pub fn limit(bytes: u64) {
 }
 
 fn without_huge_pages() {
-    // SAFETY: changes how this process is given memory from now on, nothing else.
+    // SAFETY: the request sets a flag of this process; it takes no pointers, and its unused arguments are zero.
     unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
 }
 
 /// How long freed memory is kept, unless the user's environment says so.
 fn keep(milliseconds: std::ffi::c_long) {
     if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
-        // SAFETY: sets a number that is read when memory is freed.
+        // SAFETY: the option exists in the version that is linked, and setting it stores a number.
         unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, milliseconds) };
     }
 }
 
 /// Gives memory that was freed back to the system.
 pub fn give_back() {
-    // SAFETY: moves nothing; what is in use stays where it is.
+    // SAFETY: only memory that holds no allocation is given back; what is in use stays where it is.
     unsafe { libmimalloc_sys::mi_collect(true) };
-}
-
-/// Nodes of memory that the system has.
-fn nodes() -> usize {
-    let Ok(entries) = std::fs::read_dir("/sys/devices/system/node") else {
-        return 1;
-    };
-    let numbered = |name: &str| {
-        let number = name.strip_prefix("node")?;
-        number.parse::<u32>().ok()
-    };
-    let names = entries.flatten().map(|entry| entry.file_name());
-    names.filter_map(|name| numbered(name.to_str()?)).count()
 }
 
 unsafe extern "C" {
@@ -96,7 +83,7 @@ unsafe extern "C" {
 /// The area takes addresses; memory comes as it is written to. Where the system refuses, the allocator stays as it is.
 fn small_pages(total: u64) {
     if let Some((start, bytes)) = present_area() {
-        // SAFETY: changes in what pages memory comes, not what is in it.
+        // SAFETY: the range is a mapping of this process; the advice changes the size of its pages, not what is in them.
         unsafe { libc::madvise(start, bytes, libc::MADV_NOHUGEPAGE) };
     }
     let bytes = usize::try_from(total / AREA * AREA).unwrap_or(0);
@@ -104,12 +91,13 @@ fn small_pages(total: u64) {
         libc::PROT_READ | libc::PROT_WRITE,
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
     );
-    // SAFETY: asks for new addresses, which nobody else has.
+    // SAFETY: without MAP_FIXED a new mapping replaces none, so no memory in use is touched.
     let area = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
     if area == libc::MAP_FAILED {
         return;
     }
-    // SAFETY: the area is ours and is never given back; the allocator aligns what it takes of it.
+    // SAFETY: the area was mapped above with this length, and nobody else knows of it. The allocator keeps it for good,
+    // and aligns what it takes of it; where it refuses the area, it has kept no pointer into it.
     unsafe {
         if libc::madvise(area, bytes, libc::MADV_NOHUGEPAGE) != 0
             || !mi_manage_os_memory(area, bytes, true, false, true, -1)

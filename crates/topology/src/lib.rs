@@ -43,5 +43,6 @@ mod spec;
 mod xml;
 
 pub use error::{Error, Result};
+pub use live::live_nodes;
 pub use machine::{Cache, CacheKind, Core, MAX_CPUS, MAX_NODES, Machine, Node, Source};
 pub use shipped::SHIPPED;

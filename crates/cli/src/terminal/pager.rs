@@ -18,7 +18,7 @@ pub fn screen() -> Option<(usize, usize)> {
         ws_xpixel: 0,
         ws_ypixel: 0,
     };
-    // SAFETY: the request writes a `winsize`, and `size` is one.
+    // SAFETY: the request writes one `winsize` through the pointer, which is to a local variable of that type.
     let told = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &mut size) };
     // Serial lines and some terminals in pipes do not know their size.
     let known = told == 0 && size.ws_col > 0 && size.ws_row > 0;
