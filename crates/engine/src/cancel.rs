@@ -1,14 +1,14 @@
-//! Giving a query up.
+//! Cancelling a query.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
 
-/// A switch that says that a query was given up. Clones are the same switch.
+/// A switch that cancels a query. Clones are the same switch.
 ///
-/// Dropping the future of a query gives it up too, but only where that future next yields; whoever cannot wait for
-/// that raises the switch, and every worker looks at it between pieces of 2,048 rows.
+/// Dropping the future of a query cancels it too, but only where that future next yields. The switch acts sooner:
+/// every worker checks it after each vector of 2,048 rows.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<Switch>);
 
@@ -19,17 +19,17 @@ struct Switch {
 }
 
 impl Stop {
-    /// Gives the query up.
+    /// Cancels the query.
     pub fn stop(&self) {
         self.0.raised.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was given up.
+    /// Whether the query was cancelled.
     pub fn stopped(&self) -> bool {
         self.0.raised.load(Ordering::Relaxed) || self.0.above.as_ref().is_some_and(Stop::stopped)
     }
 
-    /// Another switch, which is raised on its own or with this one.
+    /// A child switch: raised by itself or with this one, but never raising this one.
     pub(crate) fn below(&self) -> Stop {
         Stop(Arc::new(Switch {
             raised: AtomicBool::new(false),
@@ -37,12 +37,15 @@ impl Stop {
         }))
     }
 
+    /// Fails if the query was cancelled.
+    ///
     /// # Errors
-    /// [`Error::Cancelled`] once the query was given up.
+    /// [`Error::Cancelled`].
     pub(crate) fn check(&self) -> Result<()> {
-        match self.stopped() {
-            true => Err(Error::Cancelled),
-            false => Ok(()),
+        if self.stopped() {
+            Err(Error::Cancelled)
+        } else {
+            Ok(())
         }
     }
 }

@@ -1,62 +1,79 @@
-//! What can go wrong in a query, in words for people.
+//! The error type of this crate.
 
-use std::fmt;
 use std::path::PathBuf;
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error of a running or a planned query.
-#[derive(Debug)]
+/// An error of planning or running a query.
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Reading a table failed.
-    Table(table::Error),
-    /// What rows are read from cannot be read, or is not what it says it is.
+    #[error("{0}")]
+    Table(#[from] table::Error),
+    /// An external source cannot be read, or does not hold what it promises.
+    #[error("{name}: {message}")]
     Source {
-        /// Its name, for people: a file's path.
+        /// The source's name in messages: a file's path.
         name: String,
         /// What is wrong with it.
         message: String,
     },
     /// Arrow refused a conversion.
-    Arrow(arrow::error::ArrowError),
+    #[error("{0}")]
+    Arrow(#[from] arrow::error::ArrowError),
     /// A function that the engine calls for an expression failed.
-    Call(Box<dyn std::error::Error + Send + Sync>),
+    #[error("{0}")]
+    Call(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A number does not fit its type.
+    #[error("{what} does not fit its type")]
     Overflow {
         /// What was computed.
         what: String,
     },
-    /// A subquery that must give one value gave more.
+    /// A scalar subquery returned more than one row.
+    #[error("scalar subquery returned more than one row: it gave {rows}")]
     ManyRows {
-        /// How many rows it gave.
+        /// The number of rows it returned.
         rows: usize,
     },
-    /// Operators wanted more memory than the limit leaves.
+    /// An operator needed more memory than the limit leaves.
+    #[error("{what} wanted {wanted} bytes, which the memory limit does not leave")]
     Memory {
-        /// What wanted it.
+        /// The operator.
         what: &'static str,
-        /// Bytes it wanted.
+        /// The bytes it needed.
         wanted: u64,
     },
-    /// What did not fit in memory could not be written to a file, or read again.
+    /// Spilled rows could not be written or read.
+    #[error(
+        "what does not fit in memory cannot be kept in a file in {}: {source}; make room there or raise the memory limit",
+        .place.display()
+    )]
     Spill {
-        /// Where the file is.
+        /// The directory or device of the spill file.
         place: PathBuf,
         /// What went wrong.
         source: io::Error,
     },
-    /// What did not fit in memory came back from its file with other bytes.
+    /// Spilled rows were read back with a wrong checksum.
+    #[error(
+        "what did not fit in memory came back damaged from its file in {}: check the disk, then run the query again",
+        .place.display()
+    )]
     SpillDamaged {
-        /// Where the file is.
+        /// The directory or device of the spill file.
         place: PathBuf,
     },
-    /// The query was given up.
+    /// The query was cancelled.
+    #[error("the query was cancelled")]
     Cancelled,
-    /// A plan asks for something that the engine cannot do; whoever made the plan must do it otherwise.
+    /// The query needs something that the engine cannot do. Its planner must express it in another way.
+    #[error("the engine does not support {0}")]
     Unsupported(String),
-    /// The engine contradicts itself.
+    /// The engine contradicts itself: a bug.
+    #[error("a bug of the engine: {0}")]
     Internal(String),
 }
 
@@ -70,70 +87,7 @@ impl Error {
     }
 }
 
-/// What a later stage reads of an earlier one is not there.
+/// The error for a result of an earlier stage that is missing.
 pub(crate) fn missing() -> Error {
     Error::internal("a stage that did not run")
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Table(e) => e.fmt(f),
-            Error::Source { name, message } => write!(f, "{name}: {message}"),
-            Error::Arrow(e) => e.fmt(f),
-            Error::Call(e) => e.fmt(f),
-            Error::Overflow { what } => write!(f, "{what} does not fit its type"),
-            Error::ManyRows { rows } => {
-                write!(
-                    f,
-                    "scalar subquery returned more than one row: it gave {rows}"
-                )
-            }
-            Error::Memory { what, wanted } => {
-                write!(
-                    f,
-                    "{what} wanted {wanted} bytes, which the memory limit does not leave"
-                )
-            }
-            Error::Spill { place, source } => {
-                write!(
-                    f,
-                    "what does not fit in memory cannot be kept in a file in {}: {source}; make room there or raise the memory limit",
-                    place.display()
-                )
-            }
-            Error::SpillDamaged { place } => write!(
-                f,
-                "what did not fit in memory came back damaged from its file in {}: check the disk, then run the query again",
-                place.display()
-            ),
-            Error::Cancelled => write!(f, "the query was cancelled"),
-            Error::Unsupported(what) => write!(f, "the engine does not support {what}"),
-            Error::Internal(what) => write!(f, "a bug of the engine: {what}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Table(e) => Some(e),
-            Error::Arrow(e) => Some(e),
-            Error::Call(e) => Some(e.as_ref()),
-            Error::Spill { source, .. } => Some(source),
-            _ => None,
-        }
-    }
-}
-
-impl From<table::Error> for Error {
-    fn from(e: table::Error) -> Error {
-        Error::Table(e)
-    }
-}
-
-impl From<arrow::error::ArrowError> for Error {
-    fn from(e: arrow::error::ArrowError) -> Error {
-        Error::Arrow(e)
-    }
 }

@@ -1,20 +1,21 @@
 //! The three executors.
 
-/// What runs the pipelines of a program. All give the same answer; rows without an order may come in another one.
+/// Runs the pipelines of a program. All executors give the same answer; rows without an order may come in a
+/// different order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Executor {
-    /// Each worker takes a piece of the source through the whole pipeline (L4).
+    /// Each worker takes a morsel of the source through the whole pipeline.
     #[default]
     Fused,
-    /// Each operator is tasks of its own, and blocks of rows go from one to the next through bounded channels (L5).
+    /// Each operator is a set of tasks; blocks of rows pass from one operator to the next through bounded channels.
     Stream,
-    /// Some tasks set blocks of a ring up, others process them (L6).
+    /// Some tasks set up the blocks of a ring, others process them.
     Staged,
 }
 
 impl Executor {
-    /// Its name, as users write it: `fused`, `stream`, `staged`.
+    /// The executor's name as users write it: `fused`, `stream`, `staged`.
     pub fn name(self) -> &'static str {
         match self {
             Executor::Fused => "fused",

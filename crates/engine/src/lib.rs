@@ -1,15 +1,16 @@
-//! The query engine: relations over matrices, made into pipelines, run by all workers.
+//! The query engine: plans relational queries into pipelines and runs them on all workers.
 //!
-//! A language (SQL, LAQ) says what it wants as a [`Rel`] over numbered vectors of a [`Query`]. The engine plans
-//! it: which relation of a join is the root and what is looked up in which order, which predicates are tested on
-//! stored codes, where a pipeline must be cut. Then it runs the pipelines one after the other, each by all workers
-//! at once, 2,048 rows at a time. An [`Execution`] says how: *fused*, each worker taking morsel by morsel through all
-//! steps of the pipeline (L4); *stream*, its operators as concurrent tasks with blocks of rows going from one to the
-//! next (L5); *staged*, some tasks setting blocks of a ring up and others processing them (L6).
+//! A language (SQL, LAQ) lowers a query to a [`Rel`] over the numbered vectors of a [`Query`]. The engine plans it:
+//! it orders the joins (which relation is the probe side, which become join tables), tests predicates on stored
+//! codes where it can, and cuts pipelines where all rows must be there before the next operator may start. It then
+//! runs the stages one after the other, each on all workers at once, a vector of 2,048 rows at a time. An
+//! [`Execution`] chooses the executor: *fused*, each worker takes one morsel after another through all operators of
+//! a pipeline; *stream*, the operators are concurrent tasks that pass blocks of rows on; *staged*, some tasks set
+//! up the blocks of a ring and others process them.
 //!
-//! In the terms of the linear algebra (L1, L2), a column of a scan is a bitmap matrix over its dictionary or a
-//! decimal vector; a [`Rel::Filter`] makes a filtered bit vector, a [`Rel::Join`] is a `dot`, [`Rel::Map`] is
-//! `lift`, the keys of a [`Rel::Fold`] are combined by `krao` and its functions fold along them.
+//! In the terms of linear algebra (the LAQ paper), a column of a scan is a bitmap matrix over its dictionary or a
+//! decimal vector; a [`Rel::Filter`] makes a filtered bit vector, a [`Rel::Join`] is a `dot`, a [`Rel::Map`] is a
+//! `lift`, and a [`Rel::Fold`] combines its keys by `krao` and folds its functions along them.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -86,7 +87,7 @@ pub use profile::Ledger;
 pub use vector::strings::Strings as Texts;
 pub use vector::value::{Kind, Type, Values, Var, Vector};
 
-/// A query that was planned.
+/// A planned query, which can be run any number of times.
 #[derive(Debug)]
 pub struct Prepared {
     program: physical::program::Program,
@@ -95,10 +96,10 @@ pub struct Prepared {
     output: Output,
 }
 
-/// Plans `root`, whose vectors `output` are the answer.
+/// Plans `root`; the vectors of `output` are the columns of the answer.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for what the engine cannot do.
+/// [`Error::Unsupported`] if the query needs something that the engine cannot do.
 pub fn prepare(mut query: Query, root: Rel, output: Output) -> Result<Prepared> {
     let program = physical::planner::plan(&mut query, root, &output)?;
     Ok(Prepared {
@@ -110,16 +111,19 @@ pub fn prepare(mut query: Query, root: Rel, output: Output) -> Result<Prepared> 
 }
 
 impl Prepared {
-    /// Runs it on the workers of `runtime`, fused; to be awaited on one of them.
+    /// Runs the query by the fused executor on the workers of `runtime` and returns the batches of its answer.
+    /// Await it on one of these workers.
     ///
     /// # Errors
-    /// Those of reading tables and of evaluating expressions; [`Error::Memory`], after which nothing is held.
+    /// Those of reading tables and of evaluating expressions; [`Error::Memory`] if the memory limit is too low. The
+    /// query has released all its memory when it returns an error.
     pub async fn run(&self, runtime: &Runtime) -> Result<Vec<RecordBatch>> {
         let (batches, _) = self.run_by(runtime, &Execution::default()).await?;
         Ok(batches)
     }
 
-    /// The same as `execution` says; also what the executor tells of how it went, a line each.
+    /// Like [`run`](Prepared::run), with the executor and settings of `execution`. Also returns the executor's
+    /// report, a line each.
     ///
     /// # Errors
     /// Those of [`Prepared::run`], and of [`Execution::check`].
@@ -135,12 +139,13 @@ impl Prepared {
                 batches.push(batch);
             }
         };
-        let (told, ()) = tokio::join!(self.send(runtime, execution, sender), taking);
-        Ok((batches, told?))
+        let (report, ()) = tokio::join!(self.send(runtime, execution, sender), taking);
+        Ok((batches, report?))
     }
 
-    /// The same, with batches of the answer, of 8,192 rows at most, sent to `sender` as they are computed, where no
-    /// order of all rows must be waited for. Rows that were sent before an error are true.
+    /// Like [`run_by`](Prepared::run_by), but sends batches of the answer (at most 8,192 rows each) to `sender` as
+    /// soon as they are computed, unless the answer must be sorted first. If an error comes later, the rows sent
+    /// before it are still correct.
     ///
     /// # Errors
     /// Those of [`Prepared::run_by`]; [`Error::Cancelled`] if the receiver is dropped.
@@ -152,11 +157,11 @@ impl Prepared {
     ) -> Result<Vec<String>> {
         execution.check()?;
         let (program, types) = (&self.program, self.types.clone());
-        let told = execute::run(program, types, &self.output, runtime, execution, sender).await;
+        let report = execute::run(program, types, &self.output, runtime, execution, sender).await;
         if let Some(ledger) = &execution.ledger {
             ledger.name(|text| physical::explain::named(text, &self.columns));
         }
-        told
+        report
     }
 
     /// The columns of the answer.
@@ -164,7 +169,8 @@ impl Prepared {
         &self.output.schema
     }
 
-    /// The program for people, a line each: stages in the order they run, their pipelines, steps and sinks.
+    /// The program in readable form, a line each: stages in the order they run, with their pipelines, operators and
+    /// sinks.
     pub fn explain(&self) -> Vec<String> {
         physical::explain::lines(&self.program, &self.columns)
     }

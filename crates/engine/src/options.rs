@@ -1,4 +1,4 @@
-//! How programs are run.
+//! Options of a run: executor, block size, NUMA policy, spilling.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,25 +9,25 @@ use crate::error::{Error, Result};
 use crate::executor::Executor;
 use crate::profile::Ledger;
 
-/// Which pieces of a table a worker takes (row M2).
+/// The NUMA policy: which morsels of a table a worker takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Plan {
-    /// The next one of a single queue, wherever its pages lie.
+    /// Any: all workers share one queue, wherever the pages lie.
     Obliv,
-    /// Those of its own node first, then those of the nearest node that has any.
+    /// Those of the worker's own node first, then those of the nearest node that has any left.
     #[default]
     Shard,
-    /// Those of its own node, by an instance of the engine for each node, with workers and look-up tables of its own.
-    /// What lies on a node without workers goes to the nearest that has some.
+    /// Only those of the worker's own node. Each node runs an instance of the engine, with workers and join tables
+    /// of its own; data on a node without workers belongs to the nearest node that has some.
     Distr,
 }
 
 impl Plan {
-    /// All of them.
+    /// All policies.
     pub const ALL: [Plan; 3] = [Plan::Obliv, Plan::Shard, Plan::Distr];
 
-    /// Its name, as users write it: `obliv`, `shard`, `distr`.
+    /// The policy's name as users write it: `obliv`, `shard`, `distr`.
     pub fn name(self) -> &'static str {
         match self {
             Plan::Obliv => "obliv",
@@ -36,21 +36,21 @@ impl Plan {
         }
     }
 
-    /// The one of that name.
+    /// The policy of that name, if there is one.
     pub fn named(name: &str) -> Option<Plan> {
         Plan::ALL.into_iter().find(|plan| plan.name() == name)
     }
 }
 
-/// Least and most rows of an execution block.
+/// The allowed numbers of rows in an execution block.
 pub const BLOCK_ROWS: std::ops::RangeInclusive<usize> = 2_048..=2 << 20;
 
-/// Where rows go that do not fit in the memory limit.
+/// Where a query spills rows that do not fit in the memory limit.
 #[derive(Clone, Debug)]
 pub enum SpillTo {
-    /// A file in this directory, made when it is needed and gone with the query.
+    /// A file in this directory, created when it is first needed and removed with the query.
     Directory(Arc<Path>),
-    /// This device; its bytes are overwritten.
+    /// This device. Its contents are overwritten.
     Device(Arc<dyn Device>),
 }
 
@@ -64,34 +64,35 @@ impl From<&Path> for SpillTo {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Execution {
-    /// What runs it.
+    /// The executor that runs it.
     pub executor: Executor,
-    /// Most rows that are handed on at once, within [`BLOCK_ROWS`]; by default what suits the executor. A stored
-    /// block is read as a whole: smaller ones are cut from it, of larger ones it is a part.
+    /// Most rows in a block, within [`BLOCK_ROWS`]; by default what suits the executor. A stored block is always
+    /// read whole: a smaller execution block is cut from it, a larger one takes in several.
     pub block_rows: Option<usize>,
-    /// Which pieces of a table a worker takes.
+    /// The NUMA policy.
     pub plan: Plan,
     /// Blocks that a channel of the streaming executor holds, at least 1.
     pub queue: usize,
-    /// Channels without locks, instead of a ring with a plain one.
+    /// Whether channels use a lock-free queue instead of a ring behind a mutex.
     pub lock_free: bool,
-    /// Tasks of each operator, from the source on, the last for all that follow; by default as many of each as
-    /// there are workers, so that an operator whose input is full gets the next one that is free.
+    /// Tasks of each operator of the streaming and staged executors, from the source on; the last entry holds for
+    /// all operators after it. By default every operator has as many tasks as there are workers, so that a free
+    /// worker can always go to an operator whose input is full.
     pub tasks: Vec<usize>,
-    /// Blocks of the staged executor's ring, at least 1; by default two for each worker and one.
+    /// Blocks in the staged executor's ring, at least 1; by default two for each worker and one more.
     pub ring: Option<usize>,
-    /// Whether blocks are used again (L7).
+    /// Whether blocks are reused.
     pub reuse: bool,
-    /// Whether the fused executor has all rows that others decode in memory before it processes the first: what
-    /// reading and processing at the same time is compared with.
+    /// Whether the fused executor reads all rows of an external source into memory before it processes the first
+    /// one. It is the baseline against which reading and processing at the same time is measured.
     pub preload: bool,
-    /// Where rows go that do not fit in the memory limit. Without it, a query that needs it fails with
-    /// [`Error::Memory`].
+    /// Where rows are spilled that do not fit in the memory limit. Without it, a query that would have to spill
+    /// fails with [`Error::Memory`].
     pub spill: Option<SpillTo>,
-    /// Rows, or groups, that a worker keeps before it puts them away where [`Execution::spill`] allows it, however
-    /// much memory is left: to try with few rows what many do.
+    /// Most rows, or groups, that a worker keeps in memory before it spills them (if [`Execution::spill`] allows
+    /// it), even if memory is left. For tests: it makes small inputs spill.
     pub room: Option<usize>,
-    /// Where what operators did is noted, if somebody asks.
+    /// Collects the profile of the run, if present.
     pub ledger: Option<Arc<Ledger>>,
 }
 
@@ -115,7 +116,7 @@ impl Default for Execution {
 }
 
 impl Execution {
-    /// The defaults of `executor`.
+    /// The default options for `executor`.
     pub fn by(executor: Executor) -> Execution {
         Execution {
             executor,
@@ -123,10 +124,10 @@ impl Execution {
         }
     }
 
-    /// Refuses what is out of range.
+    /// Checks that every option is in range.
     ///
     /// # Errors
-    /// [`Error::Unsupported`], which says what is allowed.
+    /// [`Error::Unsupported`], which names the allowed range.
     pub fn check(&self) -> Result<()> {
         let wrong = match self.block_rows {
             Some(rows) if !BLOCK_ROWS.contains(&rows) => {

@@ -1,101 +1,101 @@
-//! What a run did, in numbers, for whoever asks ([`Execution::ledger`](crate::Execution)): rows, bytes, operations and
-//! time of each operator, blocks made and used again, what tasks were asleep for.
+//! The profile of a run, collected by [`Execution::ledger`](crate::Execution): rows, bytes, operations and time of
+//! each operator, blocks allocated and reused, and how long tasks waited.
 //!
-//! Nothing is measured for nobody. What tasks of the streaming and the staged executor did is counted anyway and only
-//! handed over. Operators of the fused one are timed vector by vector, which costs some per cent: what is to be
-//! compared in time runs without a ledger.
+//! Without a ledger nothing extra is measured. The streaming and staged executors count what their tasks do in any
+//! case; a ledger only takes the counts over. The fused executor times each operator vector by vector, which costs
+//! a few per cent, so runs that are compared in time should have no ledger.
 //!
-//! *Operations* are those of the operator, not the processor's: a comparison, a sum, a product, a look-up, a key
-//! combined with others, a value added to its group, a value widened or gathered each count one per row. *Bytes* are
-//! what kernels read and write: of pages the stored width, of vectors and masks theirs.
+//! *Operations* are those of the operator, not of the processor: a comparison, a sum, a product, a probe, a key
+//! combined with others, a value added to its group, a value widened or gathered each count one per row. *Bytes*
+//! are what kernels read and write: the stored width for pages, the in-memory width for vectors and masks.
 
 use parking_lot::Mutex;
 
 use crate::executor::Executor;
 
-/// Where runs are noted.
+/// Collects the profiles of runs.
 #[derive(Debug, Default)]
 pub struct Ledger {
     records: Mutex<Vec<Record>>,
 }
 
-/// How one stage ran (of a staged run, one pipeline of it).
+/// The profile of one stage (of a staged run: of one of its pipelines).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Record {
     /// The stage's number.
     pub stage: usize,
-    /// What ran it; small stages are run fused, whatever was asked for.
+    /// The executor that ran it. Small stages are always run fused.
     pub executor: Executor,
-    /// From its begin to its end.
+    /// Wall time, in seconds.
     pub seconds: f64,
-    /// Most rows of an execution block; 0 where there are none (fused).
+    /// Most rows in an execution block; 0 for the fused executor, which has none.
     pub block_rows: usize,
     /// Execution blocks that were allocated.
     pub blocks_made: u64,
-    /// How often one was used again.
+    /// How many times a block was reused.
     pub blocks_reused: u64,
-    /// Operators that are tasks of their own (stream, staged).
+    /// The operators, each with its tasks (streaming and staged executors only).
     pub operators: Vec<OperatorProfile>,
-    /// What workers did one after the other (fused).
+    /// The operators in the order each worker runs them (fused executor only).
     pub kernels: Vec<Kernel>,
 }
 
-/// An operator whose tasks run beside those of others.
+/// An operator whose tasks run concurrently with those of other operators.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct OperatorProfile {
-    /// As `explain analyze` names it.
+    /// Its name in `explain analyze`.
     pub name: String,
     /// Its tasks.
     pub tasks: Vec<Task>,
 }
 
-/// What one task did.
+/// Counters of one task.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Task {
-    /// Blocks handed on; of the last operator, taken.
+    /// Blocks handed on; for the last operator, blocks taken in.
     pub blocks: u64,
-    /// Their rows.
+    /// Rows of these blocks.
     pub rows: u64,
     /// Seconds of work.
     pub busy: f64,
-    /// Seconds asleep because nothing came from the operator before it.
+    /// Seconds spent waiting for input.
     pub for_input: f64,
-    /// How often.
+    /// How many times it waited for input.
     pub times_for_input: u64,
-    /// Seconds asleep because the operator behind it had no room.
+    /// Seconds spent waiting for room in the output channel.
     pub for_output: f64,
-    /// How often.
+    /// How many times it waited for room.
     pub times_for_output: u64,
 }
 
-/// What all workers did in one operator of a pipeline.
+/// What all workers together did in one operator of a pipeline.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Kernel {
-    /// The operator and what it works on.
+    /// The operator and its arguments.
     pub name: String,
-    /// Rows that came to it.
+    /// Rows that reached it.
     pub rows: u64,
-    /// Operations on them.
+    /// Operations on these rows.
     pub operations: u64,
     /// Bytes read and written.
     pub bytes: u64,
-    /// Bytes of pages among them.
+    /// How many of these bytes were bytes of pages.
     pub page_bytes: u64,
-    /// Seconds, added up over the workers.
+    /// Seconds, summed over the workers.
     pub seconds: f64,
 }
 
 impl Ledger {
-    /// One more stage has run.
+    /// Adds the record of a finished stage.
     pub(crate) fn note(&self, record: Record) {
         self.records.lock().push(record);
     }
 
-    /// Puts names in the place of the numbers of vectors.
+    /// Replaces the numbers of vectors in operator names, such as `#7`, by what `named` gives for them.
     pub(crate) fn name(&self, named: impl Fn(&str) -> String) {
         for record in self.records.lock().iter_mut() {
             for kernel in &mut record.kernels {
@@ -104,7 +104,7 @@ impl Ledger {
         }
     }
 
-    /// What has been noted since the last time, in the order in which stages ended.
+    /// Takes all records added since the last call, in the order in which the stages ended.
     pub fn take(&self) -> Vec<Record> {
         std::mem::take(&mut self.records.lock())
     }

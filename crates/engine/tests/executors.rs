@@ -311,9 +311,10 @@ impl Call for Refusing {
         _: usize,
     ) -> Result<ArrayRef, Box<dyn std::error::Error + Send + Sync>> {
         let values = args[0].as_primitive::<Int64Type>().values();
-        match values.contains(&self.0) {
-            true => Err(format!("{} is refused", self.0).into()),
-            false => Ok(args[0].clone()),
+        if values.contains(&self.0) {
+            Err(format!("{} is refused", self.0).into())
+        } else {
+            Ok(args[0].clone())
         }
     }
 

@@ -1,22 +1,22 @@
-//! Which worker belongs to which node and runs on which cpu.
+//! Worker placement: the node and cpu of each worker.
 
 use topology::{Machine, Node};
 
 use crate::Nearness;
 
-/// The most worker threads.
+/// Most worker threads in a layout.
 pub const MAX_THREADS: usize = 1024;
 
-/// Where one worker is.
+/// A worker's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Index of its node in the machine the layout was made for.
+    /// The node, as an index into the nodes of the machine that the layout was made for.
     pub node: usize,
-    /// The operating system's number of the cpu it is pinned to, one of the live machine's.
+    /// The cpu, by the operating system's number on the live machine.
     pub cpu: u32,
 }
 
-/// A plan for workers: their number, nodes and cpus.
+/// A placement of workers: their number, nodes and cpus.
 #[derive(Debug, Clone)]
 pub struct Layout {
     places: Vec<Place>,
@@ -28,16 +28,16 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Places `threads` workers on `machine`, and its nodes on `live`, the machine we run on.
+    /// Places `threads` workers on the nodes of `machine`, and these on `live`, the machine that the process runs
+    /// on.
     ///
-    /// Workers are dealt to the nodes that have cores so that each node has about the same
-    /// share of its cores in use, lowest index first. Where `machine` is `live` itself, the
-    /// cores of a node are used before their SMT siblings. Otherwise node `i` is put on node
-    /// `i mod n` of the `n` live nodes that have cores, and its workers take that node's cpus in
-    /// turn. More threads than cpus share them. With `pin` false the places say the node
-    /// only and threads run on any allowed cpu.
+    /// Workers are spread over the nodes with cores so that each node has about the same share of its cores in use,
+    /// lowest index first. If `machine` is `live` itself, the cores of a node are used before their SMT siblings.
+    /// Otherwise node `i` is put on node `i mod n` of the `n` live nodes with cores, and its workers take that
+    /// node's cpus in turn. With more threads than cpus, threads share cpus. If `pin` is false, threads may run on
+    /// any allowed cpu and places only name nodes.
     ///
-    /// The number of threads is checked by [`Workers::new`](crate::Workers::new).
+    /// [`Workers::new`](crate::Workers::new) checks the number of threads.
     pub fn of(machine: &Machine, live: &Machine, threads: usize, pin: bool) -> Layout {
         let hosts: Vec<Vec<u32>> = live
             .nodes()
@@ -46,8 +46,8 @@ impl Layout {
             .filter(|cpus| !cpus.is_empty())
             .collect();
         let same = machine == live;
-        // The live node each node of `machine` is put on, by position in `hosts`: live nodes
-        // without cores are in no layout, so on the live machine positions differ from indexes.
+        // For each node of `machine`, the live node it is put on, as a position in `hosts`. Live nodes without
+        // cores are not in `hosts`, so on the live machine positions differ from indexes.
         let mut host = Vec::with_capacity(machine.nodes().len());
         let mut able = 0;
         for node in machine.nodes() {
@@ -76,45 +76,45 @@ impl Layout {
         }
     }
 
-    /// Only the workers of `node`, of which there may be none. Nodes and cpus stay as they are.
+    /// The layout with only the workers of `node`, which may be none. Nodes and cpus are unchanged.
     pub fn on(&self, node: usize) -> Layout {
         let mut own = self.clone();
         own.places.retain(|place| place.node == node);
         own
     }
 
-    /// Number of workers.
+    /// The number of workers.
     pub fn threads(&self) -> usize {
         self.places.len()
     }
 
-    /// Number of nodes, those without workers included.
+    /// The number of nodes, including those without workers.
     pub fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// Whether workers are bound to their cpus.
+    /// Whether workers are pinned to their cpus.
     pub fn pin(&self) -> bool {
         self.pin
     }
 
-    /// Each worker's place, by worker.
+    /// The place of each worker.
     pub fn places(&self) -> &[Place] {
         &self.places
     }
 
-    /// Which nodes are near which, for [`Morsels`](crate::Morsels).
+    /// The NUMA distance order of the nodes, for [`Morsels`](crate::Morsels).
     pub fn nearness(&self) -> &Nearness {
         &self.nearness
     }
 
-    /// The cpus any thread of this process may use, ascending.
+    /// All cpus that the process may use, ascending.
     pub fn cpus(&self) -> &[u32] {
         &self.cpus
     }
 }
 
-/// The cpus of a node: the first hardware thread of each core, then the second ones, and so on.
+/// The cpus of a node: the first hardware thread of each core, then the second of each, and so on.
 fn cpus_of(node: &Node) -> Vec<u32> {
     let siblings = node
         .cores
@@ -131,7 +131,7 @@ fn cpus_of(node: &Node) -> Vec<u32> {
         .collect()
 }
 
-/// The node of each of `threads` workers: always the node with the least workers per cpu.
+/// Assigns each of `threads` workers a node: always the one with the fewest workers per cpu.
 fn deal(nodes: &[Node], threads: usize) -> Vec<usize> {
     let cpus: Vec<usize> = nodes.iter().map(Node::cpus).collect();
     let mut workers = vec![0usize; nodes.len()];

@@ -1,10 +1,9 @@
-//! Pinned workers, and the one compute width.
+//! Pinned worker threads, and the one compute width.
 //!
-//! [`Workers`] is a multi-threaded runtime whose threads are pinned to the cpus of a
-//! [`Layout`]; everything that computes, DataFusion's tasks included, runs on them. Its width
-//! (how many of them may run) changes while queries run. [`here`] says which worker and node
-//! the calling code is on, and [`Morsels`] hands out pieces of work, those of the own node
-//! first.
+//! [`Workers`] is a multi-threaded runtime whose threads are pinned to the cpus of a [`Layout`]. Everything that
+//! computes runs on them, including the tasks of DataFusion. Its width, the number of workers that may run, can
+//! change while queries run. [`here`] says which worker and node the calling code is on, and [`Morsels`] hands out
+//! pieces of work, those of the caller's own node first.
 //!
 //! # Example
 //!

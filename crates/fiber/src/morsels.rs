@@ -1,19 +1,18 @@
-//! Work lists with a home node for each piece.
+//! Work lists (morsels): pieces of work, each with a home node.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// For each node, all nodes from the nearest (itself) to the farthest. Cheap to clone.
+/// The NUMA distance order: for each node, all nodes from the nearest (itself) to the farthest. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Nearness {
-    /// Row `n`: permutation of all nodes that starts with `n`.
+    /// Row `n` is a permutation of all nodes that starts with `n`.
     rows: Arc<[Box<[usize]>]>,
 }
 
 impl Nearness {
-    /// Of `nodes` nodes (at least one is assumed) with these distances; equally distant nodes
-    /// come in the order of their indexes, counted from the node itself, so that not everybody
-    /// steals from node 0 first.
+    /// The order for `nodes` nodes (at least one) with these distances. Equally distant nodes come in index order,
+    /// counted from the node itself, so that not all workers steal from node 0 first.
     pub fn new(nodes: usize, distance: impl Fn(usize, usize) -> u32) -> Nearness {
         let nodes = nodes.max(1);
         let row = |node: usize| {
@@ -27,26 +26,26 @@ impl Nearness {
         }
     }
 
-    /// Number of nodes.
+    /// The number of nodes.
     pub fn nodes(&self) -> usize {
         self.rows.len()
     }
 
-    /// All nodes, nearest to `node` first. A node that does not exist counts modulo their number.
+    /// All nodes, nearest to `node` first. `node` is taken modulo the number of nodes.
     pub fn from(&self, node: usize) -> &[usize] {
         &self.rows[node % self.rows.len()]
     }
 }
 
-/// An atomic counter; behind a trait so that the claiming is also run under loom.
+/// An atomic counter, as a trait so that claiming can be tested under loom.
 trait Counter: Default {
     fn load(&self) -> usize;
-    /// Adds one, returns the value before.
+    /// Adds one and returns the value before.
     fn next(&self) -> usize;
 }
 
 impl Counter for AtomicUsize {
-    // Relaxed throughout: the items are immutable, so that only the counter's own order matters.
+    // Relaxed throughout: the items are immutable, so only the counter's own order matters.
     fn load(&self) -> usize {
         AtomicUsize::load(self, Ordering::Relaxed)
     }
@@ -56,11 +55,11 @@ impl Counter for AtomicUsize {
     }
 }
 
-/// Pieces that a worker takes before it leaves the last ones of other nodes to those who work there.
+/// Pieces that a claimant takes before it starts leaving the last pieces of other nodes to their own workers.
 const PATIENCE: usize = 4;
 
-/// The pieces of one node. Invariant: items below the cursor are claimed, each by exactly one
-/// caller. Own cache lines, as workers of other nodes write to theirs.
+/// The pieces of one node. Invariant: each item below the cursor is claimed by exactly one caller. Aligned to its
+/// own cache lines, because workers of other nodes write to their lists.
 #[derive(Debug)]
 #[repr(align(128))]
 struct List<C> {
@@ -72,8 +71,7 @@ struct List<C> {
 
 impl<C: Counter> List<C> {
     fn claim(&self) -> Option<u32> {
-        // The look before the addition keeps a finished list from being written to, and its
-        // cursor from running away.
+        // Loading before the addition avoids writes to a finished list, and keeps its cursor from running away.
         if self.cursor.load() >= self.items.len() {
             return None;
         }
@@ -87,8 +85,8 @@ impl<C: Counter> List<C> {
 
 /// A work list: numbered pieces (morsels), each with the home node of its data. Lock-free.
 ///
-/// Each piece is claimed exactly once, by whoever asks first; a worker gets the pieces of its
-/// own node first, in the order they were given, then those of the nearest node that has any.
+/// Each piece is claimed exactly once. A worker gets the pieces of its own node first, in the order given, then
+/// those of the nearest node that has any left (work stealing).
 #[derive(Debug)]
 pub struct Morsels {
     nearness: Nearness,
@@ -96,8 +94,8 @@ pub struct Morsels {
 }
 
 impl Morsels {
-    /// A list of `(home node, piece)` on `nodes` nodes with these distances. A home node that
-    /// does not exist counts modulo their number.
+    /// A list of `(home node, piece)` on `nodes` nodes with these distances. Home nodes are taken modulo the number
+    /// of nodes.
     pub fn new(
         nodes: usize,
         distances: impl Fn(usize, usize) -> u32,
@@ -106,7 +104,8 @@ impl Morsels {
         Morsels::near(&Nearness::new(nodes, distances), items)
     }
 
-    /// The same with the distances of a [`Layout`](crate::Layout), sorted before.
+    /// Like [`new`](Morsels::new), with a distance order that was computed before, such as that of a
+    /// [`Layout`](crate::Layout).
     pub fn near(nearness: &Nearness, items: impl IntoIterator<Item = (usize, u32)>) -> Morsels {
         Morsels {
             nearness: nearness.clone(),
@@ -114,17 +113,17 @@ impl Morsels {
         }
     }
 
-    /// A piece of work for a worker on `node`; `None` once all are claimed.
+    /// Claims a piece for a worker on `node`; `None` once all pieces are claimed.
     pub fn claim(&self, node: usize) -> Option<u32> {
         self.claim_from(node).map(|(_, item)| item)
     }
 
-    /// The same, with the home node of the piece.
+    /// Like [`claim`](Morsels::claim); also returns the home node of the piece.
     pub fn claim_from(&self, node: usize) -> Option<(usize, u32)> {
         claim(&self.nearness, &self.lists, node)
     }
 
-    /// Somebody who goes on claiming until there is nothing for him.
+    /// A claimant, which claims piece after piece.
     pub fn claimant(&self) -> Claimant<'_> {
         Claimant {
             morsels: self,
@@ -133,32 +132,32 @@ impl Morsels {
         }
     }
 
-    /// How many pieces are not claimed yet; a moment later it may be fewer.
+    /// The number of unclaimed pieces. It may be lower by the time the caller looks at it.
     pub fn left(&self) -> usize {
         self.lists.iter().map(List::left).sum()
     }
 }
 
-/// One of those who claim the pieces of a list one after the other.
+/// Claims the pieces of a list one after the other.
 ///
-/// As with [`Morsels::claim`], own pieces come first, then those of the nearest node. But after a while the last ones of
-/// another node are left to those who work there, one to each: they will take them next, and read them from their own
-/// memory. Every piece is claimed by somebody as long as nobody gives up before [`claim`](Claimant::claim) has given
-/// `None`.
+/// As with [`Morsels::claim`], pieces of the own node come first, then those of the nearest node. After a few
+/// claims, however, a claimant leaves the last pieces of another node to the claimants there, one for each: they
+/// will take them next, and read them from local memory. All pieces get claimed as long as no claimant stops before
+/// [`claim`](Claimant::claim) returns `None`.
 #[derive(Debug)]
 pub struct Claimant<'a> {
     morsels: &'a Morsels,
-    /// Where it is counted as working.
+    /// The node where it is counted as working.
     at: Option<usize>,
     claimed: usize,
 }
 
 impl Claimant<'_> {
-    /// A piece of work for a worker that is now on `node`; `None` once all others are claimed or left to others.
+    /// Claims a piece for a worker that is now on `node`; `None` once all pieces are claimed or left to others.
     pub fn claim(&mut self, node: usize) -> Option<u32> {
         let lists = &self.morsels.lists;
         let node = node % lists.len();
-        // Told before it looks: of those who leave a node, the last sees that nobody is there.
+        // Counted before it looks: of the claimants that leave a node, the last one sees that nobody is left.
         if self.at != Some(node) {
             self.leave();
             lists[node].working.fetch_add(1, Ordering::SeqCst);
@@ -167,9 +166,10 @@ impl Claimant<'_> {
         let patient = self.claimed >= PATIENCE;
         let piece = self.morsels.nearness.from(node).iter().find_map(|&home| {
             let list = &lists[home];
-            let theirs = match patient && home != node {
-                true => list.working.load(Ordering::SeqCst),
-                false => 0,
+            let theirs = if patient && home != node {
+                list.working.load(Ordering::SeqCst)
+            } else {
+                0
             };
             (list.left() > theirs).then(|| list.claim())?
         });

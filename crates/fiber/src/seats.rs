@@ -1,22 +1,22 @@
-//! Where each worker is at this moment.
+//! Worker placement: where each worker runs at the moment.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::{Layout, Place, pin};
 
-/// A worker's place and thread.
+/// The present place and thread of a worker.
 #[derive(Debug)]
 struct Seat {
     node: AtomicUsize,
     cpu: AtomicU32,
-    /// The operating system's number; 0 before it has started.
+    /// The operating system's id of the thread; 0 before it has started.
     thread: AtomicU32,
-    /// Its place in the layout.
+    /// The worker's place in the layout.
     own: Place,
 }
 
-/// The seats of one set of workers. One thread at a time seats them (the gate's lock); each worker
-/// reads its own node.
+/// The present places of a set of workers. Only one thread at a time changes them (it holds the gate's lock); each
+/// worker reads its own node.
 #[derive(Debug)]
 pub(crate) struct Seats {
     seats: Vec<Seat>,
@@ -24,7 +24,7 @@ pub(crate) struct Seats {
 }
 
 impl Seats {
-    /// Everybody at its place of the layout.
+    /// Each worker at its place in the layout.
     pub(crate) fn new(layout: &Layout) -> Seats {
         let seat = |place: &Place| Seat {
             node: AtomicUsize::new(place.node),
@@ -38,18 +38,22 @@ impl Seats {
         }
     }
 
-    /// The calling thread is this worker, below the number of seats.
+    /// Says that the calling thread is `worker`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such worker.
     pub(crate) fn arrived(&self, worker: usize) {
         let id = pin::own_id();
         self.seats[worker].thread.store(id, Ordering::Relaxed);
     }
 
-    /// The node of a worker that has arrived.
+    /// The present node of a worker.
     pub(crate) fn node(&self, worker: usize) -> usize {
         self.seats[worker].node.load(Ordering::Relaxed)
     }
 
-    /// Numbers of the threads that have arrived.
+    /// The ids of the threads that have started.
     pub(crate) fn thread_ids(&self) -> Vec<u32> {
         let ids = self
             .seats
@@ -58,8 +62,9 @@ impl Seats {
         ids.filter(|id| *id != 0).collect()
     }
 
-    /// Seats the workers that are not `out`: at these places, the first of them several times where there are
-    /// more workers; at their own where none are given.
+    /// Places the workers that are not `out` (parked): at `places`, which are used several times if there are more
+    /// workers; or each at its place in the layout if `places` is absent. Workers that are at one of the places
+    /// already stay there.
     pub(crate) fn seat(&self, out: &[bool], places: Option<&[Place]>) {
         let Some(places) = places else {
             for seat in &self.seats {
@@ -84,7 +89,8 @@ impl Seats {
         }
     }
 
-    /// Moves a worker. Refused, it stays where it is: whoever starts workers has been told that binding is refused.
+    /// Moves a worker to `place`. If the system refuses, the worker stays where it is; that pinning is refused was
+    /// reported when the workers were started.
     fn put(&self, seat: &Seat, place: Place) {
         if seat.present() == place {
             return;

@@ -1,4 +1,4 @@
-//! What is left of a task in the hands of whoever spawned it.
+//! Handles of spawned tasks.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,8 +6,8 @@ use std::task::{Context, Poll, ready};
 
 use crate::{Error, Result};
 
-/// A task's result to come. Dropped, the task goes on, unless
-/// [`abort_on_drop`](JoinHandle::abort_on_drop) was asked for.
+/// A handle of a task, which can be awaited for the task's result. Dropping it detaches the task, unless
+/// [`abort_on_drop`](JoinHandle::abort_on_drop) was called.
 #[derive(Debug)]
 #[must_use = "a task's failure is seen only through its handle"]
 pub struct JoinHandle<T> {
@@ -23,24 +23,24 @@ impl<T> JoinHandle<T> {
         }
     }
 
-    /// From now on dropping the handle aborts the task at its next suspension.
+    /// Makes dropping the handle abort the task where it next suspends.
     pub fn abort_on_drop(mut self) -> JoinHandle<T> {
         self.abort_on_drop = true;
         self
     }
 
-    /// Aborts the task at its next suspension; a finished task stays finished.
+    /// Aborts the task where it next suspends. A finished task stays finished.
     pub fn abort(&self) {
         self.task.abort();
     }
 
-    /// Whether the task has finished, one way or another.
+    /// Whether the task has finished, in whatever way.
     pub fn is_finished(&self) -> bool {
         self.task.is_finished()
     }
 }
 
-/// [`Error::Panicked`] or [`Error::Cancelled`] where the task did not run to its end.
+/// Gives the task's result; [`Error::Panicked`] or [`Error::Cancelled`] if the task did not run to its end.
 impl<T> Future for JoinHandle<T> {
     type Output = Result<T>;
 
@@ -67,7 +67,7 @@ fn error_of(error: tokio::task::JoinError) -> Error {
     }
 }
 
-/// The text of a panic.
+/// The message of a panic.
 fn message_of(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())

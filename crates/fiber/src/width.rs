@@ -43,41 +43,41 @@ use tokio::runtime::Handle;
 use crate::seats::Seats;
 use crate::{Layout, Place, here};
 
-/// How long the control thread first waits for its parkers, and at most.
+/// How long the control thread waits for its parkers, at first and at most.
 const PATIENCE: Duration = Duration::from_millis(1);
 const MOST_PATIENCE: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 struct State {
-    /// The width asked for, 1 to `threads`.
+    /// The requested width, 1 to `threads`.
     width: usize,
-    /// Where they are to run, as many as `width`; `None`: each at its own place.
+    /// Where the workers in service are to run, one place for each; `None`: each at its place in the layout.
     places: Option<Vec<Place>>,
     /// Workers blocked in a parker. Invariants: only a parker of the present round raises it,
     /// and never above `threads - width`; only the parker that raised it lowers it.
     parked: usize,
-    /// Which workers these are, by worker.
+    /// Whether each worker is parked.
     out: Vec<bool>,
-    /// Workers were parked or released, or places set, since they were seated.
+    /// Workers were parked or released, or `places` changed, since workers were last placed.
     unseated: bool,
-    /// Parkers of the present round that have not been polled.
+    /// Parkers of the present round that were not polled yet.
     pending: usize,
-    /// Parkers of earlier rounds do nothing.
+    /// The present round. Parkers of earlier rounds do nothing.
     round: u64,
-    /// The workers shut down: no worker stays parked and none is parked again.
+    /// The workers are shutting down: parked workers are released and none is parked again.
     closed: bool,
 }
 
-/// The width of one set of workers.
+/// The gate that controls the width of a set of workers.
 #[derive(Debug)]
 pub(crate) struct Gate {
     threads: usize,
     state: Mutex<State>,
-    /// For the control thread: `state` changed.
+    /// Wakes the control thread: `state` has changed.
     changed: Condvar,
-    /// For parked workers: `width` rose, or `closed`.
+    /// Wakes parked workers: `width` rose, or `closed` was set.
     released: Condvar,
-    /// Of a runtime that has been shut down.
+    /// The handle of a runtime that was shut down.
     sink: Handle,
     seats: Arc<Seats>,
 }
@@ -108,17 +108,17 @@ impl Gate {
         }))
     }
 
-    /// The width asked for last.
+    /// The width last requested.
     pub(crate) fn width(&self) -> usize {
         self.state.lock().width
     }
 
-    /// Workers that are not parked now.
+    /// The number of workers that are not parked.
     pub(crate) fn running(&self) -> usize {
         self.threads - self.state.lock().parked
     }
 
-    /// Where the workers that may run are to be.
+    /// The places of the workers that may run, as last requested.
     pub(crate) fn places(&self, layout: &Layout) -> Vec<Place> {
         let state = self.state.lock();
         match &state.places {
@@ -127,7 +127,7 @@ impl Gate {
         }
     }
 
-    /// Asks for a width of 1 to `threads`, and for as many places.
+    /// Requests a width of 1 to `threads`, and that many places.
     pub(crate) fn set(&self, width: usize, places: Option<Vec<Place>>) {
         debug_assert!((1..=self.threads).contains(&width));
         let mut state = self.state.lock();
@@ -143,14 +143,14 @@ impl Gate {
         self.released.notify_all();
     }
 
-    /// Releases all workers, and the control thread, for good.
+    /// Releases all workers and the control thread for good.
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;
         self.changed.notify_one();
         self.released.notify_all();
     }
 
-    /// What the control thread does until [`Gate::close`].
+    /// The control thread's loop, which runs until [`Gate::close`].
     pub(crate) fn control(self: &Arc<Gate>, workers: &Handle) {
         let mut patience = PATIENCE;
         let mut state = self.state.lock();
@@ -179,7 +179,7 @@ impl Gate {
         }
     }
 
-    /// Gives the workers in service their places.
+    /// Moves the workers in service to their places.
     fn seat(&self, state: &mut State) {
         state.unseated = false;
         self.seats.seat(&state.out, state.places.as_deref());
@@ -206,7 +206,7 @@ impl Gate {
         });
     }
 
-    /// Whether the caller, a parker of this round on this worker, is to park; counted as parked if so.
+    /// Whether the caller, a parker of round `round` on this worker, is to park. If so, it is counted as parked.
     fn claim(&self, round: u64, worker: usize) -> bool {
         let mut state = self.state.lock();
         if state.closed || state.round != round {
@@ -223,8 +223,8 @@ impl Gate {
     }
 }
 
-/// The parker. A task that is dropped unpolled (the runtime shuts down) leaves `pending` too
-/// high, which no longer matters then.
+/// The task of a parker. If the runtime shuts down, it may be dropped without having been polled; `pending` then
+/// stays too high, which no longer matters.
 async fn park(gate: Arc<Gate>, round: u64, workers: Handle) {
     gate.park_here(round, &workers);
 }

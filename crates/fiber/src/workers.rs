@@ -1,4 +1,4 @@
-//! The worker threads.
+//! Worker threads.
 
 use std::cell::OnceCell;
 use std::future::Future;
@@ -15,20 +15,20 @@ use crate::seats::Seats;
 use crate::width::Gate;
 use crate::{Error, JoinHandle, Layout, MAX_THREADS, Place, Result, pin};
 
-/// Address space for a worker's stack; memory is taken as it is touched. Plans of deep queries
-/// are walked recursively.
+/// Address space of a worker's stack (memory is taken when it is touched). Plans of deep queries are walked
+/// recursively.
 const STACK_BYTES: usize = 8 << 20;
 
 /// How long to wait for the threads to start, and to end.
 const START: Duration = Duration::from_secs(10);
 const STOP: Duration = Duration::from_secs(10);
 
-/// Which worker the calling code is on.
+/// The worker and node that the calling code is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Here {
-    /// Index of the worker, below the number of threads.
+    /// The worker, below the number of threads.
     pub worker: usize,
-    /// Index of its node.
+    /// The worker's node.
     pub node: usize,
 }
 
@@ -36,9 +36,8 @@ thread_local! {
     static HERE: OnceCell<(usize, Arc<Seats>)> = const { OnceCell::new() };
 }
 
-/// The worker and node the calling code is on; `None` on threads that are not workers. Cheap.
-/// A task may be elsewhere after each `await`, and a worker on another node after
-/// [`Workers::place`].
+/// The worker and node that the calling code is on; `None` on threads that are not workers. Cheap. A task may
+/// continue on another worker after each `await`, and a worker may move to another node by [`Workers::place`].
 pub fn here() -> Option<Here> {
     let here = HERE.try_with(|here| {
         let (worker, seats) = here.get()?;
@@ -50,8 +49,8 @@ pub fn here() -> Option<Here> {
     here.ok().flatten()
 }
 
-/// The threads as they start. The runtime starts its workers first, and starts nothing else
-/// before `new` returns, so that the first `threads` to arrive are the workers.
+/// Counts the threads as they start. The runtime starts its workers first, and starts nothing else before `new`
+/// returns, so the first `threads` arrivals are the workers.
 #[derive(Debug, Default)]
 struct Roll {
     arrived: usize,
@@ -66,7 +65,7 @@ struct Start {
 }
 
 impl Start {
-    /// Runs at the start of every thread of the runtime.
+    /// Runs at the start of each thread of the runtime.
     fn thread(&self, layout: &Layout) {
         let mut roll = self.roll.lock();
         let worker = roll.arrived;
@@ -74,13 +73,13 @@ impl Start {
         let place = layout.places().get(worker);
         let bound = match place {
             Some(place) if layout.pin() => pin::bind(&[place.cpu]),
-            // A thread for blocking calls inherits the mask of the worker that caused it.
+            // A thread for blocking calls inherits the cpu mask of the worker that started it.
             None if layout.pin() => pin::bind(layout.cpus()),
             _ => Ok(()),
         };
         if let Some(place) = place {
             self.seats.arrived(worker);
-            // Nobody else sets it on this thread, which has just started.
+            // Cannot fail: the thread has just started, so nothing was set.
             let _ = HERE.with(|here| here.set((worker, self.seats.clone())));
             if let Err(error) = bound {
                 roll.refused.get_or_insert_with(|| {
@@ -92,7 +91,7 @@ impl Start {
         self.all.notify_all();
     }
 
-    /// Waits for `threads` of them.
+    /// Waits until `threads` threads have started.
     fn wait(&self, threads: usize) -> io::Result<()> {
         let deadline = Instant::now() + START;
         let mut roll = self.roll.lock();
@@ -125,20 +124,20 @@ pub struct Workers {
     runtime: Option<Runtime>,
     /// `None` where there is only one thread, whose width cannot change, and while dropping.
     control: Option<thread::JoinHandle<()>>,
-    /// Those of single nodes, once somebody asked for them.
+    /// Sets of workers for single nodes, once they were asked for.
     instances: Mutex<Option<Instances>>,
 }
 
 type Instances = Arc<[Arc<Workers>]>;
 
 impl Workers {
-    /// Starts the threads of `layout`; the width is their number. Where the system refuses to
-    /// bind them they run unbound, and [`notes`](Workers::notes) says so.
+    /// Starts the threads of `layout`; the width is their number. If the system refuses to pin them, they run
+    /// unpinned, and [`notes`](Workers::notes) says so.
     ///
     /// # Errors
     ///
-    /// [`Error::Threads`] for a number of threads outside 1 to [`MAX_THREADS`],
-    /// [`Error::Start`] where the system does not give the threads.
+    /// [`Error::Threads`] if the number of threads is not within 1 to [`MAX_THREADS`]; [`Error::Start`] if the
+    /// system does not give the threads.
     pub fn new(layout: Layout) -> Result<Arc<Workers>> {
         let threads = layout.threads();
         if threads == 0 || threads > MAX_THREADS {
@@ -175,7 +174,7 @@ impl Workers {
         Ok(Arc::new(workers))
     }
 
-    /// Runs a task on the workers.
+    /// Spawns a task on the workers.
     pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
@@ -184,12 +183,12 @@ impl Workers {
         JoinHandle::new(self.handle.spawn(future))
     }
 
-    /// Runs a task on the workers (not on the calling thread, which would be one more than the
-    /// width) and blocks the caller, which must not be a worker, until it is done.
+    /// Runs a task on the workers and blocks the caller until it is done. The caller must not be a worker. The task
+    /// does not run on the calling thread, which would be one more than the width.
     ///
     /// # Panics
     ///
-    /// When the task panics, with its panic; when called from a task.
+    /// If the task panics, with its panic; if called from a task.
     pub fn block_on<F>(&self, future: F) -> F::Output
     where
         F: Future + Send + 'static,
@@ -205,32 +204,31 @@ impl Workers {
         }
     }
 
-    /// The runtime on these threads, for code that spawns by itself.
+    /// The handle of the runtime, for code that spawns its own tasks.
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
 
-    /// How many workers may run, as set last.
+    /// The number of workers that may run, as last set.
     pub fn width(&self) -> usize {
         self.gate.width()
     }
 
-    /// How many workers are in service now: [`width`](Workers::width), once the last change has
-    /// taken effect.
+    /// The number of workers in service now: the [`width`](Workers::width), once the last change has taken effect.
     pub fn running(&self) -> usize {
         self.gate.running()
     }
 
-    /// Changes how many workers may run, 1 to the number of threads. May be called from
-    /// anywhere, a task included, in mid-query, and as often as wanted.
+    /// Changes the number of workers that may run, 1 to the number of threads. May be called from anywhere,
+    /// including tasks, during queries, and as often as wanted.
     ///
-    /// A higher width takes effect at once, a lower one as running tasks suspend (the engine's
-    /// do every few milliseconds): until then [`running`](Workers::running) is higher. Which
-    /// workers are taken out of service is not specified; each stays on its cpu.
+    /// A higher width takes effect at once, a lower one as running tasks suspend (tasks of the engine do every few
+    /// milliseconds); until then [`running`](Workers::running) is higher. Which workers are taken out of service is
+    /// not specified. Each worker stays on its cpu.
     ///
     /// # Errors
     ///
-    /// [`Error::Width`] for a width out of range; nothing changes then.
+    /// [`Error::Width`] if the width is out of range; then nothing changes.
     pub fn set_width(&self, width: usize) -> Result<()> {
         let threads = self.layout.threads();
         if width == 0 || width > threads {
@@ -240,17 +238,17 @@ impl Workers {
         Ok(())
     }
 
-    /// Changes how many workers may run, as [`set_width`](Workers::set_width) does, and where: one
-    /// at each of these places. Workers that are at one of them already stay there; the others
-    /// move, with the task they run, as soon as as many as are too many have been taken out of
-    /// service. `set_width` gives each worker its own place of the layout back.
+    /// Changes the number of workers that may run, as [`set_width`](Workers::set_width) does, and where they run:
+    /// one at each of `places`. Workers that are at one of them already stay there. The others move, with the task
+    /// they run, as soon as the surplus workers are out of service. `set_width` puts each worker back to its place
+    /// in the layout.
     ///
-    /// Where workers are not pinned, or the system refuses, only nodes change as
-    /// [`here`] tells them. Threads of [`instances`](Workers::instances) do not move.
+    /// If workers are not pinned, or the system refuses to move them, only the nodes that [`here`] returns change.
+    /// Threads of [`instances`](Workers::instances) do not move.
     ///
     /// # Errors
     ///
-    /// [`Error::Width`] for no place, or more than there are threads; nothing changes then.
+    /// [`Error::Width`] if there are no places, or more than threads; then nothing changes.
     pub fn place(&self, places: &[Place]) -> Result<()> {
         let (width, threads) = (places.len(), self.layout.threads());
         if width == 0 || width > threads {
@@ -260,13 +258,13 @@ impl Workers {
         Ok(())
     }
 
-    /// The places of the workers that may run, as set last.
+    /// The places of the workers that may run, as last set.
     pub fn places(&self) -> Vec<Place> {
         self.gate.places(&self.layout)
     }
 
-    /// The operating system's numbers of the workers' threads, those of
-    /// [`instances`](Workers::instances) that have started included.
+    /// The operating system's ids of the workers' threads, including those of [`instances`](Workers::instances)
+    /// that were started.
     pub fn thread_ids(&self) -> Vec<u32> {
         let mut all = self.start.seats.thread_ids();
         let instances = self.instances.lock().clone();
@@ -276,14 +274,14 @@ impl Workers {
         all
     }
 
-    /// Workers for each node by itself, lowest node first; nodes without any are left out. They are threads of their
-    /// own on the same cpus, so that a task stays on its node, and asleep while they have no task. They start when this
-    /// is first called and end with these workers. Each call gives them their nodes' shares of the present
-    /// [`places`](Workers::places), one at least.
+    /// A set of workers for each node that has any, lowest node first. They are threads of their own on the same
+    /// cpus, so that a task stays on its node; without tasks they sleep. The first call starts them, and they end
+    /// with these workers. Each call sets their widths to their nodes' shares of the present
+    /// [`places`](Workers::places), at least one each.
     ///
     /// # Errors
     ///
-    /// [`Error::Start`] where the system does not give the threads.
+    /// [`Error::Start`] if the system does not give the threads.
     pub fn instances(&self) -> Result<Arc<[Arc<Workers>]>> {
         let mut instances = self.instances.lock();
         let all = match &*instances {
@@ -306,28 +304,28 @@ impl Workers {
         Ok(all)
     }
 
-    /// Number of nodes, those without workers included.
+    /// The number of nodes, including those without workers.
     pub fn nodes(&self) -> usize {
         self.layout.nodes()
     }
 
-    /// Number of worker threads: the largest width.
+    /// The number of worker threads, which is the largest width.
     pub fn threads(&self) -> usize {
         self.layout.threads()
     }
 
-    /// Where the workers are.
+    /// The layout of the workers.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// What the system refused, one line each; usually empty.
+    /// What the system refused, a line each; usually empty.
     pub fn notes(&self) -> Vec<String> {
         self.start.roll.lock().refused.iter().cloned().collect()
     }
 }
 
-/// Starts workers for each layout, from a thread that is no worker: on one, runtimes refuse to be built.
+/// Starts workers for each layout. A separate thread does it, because runtimes cannot be built on a worker.
 fn start_all(layouts: Vec<Layout>) -> Result<Instances> {
     let starting = thread::Builder::new().spawn(|| layouts.into_iter().map(Workers::new).collect());
     let started = starting.map_err(|source| Error::Start { source })?.join();
@@ -358,12 +356,12 @@ impl Drop for Workers {
     fn drop(&mut self) {
         self.gate.close();
         if let Some(control) = self.control.take() {
-            // It ends at once; its panic, if any, has been reported by itself.
+            // The control thread ends at once, and has reported its panic if it had one.
             let _ = control.join();
         }
         if let Some(runtime) = self.runtime.take() {
             if Handle::try_current().is_ok() {
-                // A task, which cannot wait for itself, held the last reference.
+                // The last reference was held by a task, which cannot wait for itself.
                 runtime.shutdown_background();
             } else {
                 runtime.shutdown_timeout(STOP);

@@ -1,4 +1,5 @@
-//! Runs the stages of a program one after the other, each on every instance and in as many passes as it takes.
+//! The driver: runs the stages of a program one after the other, each on all NUMA instances and in as many passes
+//! over partitioned join tables as it takes.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,13 +21,13 @@ use crate::logical::relation::Output;
 use crate::memory::spill::Spill;
 use crate::operators::limit::Limit;
 use crate::options::{Execution, Plan};
-use crate::physical::analysis::{groups, last_uses, may_be_parted, sought, waves};
+use crate::physical::analysis::{barriers, expected_probes, groups, last_uses, may_be_partitioned};
 use crate::physical::program::{Program, Sink, Stage};
 use crate::profile::Record;
 use crate::vector::radix::PARTITIONS;
 use crate::vector::value::Type;
 
-/// Raised when the query is dropped, so that workers stop at their next piece.
+/// Cancels the query when it is dropped, so that workers stop at their next morsel.
 struct StopOnDrop(Stop);
 
 impl Drop for StopOnDrop {
@@ -35,7 +36,7 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Runs `program`; sends its answer to `sender`, and gives what the executor tells of it.
+/// Runs `program`, sends its answer to `sender`, and returns the report of the executor.
 pub(crate) async fn run(
     program: &Program,
     types: Arc<[Type]>,
@@ -65,8 +66,8 @@ pub(crate) async fn run(
         partitioned: vec![None; program.stages.len()],
         spill: Spill::new(execution.spill.clone()),
         may_spill: false,
-        may_part: may_be_parted(program).into(),
-        sought: sought(program).into(),
+        may_partition: may_be_partitioned(program).into(),
+        expected_probes: expected_probes(program).into(),
         held: std::iter::repeat_with(Vec::new)
             .take(program.stages.len())
             .collect(),
@@ -80,7 +81,8 @@ pub(crate) async fn run(
     };
     let last = last_uses(program);
     for (number, stage) in program.stages.iter().enumerate() {
-        run.stage(number, stage, number == program.answer).await?;
+        run.run_stage(number, stage, number == program.answer)
+            .await?;
         for (parameter, (of, var)) in program.parameters.iter().enumerate() {
             if *of == number {
                 run.parameters[parameter] = Some(run.single(number, *var)?);
@@ -89,58 +91,59 @@ pub(crate) async fn run(
         let over = last.iter().enumerate().filter(|(_, last)| **last == number);
         over.for_each(|(stage, _)| run.forget(stage));
     }
-    // None if it left while it was computed.
+    // Absent if the rows were sent while they were computed.
     if let Some(answer) = run.rows[program.answer].take() {
         run.out.send(&answer).await?;
     }
     if let Some(spilled) = run.spilled[program.answer].take() {
         for extent in &spilled.extents {
-            run.out.send(&spilled.get(extent)?).await?;
+            run.out.send(&spilled.read(extent)?).await?;
         }
     }
     Ok(run.report)
 }
 
 impl QueryState {
-    async fn stage(&mut self, number: usize, stage: &Stage, answer: bool) -> Result<()> {
+    async fn run_stage(&mut self, number: usize, stage: &Stage, answer: bool) -> Result<()> {
         let group_join = self.group_join(&stage.sink);
         self.sends = answer && stage.sink.is_plain();
         self.may_spill = self.spill.is_allowed()
-            && (self.may_part[number] || !matches!(stage.sink, Sink::Table { .. }));
-        let mut ends = Vec::new();
+            && (self.may_partition[number] || !matches!(stage.sink, Sink::Table { .. }));
+        let mut sinks = Vec::new();
         for (tables, stage) in groups(stage, &|table| self.partitioned[table].is_some()) {
-            self.passes(number, &stage, &tables, group_join, &mut ends)
+            self.passes(number, &stage, &tables, group_join, &mut sinks)
                 .await?;
         }
-        let sinks = self.sinks(&stage.sink, group_join)?;
-        if ends.is_empty() {
-            // No row came; the columns are there all the same.
-            ends.push(sinks.end()?);
+        let factory = self.sink_factory(&stage.sink, group_join)?;
+        if sinks.is_empty() {
+            // Without any row the stage still needs its columns, so it ends with one empty sink.
+            sinks.push(factory.sink()?);
         }
         match &stage.sink {
-            Sink::Table { .. } => self.table(number, &sinks, ends).await,
-            Sink::Fold { .. } => self.folded(number, &sinks, group_join, ends),
+            Sink::Table { .. } => self.finish_join_table(number, &factory, sinks).await,
+            Sink::Fold { .. } => self.finish_aggregate(number, &factory, group_join, sinks),
             Sink::Rows { .. } if self.sends => {
-                for end in ends {
-                    end.sent()?.last().await?;
+                for sink in sinks {
+                    sink.sent()?.last().await?;
                 }
                 Ok(())
             }
-            Sink::Rows { .. } => self.gathered(number, &sinks, ends),
+            Sink::Rows { .. } => self.finish_rows(number, &factory, sinks),
         }
     }
 
     /// Runs the pipelines of a stage on the workers of this instance.
-    async fn here(
+    async fn run_here(
         &mut self,
         number: usize,
         stage: &Stage,
         group_join: Option<usize>,
-        ends: &mut Vec<SinkState>,
+        sinks: &mut Vec<SinkState>,
     ) -> Result<()> {
-        let executor = match self.is_small(stage) {
-            true => Executor::Fused,
-            false => self.execution.executor,
+        let executor = if self.is_small(stage) {
+            Executor::Fused
+        } else {
+            self.execution.executor
         };
         if executor != self.execution.executor {
             self.report
@@ -151,9 +154,9 @@ impl QueryState {
                 let begun = Instant::now();
                 let limit = Arc::new(Limit::new(&stage.sink));
                 let mut kernels = vec![];
-                for pipe in &stage.pipes {
+                for pipeline in &stage.pipelines {
                     let done = self
-                        .pipe(pipe, &stage.sink, group_join, &limit, ends)
+                        .pipeline(pipeline, &stage.sink, group_join, &limit, sinks)
                         .await?;
                     kernels.extend(done);
                 }
@@ -174,23 +177,24 @@ impl QueryState {
                 self.report.push(format!("stage {number}: fused, {time}"));
                 Ok(())
             }
-            Executor::Stream => stream::stage(self, number, stage, group_join, ends).await,
-            Executor::Staged => staged::stage(self, number, stage, group_join, ends).await,
+            Executor::Stream => stream::stage(self, number, stage, group_join, sinks).await,
+            Executor::Staged => staged::stage(self, number, stage, group_join, sinks).await,
         }
     }
 
-    /// Runs the pipelines of `stage` for all parts of `tables` that they look rows up in.
+    /// Runs the pipelines of `stage` for all combinations of partitions of the partitioned join tables `tables`:
+    /// one pass for as many partitions as fit in memory.
     pub(crate) fn passes<'r>(
         &'r mut self,
         number: usize,
         stage: &'r Stage,
         tables: &'r [usize],
         group_join: Option<usize>,
-        ends: &'r mut Vec<SinkState>,
+        sinks: &'r mut Vec<SinkState>,
     ) -> BoxFuture<'r, Result<()>> {
         async move {
             let Some((table, others)) = tables.split_first() else {
-                return self.waves(number, stage, group_join, ends).await;
+                return self.run_barriers(number, stage, group_join, sinks).await;
             };
             let partitioned = self.partitioned[*table].clone();
             let partitioned =
@@ -200,7 +204,8 @@ impl QueryState {
                 let first = next;
                 next = self.load(*table, &partitioned, first).await?;
                 passes += 1;
-                self.passes(number, stage, others, group_join, ends).await?;
+                self.passes(number, stage, others, group_join, sinks)
+                    .await?;
                 if let (true, Some(join_table)) = (partitioned.marks, &self.join_tables[*table]) {
                     partitioned.mark(first..next, &join_table.marked(true));
                 }
@@ -213,18 +218,18 @@ impl QueryState {
         .boxed()
     }
 
-    async fn waves(
+    async fn run_barriers(
         &mut self,
         number: usize,
         stage: &Stage,
         group_join: Option<usize>,
-        ends: &mut Vec<SinkState>,
+        sinks: &mut Vec<SinkState>,
     ) -> Result<()> {
-        for wave in waves(stage) {
+        for barrier in barriers(stage) {
             match self.instances.take() {
-                None => self.here(number, &wave, group_join, ends).await?,
+                None => self.run_here(number, &barrier, group_join, sinks).await?,
                 Some(all) => {
-                    let done = self.everywhere(&all, number, &wave, group_join, ends);
+                    let done = self.run_everywhere(&all, number, &barrier, group_join, sinks);
                     done.await?;
                     self.instances = Some(all);
                 }
@@ -233,29 +238,31 @@ impl QueryState {
         Ok(())
     }
 
-    /// Runs the pipelines of a stage on all instances at once.
-    pub(crate) async fn everywhere(
+    /// Runs the pipelines of a stage on all NUMA instances at once.
+    pub(crate) async fn run_everywhere(
         &mut self,
         all: &Instances,
         number: usize,
         stage: &Stage,
         group_join: Option<usize>,
-        ends: &mut Vec<SinkState>,
+        sinks: &mut Vec<SinkState>,
     ) -> Result<()> {
-        let mut runs: Vec<QueryState> = (0..all.workers.len()).map(|n| self.on(all, n)).collect();
+        let mut runs: Vec<QueryState> = (0..all.workers.len())
+            .map(|n| self.of_instance(all, n))
+            .collect();
         let running = runs.iter_mut().map(|run| async move {
-            let mut ends = Vec::new();
-            let done = run.here(number, stage, group_join, &mut ends).await;
+            let mut sinks = Vec::new();
+            let done = run.run_here(number, stage, group_join, &mut sinks).await;
             if done.is_err() {
                 run.stop.stop();
             }
-            done.map(|()| ends)
+            done.map(|()| sinks)
         });
         let mut failed = None;
         for (done, workers) in join_all(running).await.into_iter().zip(&*all.workers) {
             let node = workers.layout().places()[0].node;
             match done {
-                Ok(own) => ends.extend(own.into_iter().map(|end| end.of(node))),
+                Ok(own) => sinks.extend(own.into_iter().map(|sink| sink.of(node))),
                 Err(Error::Cancelled) => failed = failed.or(Some(Error::Cancelled)),
                 Err(e) => failed = Some(e),
             }

@@ -1,4 +1,4 @@
-//! Fused execution (L4): each worker takes a piece of a source through the whole pipeline into its own sink.
+//! The fused executor: each worker takes one morsel after another through the whole pipeline into its own sink.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use table::Morsel;
 
 use crate::error::{Error, Result};
 use crate::execute::open::OpenSource;
-use crate::execute::per_node::seats;
+use crate::execute::per_node::worker_assignment;
 use crate::execute::pieces::{Chunk, OpenRows, TakePieces, each_piece};
 use crate::execute::query_state::QueryState;
 use crate::execute::sink::SinkState;
@@ -22,19 +22,19 @@ use crate::profile::Kernel;
 use crate::vector::batch::Batch;
 
 impl QueryState {
-    /// Takes all pieces of a pipeline's source through it; adds the sinks of the workers to `ends`. Gives what its
-    /// operators did, if somebody asks.
-    pub async fn pipe(
+    /// Runs a pipeline over all morsels of its source and appends the sinks of its workers to `ends`. Returns the
+    /// profile of its operators if there is a ledger.
+    pub async fn pipeline(
         &mut self,
-        pipe: &Pipeline,
+        pipeline: &Pipeline,
         sink: &Sink,
         group_join: Option<usize>,
         limit: &Arc<Limit>,
-        ends: &mut Vec<SinkState>,
+        sinks: &mut Vec<SinkState>,
     ) -> Result<Vec<Kernel>> {
-        let mut task = self.task(pipe, sink, group_join)?;
+        let mut task = self.task(pipeline, sink, group_join)?;
         if self.execution.ledger.is_some() {
-            let meter = PipelineMeter::new(pipe, sink, group_join.is_some(), &self.types);
+            let meter = PipelineMeter::new(pipeline, sink, group_join.is_some(), &self.types);
             task.meter = Some(Arc::new(meter));
         }
         if self.execution.preload
@@ -47,14 +47,14 @@ impl QueryState {
         if pieces == 0 {
             return Ok(vec![]);
         }
-        // As many as can be: the width may rise while they run.
+        // All threads, although fewer may run now: the width may rise during the query.
         let workers = self.runtime.workers.threads().min(pieces);
         let task = Arc::new(task);
-        // Whoever awaits this is not on the node of an instance.
+        // The caller of a NUMA instance may be on another node, so an instance always spawns.
         if workers == 1 && self.share.is_none() {
-            let mut end = task.sinks.end()?;
-            work(&task, &mut end, limit).await?;
-            ends.push(end);
+            let mut sink = task.sink_factory.sink()?;
+            work(&task, &mut sink, limit).await?;
+            sinks.push(sink);
             return Ok(task.kernels());
         }
         let plan = match task.source {
@@ -62,12 +62,12 @@ impl QueryState {
             _ => Plan::Obliv,
         };
         let mut tasks = Vec::with_capacity(workers);
-        for seat in seats(&self.runtime.workers, plan, workers)? {
+        for worker_set in worker_assignment(&self.runtime.workers, plan, workers)? {
             let (task, limit) = (task.clone(), limit.clone());
-            tasks.push(seat.spawn(async move {
-                // Made by whoever fills it: memory is taken on the node that first writes to it.
-                let done = match task.sinks.end() {
-                    Ok(mut end) => work(&task, &mut end, &limit).await.map(|()| end),
+            tasks.push(worker_set.spawn(async move {
+                // The worker makes its own sink, so that memory is allocated on the node that first writes to it.
+                let done = match task.sink_factory.sink() {
+                    Ok(mut sink) => work(&task, &mut sink, &limit).await.map(|()| sink),
                     Err(e) => Err(e),
                 };
                 if done.is_err() {
@@ -76,12 +76,12 @@ impl QueryState {
                 done
             }));
         }
-        // Should this be dropped, tasks that wait for a device end at once.
+        // If this future is dropped, tasks that wait for a device end at once.
         let tasks: Vec<_> = tasks.into_iter().map(|task| task.abort_on_drop()).collect();
         let mut failed = None;
         for task in tasks {
             match task.await.map_err(|e| Error::Call(Box::new(e)))? {
-                Ok(end) => ends.push(end),
+                Ok(sink) => sinks.push(sink),
                 Err(Error::Cancelled) => failed = failed.or(Some(Error::Cancelled)),
                 Err(e) => failed = Some(e),
             }
@@ -90,7 +90,7 @@ impl QueryState {
     }
 }
 
-/// A worker's share of `task`.
+/// One worker's part of `task`.
 async fn work(task: &Arc<PipelineTask>, sink: &mut SinkState, limit: &Limit) -> Result<()> {
     let clock = task
         .meter
@@ -103,7 +103,7 @@ async fn work(task: &Arc<PipelineTask>, sink: &mut SinkState, limit: &Limit) -> 
         clock: clock.as_ref(),
         batch: Batch::new(task.types.len()),
         selection: Selection::default(),
-        scratch: scratch(task.pipe.steps.len()),
+        scratch: scratch(task.pipeline.operators.len()),
     };
     each_piece(task, limit, &mut worker).await?;
     if let Some(clock) = clock {
@@ -112,7 +112,7 @@ async fn work(task: &Arc<PipelineTask>, sink: &mut SinkState, limit: &Limit) -> 
     Ok(())
 }
 
-/// One worker: takes vector by vector through all operators into its own sink.
+/// One worker: takes vector after vector through all operators into its own sink.
 struct Worker<'w> {
     task: &'w Arc<PipelineTask>,
     limit: &'w Limit,

@@ -1,4 +1,4 @@
-//! The passes of a partitioned (Grace) hash join: as many parts of its build side at a time as there is room for.
+//! Grace (partitioned) hash join: each pass loads as many partitions of the build side as fit in memory.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,11 +11,13 @@ use crate::memory::spill::{Extent, joined};
 use crate::operators::join_table::JoinTable;
 use crate::vector::radix::{LoadedPartitions, PARTITIONS};
 
-/// What a table takes for each byte of its rows: they are read, put together and indexed.
+/// Memory of a join table while it is built, as a multiple of the bytes of its rows: rows read, rows concatenated,
+/// index.
 const MARGIN: usize = 4;
 
 impl QueryState {
-    /// Makes a table of as many parts from number `first` on as there is room for; gives the number of the next.
+    /// Builds a join table of as many partitions as fit in memory, from partition `first` on. Returns the first
+    /// partition of the next pass.
     pub async fn load(
         &mut self,
         table: usize,
@@ -24,12 +26,12 @@ impl QueryState {
     ) -> Result<usize> {
         let budget = &self.runtime.budget;
         let copies = self.instances.as_ref().map_or(1, |all| 1 + all.number());
-        // A quarter is left for what passes through.
+        // Keeps a quarter of the memory for rows on their way.
         let room = (budget.limit() / 4 * 3).saturating_sub(budget.used()) as usize;
         let room = room / (MARGIN * copies);
         let mut end = first + 1;
         let mut bytes = partitioned.memory(first);
-        // As if only a few had room.
+        // With `Execution::room` set, passes are made small as if memory were short.
         let most = self
             .execution
             .room
@@ -63,7 +65,8 @@ impl QueryState {
             "part of a join",
         )?;
         self.held[table].push(held);
-        // Read and put together, they are there twice; a single part must do with what there is.
+        // Rows are in memory twice while they are concatenated. A single partition must be loaded even if that is
+        // not reserved.
         let both = Reservation::take(&self.runtime.budget, bytes as u64, "part of a join");
         let both = match both {
             Err(_) if parts.len() == 1 => Reservation::default(),
@@ -71,7 +74,7 @@ impl QueryState {
         };
         let blocks = extents
             .iter()
-            .map(|extent| self.spill.get(extent, &partitioned.vars));
+            .map(|extent| self.spill.read(extent, &partitioned.vars));
         let blocks = blocks.collect::<Result<Vec<_>>>()?;
         let stored = joined(&blocks, &partitioned.vars)?;
         drop((blocks, both));
@@ -90,7 +93,7 @@ impl QueryState {
         };
         let marked = partitioned.marked(parts);
         self.each_table(table, &mut |join_table| {
-            // Nobody else has it yet.
+            // No other reference exists yet.
             let join_table = Arc::get_mut(join_table)?;
             join_table.pass = Some(pass);
             join_table.mark(&marked);
@@ -98,7 +101,7 @@ impl QueryState {
         })
     }
 
-    /// Calls `f` with the tables of stage `table`, of all instances.
+    /// Calls `f` with the join tables of stage `table`, of all instances.
     fn each_table(
         &mut self,
         table: usize,

@@ -1,6 +1,6 @@
-//! Running programs: the driver of their stages, the three executors, the sinks, and how stages end.
+//! Running programs: the driver of the stages, the three executors, and the sinks.
 //!
-//! From the top down: the driver runs stages by an executor ([`fused`], [`stream`], [`staged`]) and ends them
+//! From the top down: the driver runs each stage by an executor ([`fused`], [`stream`], [`staged`]) and finishes it
 //! ([`finish`]); executors take the pieces of a source ([`pieces`]) through the operators of a pipeline ([`task`])
 //! into sinks ([`sink`]); all of them read the state of the query ([`query_state`]).
 

@@ -1,4 +1,4 @@
-//! Opening sources: what the pieces of work are, and who takes them.
+//! Opening sources: how they are split into pieces of work, and which workers may take them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,10 +19,10 @@ use crate::physical::program::Source;
 use crate::vector::rows::Materialized;
 use crate::vector::value::{Var, Vector};
 
-/// Rows of a stage or of a marked table that a worker takes at a time.
+/// Rows in a piece of materialised rows or of a join table.
 const PIECE_ROWS: usize = 16 * algebra::VECTOR_ROWS;
 
-/// A source whose pieces workers claim.
+/// An open source, whose pieces are claimed by workers.
 pub(crate) enum OpenSource {
     Scan {
         scan: Scan,
@@ -37,7 +37,7 @@ pub(crate) enum OpenSource {
         pieces: Arc<[Range<usize>]>,
         next: AtomicUsize,
     },
-    /// Rows that did not fit in memory; which extents are whose.
+    /// Spilled rows. `own` lists the extents that this instance reads.
     Spilled {
         spilled: Arc<Spilled>,
         own: Vec<usize>,
@@ -53,7 +53,7 @@ pub(crate) enum OpenSource {
 }
 
 impl OpenSource {
-    /// How many pieces nobody has claimed; before work begins, how many there are.
+    /// How many pieces are unclaimed; before the work begins, how many there are.
     pub fn pieces(&self) -> usize {
         match self {
             OpenSource::Scan { morsels, .. } => morsels.left(),
@@ -67,7 +67,7 @@ impl OpenSource {
 }
 
 impl OpenSource {
-    /// One of those who claim the pieces of a scan.
+    /// For a scan, a claimant of its pieces.
     pub fn claimant(&self) -> Option<Claimant<'_>> {
         match self {
             OpenSource::Scan { morsels, .. } => Some(morsels.claimant()),
@@ -75,8 +75,8 @@ impl OpenSource {
         }
     }
 
-    /// How many tasks read it at once, with `width` workers: twice as many where they wait for a device, so that half
-    /// of them decode meanwhile.
+    /// How many tasks of the streaming executor read this source: `width` workers' worth, or twice as many if they
+    /// wait for a device, so that half of them decode meanwhile.
     pub fn readers(&self, width: usize) -> usize {
         match self {
             OpenSource::Read(_) => 2 * width,
@@ -96,9 +96,9 @@ impl QueryState {
                 let nodes = self.runtime.nearness.nodes();
                 let chunks = self.execution.block_rows.unwrap_or(0) / table::BLOCK_ROWS;
                 let pieces = grouped(inner.morsels(), nodes, chunks.max(1));
-                let list = |home| list(self.execution.plan, self.share.as_ref(), home);
+                let queue = |home| queue(self.execution.plan, self.share.as_ref(), home);
                 let homes = pieces.iter().enumerate();
-                let homes = homes.filter_map(|(i, (home, _))| Some((list(*home)?, i as u32)));
+                let homes = homes.filter_map(|(i, (home, _))| Some((queue(*home)?, i as u32)));
                 let nearness = match (self.execution.plan, &self.share) {
                     (Plan::Obliv, None) => &Nearness::new(1, |_, _| 0),
                     _ => &self.runtime.nearness,
@@ -122,7 +122,7 @@ impl QueryState {
                 }
                 let rows = batch.num_rows();
                 OpenSource::Materialized {
-                    pieces: self.dealt(rows, block),
+                    pieces: self.pieces_of(rows, block),
                     next: AtomicUsize::new(0),
                     rows: Arc::new(Materialized { columns, rows }),
                 }
@@ -138,7 +138,7 @@ impl QueryState {
             Source::Rows(stage) => {
                 let stored = self.rows[*stage].clone().ok_or_else(missing)?;
                 OpenSource::Materialized {
-                    pieces: self.dealt(stored.rows, block),
+                    pieces: self.pieces_of(stored.rows, block),
                     next: AtomicUsize::new(0),
                     rows: stored,
                 }
@@ -147,7 +147,7 @@ impl QueryState {
                 let join_table = self.join_tables[*stage].clone().ok_or_else(missing)?;
                 let rows = join_table.marked(*marked);
                 OpenSource::Marked {
-                    pieces: self.dealt(rows.len(), block),
+                    pieces: self.pieces_of(rows.len(), block),
                     next: AtomicUsize::new(0),
                     table: join_table,
                     rows,
@@ -158,8 +158,8 @@ impl QueryState {
     }
 }
 
-/// On which list a piece stands that lies on node `home`; none if another instance takes it.
-fn list(plan: Plan, share: Option<&InstanceShare>, home: usize) -> Option<usize> {
+/// The queue of a piece that lies on node `home`; `None` if another instance takes the piece.
+fn queue(plan: Plan, share: Option<&InstanceShare>, home: usize) -> Option<usize> {
     match (plan, share) {
         (_, Some(share)) => share.takes(home).then_some(home),
         (Plan::Obliv, None) => Some(0),
@@ -167,7 +167,8 @@ fn list(plan: Plan, share: Option<&InstanceShare>, home: usize) -> Option<usize>
     }
 }
 
-/// The pieces of work of a scan, each with its home node: `most` blocks of one node that follow one another there.
+/// Groups morsels into pieces of work: each of up to `most` consecutive blocks of one node. Returns the pieces with
+/// their home nodes.
 fn grouped(
     morsels: impl Iterator<Item = (u8, Morsel)>,
     nodes: usize,
@@ -196,7 +197,7 @@ mod tests {
 
     /// What a worker on node 1 of four claims of eight pieces that lie on the nodes in turn.
     fn claimed(plan: Plan) -> Vec<u32> {
-        let pieces = (0..8u32).filter_map(|i| Some((list(plan, None, i as usize % 4)?, i)));
+        let pieces = (0..8u32).filter_map(|i| Some((queue(plan, None, i as usize % 4)?, i)));
         let morsels = Morsels::new(4, |_, _| 20, pieces);
         std::iter::from_fn(|| morsels.claim(1)).collect()
     }

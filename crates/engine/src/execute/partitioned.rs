@@ -1,4 +1,4 @@
-//! The build side of a partitioned (Grace) hash join: a table whose rows lie in the spill file, by part.
+//! The build side of a Grace hash join: a join table whose rows are spilled by partition.
 
 use std::ops::Range;
 
@@ -7,15 +7,15 @@ use parking_lot::Mutex;
 use crate::memory::spill::Lists;
 use crate::vector::value::{Kind, Var};
 
-/// A table whose rows were put away.
+/// A join table whose rows were spilled.
 #[derive(Debug)]
 pub(crate) struct PartitionedTable {
-    /// By part.
+    /// Extents by partition.
     pub lists: Lists,
     pub vars: Vec<(Var, Kind)>,
     pub keys: Vec<Var>,
     pub marks: bool,
-    /// For each part, the rows that were marked while it was in memory.
+    /// For each partition, the rows that were marked while it was in memory.
     pub marked: Mutex<Vec<Vec<u32>>>,
 }
 
@@ -24,7 +24,7 @@ impl PartitionedTable {
         self.lists[part].iter().map(|extent| extent.rows).sum()
     }
 
-    /// The rows of `parts`, one part after the other, that were marked.
+    /// The marked rows of `parts`, numbered as if these partitions were concatenated.
     pub fn marked(&self, parts: Range<usize>) -> Vec<u32> {
         let (mut all, mut first) = (vec![], 0);
         let marked = self.marked.lock();
@@ -35,7 +35,7 @@ impl PartitionedTable {
         all
     }
 
-    /// Of the rows of `parts`, these ones are marked; they ascend.
+    /// Records that `rows` of the concatenated partitions `parts` are marked. `rows` ascend.
     pub fn mark(&self, parts: Range<usize>, mut rows: &[u32]) {
         let mut marked = self.marked.lock();
         let mut first = 0;
@@ -47,7 +47,7 @@ impl PartitionedTable {
         }
     }
 
-    /// Bytes of the rows of one part.
+    /// Bytes of one partition's rows.
     pub fn memory(&self, part: usize) -> usize {
         self.lists[part].iter().map(|extent| extent.memory).sum()
     }

@@ -1,9 +1,8 @@
-//! One instance of the engine for each node (plan distr, M2).
+//! The per-node policy (`distr`): one instance of the engine for each NUMA node.
 //!
-//! An instance has workers of its own, takes what lies on its node and nothing else, and looks rows up in tables of
-//! its own. Stages end together: what the instances' workers collected is merged, as that of the workers of one
-//! instance is, and the table that it becomes is made once on each node, of the rows that its instance can need
-//! (`needs.rs`).
+//! An instance has workers and join tables of its own and reads only what lies on its node. All instances finish a
+//! stage together: the sinks of all their workers are merged, as those of one instance are. A join table is built
+//! once per node, from the rows that the instance can need (semi-join reduction by zone maps, `reduction.rs`).
 
 use std::sync::Arc;
 
@@ -18,19 +17,19 @@ use crate::options::Plan;
 use crate::physical::program::{Operator, Program, Stage};
 use crate::vector::value::Type;
 
-/// The instances of a query.
+/// The NUMA instances of a query.
 pub(crate) struct Instances {
     pub workers: Arc<[Arc<Workers>]>,
-    /// The instance that takes what lies on a node, by node.
+    /// For each node, the instance that reads what lies there.
     pub homes: Arc<[usize]>,
-    /// The tables of each.
+    /// The join tables of each instance.
     pub join_tables: Vec<Vec<Option<Arc<JoinTable>>>>,
-    /// For each stage, who looks rows up in its table, if that tells which rows they can need.
+    /// For each stage, who probes its join table, if that limits which rows an instance can need.
     pub uses: Vec<Option<Probers>>,
 }
 
 impl Instances {
-    /// Those for `program`, whose vectors have these types; none where only one node has workers.
+    /// The instances for `program`; `None` if only one node has workers.
     pub fn new(runtime: &Runtime, program: &Program, types: &[Type]) -> Result<Option<Instances>> {
         let workers = runtime.workers.instances();
         let workers = workers.map_err(|e| Error::Call(Box::new(e)))?;
@@ -52,9 +51,14 @@ impl Instances {
     }
 }
 
-/// The workers of so many tasks of a scan. With plan shard each node has its own, of whom one cannot take another's
-/// task: those of one runtime go wherever somebody is awake, and who wakes late finds that others took his node's pieces.
-pub(crate) fn seats(workers: &Arc<Workers>, plan: Plan, tasks: usize) -> Result<Vec<Arc<Workers>>> {
+/// Worker assignment: the workers for `tasks` tasks of a scan. Under the `shard` policy each node gets tasks that
+/// run only on its own workers. Tasks spawned on the common runtime would run on whichever worker wakes first, and
+/// a worker that wakes late would find its node's pieces taken.
+pub(crate) fn worker_assignment(
+    workers: &Arc<Workers>,
+    plan: Plan,
+    tasks: usize,
+) -> Result<Vec<Arc<Workers>>> {
     let usual = || vec![workers.clone(); tasks];
     if plan != Plan::Shard || workers.nodes() < 2 || tasks < 2 {
         return Ok(usual());
@@ -65,16 +69,16 @@ pub(crate) fn seats(workers: &Arc<Workers>, plan: Plan, tasks: usize) -> Result<
         return Ok(usual());
     }
     let places = workers.places();
-    let seat = |place: &Place| {
+    let worker = |place: &Place| {
         let mut all = all.iter();
         let own = all.find(|own| own.layout().places()[0].node == place.node);
         own.unwrap_or(workers).clone()
     };
-    Ok(places.iter().cycle().take(tasks).map(seat).collect())
+    Ok(places.iter().cycle().take(tasks).map(worker).collect())
 }
 
 impl Instances {
-    /// What instance `number` takes.
+    /// The share of instance `number`.
     pub fn share(&self, number: usize) -> InstanceShare {
         InstanceShare {
             number,
@@ -83,29 +87,34 @@ impl Instances {
         }
     }
 
-    /// How many they are.
+    /// How many instances there are.
     pub fn number(&self) -> usize {
         self.workers.len()
     }
 
-    /// The tables of stage `number`.
+    /// The join tables of stage `number`.
     pub fn tables(&mut self, number: usize) -> impl Iterator<Item = &mut Arc<JoinTable>> {
         self.join_tables
             .iter_mut()
             .filter_map(move |own| own[number].as_mut())
     }
 
-    /// Forgets the tables of stage `number`.
+    /// Drops the join tables of stage `number`.
     pub fn forget(&mut self, number: usize) {
         self.join_tables
             .iter_mut()
             .for_each(|own| own[number] = None);
     }
 
-    /// Rows of tables that one instance marked in `stage` are marked in all.
+    /// Makes marks agree: a row that one instance marked during `stage` is marked in the join tables of all
+    /// instances.
     pub fn agree(&self, stage: &Stage) -> Result<()> {
-        for step in stage.pipes.iter().flat_map(|pipe| &pipe.steps) {
-            let Operator::Probe(probe) = step else {
+        for operator in stage
+            .pipelines
+            .iter()
+            .flat_map(|pipeline| &pipeline.operators)
+        {
+            let Operator::Probe(probe) = operator else {
                 continue;
             };
             if !probe.marks {

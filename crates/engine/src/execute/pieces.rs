@@ -1,6 +1,5 @@
-//! The pieces of a source, claimed and opened one after the other: the one loop over sources that all executors run.
-//!
-//! What is done with a piece's rows is the executor's business: it gives a [`TakePieces`].
+//! Claiming and opening the pieces of a source, one after the other. All executors share this loop; each gives a
+//! [`TakePieces`] that says what to do with a piece's rows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,10 +23,10 @@ use crate::vector::rows::Materialized;
 
 /// What an executor does with the pieces of a source.
 pub(crate) trait TakePieces: Send {
-    /// A piece begins. Pieces, and vectors of rows within one, come in the order of their places in the source.
+    /// A piece begins. Pieces, and the vectors of a piece, come in the order of their places in the source.
     fn begin(&mut self, _place: u64) {}
 
-    /// Opens a piece of a scan; `None` if its filters leave no row.
+    /// Opens a morsel of a scan; `None` if its filters leave no row.
     fn open(&mut self, morsel: Morsel) -> impl Future<Output = Result<Option<Chunk>>> + Send;
 
     /// The next rows of a part of an external source; `None` after the last.
@@ -38,14 +37,14 @@ pub(crate) trait TakePieces: Send {
         part.rows.next()
     }
 
-    /// Takes opened rows; true if no more are needed.
+    /// Processes opened rows. Returns true once the limit is reached.
     fn take(&mut self, rows: OpenRows) -> impl Future<Output = Result<bool>> + Send;
 
-    /// A piece is at its end. To be used for letting others work.
+    /// A piece has ended: the place to yield to other tasks.
     fn end(&mut self) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// Claims pieces of the source of `task` until there is none left, or `limit` is reached.
+/// Claims and processes pieces of the source of `task` until none is left or `limit` is reached.
 ///
 /// # Errors
 /// Those of reading the source, those of `taker`, and [`Error::Cancelled`].
@@ -88,7 +87,7 @@ pub(crate) async fn each_piece(
                 };
                 let place = (*extent as u64) << 32;
                 taker.begin(place);
-                let rows = spilled.get(&spilled.extents[*extent])?;
+                let rows = spilled.read(&spilled.extents[*extent])?;
                 let run = 0..rows.rows;
                 taker
                     .take(OpenRows::run(Hold::Materialized(rows), run, place))
@@ -124,7 +123,7 @@ pub(crate) async fn each_piece(
     Ok(())
 }
 
-/// Opens the morsels of one piece of a scan; true if no more rows are needed.
+/// Opens and processes the morsels of one piece of a scan. Returns true once the limit is reached.
 async fn scan(
     task: &Arc<PipelineTask>,
     morsels: &[Morsel],
@@ -137,7 +136,8 @@ async fn scan(
         let Some(chunk) = taker.open(*morsel).await? else {
             continue;
         };
-        // Of these, 2 Mi rows have at most 32, and each has far fewer than 2^24 vectors.
+        // A piece has at most 32 morsels (2 Mi rows), and a morsel far fewer than 2^24 vectors, so places are
+        // unique.
         if taker
             .take(OpenRows::scanned(chunk, place | (at as u64) << 24))
             .await?
@@ -148,20 +148,20 @@ async fn scan(
     Ok(false)
 }
 
-/// What columns that nobody has read yet are read from. It holds the pages of its rows.
+/// What late columns are read from. It keeps the rows' pages in memory.
 pub(crate) enum Hold {
-    /// An opened piece of a scan.
+    /// An open morsel of a scan.
     Scan(Chunk),
-    /// Rows that were read.
+    /// Rows received from an external source.
     Arrived(Arrived),
-    /// Rows out of the spill file.
+    /// Rows read from the spill file.
     Materialized(Materialized),
-    /// What the task's source holds anyway.
+    /// Rows that the task's source holds.
     Whole(Arc<PipelineTask>),
 }
 
 impl Hold {
-    /// Reads columns from it.
+    /// A reader of its columns.
     pub fn reader(&self) -> ColumnReader<'_, '_> {
         let task = match self {
             Hold::Arrived(arrived) => return ColumnReader::Arrived(arrived),
@@ -180,18 +180,18 @@ impl Hold {
     }
 }
 
-/// An opened piece of a scan, and what it borrows from.
+/// An open morsel of a scan, with what it borrows from.
 pub(crate) struct Chunk {
     /// Invariant: borrows from nothing but `task` and `_traffic`, and is dropped before them.
     cursor: Cursor<'static>,
     task: Arc<PipelineTask>,
     _traffic: Arc<Traffic>,
-    /// One of the pieces that may be open at once, where that is limited.
+    /// A permit for the morsel to be open, where the number of open morsels is limited.
     _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Chunk {
-    /// Opens a morsel of the scan of `task`, whose bytes are counted in `traffic`; `None` if its filters leave no row.
+    /// Opens a morsel of the scan of `task` and counts its bytes in `traffic`; `None` if its filters leave no row.
     pub async fn open(
         task: &Arc<PipelineTask>,
         morsel: Morsel,
@@ -203,14 +203,14 @@ impl Chunk {
             return Err(Error::internal("a piece of what is no table"));
         };
         let pool = scan.table().snapshot().pool();
-        let filters = task.sinks.filters(filters, scan, vars);
+        let filters = task.sink_factory.filters(filters, scan, vars);
         let opened = scan.open(pool, morsel, &filters, traffic, node).await?;
         Ok(opened.map(|cursor| Chunk {
-            // SAFETY: the cursor borrows from the scan and its table's pool, which `task` owns on the heap, and from
-            // the counters that `traffic` owns there; neither is changed through a unique reference or moved while it
-            // is shared, and the chunk keeps both: its fields are dropped in their order, the cursor first. The
-            // lifetime never leaves this module but as a borrow of the chunk. Paid for by reading each column only
-            // for the rows that are left when an operator needs it.
+            // SAFETY: the cursor borrows from the scan and its table's pool, which `task` owns on the heap, and
+            // from the counters that `traffic` owns there. Neither is moved, or changed through a unique reference,
+            // while it is shared, and the chunk keeps both alive: fields are dropped in order, the cursor first.
+            // The lifetime leaves this module only as a borrow of the chunk. The reason for it is late
+            // materialisation: each column is read only for the rows that are left when an operator needs it.
             cursor: unsafe { std::mem::transmute::<Cursor<'_>, Cursor<'static>>(cursor) },
             task: task.clone(),
             _traffic: traffic.clone(),
@@ -219,7 +219,7 @@ impl Chunk {
     }
 }
 
-/// Opened rows of a piece, handed out vector by vector.
+/// The open rows of a piece, handed out a vector at a time.
 pub(crate) struct OpenRows {
     pub hold: Hold,
     rows: Vectors,
@@ -227,12 +227,12 @@ pub(crate) struct OpenRows {
     pub place: u64,
 }
 
-/// Which rows follow.
+/// Which rows are still to come.
 enum Vectors {
-    /// Those that the filters of a scan left.
+    /// The rows that pass the filters of a scan.
     Cursor,
     Run(Range<usize>),
-    /// These entries of the rows that are marked, or that are not.
+    /// These entries of the list of marked (or unmarked) rows.
     Marked(Range<usize>),
 }
 
@@ -284,7 +284,7 @@ impl OpenRows {
     }
 }
 
-/// The first vector of `rest`, which goes on behind it.
+/// Cuts the next vector of rows off `rest`.
 fn next_vector(rest: &mut Range<usize>) -> Option<Range<usize>> {
     let run = rest.start..rest.end.min(rest.start + VECTOR_ROWS);
     rest.start = run.end;

@@ -1,4 +1,4 @@
-//! The state of a running query: what its stages have given so far, and what they run with.
+//! The state of a running query: the results of its stages so far, and what they run with.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,47 +19,47 @@ use crate::physical::program::{Sink, Source, Stage};
 use crate::vector::rows::Materialized;
 use crate::vector::value::{Kind, Type, Var, Vector};
 
-/// A running query.
+/// The state of a running query.
 pub(crate) struct QueryState {
     pub runtime: Runtime,
     pub execution: Execution,
     pub stop: Stop,
-    /// Where the answer goes.
+    /// Receives the answer.
     pub out: Arc<ResultStream>,
-    /// Whether rows of the stage that runs go there as they come.
+    /// Whether the running stage sends its rows to `out` as they come.
     pub sends: bool,
-    /// What the executor tells of each stage.
+    /// The executor's report, a line for each stage or operator.
     pub report: Vec<String>,
     pub types: Arc<[Type]>,
     pub parameters: Vec<Option<Vector>>,
     pub join_tables: Vec<Option<Arc<JoinTable>>>,
     pub rows: Vec<Option<Arc<Materialized>>>,
-    /// Rows of stages that did not fit in memory.
+    /// For each stage, its rows if they were spilled.
     pub spilled: Vec<Option<Arc<Spilled>>>,
-    /// Tables of stages that did not.
+    /// For each stage, its join table if it was spilled (Grace hash join).
     pub partitioned: Vec<Option<Arc<PartitionedTable>>>,
-    /// Where those lie.
+    /// The query's spill file.
     pub spill: Arc<Spill>,
-    /// For each stage, whether its table may be worked on part by part.
-    pub may_part: Arc<[bool]>,
-    /// For each stage, about how many rows are looked up in its table.
-    pub sought: Arc<[u64]>,
-    /// Whether what the stage that runs gathers may be put away.
+    /// For each stage, whether its join table may be partitioned.
+    pub may_partition: Arc<[bool]>,
+    /// For each stage, about how many rows probe its join table.
+    pub expected_probes: Arc<[u64]>,
+    /// Whether the running stage may spill.
     pub may_spill: bool,
-    /// What the rows and the table of each stage take.
+    /// For each stage, the memory reserved for its rows and its join table.
     pub held: Vec<Vec<Reservation>>,
     /// Workers of the whole query when it began.
     pub width: usize,
-    /// If it is one of several instances, which.
+    /// The share of this instance, if it is one of several.
     pub share: Option<InstanceShare>,
-    /// If it has several instances, those.
+    /// The instances of the query, if it has several.
     pub instances: Option<Instances>,
 }
 
 impl QueryState {
-    /// The value of a subquery: NULL if it has no row.
+    /// The value of a scalar subquery; NULL if it has no row.
     pub fn single(&self, stage: usize, var: Var) -> Result<Vector> {
-        let stored = self.few(stage)?;
+        let stored = self.read_rows(stage)?;
         let stored = stored.ok_or_else(|| Error::internal("a subquery without rows"))?;
         match stored.rows {
             0 => Ok(Vector::nulls(self.types[var].kind, 1)),
@@ -78,13 +78,14 @@ impl QueryState {
         Ok(())
     }
 
-    /// Whether so little memory is left that what is to stay should rather be put away: what passes through needs some.
+    /// Whether so little memory is left that results should be spilled rather than kept. Rows on their way need the
+    /// rest.
     pub fn is_full(&self) -> bool {
         let budget = &self.runtime.budget;
         budget.used() > budget.limit() / 4 * 3
     }
 
-    /// Gives back what the rows or the table of a stage take.
+    /// Drops the rows and the join table of a stage and releases their memory.
     pub fn forget(&mut self, number: usize) {
         self.join_tables[number] = None;
         if let Some(all) = &mut self.instances {
@@ -101,12 +102,13 @@ impl QueryState {
         ));
     }
 
-    /// How many instances run at once.
+    /// How many instances run at the same time.
     pub fn instances(&self) -> usize {
         self.share.as_ref().map_or(1, InstanceShare::of)
     }
 
-    /// The stage whose table's rows are the groups of `sink`, if they are.
+    /// The stage whose join table gives the groups of `sink`, if it is a group join that is possible and fits in
+    /// memory.
     pub fn group_join(&self, sink: &Sink) -> Option<usize> {
         let Sink::Fold {
             group_join: Some(by),
@@ -117,7 +119,7 @@ impl QueryState {
             return None;
         };
         let join_table = self.join_tables[by.stage].as_ref()?;
-        // Every worker has a state for each row, which cannot be put away.
+        // Every worker has accumulators for every row, which cannot be spilled.
         let bytes = (join_table.all * self.width * (1 + 24 * folds.len())) as u64;
         let budget = &self.runtime.budget;
         let fits = bytes <= budget.limit().saturating_sub(budget.used()) / 3;
@@ -125,32 +127,35 @@ impl QueryState {
         (join_table.unique && fits).then_some(by.stage)
     }
 
-    /// Rows or groups that a worker keeps at most.
+    /// Most rows or groups that a worker keeps before it spills.
     pub fn room(&self) -> usize {
         self.execution.room.unwrap_or(usize::MAX)
     }
 
-    /// Whether all that `stage` reads is so little that one task does it while others would be started.
+    /// Whether `stage` reads so few rows that one task finishes before others would have started.
     pub(crate) fn is_small(&self, stage: &Stage) -> bool {
         let least = algebra::VECTOR_ROWS;
-        let rows = stage.pipes.iter().map(|pipe| match &pipe.source {
-            Source::Scan(scan) => scan.table.rows() as usize,
-            // What waits for a device is not small.
-            Source::Read(_) => least + 1,
-            Source::Values { batch, .. } => batch.num_rows(),
-            Source::Rows(of) => match &self.spilled[*of] {
-                Some(spilled) => spilled.rows,
-                None => self.rows[*of].as_ref().map_or(0, |rows| rows.rows),
-            },
-            Source::Marked { stage: of, .. } => {
-                self.join_tables[*of].as_ref().map_or(0, |table| table.rows)
-            }
-        });
+        let rows = stage
+            .pipelines
+            .iter()
+            .map(|pipeline| match &pipeline.source {
+                Source::Scan(scan) => scan.table.rows() as usize,
+                // A source that waits for a device is never small.
+                Source::Read(_) => least + 1,
+                Source::Values { batch, .. } => batch.num_rows(),
+                Source::Rows(of) => match &self.spilled[*of] {
+                    Some(spilled) => spilled.rows,
+                    None => self.rows[*of].as_ref().map_or(0, |rows| rows.rows),
+                },
+                Source::Marked { stage: of, .. } => {
+                    self.join_tables[*of].as_ref().map_or(0, |table| table.rows)
+                }
+            });
         rows.sum::<usize>() <= least
     }
 
-    /// The pieces of so many rows that lie nowhere in particular.
-    pub fn dealt(&self, rows: usize, size: usize) -> Arc<[Range<usize>]> {
+    /// This instance's pieces of rows that lie on no particular node.
+    pub fn pieces_of(&self, rows: usize, size: usize) -> Arc<[Range<usize>]> {
         let all = pieces(rows, size);
         match &self.share {
             None => all,
@@ -158,8 +163,13 @@ impl QueryState {
         }
     }
 
-    /// `extents` are the rows of stage `number`.
-    pub(crate) fn file(&mut self, number: usize, vars: Vec<(Var, Kind)>, extents: Vec<Extent>) {
+    /// Sets the rows of stage `number` to spilled `extents`.
+    pub(crate) fn set_spilled(
+        &mut self,
+        number: usize,
+        vars: Vec<(Var, Kind)>,
+        extents: Vec<Extent>,
+    ) {
         self.spilled[number] = Some(Arc::new(Spilled {
             spill: self.spill.clone(),
             rows: extents.iter().map(|extent| extent.rows).sum(),
@@ -168,20 +178,20 @@ impl QueryState {
         }));
     }
 
-    /// The rows of a stage, of which there are few.
-    pub(crate) fn few(&self, number: usize) -> Result<Option<Arc<Materialized>>> {
+    /// The rows of a stage that has few, read back if they were spilled.
+    pub(crate) fn read_rows(&self, number: usize) -> Result<Option<Arc<Materialized>>> {
         match &self.spilled[number] {
             None => Ok(self.rows[number].clone()),
             Some(spilled) => {
-                let blocks = spilled.extents.iter().map(|extent| spilled.get(extent));
+                let blocks = spilled.extents.iter().map(|extent| spilled.read(extent));
                 let blocks = blocks.collect::<Result<Vec<_>>>()?;
                 Ok(Some(Arc::new(joined(&blocks, &spilled.vars)?)))
             }
         }
     }
 
-    /// The run of instance `number`.
-    pub fn on(&self, all: &Instances, number: usize) -> QueryState {
+    /// The state with which instance `number` runs a stage.
+    pub fn of_instance(&self, all: &Instances, number: usize) -> QueryState {
         let mut runtime = self.runtime.clone();
         runtime.workers = all.workers[number].clone();
         QueryState {
@@ -198,8 +208,8 @@ impl QueryState {
             spilled: self.spilled.clone(),
             partitioned: vec![],
             spill: self.spill.clone(),
-            may_part: self.may_part.clone(),
-            sought: self.sought.clone(),
+            may_partition: self.may_partition.clone(),
+            expected_probes: self.expected_probes.clone(),
             may_spill: self.may_spill,
             held: vec![],
             width: self.width,

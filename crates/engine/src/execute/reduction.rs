@@ -1,9 +1,9 @@
-//! Which rows of a table an instance of the engine can need (plan distr): those whose keys are within the zones of
-//! the blocks that it scans itself.
+//! Semi-join reduction by zone map: the rows of a join table that an instance can need under the per-node policy.
+//! These are the rows whose keys lie within the zones of the blocks that the instance itself scans.
 //!
-//! This asks that whoever looks rows up in the table scans a stored table and looks for a column of it, a whole
-//! number. Where a fact's blocks lie beside those of the dimension they refer to (M2), nearly all of these rows
-//! were collected by the instance itself.
+//! It works if every probing pipeline scans a stored table and probes by one of its whole-number columns. Where the
+//! blocks of a fact table lie on the same node as the dimension rows they refer to, the instance itself has
+//! collected nearly all of these rows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use crate::execute::share::InstanceShare;
 use crate::physical::program::{Operator, Pipeline, Program, Sink, Source};
 use crate::vector::value::{Kind, Type, Values, Var, Vector};
 
-/// Who looks rows up in the table of a stage.
+/// The probes of one stage's join table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Probers {
-    /// For each, the column that it looks for and which of the table's keys that is.
+    /// For each probe: the probing table and column, and which key of the join table it is compared with.
     scans: Vec<(Arc<Table>, usize, usize)>,
-    /// Whether somebody groups by the table's rows.
+    /// Whether a group join uses the table's row numbers.
     pub group_join: bool,
 }
 
-/// For each stage, who looks rows up in its table; none if any of them may need any row.
+/// For each stage, who probes its join table; `None` if some probe may need any row.
 pub(crate) fn uses(program: &Program, types: &[Type]) -> Vec<Option<Probers>> {
     let mut all: Vec<Option<Probers>> = program
         .stages
@@ -34,12 +34,12 @@ pub(crate) fn uses(program: &Program, types: &[Type]) -> Vec<Option<Probers>> {
         })
         .collect();
     for stage in &program.stages {
-        for pipe in &stage.pipes {
-            pipe.tables(&mut |table| {
+        for pipeline in &stage.pipelines {
+            pipeline.tables(&mut |table| {
                 if let (Some(uses), Sink::Table { keys, .. }) =
                     (&mut all[table], &program.stages[table].sink)
                 {
-                    match scans(pipe, table, keys, types) {
+                    match scans(pipeline, table, keys, types) {
                         Some(some) => uses.scans.extend(some),
                         None => all[table] = None,
                     }
@@ -58,19 +58,20 @@ pub(crate) fn uses(program: &Program, types: &[Type]) -> Vec<Option<Probers>> {
     all
 }
 
-/// How `pipe` looks rows up in the table of a stage that has these keys.
+/// The scanned columns by which `pipe` probes the join table of stage `table`, which has these keys; `None` if a
+/// probe may need any row.
 fn scans(
-    pipe: &Pipeline,
+    pipeline: &Pipeline,
     table: usize,
     keys: &[Var],
     types: &[Type],
 ) -> Option<Vec<(Arc<Table>, usize, usize)>> {
-    let Source::Scan(scan) = &pipe.source else {
+    let Source::Scan(scan) = &pipeline.source else {
         return None;
     };
     let mut all = Vec::new();
-    for step in &pipe.steps {
-        let Operator::Probe(probe) = step else {
+    for operator in &pipeline.operators {
+        let Operator::Probe(probe) = operator else {
             continue;
         };
         if probe.stage != table {
@@ -91,15 +92,15 @@ fn scans(
     Some(all)
 }
 
-/// The keys that an instance can look for.
+/// Ranges of keys that an instance can probe with.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyRanges {
-    /// For each use, which key it is of, and its values: ascending, no two overlap.
+    /// For each probe: which key it is compared with, and ranges of values, ascending and disjoint.
     uses: Vec<(usize, Vec<(i128, i128)>)>,
 }
 
 impl Probers {
-    /// The keys that instance `share` can look for; none if it may be any.
+    /// The key ranges that instance `share` can probe with; `None` if they are unknown.
     pub fn reach(&self, share: &InstanceShare, nodes: usize) -> Option<KeyRanges> {
         let zones = |(table, column, place): &(Arc<Table>, usize, usize)| {
             Some((*place, zones(table, *column, share, nodes)?))
@@ -109,7 +110,7 @@ impl Probers {
     }
 }
 
-/// Between which values a column is, in the blocks of `table` that `share` takes.
+/// The ranges of values of a column in the blocks of `table` that `share` reads, by zone map.
 fn zones(
     table: &Arc<Table>,
     column: usize,
@@ -139,8 +140,7 @@ fn zones(
 }
 
 impl KeyRanges {
-    /// The rows, ascending, that are found by some of these keys, of a table with the keys `keys`; none if these are
-    /// nearly all.
+    /// The rows of a join table with the keys `keys` that may match (ascending); `None` if these are nearly all.
     pub fn rows(&self, keys: &[&Vector], rows: usize) -> Option<Vec<u32>> {
         let mut needed = vec![false; rows];
         for (place, zones) in &self.uses {
@@ -148,7 +148,7 @@ impl KeyRanges {
             let Values::Int(values) = &key.values else {
                 return None;
             };
-            // The zone that the row before was in: most tables are in the order of a key.
+            // Starts with the zone of the previous row: most tables are ordered by some key.
             let mut at = 0;
             for (row, value) in values.iter().enumerate() {
                 let value = i128::from(*value);
@@ -160,7 +160,7 @@ impl KeyRanges {
                 if !within(at) {
                     at = zones.partition_point(|(_, max)| *max < value);
                 }
-                // A NULL finds nothing, and an anti-join may ask whether there is one.
+                // NULL matches nothing, but an anti join may need to know that there is one.
                 let null = key.valid.as_ref().is_some_and(|valid| !valid[row]);
                 needed[row] |= null || within(at);
             }
@@ -172,8 +172,8 @@ impl KeyRanges {
     }
 }
 
-/// How many of the rows `picks` were collected on each node, where `nodes` tells it of all rows, one run after the
-/// other.
+/// For each node, how many of the rows `picks` were collected there. `nodes` says where all rows were collected,
+/// run by run.
 pub(crate) fn origins(
     picks: Option<&[u32]>,
     nodes: &[(Option<usize>, usize)],

@@ -1,4 +1,4 @@
-//! Answers that leave while they are being computed.
+//! Result streams: answers that are sent while they are computed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::vector::rows::Materialized;
 use crate::vector::strings::compacted;
 use crate::vector::value::{Kind, Type, Values, Var};
 
-/// Rows of an answer's batches.
+/// Rows in a batch of the answer.
 const BATCH_ROWS: usize = 8_192;
 
-/// Where an answer goes.
+/// Receives the answer of a query.
 #[derive(Debug)]
 pub(crate) struct ResultStream {
     sender: Sender<RecordBatch>,
@@ -29,7 +29,7 @@ pub(crate) struct ResultStream {
 }
 
 impl ResultStream {
-    /// Rows of these types go to `sender`, as `output` names them.
+    /// A stream into `sender`, of rows of these types, with columns as `output` names them.
     pub fn new(sender: Sender<RecordBatch>, output: &Output, types: &Arc<[Type]>) -> ResultStream {
         ResultStream {
             sender,
@@ -41,7 +41,7 @@ impl ResultStream {
     /// Sends all rows of `stored`.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] if nobody takes them any more.
+    /// [`Error::Cancelled`] if the receiver is gone.
     pub async fn send(&self, stored: &Materialized) -> Result<()> {
         for run in cuts(stored.rows) {
             let rows = batch(stored, run, &self.types, &self.output)?;
@@ -56,22 +56,22 @@ impl ResultStream {
     }
 }
 
-/// Bytes that may wait though the limit leaves nothing for them.
+/// Bytes that may wait even if the memory limit leaves nothing for them.
 const SLACK: usize = 1 << 20;
 
-/// One worker's rows of an answer, few at a time. Whoever adds rows flushes between two vectors of the source: what a
-/// vector became is all that waits here.
+/// Sends one worker's rows of the answer in batches. Call [`flush`](ResultSender::flush) after each vector of the
+/// source, so that no more waits here than one vector has become.
 #[derive(Debug)]
 pub(crate) struct ResultSender {
     out: Arc<ResultStream>,
     vars: Vec<(Var, Kind)>,
-    /// Fewer than make a batch.
+    /// Rows that do not fill a batch yet.
     rows: RowsBuilder,
     ready: Vec<RecordBatch>,
-    /// Rows that did not fit in memory.
-    away: Vec<Extent>,
+    /// Spilled rows.
+    spilled: Vec<Extent>,
     spill: Arc<Spill>,
-    /// Bytes that those take.
+    /// Bytes of `ready`.
     bytes: usize,
     held: Reservation,
 }
@@ -83,7 +83,7 @@ impl ResultSender {
             rows: RowsBuilder::new(&vars),
             vars,
             ready: vec![],
-            away: vec![],
+            spilled: vec![],
             spill,
             bytes: 0,
             held: Reservation::default(),
@@ -93,30 +93,31 @@ impl ResultSender {
     /// Adds the rows of `batch`.
     ///
     /// # Errors
-    /// [`Error::Memory`] if `budget` has not what waits, unless that is little, or may be put away.
+    /// [`Error::Memory`] if `budget` has no room for the waiting rows, they are more than a little, and spilling is
+    /// not allowed.
     pub fn add(&mut self, batch: &Batch, budget: &Arc<Budget>) -> Result<()> {
         self.rows.add(batch)?;
         let waiting = self.bytes + self.rows.memory();
         let short = self.held.cover(budget, waiting, "rows of an answer");
         match short {
-            Err(_) if waiting > SLACK && self.spill.is_allowed() => self.put_away(),
+            Err(_) if waiting > SLACK && self.spill.is_allowed() => self.spill_rows(),
             Err(e) if waiting > SLACK => Err(e),
             Ok(()) if self.rows.rows < BATCH_ROWS => Ok(()),
             _ => self.cut(),
         }
     }
 
-    /// Puts the rows that make no batch yet away: one vector of the source may become very many.
-    fn put_away(&mut self) -> Result<()> {
+    /// Spills the rows that do not fill a batch yet: a single vector of the source may become very many rows.
+    fn spill_rows(&mut self) -> Result<()> {
         let rows = std::mem::replace(&mut self.rows, RowsBuilder::new(&self.vars));
         let (columns, rows) = RowsBuilder::concat(vec![rows])?;
         if rows > 0 {
-            self.away.push(self.spill.put(columns.values(), rows)?);
+            self.spilled.push(self.spill.write(columns.values(), rows)?);
         }
         Ok(())
     }
 
-    /// Makes batches of the rows that there are.
+    /// Makes batches of the waiting rows.
     fn cut(&mut self) -> Result<()> {
         let rows = std::mem::replace(&mut self.rows, RowsBuilder::new(&self.vars));
         self.bytes += rows.memory();
@@ -129,16 +130,18 @@ impl ResultSender {
         Ok(())
     }
 
-    /// Sends what is ready; waits where nobody takes it.
+    /// Sends all full batches, and waits while the receiver is busy.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] if nobody ever will.
+    /// [`Error::Cancelled`] if the receiver is gone.
     pub async fn flush(&mut self) -> Result<()> {
-        if self.ready.is_empty() && self.away.is_empty() {
+        if self.ready.is_empty() && self.spilled.is_empty() {
             return Ok(());
         }
-        for extent in std::mem::take(&mut self.away) {
-            self.out.send(&self.spill.get(&extent, &self.vars)?).await?;
+        for extent in std::mem::take(&mut self.spilled) {
+            self.out
+                .send(&self.spill.read(&extent, &self.vars)?)
+                .await?;
         }
         for batch in self.ready.drain(..) {
             self.out.give(batch).await?;
@@ -148,7 +151,7 @@ impl ResultSender {
         Ok(())
     }
 
-    /// Sends all that is left.
+    /// Sends all remaining rows.
     ///
     /// # Errors
     /// Those of [`ResultSender::flush`].
@@ -158,7 +161,7 @@ impl ResultSender {
     }
 }
 
-/// The rows `run` of an answer as Arrow. Other rows of it need not stay in memory for them.
+/// The rows `run` of the answer as Arrow. The batch does not keep other rows in memory.
 fn batch(
     answer: &Materialized,
     run: Range<usize>,
@@ -185,7 +188,7 @@ fn batch(
     Ok(batch)
 }
 
-/// The rows of an answer in pieces of [`BATCH_ROWS`].
+/// Splits the rows of an answer into runs of [`BATCH_ROWS`].
 fn cuts(rows: usize) -> impl Iterator<Item = Range<usize>> {
     let starts = (0..rows).step_by(BATCH_ROWS);
     starts.map(move |start| start..rows.min(start + BATCH_ROWS))

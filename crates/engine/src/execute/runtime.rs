@@ -10,14 +10,14 @@ use crate::cancel::Stop;
 /// What a query runs with.
 #[derive(Clone, Debug)]
 pub struct Runtime {
-    /// They compute.
+    /// The workers that compute.
     pub workers: Arc<Workers>,
-    /// Memory that results between stages are taken from.
+    /// The memory limit, from which all operators reserve.
     pub budget: Arc<Budget>,
-    /// Bytes read, by node.
+    /// Counts the bytes read, by node.
     pub traffic: Arc<Traffic>,
-    /// Which node is how near to which.
+    /// The NUMA nodes by distance.
     pub nearness: Nearness,
-    /// Raised to give the query up.
+    /// Cancels the query.
     pub stop: Stop,
 }

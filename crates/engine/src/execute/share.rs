@@ -1,34 +1,34 @@
-//! What one instance of several takes of a source (plan distr).
+//! The share of one NUMA instance in a source (per-node policy).
 
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Which instance of a query a run is, if it is one of several.
+/// Which of several instances a query state belongs to.
 #[derive(Clone, Debug)]
 pub(crate) struct InstanceShare {
     pub number: usize,
-    /// How many there are.
+    /// The number of instances.
     pub of: usize,
     pub homes: Arc<[usize]>,
 }
 
 impl InstanceShare {
-    /// Whether this instance takes what lies on `node`.
+    /// Whether this instance reads what lies on `node`.
     pub fn takes(&self, node: usize) -> bool {
         self.homes[node % self.homes.len()] == self.number
     }
 
-    /// Which of how many instances it is.
+    /// The instance's number, and the number of instances.
     pub fn place(&self) -> (usize, usize) {
         (self.number, self.of)
     }
 
-    /// How many instances there are.
+    /// The number of instances.
     pub fn of(&self) -> usize {
         self.of
     }
 
-    /// Of pieces that lie nowhere in particular, those that it takes.
+    /// The pieces that this instance takes, of pieces that lie on no particular node.
     pub fn deal(&self, pieces: &[Range<usize>]) -> Arc<[Range<usize>]> {
         let own = pieces.iter().skip(self.number).step_by(self.of);
         own.cloned().collect()

@@ -1,4 +1,4 @@
-//! A pipeline being run: what its workers share, and a worker's way through the pieces of its source.
+//! Pipeline tasks: what the workers of a running pipeline share.
 
 use std::sync::Arc;
 
@@ -18,18 +18,18 @@ use crate::profile::Kernel;
 use crate::vector::batch::Batch;
 use crate::vector::value::{Type, Var, Vector};
 
-/// A pipeline being run by several workers.
+/// A running pipeline.
 pub(crate) struct PipelineTask {
     pub source: OpenSource,
-    pub pipe: Pipeline,
+    pub pipeline: Pipeline,
     pub live: Vec<Vec<Var>>,
-    pub sinks: SinkFactory,
+    pub sink_factory: SinkFactory,
     pub types: Arc<[Type]>,
     pub join_tables: Vec<Option<Arc<JoinTable>>>,
     pub parameters: Vec<Option<Vector>>,
     pub traffic: Arc<Traffic>,
     pub stop: Stop,
-    /// Set if its operators are measured.
+    /// Measures the operators, if there is a ledger.
     pub(crate) meter: Option<Arc<PipelineMeter>>,
 }
 
@@ -38,73 +38,77 @@ pub(crate) fn node() -> usize {
 }
 
 impl PipelineTask {
-    /// What its operators did.
+    /// The profile of the operators.
     pub(crate) fn kernels(&self) -> Vec<Kernel> {
         self.meter.as_ref().map_or(vec![], |meter| meter.kernels())
     }
 
-    /// Some of its steps; see [`PipelineExecutor::complete`].
-    pub fn line(&self, steps: std::ops::Range<usize>, complete: bool) -> PipelineExecutor<'_> {
+    /// The executor of some of its operators; see [`PipelineExecutor::complete`].
+    pub fn executor(
+        &self,
+        operators: std::ops::Range<usize>,
+        complete: bool,
+    ) -> PipelineExecutor<'_> {
         PipelineExecutor {
             types: &self.types,
-            live: &self.live[steps.start..=steps.end],
-            steps: &self.pipe.steps[steps],
+            live: &self.live[operators.start..=operators.end],
+            operators: &self.pipeline.operators[operators],
             join_tables: &self.join_tables,
             parameters: &self.parameters,
             complete,
-            top_k: self.sinks.top_k.as_ref(),
+            top_k: self.sink_factory.top_k.as_ref(),
             stop: &self.stop,
             clock: None,
         }
     }
 
-    /// Bytes of a row where most vectors are there.
+    /// Bytes of a row at the operator where it is widest.
     pub fn row_bytes(&self) -> usize {
         let bytes = |vars: &Vec<Var>| vars.iter().map(|var| self.types[*var].width()).sum();
         self.live.iter().map(bytes).max().unwrap_or(0).max(1)
     }
 
-    /// Takes one vector through all steps; gives how many rows came to the end.
+    /// Takes one vector through all operators into the sink. Returns the number of rows that reached the sink.
     pub(crate) fn push(
         &self,
         batch: &mut Batch,
-        origin: &mut Selection,
+        selection: &mut Selection,
         reader: ColumnReader<'_, '_>,
         scratch: &mut [Scratch],
-        end: &mut SinkState,
+        sink: &mut SinkState,
         clock: Option<&WorkerClock>,
     ) -> Result<usize> {
-        batch.restart(origin.rows().len());
-        let line = PipelineExecutor {
+        batch.restart(selection.rows().len());
+        let executor = PipelineExecutor {
             clock,
-            ..self.line(0..self.pipe.steps.len(), true)
+            ..self.executor(0..self.pipeline.operators.len(), true)
         };
         let mut rows = 0;
         let mut add = |batch: &mut Batch, _: &mut Selection| {
-            // One piece may have very many partners.
+            // One vector may have very many matches.
             self.stop.check()?;
             rows += batch.rows;
-            self.sinks.add(end, batch)
+            self.sink_factory.add(sink, batch)
         };
-        line.run(0, batch, origin, reader, scratch, &mut add)?;
+        executor.run(0, batch, selection, reader, scratch, &mut add)?;
         clock.inspect(|clock| clock.turn(At::Elsewhere));
         Ok(rows)
     }
 }
 
 impl QueryState {
-    /// What the workers of a pipeline share.
+    /// Opens a pipeline for its workers.
     pub fn task(
         &self,
-        pipe: &Pipeline,
+        pipeline: &Pipeline,
         sink: &Sink,
         group_join: Option<usize>,
     ) -> Result<PipelineTask> {
         Ok(PipelineTask {
-            source: self.open(&pipe.source)?,
-            live: pipe.live(sink.reads(group_join.is_some())),
-            pipe: pipe.clone(),
-            sinks: self.sinks(sink, group_join)?,
+            source: self.open(&pipeline.source)?,
+            live: pipeline.live(sink.reads(group_join.is_some())),
+            pipeline: pipeline.clone(),
+            sink_factory: self.sink_factory(sink, group_join)?,
             types: self.types.clone(),
             join_tables: self.join_tables.clone(),
             parameters: self.parameters.clone(),

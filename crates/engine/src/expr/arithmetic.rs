@@ -1,4 +1,4 @@
-//! Arithmetic and casts, and how far their results can reach.
+//! Arithmetic and casts, with bounds on their results.
 
 use arrow::datatypes::DataType;
 
@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::expr::{Arithmetic, Expr, Literal, Node};
 use crate::vector::value::{Kind, Type};
 
-/// The same whole numbers in 128 bits.
+/// The same whole numbers, represented in 128 bits.
 pub fn widen(e: Expr) -> Expr {
     if e.ty.kind == Kind::Wide {
         return e;
@@ -27,7 +27,7 @@ pub fn widen(e: Expr) -> Expr {
     }
 }
 
-/// With `scale` digits after the point, at least as many as it has.
+/// The same decimals with `scale` digits after the point, which must not be fewer than now.
 pub(super) fn rescale(e: Expr, scale: i8) -> Result<Expr> {
     let up = scale - e.ty.scale();
     if up == 0 || !matches!(e.ty.kind, Kind::Int | Kind::Wide) {
@@ -69,10 +69,10 @@ fn scaled(e: Expr, factor: i128, bounds: (i128, i128), scale: i8) -> Result<Expr
     })
 }
 
-/// `a op b` of type `data`, as SQL's planner says.
+/// The expression `a op b` of type `data`, the type that SQL's rules give it.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for types that have no kernel.
+/// [`Error::Unsupported`] for types without a kernel, and where integers might overflow.
 pub fn arithmetic(op: Arithmetic, a: Expr, b: Expr, data: &DataType) -> Result<Expr> {
     let nullable = a.ty.nullable || b.ty.nullable;
     let whole = |k: Kind| matches!(k, Kind::Int | Kind::Wide);
@@ -127,7 +127,7 @@ fn product(a: (i128, i128), b: (i128, i128)) -> Option<(i128, i128)> {
     bounds
 }
 
-/// The operation in 64 bits where bounds prove that it fits the type, otherwise checked in 128.
+/// The operation in 64 bits if its bounds prove that the result fits the type, otherwise in 128 bits with checks.
 fn combine(
     op: Arithmetic,
     a: Expr,
@@ -137,7 +137,8 @@ fn combine(
 ) -> Result<Expr> {
     let fits = bounds.is_some_and(|(low, high)| ty.bounds.0 <= low && high <= ty.bounds.1);
     if !fits && !matches!(ty.data, DataType::Decimal128(..)) {
-        // Integers that may leave their type: the caller's own checked function tells it as SQL does.
+        // Integers that may overflow their type are left to the caller's checked function, which reports it as SQL
+        // does.
         return Err(Error::unsupported("integers that may overflow"));
     }
     let ty = match bounds {
@@ -160,10 +161,10 @@ fn combine(
     })
 }
 
-/// The same value as type `data`, where that needs no check.
+/// Converts to type `data`, if that cannot fail.
 ///
 /// # Errors
-/// [`Error::Unsupported`] otherwise.
+/// [`Error::Unsupported`] if the conversion would need a check, or is not known.
 pub fn cast(e: Expr, data: &DataType) -> Result<Expr> {
     if e.ty.data == *data {
         return Ok(e);
@@ -205,10 +206,10 @@ pub fn cast(e: Expr, data: &DataType) -> Result<Expr> {
     }
 }
 
-/// The year of a date.
+/// The year of a date, as type `data`.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for anything but a date.
+/// [`Error::Unsupported`] if `e` is not a date.
 pub fn year(e: Expr, data: &DataType) -> Result<Expr> {
     let ty = Type::of(data, e.ty.nullable);
     match (ty, &e.ty.data) {

@@ -1,5 +1,5 @@
-//! Making expressions: logic, comparisons, cases and calls. [`arithmetic`](crate::expr::arithmetic) makes sums,
-//! products and casts.
+//! Constructors of expressions: logic, comparisons, cases and calls. For arithmetic and casts see
+//! [`arithmetic`](crate::expr::arithmetic).
 
 use std::sync::{Arc, OnceLock};
 
@@ -24,7 +24,7 @@ fn boolean(node: Node, nullable: bool) -> Expr {
     }
 }
 
-/// All of `parts`, flattened; true if there are none.
+/// The conjunction of `parts`, flattened; true if there are none.
 pub fn and(parts: Vec<Expr>) -> Expr {
     let mut all = Vec::with_capacity(parts.len());
     for part in parts {
@@ -40,7 +40,7 @@ pub fn and(parts: Vec<Expr>) -> Expr {
     boolean(Node::And(all), nullable)
 }
 
-/// Any of `parts`, flattened; false if there are none.
+/// The disjunction of `parts`, flattened; false if there are none.
 pub fn or(parts: Vec<Expr>) -> Expr {
     let mut all = Vec::with_capacity(parts.len());
     for part in parts {
@@ -56,21 +56,21 @@ pub fn or(parts: Vec<Expr>) -> Expr {
     boolean(Node::Or(all), nullable)
 }
 
-/// Is false.
+/// The negation of `e`.
 pub fn not(e: Expr) -> Expr {
     let nullable = e.ty.nullable;
     boolean(Node::Not(Box::new(e)), nullable)
 }
 
-/// Is NULL.
+/// Whether `e` is NULL.
 pub fn is_null(e: Expr) -> Expr {
     boolean(Node::IsNull(Box::new(e)), false)
 }
 
-/// `a op b`.
+/// The comparison `a op b`.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for types that have no kernel: the caller makes a [`call`] of it.
+/// [`Error::Unsupported`] for types without a kernel; make a [`call`] instead.
 pub fn compare(op: Compare, a: Expr, b: Expr) -> Result<Expr> {
     let (a, b) = alike(a, b)?;
     if matches!(a.ty.kind, Kind::Text | Kind::Code) {
@@ -83,10 +83,10 @@ pub fn compare(op: Compare, a: Expr, b: Expr) -> Result<Expr> {
     ))
 }
 
-/// Is one of the whole numbers `set`.
+/// Whether `e` is one of the whole numbers `set`.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for other kinds.
+/// [`Error::Unsupported`] if `e` is not a 64-bit whole number.
 pub fn in_set(e: Expr, mut set: Vec<i64>) -> Result<Expr> {
     if e.ty.kind != Kind::Int {
         return Err(Error::unsupported("a list of such values"));
@@ -97,10 +97,10 @@ pub fn in_set(e: Expr, mut set: Vec<i64>) -> Result<Expr> {
     Ok(boolean(Node::In(Box::new(e), set.into()), nullable))
 }
 
-/// Both with the same scale and kind.
+/// Brings both operands to a common scale and representation.
 ///
 /// # Errors
-/// [`Error::Unsupported`] if there is none.
+/// [`Error::Unsupported`] if they have none.
 pub fn alike(a: Expr, b: Expr) -> Result<(Expr, Expr)> {
     let scale = a.ty.scale().max(b.ty.scale());
     let (a, b) = (rescale(a, scale)?, rescale(b, scale)?);
@@ -116,7 +116,8 @@ pub fn alike(a: Expr, b: Expr) -> Result<(Expr, Expr)> {
 /// The value of the first branch whose condition is true, otherwise `last`.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for texts and branches of different kinds.
+/// [`Error::Unsupported`] for branches of different kinds. For strings, only a single branch with NULL as `last` is
+/// supported.
 pub fn case(branches: Vec<(Expr, Expr)>, last: Expr, data: &DataType) -> Result<Expr> {
     let nullable = last.ty.nullable || branches.iter().any(|(_, then)| then.ty.nullable);
     let ty = Type::of(data, nullable);
@@ -164,7 +165,8 @@ pub fn case(branches: Vec<(Expr, Expr)>, last: Expr, data: &DataType) -> Result<
     })
 }
 
-/// A function over Arrow arrays that gives values of type `data`. Of one coded text it is found once per label.
+/// A call of a function over Arrow arrays that gives values of type `data`. With a single dictionary-coded
+/// argument, it is called once per label rather than once per row.
 ///
 /// # Errors
 /// [`Error::Unsupported`] if the engine has no such type.

@@ -1,4 +1,4 @@
-//! Evaluating expressions over the vectors of a batch: lift, and the predicates of filter.
+//! Evaluation of expressions over the vectors of a batch.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -16,7 +16,7 @@ use crate::vector::batch::Batch;
 use crate::vector::strings::Strings;
 use crate::vector::value::{Kind, Type, Values, Vector};
 
-/// What expressions read: the vectors of the rows at hand, and the values of subqueries.
+/// What expressions read: the vectors of a batch, and the values of scalar subqueries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'a> {
     pub batch: &'a Batch,
@@ -24,7 +24,7 @@ pub(crate) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// One value per row.
+    /// Evaluates `e`: one value per row.
     pub fn eval(&self, e: &Expr) -> Result<Cow<'a, Vector>> {
         match &e.node {
             Node::Var(var) => Ok(Cow::Borrowed(self.batch.get(*var)?)),
@@ -32,7 +32,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Which rows `e` is true of: NULL is not.
+    /// The rows for which `e` is true; false and NULL both exclude a row.
     pub fn mask(&self, e: &Expr) -> Result<Vec<bool>> {
         let vector = self.eval(e)?.into_owned();
         let Values::Bool(mut mask) = vector.values else {
@@ -186,7 +186,7 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// And, or or: `all` decides which value settles it.
+    /// Evaluates a conjunction (`all`) or a disjunction, with three-valued logic.
     fn logic(&self, parts: &[Expr], all: bool) -> Result<Vector> {
         let rows = self.batch.rows;
         let mut value = vec![all; rows];
@@ -200,7 +200,7 @@ impl<'a> Context<'a> {
                 let known = valid.get_or_insert_with(|| vec![true; rows]);
                 for row in 0..rows {
                     let there = vector.valid.as_ref().is_none_or(|v| v[row]);
-                    // A value that settles it, or that both are known.
+                    // Decided if one side has the deciding value; known if it is decided, or both sides are known.
                     let settled = known[row] && value[row] != all || there && next[row] != all;
                     known[row] = settled || known[row] && there;
                     value[row] = if settled { !all } else { all };
@@ -219,7 +219,7 @@ impl<'a> Context<'a> {
 
     fn case(&self, branches: &[(Expr, Expr)], last: &Expr, kind: Kind) -> Result<Vector> {
         if let (Kind::Text | Kind::Code, [(when, then)]) = (kind, branches) {
-            // The text or NULL.
+            // A string or NULL.
             let (mask, mut vector) = (self.mask(when)?, self.eval(then)?.into_owned());
             match &mut vector.valid {
                 Some(valid) => valid.iter_mut().zip(mask).for_each(|(v, hit)| *v &= hit),
@@ -299,7 +299,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The function's values for each label, and for NULL.
+/// The function's value for each label, and last for NULL.
 fn answers<'p>(arg: &Expr, per: &'p PerLabel, ty: &Type) -> Result<&'p Vector> {
     if let Some(found) = per.values.get() {
         return Ok(found);
@@ -339,7 +339,7 @@ fn holds(op: Op, order: Ordering) -> bool {
     }
 }
 
-/// These values, NULL where `like` is.
+/// `values`, NULL where `like` is NULL.
 fn with(values: Values, like: &Vector) -> Vector {
     Vector {
         values,
@@ -347,7 +347,7 @@ fn with(values: Values, like: &Vector) -> Vector {
     }
 }
 
-/// Where both are not NULL.
+/// The validity of a result that is NULL if either operand is.
 fn both(a: &Vector, b: &Vector) -> Option<Vec<bool>> {
     match (&a.valid, &b.valid) {
         (None, None) => None,

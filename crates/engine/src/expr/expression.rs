@@ -1,4 +1,4 @@
-//! What an expression is: a node over other expressions, with its type.
+//! Expressions: trees of typed nodes.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -13,13 +13,13 @@ use crate::vector::value::{Kind, Type, Var, Vector};
 /// An expression and its type.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// The root node.
     pub node: Node,
     /// The type of its values.
     pub ty: Type,
 }
 
-/// Arithmetic of two operands of one kind.
+/// An arithmetic operation. Both operands are of the same kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arithmetic {
     /// a + b
@@ -28,53 +28,53 @@ pub enum Arithmetic {
     Sub,
     /// a * b
     Mul,
-    /// a / b; of floats only
+    /// a / b; floats only
     Div,
 }
 
-/// What an expression is.
+/// A node of an expression.
 #[derive(Clone, Debug)]
 pub enum Node {
     /// A vector.
     Var(Var),
-    /// One value for all rows.
+    /// A constant.
     Literal(Literal),
-    /// The value of a subquery, known when the query runs.
+    /// The value of a scalar subquery: an index into [`Query::parameters`](crate::Query::parameters).
     Parameter(usize),
-    /// Both operands are held in the expression's kind, decimals with its scale (products apart).
+    /// Both operands have the kind of the result and, except for products, its scale.
     Arithmetic(Arithmetic, Box<Expr>, Box<Expr>),
-    /// Both operands are of one kind; decimals of one scale.
+    /// Both operands have the same kind and, for decimals, the same scale.
     Compare(Compare, Box<Expr>, Box<Expr>),
-    /// All are true.
+    /// True if all are true.
     And(Vec<Expr>),
-    /// Any is true.
+    /// True if any is true.
     Or(Vec<Expr>),
-    /// Is false.
+    /// The negation.
     Not(Box<Expr>),
-    /// Is NULL.
+    /// Whether the value is NULL.
     IsNull(Box<Expr>),
-    /// The value of the first branch whose condition is true, otherwise of the last.
+    /// The value of the first branch whose condition is true, otherwise of the last expression.
     Case(Vec<(Expr, Expr)>, Box<Expr>),
-    /// Is one of these whole numbers, which ascend.
+    /// Whether the value is one of these whole numbers, which ascend.
     In(Box<Expr>, Arc<[i64]>),
-    /// The same numbers in 128 bits.
+    /// The same numbers represented in 128 bits.
     Widen(Box<Expr>),
-    /// Times a power of ten.
+    /// Multiplied by a power of ten.
     Scale(Box<Expr>, i128),
-    /// As a float: divided by a power of ten.
+    /// As a float, divided by a power of ten.
     Float(Box<Expr>, f64),
-    /// The year of days since 1970.
+    /// The year of a date, given as days since 1970.
     Year(Box<Expr>),
-    /// A function of one coded text: found once per label.
+    /// A function of one dictionary-coded string, evaluated once per label.
     Labels(Box<Expr>, Arc<PerLabel>),
-    /// A function that Arrow arrays are given to.
+    /// A call of a function over Arrow arrays.
     Call(Vec<Expr>, Arc<dyn Call>),
 }
 
-/// One value.
+/// A constant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Literal {
-    /// Of no kind.
+    /// NULL, of any kind.
     Null,
     /// Of [`Kind::Int`].
     Int(i64),
@@ -88,28 +88,28 @@ pub enum Literal {
     Text(String),
 }
 
-/// A function over Arrow arrays, row by row: what the engine has no kernel for.
+/// A row-by-row function over Arrow arrays, for what the engine has no kernel for.
 pub trait Call: Send + Sync + fmt::Debug {
-    /// One value per row. `args` are `rows` long.
+    /// Computes one value per row. Each of `args` has `rows` values.
     ///
     /// # Errors
-    /// Whatever evaluating the values gives (overflow, division by zero, ...).
+    /// Whatever evaluating the values gives: overflow, division by zero and so on.
     fn call(
         &self,
         args: &[ArrayRef],
         rows: usize,
     ) -> std::result::Result<ArrayRef, Box<dyn std::error::Error + Send + Sync>>;
 
-    /// How it is shown.
+    /// Its name in `explain`.
     fn name(&self) -> String;
 }
 
-/// A function of a text with its values per label of a dictionary, found on first use.
+/// A function of a dictionary-coded string. Its values per label are computed on first use.
 #[derive(Debug)]
 pub struct PerLabel {
     /// The function.
     pub call: Arc<dyn Call>,
-    /// Values per code, and for NULL after the last one.
+    /// The value of each code, and last that of NULL.
     pub values: OnceLock<Vector>,
 }
 
@@ -122,7 +122,7 @@ impl Expr {
         }
     }
 
-    /// One value, of type `data`.
+    /// A constant of type `data`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the engine has no such type.
@@ -146,7 +146,7 @@ impl Expr {
         })
     }
 
-    /// The constant it is, if it is one.
+    /// The constant, if the expression is one.
     pub fn constant(&self) -> Option<&Literal> {
         match &self.node {
             Node::Literal(literal) => Some(literal),
@@ -154,7 +154,7 @@ impl Expr {
         }
     }
 
-    /// The vector it is, if it is one.
+    /// The vector, if the expression is nothing but a vector.
     pub fn as_var(&self) -> Option<Var> {
         match self.node {
             Node::Var(var) => Some(var),
@@ -162,7 +162,7 @@ impl Expr {
         }
     }
 
-    /// Calls `f` with each vector it reads.
+    /// Calls `f` with each vector that the expression reads.
     pub fn each_var(&self, f: &mut dyn FnMut(Var)) {
         match &self.node {
             Node::Var(var) => f(*var),
@@ -188,7 +188,7 @@ impl Expr {
         }
     }
 
-    /// The vectors it reads, each once, ascending.
+    /// The vectors that the expression reads, each once, ascending.
     pub fn vars(&self) -> Vec<Var> {
         let mut vars = Vec::new();
         self.each_var(&mut |var| vars.push(var));
@@ -198,7 +198,8 @@ impl Expr {
     }
 }
 
-/// Whether evaluating it may fail for a row, so that a choice must not evaluate it for the rows it is not meant for.
+/// Whether evaluation may fail for some row. Such an expression must not be evaluated for rows that a CASE
+/// excludes.
 pub fn is_fallible(e: &Expr) -> bool {
     match &e.node {
         Node::Var(_) | Node::Literal(_) | Node::Parameter(_) | Node::Labels(..) => false,

@@ -1,7 +1,7 @@
-//! Expressions over vectors: lift and the predicates of filter (L2), with their types.
+//! Expressions over vectors, with their types: the `lift` and the `filter` predicates of the LAQ paper.
 //!
-//! An expression is made by the functions of this module, which find its type and how far its values can
-//! reach: where bounds prove that nothing overflows, arithmetic is not checked.
+//! The constructors of this module determine an expression's type and the bounds of its values. Where the bounds
+//! prove that nothing overflows, arithmetic is unchecked.
 
 pub(crate) mod arithmetic;
 pub(crate) mod build;

@@ -1,8 +1,8 @@
-//! Rows that somebody else decodes while they are processed: those of files.
+//! External sources: rows that code outside the engine decodes while they are processed, such as those of files.
 //!
-//! Whoever knows a format implements [`Batches`]. The engine asks for the next part when a worker has time for it,
-//! and the stream of the part does its work on the worker that polls it: what it waits for, the device above all, is
-//! waited for asleep, while the other parts' rows are worked on.
+//! A reader of a format implements [`Batches`]. The engine asks for the next part when a worker is free, and polls
+//! the stream of that part on the worker: decoding runs there, and while the stream waits for the device the worker
+//! processes other parts.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,44 +14,44 @@ use futures::stream::BoxStream;
 use crate::error::Result;
 use crate::vector::value::Var;
 
-/// Rows in a form that others read.
+/// A source of rows that code outside the engine decodes.
 pub trait Batches: fmt::Debug + Send + Sync {
-    /// What is read, for people.
+    /// Its name in messages: a file's path.
     fn name(&self) -> &str;
 
-    /// How many parts there are that can be read at the same time, about.
+    /// About how many parts can be read at the same time.
     fn parts(&self) -> usize;
 
-    /// Begins to read: all parts where `share` is (0, 1); where it is (i, n), those that the i-th of n readers, who
-    /// read all of them together, is to read.
+    /// Starts reading. With `share` = (i, n), only the part of the rows that the i-th of n readers is to read; (0,
+    /// 1) is all of them.
     ///
     /// # Errors
-    /// [`Error::Source`].
+    /// [`Error::Source`](crate::Error::Source).
     fn open(&self, share: (usize, usize)) -> Result<Arc<dyn Parts>>;
 }
 
-/// Parts that are being handed out. Workers share it.
+/// The parts of a source, handed out to workers.
 pub trait Parts: Send + Sync {
-    /// The next part; `None` after the last. Dropping the future, or the part, stops reading.
+    /// The next part, or `None` after the last. Dropping this future or the part stops the reading.
     fn next(&self) -> BoxFuture<'_, Result<Option<Part>>>;
 }
 
-/// Rows that one worker reads.
+/// A part of a source, read by one worker.
 pub struct Part {
-    /// Its place in the order of the rows.
+    /// Its position in the order of the source.
     pub number: u64,
     /// Its rows.
     pub rows: BoxStream<'static, Result<RecordBatch>>,
 }
 
-/// The rows of [`Batches`], as a relation.
+/// An external source as a relation.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// Where they come from.
+    /// The source.
     pub batches: Arc<dyn Batches>,
-    /// Each vector, and which column of the batches it is. Where its type is narrower than the column's (bounds, no
-    /// NULLs), that was promised by whoever described the rows; what breaks the promise is an error, not believed.
+    /// Each vector with its column in the batches. A vector's type may be narrower than the column (tighter bounds,
+    /// no NULLs) if the description of the file promises it; a row that breaks the promise is an error.
     pub columns: Vec<(Var, usize)>,
-    /// How many rows there are, about.
+    /// Estimated number of rows.
     pub rows: f64,
 }

@@ -1,4 +1,4 @@
-//! What a query asks for: relations, and rows that somebody outside the engine decodes.
+//! The logical query: relations, and external sources.
 
 pub(crate) mod external;
 pub(crate) mod relation;

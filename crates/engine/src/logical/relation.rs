@@ -1,8 +1,8 @@
-//! What a query asks for, as relations over matrices: the form that languages lower to.
+//! Relations: the logical form that languages lower to.
 //!
-//! A relation is a set of rows; its columns are vectors that are numbered through the whole query ([`Var`]).
-//! In the terms of the linear algebra: a scan gives bitmap matrices and decimal vectors, a filter a filtered
-//! bit vector, a join is a `dot`, grouping is `krao` of the keys, folding sums along it (L1, L2).
+//! A relation is a set of rows; its columns are vectors, numbered through the whole query ([`Var`]). In the terms
+//! of linear algebra (the LAQ paper), a scan gives bitmap matrices and decimal vectors, a filter a filtered bit
+//! vector, a join is a `dot`, and grouping is `krao` of the keys with a fold along them.
 
 use std::sync::Arc;
 
@@ -19,21 +19,21 @@ use crate::vector::value::{Type, Var};
 pub struct Query {
     /// Name and type of each vector.
     pub vars: Vec<Column>,
-    /// Subqueries of one value, in the order they must run: [`crate::Node::Parameter`] counts in them.
+    /// Scalar subqueries, in the order they must run; [`crate::Node::Parameter`] is an index into them.
     pub parameters: Vec<(Rel, Var)>,
 }
 
 /// Name and type of a vector.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// For people.
+    /// For messages and `explain`.
     pub name: String,
     /// Its type.
     pub ty: Type,
 }
 
 impl Query {
-    /// Numbers a new vector.
+    /// Adds a vector and returns its number.
     pub fn add(&mut self, name: impl Into<String>, ty: Type) -> Var {
         self.vars.push(Column {
             name: name.into(),
@@ -47,16 +47,16 @@ impl Query {
         &self.vars[var].ty
     }
 
-    /// The vector as an expression.
+    /// An expression that reads the vector.
     pub fn expr(&self, var: Var) -> Expr {
         Expr::var(var, self.vars[var].ty.clone())
     }
 }
 
-/// What a query delivers: vectors, as columns of a schema.
+/// The answer of a query: vectors as columns of a schema.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// One per column.
+    /// One per column of the schema.
     pub vars: Vec<Var>,
     /// Names and types of the columns.
     pub schema: SchemaRef,
@@ -67,109 +67,109 @@ pub struct Output {
 pub enum Rel {
     /// Rows of a table.
     Scan(Scan),
-    /// Rows that are given.
+    /// Rows given in the query.
     Values {
         /// One per column of the batch.
         vars: Vec<Var>,
         /// The rows.
         batch: RecordBatch,
     },
-    /// Rows that others decode.
+    /// Rows of an external source.
     Read(Reading),
-    /// The rows of which the predicate is true.
+    /// The rows for which the predicate is true.
     Filter {
-        /// Of these.
+        /// The rows to filter.
         input: Box<Rel>,
         /// The predicate.
         predicate: Expr,
     },
-    /// The same rows with more vectors.
+    /// The same rows with additional vectors.
     Map {
-        /// These rows.
+        /// The rows.
         input: Box<Rel>,
         /// The new vectors; each may read those before it.
         exprs: Vec<(Var, Expr)>,
     },
-    /// All combinations of rows that agree (inner join of any number of relations).
+    /// The inner join of any number of relations.
     Join {
-        /// At least one.
+        /// The relations, at least one.
         inputs: Vec<Rel>,
-        /// Pairs of vectors of two inputs that must be equal, and not NULL.
+        /// Pairs of vectors of two inputs that must be equal and not NULL.
         equal: Vec<(Var, Var)>,
-        /// What must be true besides.
+        /// Further join predicates.
         residual: Vec<Expr>,
     },
-    /// The rows of `input` that have a partner in `other`, or (`anti`) that have none.
+    /// Semi join: the rows of `input` with a match in `other`; or anti join: those without one.
     Semi {
-        /// These rows.
+        /// The rows that are kept or dropped.
         input: Box<Rel>,
-        /// Where the partners are.
+        /// The rows to match.
         other: Box<Rel>,
-        /// Pairs (of `input`, of `other`) that must be equal, and not NULL.
+        /// Pairs (of `input`, of `other`) that must be equal and not NULL.
         equal: Vec<(Var, Var)>,
-        /// What must be true of both besides.
+        /// Further join predicates.
         residual: Vec<Expr>,
-        /// Rows without a partner.
+        /// Whether it is an anti join.
         anti: bool,
     },
-    /// All combinations that agree, and the rows of `left` that have no partner with NULLs.
+    /// Left outer join: all matching pairs, and the rows of `left` without a match, with NULLs.
     Left {
-        /// Rows that stay.
+        /// The preserved side.
         left: Box<Rel>,
-        /// Rows that may be missing.
+        /// The side that may be NULL.
         right: Box<Rel>,
-        /// Pairs (of `left`, of `right`) that must be equal, and not NULL.
+        /// Pairs (of `left`, of `right`) that must be equal and not NULL.
         equal: Vec<(Var, Var)>,
-        /// What must be true of both besides, to be partners.
+        /// Further join predicates.
         residual: Vec<Expr>,
-        /// For each vector of `right` that is read, the one that holds it or NULL.
+        /// For each vector of `right` that is read: that vector, and the one that holds its value or NULL.
         outer: Vec<(Var, Var)>,
     },
-    /// All combinations that agree, and the rows of both sides that have no partner with NULLs.
+    /// Full outer join: all matching pairs, and the rows of both sides without a match, with NULLs.
     Full {
-        /// Rows of the one side.
+        /// One side.
         left: Box<Rel>,
-        /// Rows of the other.
+        /// The other side.
         right: Box<Rel>,
-        /// Pairs (of `left`, of `right`) that must be equal, and not NULL.
+        /// Pairs (of `left`, of `right`) that must be equal and not NULL.
         equal: Vec<(Var, Var)>,
-        /// What must be true of both besides, to be partners.
+        /// Further join predicates.
         residual: Vec<Expr>,
-        /// For each vector of either side that is read, the one that holds it or NULL.
+        /// For each vector of either side that is read: that vector, and the one that holds its value or NULL.
         outer: Vec<(Var, Var)>,
     },
-    /// One row per group.
+    /// Aggregation: one row per group.
     Fold {
-        /// Of these rows.
+        /// The rows to group.
         input: Box<Rel>,
-        /// What rows of a group agree in (NULLs agree); none: one group, though there be no row.
+        /// The grouping keys, in which NULLs are equal. Without keys there is exactly one group, even of no rows.
         keys: Vec<Var>,
-        /// What is found of each group.
+        /// The aggregate functions.
         folds: Vec<Fold>,
     },
-    /// The rows in order, all or some.
+    /// The rows in an order, limited, or both.
     Sort {
-        /// These rows.
+        /// The rows to sort.
         input: Box<Rel>,
-        /// In the order of the first, then of the second, ...; none: in any order.
+        /// The sort keys, most significant first; without any, the order is arbitrary.
         keys: Vec<Key>,
-        /// How many are left out at the start.
+        /// How many rows to skip.
         skip: usize,
-        /// How many follow at most.
+        /// Most rows to return after those.
         fetch: Option<usize>,
     },
-    /// The rows of all inputs.
+    /// The rows of all inputs (UNION ALL).
     Union {
-        /// Each with its vectors, in the order of `vars`.
+        /// Each input with its vectors, in the order of `vars`.
         inputs: Vec<(Rel, Vec<Var>)>,
-        /// What they are called afterwards.
+        /// The vectors of the result.
         vars: Vec<Var>,
     },
-    /// The rows of `input`, which are found once for all relations that share it.
+    /// A relation that several others read and that is computed once.
     Shared {
-        /// These rows.
+        /// The shared relation.
         input: Arc<Rel>,
-        /// For each vector of `input`, what it is called here.
+        /// For each vector of `input`, its number here.
         vars: Vec<(Var, Var)>,
     },
     /// The rows of a relation that have a match in a join table; only the planner makes these.
@@ -177,14 +177,14 @@ pub enum Rel {
     Reduced(Reduced),
 }
 
-/// A relation of which only the rows are read that have a match in a join table (semi-join reduction). It cannot be made
-/// outside of the planner, as it names a stage of the program.
+/// A relation restricted to the rows that have a match in a join table (semi-join reduction). Only the planner can
+/// make it, because it names a stage of the program.
 #[derive(Clone, Debug)]
 pub struct Reduced {
     pub(crate) input: Box<Rel>,
-    /// The stage that makes the join table.
+    /// The stage that builds the join table.
     pub(crate) stage: usize,
-    /// The vectors to look for, in the order of the table's keys.
+    /// The vectors to probe with, in the order of the join table's keys.
     pub(crate) keys: Vec<Var>,
 }
 
@@ -193,63 +193,63 @@ pub struct Reduced {
 pub struct Scan {
     /// The table.
     pub table: Arc<Table>,
-    /// What it is called in the query.
+    /// Its name in the query.
     pub alias: String,
-    /// Vectors and the positions of their columns.
+    /// Vectors and the positions of their columns in the table.
     pub columns: Vec<(Var, usize)>,
-    /// Tests on stored values; rows must pass all.
+    /// Predicates on stored values. A row must pass all.
     pub filters: Vec<Filter>,
-    /// The filters as people write them.
+    /// The predicates in readable form.
     pub shown: Vec<String>,
-    /// Rows that are expected to pass.
+    /// Estimated number of rows that pass.
     pub expected: f64,
 }
 
-/// What is found of a group.
+/// An aggregate function and its argument.
 #[derive(Clone, Debug)]
 pub struct Fold {
     /// The result.
     pub var: Var,
-    /// Which.
+    /// The function.
     pub function: Function,
-    /// Of which vector; absent for the number of rows.
+    /// Its argument; `None` for counting rows.
     pub arg: Option<Var>,
 }
 
-/// A function of the values of a group; NULLs are left out.
+/// An aggregate function. It ignores NULLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
-    /// How many there are; rows if there is no argument.
+    /// The number of values, or of rows if there is no argument.
     Count,
-    /// Their sum; NULL if there are none.
+    /// The sum; NULL if there are no values.
     Sum,
-    /// The least.
+    /// The least value.
     Min,
-    /// The greatest.
+    /// The greatest value.
     Max,
-    /// Sum by count: a float, or a decimal whose further digits are cut off.
+    /// The sum divided by the count: a float, or a decimal truncated to its scale.
     Avg,
-    /// How many different ones there are.
+    /// The number of distinct values.
     CountDistinct,
-    /// The sum of the different ones.
+    /// The sum of the distinct values.
     SumDistinct,
-    /// The average of the different ones.
+    /// The average of the distinct values.
     AvgDistinct,
 }
 
-/// One key of an order.
+/// A sort key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     /// The vector.
     pub var: Var,
-    /// The greatest first.
+    /// Whether greater values come first.
     pub descending: bool,
-    /// NULLs before all others.
+    /// Whether NULLs come before all other values.
     pub nulls_first: bool,
 }
 
 impl Rel {
-    /// Calls `f` with each vector that it gives.
+    /// Calls `f` with each vector of this relation.
     pub fn each_var(&self, f: &mut dyn FnMut(Var)) {
         match self {
             Rel::Scan(scan) => scan.columns.iter().for_each(|(var, _)| f(*var)),
@@ -278,7 +278,7 @@ impl Rel {
         }
     }
 
-    /// Whether it gives `var`.
+    /// Whether this relation has the vector `var`.
     pub fn gives(&self, var: Var) -> bool {
         let mut found = false;
         self.each_var(&mut |other| found |= other == var);

@@ -1,4 +1,4 @@
-//! Memory of a query: what it holds of the limit, and the file for what does not fit.
+//! Memory of a query: reservations from the memory limit, and the spill file.
 
 pub(crate) mod reservation;
 pub(crate) mod spill;

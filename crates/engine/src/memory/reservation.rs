@@ -1,4 +1,4 @@
-//! Memory that a query holds of its budget.
+//! Reservations: memory that a query holds of its limit.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use memory::Budget;
 
 use crate::error::{Error, Result};
 
-/// Bytes that are taken at a time by what grows.
+/// A growing reservation is extended in steps of this many bytes.
 const STEP: u64 = 256 << 10;
 
-/// Bytes that a worker may gather though the limit leaves nothing for them: with fewer, it would put rows away one by
-/// one.
+/// Bytes that a worker may collect even if the memory limit leaves nothing for them. With fewer, it would spill row
+/// by row.
 pub(crate) const SLACK: usize = 512 << 10;
 
-/// Bytes of a budget, given back when dropped.
+/// Bytes reserved from a budget. Dropping it releases them.
 #[derive(Debug, Default)]
 pub(crate) struct Reservation {
     budget: Option<Arc<Budget>>,
@@ -21,20 +21,20 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
-    /// `bytes` for `what`.
+    /// Reserves `bytes` for `what`.
     ///
     /// # Errors
-    /// [`Error::Memory`] if the budget has not so much left.
+    /// [`Error::Memory`] if the budget has less left.
     pub fn take(budget: &Arc<Budget>, bytes: u64, what: &'static str) -> Result<Reservation> {
         let mut held = Reservation::default();
         held.more(budget, bytes, what)?;
         Ok(held)
     }
 
-    /// Takes what is missing to `bytes`, in steps.
+    /// Grows the reservation to at least `bytes`, in steps.
     ///
     /// # Errors
-    /// [`Error::Memory`] if the budget has not so much left.
+    /// [`Error::Memory`] if the budget has less left.
     pub fn cover(&mut self, budget: &Arc<Budget>, bytes: usize, what: &'static str) -> Result<()> {
         match (bytes as u64).checked_sub(self.bytes) {
             None | Some(0) => Ok(()),
@@ -42,7 +42,7 @@ impl Reservation {
         }
     }
 
-    /// Gives all but `of / all` of its bytes back.
+    /// Releases all but the share `of / all` of the bytes.
     pub fn shrink(&mut self, of: usize, all: usize) {
         let kept = u128::from(self.bytes) * of as u128 / all.max(1) as u128;
         let kept = self.bytes.min(kept as u64);

@@ -1,8 +1,4 @@
-//! Rows that somebody else decodes while they are processed: those of files.
-//!
-//! Whoever knows a format implements [`Batches`]. The engine asks for the next part when a worker has time for it,
-//! and the stream of the part does its work on the worker that polls it: what it waits for, the device above all, is
-//! waited for asleep, while the other parts' rows are worked on.
+//! External scans: rows that code outside the engine decodes while they are processed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::logical::external::{Part, Parts, Reading};
 use crate::vector::value::{Kind, Type, Values, Var, Vector};
 
-/// [`Reading`] under way.
+/// A [`Reading`] that was opened.
 pub(crate) struct OpenExternal {
     pub name: String,
     pub count: usize,
@@ -30,7 +26,7 @@ pub(crate) struct OpenExternal {
 }
 
 impl OpenExternal {
-    /// What is to be read, with one of `share` parts of the whole: (which, of how many).
+    /// Opens `reading`, of which instance `share` = (which, of how many) reads its share.
     pub fn new(reading: &Reading, share: (usize, usize)) -> Result<OpenExternal> {
         Ok(OpenExternal {
             name: reading.batches.name().to_string(),
@@ -40,8 +36,8 @@ impl OpenExternal {
         })
     }
 
-    /// Reads all parts into memory, each worker one after the other; from now on they come from there. Tells how
-    /// long it took.
+    /// Reads all parts into memory, with all workers; from now on they are served from there. Returns a report line
+    /// with the time it took.
     pub async fn load(&mut self, workers: &Workers) -> Result<String> {
         let begun = Instant::now();
         let tasks = (0..workers.threads().min(self.count)).map(|_| {
@@ -71,7 +67,7 @@ impl OpenExternal {
         Ok(line)
     }
 
-    /// The rows of `batch`, to be read vector by vector.
+    /// Prepares a received batch for reading its columns.
     pub fn arrived(&self, batch: &RecordBatch) -> Result<Arrived> {
         let column = |(var, column): &(Var, usize)| {
             let array = batch.columns().get(*column);
@@ -86,7 +82,7 @@ impl OpenExternal {
     }
 }
 
-/// Parts that are in memory.
+/// Parts held in memory.
 struct Loaded(Mutex<VecDeque<(u64, Vec<RecordBatch>)>>);
 
 impl Parts for Loaded {
@@ -99,7 +95,7 @@ impl Parts for Loaded {
     }
 }
 
-/// A batch of rows that came.
+/// A received batch.
 pub(crate) struct Arrived {
     pub rows: usize,
     columns: Vec<(Var, ArrayRef)>,
@@ -107,7 +103,7 @@ pub(crate) struct Arrived {
 }
 
 impl Arrived {
-    /// The values of `var` in `rows`; `None` if it does not come from here.
+    /// The values of column `var` in `rows`; `None` if the source does not have that vector.
     pub fn read(&self, var: Var, ty: &Type, rows: &Rows<'_>) -> Result<Option<Vector>> {
         let Some((_, array)) = self.columns.iter().find(|(other, _)| *other == var) else {
             return Ok(None);
@@ -117,17 +113,18 @@ impl Arrived {
             Rows::Some(rows) => take(array, &UInt32Array::from(rows.to_vec()), None)?,
         };
         let mut vector = vector(&array, ty)?;
-        match kept(&mut vector, ty) {
-            true => Ok(Some(vector)),
-            false => Err(Error::Source {
+        if kept(&mut vector, ty) {
+            Ok(Some(vector))
+        } else {
+            Err(Error::Source {
                 name: self.name.clone(),
                 message: "has values that its own statistics rule out; it is damaged".into(),
-            }),
+            })
         }
     }
 }
 
-/// [`Vector::from_arrow`], with a fast way for decimals that are held in 64 bits.
+/// [`Vector::from_arrow`], with a fast path for decimals that fit in 64 bits.
 fn vector(array: &ArrayRef, ty: &Type) -> Result<Vector> {
     if ty.kind == Kind::Int && matches!(array.data_type(), DataType::Decimal128(..)) {
         let wide = array.as_primitive::<Decimal128Type>().values();
@@ -145,7 +142,7 @@ fn vector(array: &ArrayRef, ty: &Type) -> Result<Vector> {
     Vector::from_arrow(array, ty)
 }
 
-/// Whether `vector` is what its type promises. What stands where values are NULL is made to keep the promise.
+/// Whether `vector` keeps the promises of its type. Placeholders of NULLs are set to a value within the bounds.
 fn kept(vector: &mut Vector, ty: &Type) -> bool {
     if vector.valid.is_some() && !ty.nullable {
         return false;
@@ -156,7 +153,7 @@ fn kept(vector: &mut Vector, ty: &Type) -> bool {
         (low, high): (i128, i128),
     ) -> bool {
         let (Ok(low), Ok(high)) = (T::try_from(low), T::try_from(high)) else {
-            // Wider than what they are held in.
+            // The bounds are wider than the representation, so every value is within them.
             return true;
         };
         if let Some(valid) = valid {

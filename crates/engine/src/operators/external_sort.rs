@@ -1,4 +1,4 @@
-//! Merging runs of rows in order that were put away.
+//! External sort: merging spilled sorted runs.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::operators::sort::options;
 use crate::vector::rows::Materialized;
 use crate::vector::value::{Kind, Type, Var, Vector};
 
-/// Runs that are merged at the same time.
+/// Most runs that are merged at once.
 const FAN: usize = 16;
 
-/// What is merged, and where it lies.
+/// A merge of sorted runs.
 pub(crate) struct Merging<'a> {
     pub spill: &'a Arc<Spill>,
     pub types: &'a [Type],
@@ -24,17 +24,17 @@ pub(crate) struct Merging<'a> {
     pub stop: &'a Stop,
 }
 
-/// A run being read.
+/// The current position in a run.
 struct Head<'r> {
     rest: std::slice::Iter<'r, Extent>,
     block: Materialized,
-    /// The keys of the block's rows, as bytes whose order is theirs.
+    /// The sort keys of the block's rows, as bytes that compare like the keys.
     keys: Rows,
     at: usize,
 }
 
 impl Merging<'_> {
-    /// One run of all rows of `runs`, in order, without the first `skip`, at most `fetch`.
+    /// Merges `runs` into one. Skips its first `skip` rows and keeps at most `fetch`.
     pub fn merge(&self, runs: Lists, skip: usize, fetch: Option<usize>) -> Result<Vec<Extent>> {
         let end = fetch.map_or(usize::MAX, |n| skip.saturating_add(n));
         let mut runs = std::collections::VecDeque::from(runs);
@@ -45,7 +45,7 @@ impl Merging<'_> {
         self.some(&runs.into_iter().collect::<Vec<_>>(), skip, end)
     }
 
-    /// The rows from number `skip` to `end` of the order.
+    /// Merges up to [`FAN`] runs. Writes the rows from number `skip` to `end` of the result.
     fn some(&self, runs: &[Vec<Extent>], skip: usize, end: usize) -> Result<Vec<Extent>> {
         let field = |key: &Key| {
             let data = self.types[key.var].data.clone();
@@ -64,7 +64,7 @@ impl Merging<'_> {
                 });
             }
         }
-        // Heads, the one whose row is next last.
+        // The heads in descending order of their next rows, so that the least is last.
         let mut queue: Vec<usize> = (0..heads.len()).collect();
         queue.sort_by(|a, b| heads[*b].keys.row(0).cmp(&heads[*a].keys.row(0)));
         let (mut extents, mut picked, mut rows) = (vec![], Vec::new(), 0);
@@ -101,7 +101,7 @@ impl Merging<'_> {
         Ok(extents)
     }
 
-    /// The next block of a run, and its keys.
+    /// Reads the next block of a run and encodes its sort keys.
     fn next(
         &self,
         rest: &mut std::slice::Iter<'_, Extent>,
@@ -110,7 +110,7 @@ impl Merging<'_> {
         let Some(extent) = rest.next() else {
             return Ok(None);
         };
-        let block = self.spill.get(extent, self.vars)?;
+        let block = self.spill.read(extent, self.vars)?;
         let mut columns = Vec::with_capacity(self.keys.len());
         for key in self.keys {
             let vector = block.columns.get(&key.var).ok_or_else(missing)?;
@@ -120,7 +120,7 @@ impl Merging<'_> {
         Ok(Some((block, keys)))
     }
 
-    /// Puts rows, each of a head's block, away.
+    /// Spills the picked rows, each given as a head and a row of its block.
     fn put(&self, heads: &[Head<'_>], picked: &[(usize, usize)]) -> Result<Extent> {
         let mut runs: Vec<(usize, std::ops::Range<usize>)> = Vec::new();
         for (head, row) in picked {
@@ -135,6 +135,6 @@ impl Merging<'_> {
             let parts: Vec<&Vector> = parts.collect::<Option<_>>().ok_or_else(missing)?;
             columns.push(Vector::runs(*kind, &parts, &runs)?);
         }
-        self.spill.put(columns.iter(), picked.len())
+        self.spill.write(columns.iter(), picked.len())
     }
 }

@@ -1,4 +1,4 @@
-//! Tables to look rows up in: what a join is a `dot` with.
+//! Join tables: the build side of a join, probed by key (the `dot` of the LAQ paper).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,57 +15,58 @@ use crate::vector::radix::LoadedPartitions;
 use crate::vector::rows::Materialized;
 use crate::vector::value::{Type, Var, Vector};
 
-/// Keys are found by position if there are at most this many integers for each row between the first and the last.
+/// The index is an array by key if there are at most this many integers for each row between the least and the
+/// greatest key.
 const DENSE: u64 = 2;
-/// They are found by counting bits if there are at most this many: 48 bytes for a row.
+/// It is a bitmap with ranks if there are at most this many: 48 bytes per row.
 const SPARSE: u64 = 256;
-/// Or at most this many for each row that is looked up: a byte and a half for it, where hashing takes twice the time.
-const SOUGHT: u64 = 8;
-/// Distances that are never too large for that: 768 KiB.
-const NEAR: u64 = 1 << 22;
+/// Or at most this many for each expected probe: a byte and a half for each, where hashing takes twice the time.
+const PER_PROBE: u64 = 8;
+/// Ranges up to this size always get a bitmap: 768 KiB.
+const SMALL_RANGE: u64 = 1 << 22;
 
 const SEED: u64 = 0x5EED_A702;
 
-/// Rows that are found by key. Immutable but for the marks.
+/// The build side of a join. Immutable except for the marks.
 #[derive(Debug)]
 pub(crate) struct JoinTable {
     pub rows: usize,
-    /// Rows of the whole table, where these are some of them.
+    /// Rows of the whole build side, if this is only a part of it (per-node policy).
     pub all: usize,
-    /// Which of them they are, ascending; none if they are all.
+    /// The numbers of these rows in the whole, ascending; `None` if this is all of it.
     pub numbers: Option<Vec<u32>>,
     columns: BTreeMap<Var, Vector>,
     index: Index,
-    /// Whether no two rows have one key.
+    /// Whether all keys are distinct.
     pub unique: bool,
     marks: Vec<AtomicBool>,
     pub memory: usize,
-    /// Which parts of the table these rows are, if they are not all.
+    /// The partitions that these rows are, if they are not all (Grace hash join).
     pub pass: Option<LoadedPartitions>,
 }
 
 #[derive(Debug)]
 enum Index {
-    /// The keys together are one whole number.
-    CompositeKey(CompositeKey, ByNumber),
-    /// They are words.
+    /// The key is packed into one whole number.
+    CompositeKey(CompositeKey, PackedIndex),
+    /// The key is encoded as words.
     KeyWords {
         hashed: Hashed,
         layout: KeyEncoding,
         interners: Vec<Interner>,
     },
-    /// No key: every row is found.
+    /// No key: every row matches.
     All,
 }
 
 #[derive(Debug)]
-enum ByNumber {
+enum PackedIndex {
     Direct(Direct),
     Ranked(Ranked),
     Hashed(Hashed),
 }
 
-/// What looking up leaves between the pieces of its result.
+/// The state of a probe between the vectors of its result.
 #[derive(Debug, Default)]
 pub(crate) struct ProbeState {
     words: KeyWords,
@@ -78,14 +79,17 @@ pub(crate) struct ProbeState {
 }
 
 impl JoinTable {
-    /// Of rows with these vectors and keys, in which about `sought` rows will be looked up.
+    /// Builds the table from rows with these vectors and keys. About `sought` rows will probe it.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for more than 4 billion rows.
     pub fn new(
         keys: &[Var],
         types: Vec<Type>,
         columns: BTreeMap<Var, Vector>,
         rows: usize,
         marks: bool,
-        sought: u64,
+        expected_probes: u64,
     ) -> Result<JoinTable> {
         if rows >= NONE as usize {
             return Err(Error::Unsupported(
@@ -96,15 +100,15 @@ impl JoinTable {
         let (index, unique) = match CompositeKey::of(&vectors) {
             _ if keys.is_empty() => (Index::All, rows <= 1),
             Some(numbers) => {
-                let (index, unique) = by_number(&numbers, &vectors, rows, sought)?;
+                let (index, unique) = packed_index(&numbers, &vectors, rows, expected_probes)?;
                 (Index::CompositeKey(numbers, index), unique)
             }
-            None => by_words(types, &vectors, rows)?,
+            None => encoded_index(types, &vectors, rows)?,
         };
         let memory = match &index {
-            Index::CompositeKey(_, ByNumber::Direct(direct)) => direct.memory(),
-            Index::CompositeKey(_, ByNumber::Ranked(ranked)) => ranked.memory(),
-            Index::CompositeKey(_, ByNumber::Hashed(hashed)) => hashed.memory(),
+            Index::CompositeKey(_, PackedIndex::Direct(direct)) => direct.memory(),
+            Index::CompositeKey(_, PackedIndex::Ranked(ranked)) => ranked.memory(),
+            Index::CompositeKey(_, PackedIndex::Hashed(hashed)) => hashed.memory(),
             Index::KeyWords {
                 hashed, interners, ..
             } => hashed.memory() + interners.iter().map(Interner::memory).sum::<usize>(),
@@ -126,7 +130,7 @@ impl JoinTable {
         })
     }
 
-    /// Only the columns of a table that is looked up elsewhere.
+    /// A table of columns only, whose keys are probed elsewhere.
     pub fn whole(columns: BTreeMap<Var, Vector>, rows: usize, unique: bool) -> JoinTable {
         JoinTable {
             rows,
@@ -141,7 +145,7 @@ impl JoinTable {
         }
     }
 
-    /// Its rows.
+    /// Takes the rows out.
     pub fn into_rows(self) -> Materialized {
         Materialized {
             columns: self.columns,
@@ -149,33 +153,32 @@ impl JoinTable {
         }
     }
 
-    /// The vector of this name.
+    /// The vector `var`.
     ///
     /// # Errors
-    ///
-    /// Where the table has none.
+    /// An internal error if the table does not have it.
     pub fn column(&self, var: Var) -> Result<&Vector> {
         self.columns
             .get(&var)
             .ok_or_else(|| Error::internal(format!("a table without vector {var}")))
     }
 
-    /// For each row of the keys, one row that it finds, or [`NONE`]; to be followed by [`JoinTable::pairs`] for more.
-    /// `types` are those of all vectors.
+    /// Probes with the vectors `keys` of `batch`. Then [`one`](JoinTable::one), [`any`](JoinTable::any) and
+    /// [`pairs`](JoinTable::pairs) give the matches. `types` are the types of all vectors of the query.
     pub fn find(
         &self,
         batch: &Batch,
         keys: &[Var],
         types: &[Type],
-        finding: &mut ProbeState,
+        probe_state: &mut ProbeState,
     ) -> Result<()> {
         let mut vectors = Vec::with_capacity(keys.len());
         for key in keys {
             vectors.push(batch.get(*key)?);
         }
-        finding.rows = batch.rows;
-        finding.next = 0;
-        let ProbeState { first, probe, .. } = finding;
+        probe_state.rows = batch.rows;
+        probe_state.next = 0;
+        let ProbeState { first, probe, .. } = probe_state;
         match &self.index {
             Index::All => {
                 first.clear();
@@ -183,16 +186,16 @@ impl JoinTable {
             }
             Index::CompositeKey(numbers, index) => {
                 let (values, valid) =
-                    numbers.given(&vectors, &mut finding.numbers, &mut finding.valid)?;
+                    numbers.given(&vectors, &mut probe_state.numbers, &mut probe_state.valid)?;
                 match index {
-                    ByNumber::Direct(direct) => direct.find(values, valid, first),
-                    ByNumber::Ranked(ranked) if self.unique => {
+                    PackedIndex::Direct(direct) => direct.find(values, valid, first),
+                    PackedIndex::Ranked(ranked) if self.unique => {
                         ranked.find_first(values, valid, first)
                     }
-                    ByNumber::Ranked(ranked) => ranked.probe(values, valid, probe),
-                    ByNumber::Hashed(hashed) => {
-                        finding.words.number(values, SEED);
-                        self.hashed(hashed, &finding.words, valid, first, probe);
+                    PackedIndex::Ranked(ranked) => ranked.probe(values, valid, probe),
+                    PackedIndex::Hashed(hashed) => {
+                        probe_state.words.number(values, SEED);
+                        self.hashed(hashed, &probe_state.words, valid, first, probe);
                     }
                 }
             }
@@ -203,9 +206,15 @@ impl JoinTable {
             } => {
                 let mut texts = StringKeys::Known(interners);
                 let own: Vec<&Type> = keys.iter().map(|key| &types[*key]).collect();
-                layout.encode_as(&own, &vectors, batch.rows, &mut texts, &mut finding.words)?;
-                let valid = finding.words.valid.as_deref();
-                self.hashed(hashed, &finding.words, valid, first, probe);
+                layout.encode_as(
+                    &own,
+                    &vectors,
+                    batch.rows,
+                    &mut texts,
+                    &mut probe_state.words,
+                )?;
+                let valid = probe_state.words.valid.as_deref();
+                self.hashed(hashed, &probe_state.words, valid, first, probe);
             }
         }
         Ok(())
@@ -233,76 +242,77 @@ impl JoinTable {
         }
     }
 
-    /// If each row finds at most one: which, or [`NONE`].
-    pub fn one<'f>(&self, finding: &'f ProbeState) -> Option<&'f [u32]> {
-        self.unique.then_some(&finding.first[..])
+    /// For each probing row its match or [`NONE`], if no row can have several.
+    pub fn one<'f>(&self, probe_state: &'f ProbeState) -> Option<&'f [u32]> {
+        self.unique.then_some(&probe_state.first[..])
     }
 
-    /// For each row [`NONE`] if it finds nothing, otherwise any other number.
-    pub fn any<'f>(&self, finding: &'f ProbeState) -> &'f [u32] {
+    /// For each probing row [`NONE`] if it has no match, otherwise any other number.
+    pub fn any<'f>(&self, probe_state: &'f ProbeState) -> &'f [u32] {
         match &self.index {
-            Index::All => &finding.first,
-            _ if self.unique => &finding.first,
-            _ => finding.probe.groups(),
+            Index::All => &probe_state.first,
+            _ if self.unique => &probe_state.first,
+            _ => probe_state.probe.groups(),
         }
     }
 
-    /// The next pairs of (row of the keys, row found), at most `most`; false once there are no more. Rows of the
-    /// keys ascend.
+    /// The next pairs of (probing row, matching row), at most `most`; false once there are none left. Probing rows
+    /// ascend.
     pub fn pairs(
         &self,
-        finding: &mut ProbeState,
+        probe_state: &mut ProbeState,
         left: &mut Vec<u32>,
         right: &mut Vec<u32>,
         most: usize,
     ) -> bool {
         left.clear();
         right.clear();
-        let probe = &mut finding.probe;
+        let probe = &mut probe_state.probe;
         match &self.index {
             Index::All => {
-                let end = (finding.rows * self.rows).min(finding.next + most);
-                for pair in finding.next..end {
+                let end = (probe_state.rows * self.rows).min(probe_state.next + most);
+                for pair in probe_state.next..end {
                     left.push((pair / self.rows) as u32);
                     right.push((pair % self.rows) as u32);
                 }
-                finding.next = end;
+                probe_state.next = end;
                 !left.is_empty()
             }
-            Index::KeyWords { hashed, .. } | Index::CompositeKey(_, ByNumber::Hashed(hashed))
+            Index::KeyWords { hashed, .. }
+            | Index::CompositeKey(_, PackedIndex::Hashed(hashed))
                 if !self.unique =>
             {
                 hashed.matches(probe, left, right, most) || !left.is_empty()
             }
-            Index::CompositeKey(_, ByNumber::Ranked(ranked)) if !self.unique => {
+            Index::CompositeKey(_, PackedIndex::Ranked(ranked)) if !self.unique => {
                 ranked.matches(probe, left, right, most) || !left.is_empty()
             }
             _ => {
-                while finding.next < finding.rows && left.len() < most {
-                    let found = finding.first[finding.next];
+                while probe_state.next < probe_state.rows && left.len() < most {
+                    let found = probe_state.first[probe_state.next];
                     if found != NONE {
-                        left.push(finding.next as u32);
+                        left.push(probe_state.next as u32);
                         right.push(found);
                     }
-                    finding.next += 1;
+                    probe_state.next += 1;
                 }
                 !left.is_empty()
             }
         }
     }
 
-    /// Notes that these rows were found.
+    /// Marks these rows as matched.
     pub fn mark(&self, rows: &[u32]) {
         for row in rows {
             let mark = &self.marks[*row as usize];
-            // A look first: lines that are marked already stay shared.
+            // Reads first, so that cache lines of marks that are set already stay shared.
             if !mark.load(Ordering::Relaxed) {
                 mark.store(true, Ordering::Relaxed);
             }
         }
     }
 
-    /// The rows whose mark is `marked`.
+    /// The rows whose mark equals `marked`.
     pub fn marked(&self, marked: bool) -> Vec<u32> {
         let rows = self.marks.iter().enumerate();
         rows.filter(|(_, mark)| mark.load(Ordering::Relaxed) == marked)
@@ -311,13 +321,13 @@ impl JoinTable {
     }
 }
 
-/// The index of keys that are one number each, and whether each has one row.
-fn by_number(
+/// Builds the index of keys packed into one number. Also returns whether the keys are distinct.
+fn packed_index(
     numbers: &CompositeKey,
     vectors: &[&Vector],
     rows: usize,
-    sought: u64,
-) -> Result<(ByNumber, bool)> {
+    expected_probes: u64,
+) -> Result<(PackedIndex, bool)> {
     let (mut scratch, mut mask) = (Vec::new(), Vec::new());
     let (values, valid) = numbers.given(vectors, &mut scratch, &mut mask)?;
     let (min, max) = extremes(values, valid).unwrap_or((0, 0));
@@ -327,25 +337,25 @@ fn by_number(
         let mut direct = Direct::new(min, max);
         let all: Vec<u32> = (0..rows as u32).collect();
         if !direct.set(values, &all) {
-            return Ok((ByNumber::Direct(direct), true));
+            return Ok((PackedIndex::Direct(direct), true));
         }
     }
     let wide = many
         .saturating_mul(SPARSE)
-        .max(sought.saturating_mul(SOUGHT));
-    if span < wide.max(NEAR) && span < 1 << 40 {
+        .max(expected_probes.saturating_mul(PER_PROBE));
+    if span < wide.max(SMALL_RANGE) && span < 1 << 40 {
         let ranked = Ranked::build(values, valid, min, max);
         let unique = ranked.is_unique();
-        return Ok((ByNumber::Ranked(ranked), unique));
+        return Ok((PackedIndex::Ranked(ranked), unique));
     }
     let mut words = KeyWords::default();
     words.number(values, SEED);
     let hashed = hashed(&words, valid, rows);
     let unique = hashed.is_unique();
-    Ok((ByNumber::Hashed(hashed), unique))
+    Ok((PackedIndex::Hashed(hashed), unique))
 }
 
-/// The least and the greatest of the valid values.
+/// The least and the greatest valid value.
 fn extremes(values: &[i64], valid: Option<&[bool]>) -> Option<(i64, i64)> {
     let Some(valid) = valid else {
         return Bounds::of(values).map(|all| (all.min as i64, all.max as i64));
@@ -355,7 +365,7 @@ fn extremes(values: &[i64], valid: Option<&[bool]>) -> Option<(i64, i64)> {
     Some((min, there().map(|(value, _)| *value).max()?))
 }
 
-fn by_words(types: Vec<Type>, vectors: &[&Vector], rows: usize) -> Result<(Index, bool)> {
+fn encoded_index(types: Vec<Type>, vectors: &[&Vector], rows: usize) -> Result<(Index, bool)> {
     let layout = KeyEncoding::join(types);
     let (mut words, mut interners) = (KeyWords::default(), Vec::new());
     layout.encode(
@@ -374,7 +384,7 @@ fn by_words(types: Vec<Type>, vectors: &[&Vector], rows: usize) -> Result<(Index
     Ok((index, unique))
 }
 
-/// Of the rows whose keys are valid.
+/// The hash index of the rows whose keys are valid.
 fn hashed(words: &KeyWords, valid: Option<&[bool]>, rows: usize) -> Hashed {
     let columns = words.columns();
     let Some(valid) = valid else {

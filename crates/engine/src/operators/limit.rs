@@ -1,20 +1,20 @@
-//! Limits without an order: any rows do, and once there are enough nobody need look for more.
+//! Limits without an order (early termination): any rows will do, and workers stop once there are enough.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::physical::program::Sink;
 
-/// What all workers of a stage count together.
+/// The row count of a limit, shared by all workers of a stage.
 #[derive(Debug)]
 pub(crate) struct Limit {
-    /// Rows that are enough; `None` if none are.
+    /// The number of rows that suffice; `None` if there is no limit.
     wanted: Option<usize>,
     counted: AtomicUsize,
     reached: AtomicBool,
 }
 
 impl Limit {
-    /// As many as `sink` takes where it has a limit and no order; otherwise there are never enough.
+    /// The limit of `sink`, if it has one and no order; otherwise a limit that is never reached.
     pub fn new(sink: &Sink) -> Limit {
         let wanted = match sink {
             Sink::Rows {
@@ -29,7 +29,7 @@ impl Limit {
         }
     }
 
-    /// So many rows more came to the sink; true once they are enough.
+    /// Counts rows that reached the sink. Returns true once the limit is reached.
     pub fn count(&self, rows: usize) -> bool {
         let Some(wanted) = self.wanted else {
             return false;
@@ -40,7 +40,7 @@ impl Limit {
         self.reached()
     }
 
-    /// Whether there are enough.
+    /// Whether the limit is reached.
     pub fn reached(&self) -> bool {
         self.reached.load(Ordering::Relaxed)
     }

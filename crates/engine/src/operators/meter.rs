@@ -1,4 +1,4 @@
-//! Measuring the operators of the fused executor: rows, operations, bytes and time of each.
+//! Operator metrics of the fused executor: rows, operations, bytes and time of each operator.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::physical::program::{Operator, Pipeline, Sink, Source};
 use crate::profile::Kernel;
 use crate::vector::value::{Type, Var};
 
-/// Work of one operator.
+/// The work of one operator.
 #[derive(Clone, Copy, Debug, Default)]
 struct Work {
     rows: u64,
@@ -22,41 +22,41 @@ struct Work {
     nanoseconds: u64,
 }
 
-/// What an operator does with a row.
+/// What an operator does per row.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
     operations: u64,
     bytes: u64,
 }
 
-/// An operator that a worker may be in. Their places: the scan, then a reading and a step in turn, the last reading,
-/// the sink, and what belongs to none.
+/// What a worker is doing. The metrics are kept in this order: the scan, then reading and running each operator in
+/// turn, then reading for the sink and the sink, and last everything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
-    /// Opening a piece, with the filters on stored codes.
+    /// Opening a piece and testing the filters on stored codes.
     Scan,
-    /// Reading vectors that this step is the first to need; after the last step, the sink.
+    /// Reading the columns that this operator is the first to need; after the last operator, those of the sink.
     Read(usize),
-    /// The step of this number.
+    /// Running the operator of this number.
     Operator(usize),
-    /// The sink.
+    /// Running the sink.
     Sink,
-    /// None of them.
+    /// Anything else.
     Elsewhere,
 }
 
-/// The operators of one pipeline, being measured.
+/// The metrics of one pipeline's operators.
 #[derive(Debug)]
 pub(crate) struct PipelineMeter {
     names: Vec<String>,
     costs: Vec<Cost>,
-    steps: usize,
-    /// Tests of the scan.
+    operators: usize,
+    /// The number of filters of the scan.
     filters: u64,
     totals: Mutex<Vec<Work>>,
 }
 
-/// A worker's own clock: time goes to the operator that it is in.
+/// A worker's clock: it attributes time to what the worker is doing.
 #[derive(Debug)]
 pub(crate) struct WorkerClock {
     meter: Arc<PipelineMeter>,
@@ -66,26 +66,31 @@ pub(crate) struct WorkerClock {
 
 #[derive(Debug)]
 struct Own {
-    /// Where the worker is, and since when.
+    /// What the worker is doing, and since when.
     at: usize,
     since: Instant,
-    /// Bytes of pages that were counted.
+    /// Bytes of pages counted so far.
     read: u64,
     works: Vec<Work>,
 }
 
 impl PipelineMeter {
-    /// For `pipe` into `sink`, whose vectors have these types.
-    pub fn new(pipe: &Pipeline, sink: &Sink, group_join: bool, types: &[Type]) -> PipelineMeter {
-        let steps = pipe.steps.len();
+    /// The metrics of `pipe` into `sink`. `types` are the types of all vectors.
+    pub fn new(
+        pipeline: &Pipeline,
+        sink: &Sink,
+        group_join: bool,
+        types: &[Type],
+    ) -> PipelineMeter {
+        let operators = pipeline.operators.len();
         let mut meter = PipelineMeter {
-            names: vec![String::new(); 2 * steps + 4],
-            costs: vec![Cost::default(); 2 * steps + 4],
-            steps,
+            names: vec![String::new(); 2 * operators + 4],
+            costs: vec![Cost::default(); 2 * operators + 4],
+            operators,
             filters: 0,
-            totals: Mutex::new(vec![Work::default(); 2 * steps + 4]),
+            totals: Mutex::new(vec![Work::default(); 2 * operators + 4]),
         };
-        let scan = match &pipe.source {
+        let scan = match &pipeline.source {
             Source::Scan(scan) if !scan.filters.is_empty() => {
                 meter.filters = scan.filters.len() as u64;
                 let table = &scan.table.definition().name;
@@ -94,12 +99,12 @@ impl PipelineMeter {
             _ => String::new(),
         };
         meter.set(At::Scan, scan, Cost::default());
-        for (number, step) in pipe.steps.iter().enumerate() {
+        for (number, operator) in pipeline.operators.iter().enumerate() {
             let mut reads = vec![];
-            step.reads(&mut |var| reads.push(var));
+            operator.reads(&mut |var| reads.push(var));
             reads.sort_unstable();
             reads.dedup();
-            let own = match step {
+            let own = match operator {
                 Operator::Filter(_) => format!("filter ({})", names(&reads)),
                 Operator::Map(var, _) => format!("lift {}", names(&[*var])),
                 Operator::Probe(probe) => {
@@ -107,19 +112,20 @@ impl PipelineMeter {
                 }
                 Operator::Nulls(_) | Operator::Alias(_) => String::new(),
             };
-            meter.set(At::Operator(number), own, step_cost(step, types));
+            meter.set(At::Operator(number), own, operator_cost(operator, types));
             let read = format!("read ({})", names(&reads));
             meter.set(At::Read(number), read, Cost::default());
         }
         let reads: Vec<Var> = sink.reads(group_join).into_iter().collect();
         let read = format!("read ({})", names(&reads));
-        meter.set(At::Read(steps), read, Cost::default());
+        meter.set(At::Read(operators), read, Cost::default());
         let own = match sink {
             Sink::Fold { keys, folds, .. } => {
                 let args: Vec<Var> = folds.iter().filter_map(|fold| fold.arg).collect();
-                match keys.is_empty() {
-                    true => format!("fold ({})", names(&args)),
-                    false => format!("krao and fold by ({})", names(keys)),
+                if keys.is_empty() {
+                    format!("fold ({})", names(&args))
+                } else {
+                    format!("krao and fold by ({})", names(keys))
                 }
             }
             Sink::Table { .. } => "collect rows of a table".into(),
@@ -139,12 +145,12 @@ impl PipelineMeter {
             At::Scan => 0,
             At::Read(number) => 1 + 2 * number,
             At::Operator(number) => 2 + 2 * number,
-            At::Sink => 2 + 2 * self.steps,
-            At::Elsewhere => 3 + 2 * self.steps,
+            At::Sink => 2 + 2 * self.operators,
+            At::Elsewhere => 3 + 2 * self.operators,
         }
     }
 
-    /// A clock for one worker, of a machine with so many nodes.
+    /// A clock for one worker, on a machine with this many nodes.
     pub fn clock(self: &Arc<PipelineMeter>, nodes: usize) -> WorkerClock {
         WorkerClock {
             traffic: Arc::new(Traffic::new(nodes)),
@@ -158,7 +164,7 @@ impl PipelineMeter {
         }
     }
 
-    /// What was measured, operators that had something to do only.
+    /// The profile: all operators that did any work.
     pub fn kernels(&self) -> Vec<Kernel> {
         let totals = self.totals.lock();
         let some = self.names.iter().zip(&*totals);
@@ -176,14 +182,14 @@ impl PipelineMeter {
 }
 
 impl WorkerClock {
-    /// From now on the worker is there.
+    /// Says what the worker does from now on.
     pub fn turn(&self, to: At) {
         let now = Instant::now();
         let mut own = self.own.lock();
         let own = &mut *own;
         let work = &mut own.works[own.at];
         work.nanoseconds += (now - own.since).as_nanos() as u64;
-        // Only what reads pages moves the counter; asking it takes longer than a step of few rows.
+        // Only reading pages moves the counter, and asking it takes longer than an operator on few rows.
         if own.at == 0 || own.at % 2 == 1 {
             let read = self.traffic.total();
             work.bytes += read - own.read;
@@ -194,7 +200,7 @@ impl WorkerClock {
         own.since = Instant::now();
     }
 
-    /// `rows` rows come to the operator that the worker is in.
+    /// Counts rows that reach the current operator, at its cost per row.
     pub fn rows(&self, rows: usize) {
         let mut own = self.own.lock();
         let (at, rows) = (own.at, rows as u64);
@@ -204,7 +210,7 @@ impl WorkerClock {
         work.bytes += rows * cost.bytes;
     }
 
-    /// Besides, it takes so many operations and bytes.
+    /// Adds operations and bytes to the current operator.
     pub fn add(&self, operations: usize, bytes: usize) {
         let mut own = self.own.lock();
         let at = own.at;
@@ -212,17 +218,18 @@ impl WorkerClock {
         own.works[at].bytes += bytes as u64;
     }
 
-    /// A piece of `rows` rows was opened: what its filters did. A piece whose zones say that no row passes was not read.
+    /// Counts the filters of a scan for an opened piece of `rows` rows. A piece that zone maps excluded was not
+    /// read and does not count.
     pub fn opened(&self, rows: usize) {
         if self.traffic.total() > self.own.lock().read {
             self.rows(rows);
-            // A byte of the mask for each row and filter, and the and of masks.
+            // Each filter writes a byte of the mask per row, and masks are combined.
             let tests = rows * self.meter.filters as usize;
             self.add(2 * tests, tests);
         }
     }
 
-    /// The worker is done: adds what it did to what others did, and its bytes to `traffic`.
+    /// Adds the worker's counts to the totals, and its bytes to `traffic`.
     pub fn end(self, traffic: &Traffic) {
         self.turn(At::Elsewhere);
         traffic.merge(&self.traffic);
@@ -237,7 +244,7 @@ impl WorkerClock {
     }
 }
 
-/// Numbers, which [`Ledger::name`] makes names of.
+/// The vectors by number, `#7`; [`Ledger::name`](crate::Ledger) puts names in their place.
 fn names(vars: &[Var]) -> String {
     let all: Vec<String> = vars.iter().map(|var| format!("#{var}")).collect();
     all.join(", ")
@@ -247,8 +254,8 @@ fn width(types: &[Type], var: Var) -> u64 {
     types[var].width() as u64
 }
 
-fn step_cost(step: &Operator, types: &[Type]) -> Cost {
-    match step {
+fn operator_cost(operator: &Operator, types: &[Type]) -> Cost {
+    match operator {
         Operator::Filter(e) => {
             let mut cost = expr_cost(e);
             cost.bytes += 1;
@@ -257,7 +264,7 @@ fn step_cost(step: &Operator, types: &[Type]) -> Cost {
         Operator::Map(_, e) => expr_cost(e),
         Operator::Probe(probe) => {
             let keys: u64 = probe.keys.iter().map(|key| width(types, *key)).sum();
-            // Combined, looked up; an entry of 8 bytes of the table, a row number written.
+            // Keys are combined and probed: an index entry of 8 bytes is read and a row number is written.
             Cost {
                 operations: probe.keys.len() as u64,
                 bytes: keys + 8 + 4,
@@ -270,12 +277,11 @@ fn step_cost(step: &Operator, types: &[Type]) -> Cost {
 fn sink_cost(sink: &Sink, group_join: bool, types: &[Type]) -> Cost {
     match sink {
         Sink::Fold { keys, folds, .. } => {
-            let (mut operations, mut bytes) = match group_join {
-                true => (1, 8),
-                false => {
-                    let keys: Vec<u64> = keys.iter().map(|key| width(types, *key)).collect();
-                    (keys.len() as u64, keys.iter().sum())
-                }
+            let (mut operations, mut bytes) = if group_join {
+                (1, 8)
+            } else {
+                let keys: Vec<u64> = keys.iter().map(|key| width(types, *key)).collect();
+                (keys.len() as u64, keys.iter().sum())
             };
             for fold in folds {
                 let state = match fold.function {
@@ -284,7 +290,7 @@ fn sink_cost(sink: &Sink, group_join: bool, types: &[Type]) -> Cost {
                     _ => fold.arg.map_or(8, |arg| width(types, arg)),
                 };
                 operations += if fold.function == Function::Avg { 2 } else { 1 };
-                // A single state stays in a register.
+                // The state of a single group stays in a register.
                 let state = if keys.is_empty() { 0 } else { 2 * state };
                 bytes += state + fold.arg.map_or(0, |arg| width(types, arg));
             }
@@ -301,7 +307,7 @@ fn sink_cost(sink: &Sink, group_join: bool, types: &[Type]) -> Cost {
     }
 }
 
-/// What finding the values of `e` takes: each part reads the vectors of its own parts and writes one.
+/// The cost of evaluating `e`: each node reads the vectors of its operands and writes one.
 fn expr_cost(e: &Expr) -> Cost {
     let mut cost = Cost::default();
     let own = |parts: &[&Expr], operations: u64, cost: &mut Cost| {

@@ -1,5 +1,5 @@
-//! The operators of a pipeline and what they keep: selections and readers of columns, join tables, aggregates, orders
-//! and limits. They know programs and vectors, but neither stages nor workers.
+//! Operators and their state: selections and column readers, join tables, aggregations, sorts, limits, top-k
+//! filters. They know programs and vectors, but neither stages nor workers.
 
 pub(crate) mod aggregate;
 pub(crate) mod external_scan;

@@ -1,4 +1,4 @@
-//! Taking a batch through the steps of its pipeline.
+//! The pipeline executor: takes a batch through the operators of its pipeline.
 
 use std::sync::Arc;
 
@@ -17,35 +17,35 @@ use crate::physical::program::{JoinKind, Operator, Probe};
 use crate::vector::batch::Batch;
 use crate::vector::value::{Type, Values, Var, Vector};
 
-/// What all workers of a pipeline share.
+/// The operators of a pipeline, with what they read. Shared by all workers.
 pub(crate) struct PipelineExecutor<'a> {
     pub types: &'a [Type],
-    pub steps: &'a [Operator],
-    /// For each step and the sink: the vectors that are read there or later.
+    pub operators: &'a [Operator],
+    /// For each operator, and the sink: the vectors that are read there or later (ascending).
     pub live: &'a [Vec<Var>],
     pub join_tables: &'a [Option<Arc<JoinTable>>],
     pub parameters: &'a [Option<Vector>],
-    /// Whether batches hold all vectors of the last entry of `live` when they reach the end. Otherwise those that
-    /// no step read may still be in the feed.
+    /// Whether batches must hold all vectors of the last entry of `live` when they reach the end. Otherwise columns
+    /// that no operator has read may be left to the column reader.
     pub complete: bool,
-    /// What rows must reach at the end, where few of all are asked for; looked at if `complete`.
+    /// The top-k filter that is applied at the end, if `complete` is set.
     pub top_k: Option<&'a TopKFilter>,
-    /// Raised when nobody waits for the answer any more.
+    /// Raised when the query is cancelled.
     pub stop: &'a Stop,
     /// The worker's clock, if operators are measured.
     pub clock: Option<&'a WorkerClock>,
 }
 
-/// What one worker needs besides; reused from batch to batch. One per step, as a step's pieces go on through the
-/// others before the next piece is made.
+/// A worker's scratch space for one operator, reused from batch to batch. Each operator has its own, because the
+/// pieces of a probe's result go through all later operators before the next piece is made.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    finding: ProbeState,
+    probe_state: ProbeState,
     left: Vec<u32>,
     right: Vec<u32>,
 }
 
-/// Where rows end. It may take the batch and say nothing of what it leaves in its place.
+/// Receives batches at the end. It may take the batch's contents and leave anything in their place.
 pub(crate) type Emit<'e> = dyn FnMut(&mut Batch, &mut Selection) -> Result<()> + 'e;
 
 impl PipelineExecutor<'_> {
@@ -53,12 +53,12 @@ impl PipelineExecutor<'_> {
         &self,
         vars: &[Var],
         reader: ColumnReader<'_, '_>,
-        origin: &Selection,
+        selection: &Selection,
         batch: &mut Batch,
     ) -> Result<()> {
         for var in vars {
             if !batch.has(*var) {
-                reader.load(*var, &self.types[*var], origin, batch)?;
+                reader.load(*var, &self.types[*var], selection, batch)?;
                 if let Some(clock) = self.clock.filter(|_| batch.has(*var)) {
                     clock.add(batch.rows, batch.rows * self.types[*var].width());
                 }
@@ -67,31 +67,31 @@ impl PipelineExecutor<'_> {
         Ok(())
     }
 
-    /// Takes `batch` through the steps from number `at` on.
+    /// Takes `batch` through the operators from number `at` on, and what is left of it to `end`.
     pub fn run(
         &self,
         at: usize,
         batch: &mut Batch,
-        origin: &mut Selection,
+        selection: &mut Selection,
         reader: ColumnReader<'_, '_>,
         scratch: &mut [Scratch],
         end: &mut Emit<'_>,
     ) -> Result<()> {
-        for (number, step) in self.steps.iter().enumerate().skip(at) {
+        for (number, operator) in self.operators.iter().enumerate().skip(at) {
             if batch.rows == 0 {
                 return Ok(());
             }
             let mut reads = Vec::new();
-            step.reads(&mut |var| reads.push(var));
+            operator.reads(&mut |var| reads.push(var));
             self.turn(At::Read(number), batch.rows);
-            self.load(&reads, reader, origin, batch)?;
+            self.load(&reads, reader, selection, batch)?;
             self.turn(At::Operator(number), batch.rows);
             let live = &self.live[number + 1];
-            match step {
+            match operator {
                 Operator::Filter(predicate) => {
                     let mask = self.mask(predicate, batch)?;
                     if let Some(picks) = batch.filter(&mask, live)? {
-                        *origin = origin.pick(picks);
+                        *selection = selection.pick(picks);
                     }
                 }
                 Operator::Map(var, expr) => {
@@ -114,7 +114,8 @@ impl PipelineExecutor<'_> {
                     }
                 }
                 Operator::Probe(probe) => {
-                    let whole = self.probe(probe, number, batch, origin, reader, scratch, end)?;
+                    let whole =
+                        self.probe(probe, number, batch, selection, reader, scratch, end)?;
                     if !whole {
                         return Ok(());
                     }
@@ -125,25 +126,25 @@ impl PipelineExecutor<'_> {
             return Ok(());
         }
         if self.complete {
-            self.turn(At::Read(self.steps.len()), batch.rows);
-            let live = &self.live[self.steps.len()];
+            self.turn(At::Read(self.operators.len()), batch.rows);
+            let live = &self.live[self.operators.len()];
             if let Some(top_k) = self.top_k {
-                self.load(&[top_k.var()], reader, origin, batch)?;
+                self.load(&[top_k.var()], reader, selection, batch)?;
                 if let Some(picks) = top_k.picks(batch)? {
                     batch.pick(&picks, live)?;
-                    *origin = origin.pick(&picks);
+                    *selection = selection.pick(&picks);
                 }
                 if batch.rows == 0 {
                     return Ok(());
                 }
             }
-            self.load(live, reader, origin, batch)?;
+            self.load(live, reader, selection, batch)?;
         }
         self.turn(At::Sink, batch.rows);
-        end(batch, origin)
+        end(batch, selection)
     }
 
-    /// What follows is done there, with so many rows.
+    /// Tells the clock what `rows` rows go through from now on.
     fn turn(&self, to: At, rows: usize) {
         if let Some(clock) = self.clock {
             clock.turn(to);
@@ -159,14 +160,15 @@ impl PipelineExecutor<'_> {
         context.mask(predicate)
     }
 
-    /// Looks the rows up. True if the batch itself goes on; false if what became of it has already.
+    /// Probes a join table. Returns true if the batch itself goes on; false if its matches have been taken on
+    /// already.
     #[allow(clippy::too_many_arguments)]
     fn probe(
         &self,
         probe: &Probe,
         number: usize,
         batch: &mut Batch,
-        origin: &mut Selection,
+        selection: &mut Selection,
         reader: ColumnReader<'_, '_>,
         scratch: &mut [Scratch],
         end: &mut Emit<'_>,
@@ -174,27 +176,32 @@ impl PipelineExecutor<'_> {
         let join_table = self.join_tables[probe.stage]
             .as_ref()
             .ok_or_else(|| Error::internal("a table that was not made"))?;
-        self.pass(probe, join_table, &self.live[number], batch, origin)?;
+        self.keep_loaded(probe, join_table, &self.live[number], batch, selection)?;
         let live = &self.live[number + 1];
         let mut own = std::mem::take(&mut scratch[number]);
-        join_table.find(batch, &probe.keys, self.types, &mut own.finding)?;
+        join_table.find(batch, &probe.keys, self.types, &mut own.probe_state)?;
         let simple = probe.residual.is_empty();
         let one = match probe.kind {
-            JoinKind::Semi | JoinKind::Anti => Some(join_table.any(&own.finding)),
-            _ => join_table.one(&own.finding),
+            JoinKind::Semi | JoinKind::Anti => Some(join_table.any(&own.probe_state)),
+            _ => join_table.one(&own.probe_state),
         };
         let whole = simple && !(probe.kind == JoinKind::Outer && probe.marks);
         if let (Some(found), true) = (one, whole) {
-            let whole = self.one(probe, join_table, found, live, batch, origin)?;
+            let whole = self.probe_unique(probe, join_table, found, live, batch, selection)?;
             if probe.kind != JoinKind::Outer || whole {
                 scratch[number] = own;
                 return Ok(probe.kind != JoinKind::MarkOnly);
             }
         }
-        let mut partner = vec![false; batch.rows];
+        let mut matched = vec![false; batch.rows];
         let outer = probe.kind == JoinKind::Outer;
         let collects = outer || matches!(probe.kind, JoinKind::Semi | JoinKind::Anti);
-        while join_table.pairs(&mut own.finding, &mut own.left, &mut own.right, VECTOR_ROWS) {
+        while join_table.pairs(
+            &mut own.probe_state,
+            &mut own.left,
+            &mut own.right,
+            VECTOR_ROWS,
+        ) {
             self.stop.check()?;
             let mut wanted = live.clone();
             probe
@@ -204,13 +211,13 @@ impl PipelineExecutor<'_> {
             wanted.sort_unstable();
             wanted.dedup();
             let mut pairs = batch.gathered(&own.left, &wanted)?;
-            let mut from = origin.pick(&own.left);
-            self.give(probe, join_table, &own.right, &wanted, &mut pairs)?;
+            let mut from = selection.pick(&own.left);
+            self.add_columns(probe, join_table, &own.right, &wanted, &mut pairs)?;
             self.keep_matching(probe, &wanted, reader, &mut pairs, &mut from, &mut own)?;
             if collects {
                 own.left
                     .iter()
-                    .for_each(|row| partner[*row as usize] = true);
+                    .for_each(|row| matched[*row as usize] = true);
             }
             if probe.marks {
                 join_table.mark(&own.right);
@@ -225,9 +232,9 @@ impl PipelineExecutor<'_> {
             return Ok(false);
         }
         let wanted = probe.kind == JoinKind::Semi;
-        partner.iter_mut().for_each(|p| *p = *p == wanted);
-        if let Some(picks) = batch.filter(&partner, live)? {
-            *origin = origin.pick(picks);
+        matched.iter_mut().for_each(|p| *p = *p == wanted);
+        if let Some(picks) = batch.filter(&matched, live)? {
+            *selection = selection.pick(picks);
         }
         if outer {
             for (_, var) in &probe.build_outputs {
@@ -237,7 +244,7 @@ impl PipelineExecutor<'_> {
         Ok(true)
     }
 
-    /// Of pairs of rows, keeps those of which the extra predicates of the join are true; `own` names their rows.
+    /// Keeps the pairs for which the extra join predicates are true. `own` holds their rows on both sides.
     fn keep_matching(
         &self,
         probe: &Probe,
@@ -266,15 +273,15 @@ impl PipelineExecutor<'_> {
         Ok(())
     }
 
-    /// Of rows that stay without a partner, keeps those whose partners could be among the parts of the table that are
-    /// there: the others have their turn in another pass.
-    fn pass(
+    /// For joins that keep rows without a match: keeps only rows whose match would be in the loaded partitions. The
+    /// other rows are for other passes.
+    fn keep_loaded(
         &self,
         probe: &Probe,
         join_table: &JoinTable,
         live: &[Var],
         batch: &mut Batch,
-        origin: &mut Selection,
+        selection: &mut Selection,
     ) -> Result<()> {
         let stay = matches!(probe.kind, JoinKind::Outer | JoinKind::Anti);
         let Some(pass) = join_table.pass.filter(|_| stay) else {
@@ -286,21 +293,21 @@ impl PipelineExecutor<'_> {
         let types: Vec<&Type> = keys.map(|key| &self.types[*key]).collect();
         let mask = pass.mask(&vectors, &types, batch.rows)?;
         if let Some(picks) = batch.filter(&mask, live)? {
-            *origin = origin.pick(picks);
+            *selection = selection.pick(picks);
         }
         Ok(())
     }
 
-    /// Where each row finds at most one: keeps the rows and gives them what they found. False if it is an outer
-    /// join that some rows find nothing in, which are then to be told apart.
-    fn one(
+    /// A probe in which each row has at most one match. Keeps the rows that the join lets through and gives them
+    /// the columns of their matches. Returns false, having done nothing, for an outer join with unmatched rows.
+    fn probe_unique(
         &self,
         probe: &Probe,
         join_table: &JoinTable,
         found: &[u32],
         live: &[Var],
         batch: &mut Batch,
-        origin: &mut Selection,
+        selection: &mut Selection,
     ) -> Result<bool> {
         let mut mask = Vec::new();
         algebra::dot::found(found, &mut mask);
@@ -314,7 +321,7 @@ impl PipelineExecutor<'_> {
             if probe.marks {
                 join_table.mark(found);
             }
-            self.give(probe, join_table, found, live, batch)?;
+            self.add_columns(probe, join_table, found, live, batch)?;
             return Ok(true);
         }
         if probe.kind == JoinKind::MarkOnly {
@@ -324,19 +331,19 @@ impl PipelineExecutor<'_> {
         }
         if let Some(picks) = batch.filter(&mask, live)? {
             let rows: Vec<u32> = picks.iter().map(|p| found[*p as usize]).collect();
-            *origin = origin.pick(picks);
+            *selection = selection.pick(picks);
             if probe.marks {
                 join_table.mark(&rows);
             }
             if probe.kind != JoinKind::Anti {
-                self.give(probe, join_table, &rows, live, batch)?;
+                self.add_columns(probe, join_table, &rows, live, batch)?;
             }
         }
         Ok(true)
     }
 
-    /// Gives the rows of `batch` what the rows `found` of the table hold.
-    fn give(
+    /// Gives the rows of `batch` the columns of their matches, the rows `found` of the join table.
+    fn add_columns(
         &self,
         probe: &Probe,
         join_table: &JoinTable,

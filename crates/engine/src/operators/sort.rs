@@ -1,4 +1,4 @@
-//! Answers: rows in order, and as Arrow.
+//! Sorting and limiting rows in memory.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::logical::relation::Key;
 use crate::vector::rows::Materialized;
 use crate::vector::value::Type;
 
-/// The rows of `stored` in the order of `keys`, at most `end`.
+/// The rows of `stored` in the order of `keys`, at most `end` of them.
 pub(crate) fn order(
     stored: &Materialized,
     types: &[Type],
@@ -30,7 +30,7 @@ pub(crate) fn order(
     Ok(lexsort_to_indices(&columns, end)?.values().to_vec())
 }
 
-/// As Arrow says it.
+/// The sort key's options for Arrow.
 pub(crate) fn options(key: &Key) -> SortOptions {
     SortOptions {
         descending: key.descending,
@@ -38,7 +38,7 @@ pub(crate) fn options(key: &Key) -> SortOptions {
     }
 }
 
-/// The rows of `stored` in the order of `keys`, without the first `skip`, at most `fetch`.
+/// Sorts `stored` by `keys`, skips `skip` rows and keeps at most `fetch`.
 pub(crate) fn sorted(
     stored: Materialized,
     types: &[Type],
@@ -51,12 +51,11 @@ pub(crate) fn sorted(
     if keys.is_empty() && start == 0 && end == stored.rows {
         return Ok(stored);
     }
-    let picks: Vec<u32> = match keys.is_empty() {
-        true => (start as u32..end as u32).collect(),
-        false => {
-            let sorted = order(&stored, types, keys, Some(end))?;
-            sorted[start.min(sorted.len())..].to_vec()
-        }
+    let picks: Vec<u32> = if keys.is_empty() {
+        (start as u32..end as u32).collect()
+    } else {
+        let sorted = order(&stored, types, keys, Some(end))?;
+        sorted[start.min(sorted.len())..].to_vec()
     };
     let mut columns = BTreeMap::new();
     for (var, vector) in &stored.columns {

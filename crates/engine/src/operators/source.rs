@@ -1,4 +1,5 @@
-//! Where the rows of a pipeline come from, piece by piece.
+//! Selections and column readers: which rows of a source a batch holds, and reading their columns when they are
+//! needed (late materialisation).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::vector::batch::Batch;
 use crate::vector::rows::Materialized;
 use crate::vector::value::{Kind, Type, Values, Var, Vector};
 
-/// Which rows of the source the rows at hand are.
+/// A selection vector: which rows of the source a batch holds.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     run: Option<Range<usize>>,
@@ -20,7 +21,7 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// The next rows of `cursor`; false at the end.
+    /// Selects the next rows of `cursor`; false at the end.
     pub fn advance(&mut self, cursor: &mut Cursor<'_>) -> bool {
         match cursor.next_rows(VECTOR_ROWS, &mut self.list) {
             None => false,
@@ -35,7 +36,7 @@ impl Selection {
         self.run = Some(run);
     }
 
-    /// These rows.
+    /// Selects these rows.
     pub fn list(&mut self, rows: &[u32]) {
         self.run = None;
         self.list.clear();
@@ -49,7 +50,7 @@ impl Selection {
         }
     }
 
-    /// Only those at `picks`, which ascend (with repetitions).
+    /// The rows at `picks` of this selection, which ascend and may repeat.
     pub fn pick(&self, picks: &[u32]) -> Selection {
         let list = match &self.run {
             Some(run) => picks.iter().map(|p| run.start as u32 + p).collect(),
@@ -59,44 +60,50 @@ impl Selection {
     }
 }
 
-/// What vectors that are not in the batch yet are read from.
+/// Reads columns that are not in a batch yet.
 #[derive(Clone, Copy)]
 pub(crate) enum ColumnReader<'a, 'p> {
-    /// The columns of a scan, in its order.
+    /// The columns of a scan, with their vectors.
     Scan(&'a Cursor<'p>, &'a [Var]),
-    /// The vectors of rows that are there.
+    /// Materialised rows.
     Materialized(&'a Materialized),
-    /// Rows that were read.
+    /// Rows received from an external source.
     Arrived(&'a Arrived),
-    /// Rows of a table, with their numbers under this name.
+    /// The rows of a join table, with their row numbers as this vector.
     JoinTable(&'a crate::operators::join_table::JoinTable, Option<Var>),
 }
 
 impl ColumnReader<'_, '_> {
-    /// Reads `var` for the rows at hand, if it comes from here.
-    pub fn load(&self, var: Var, ty: &Type, origin: &Selection, batch: &mut Batch) -> Result<()> {
+    /// Reads column `var` for the selected rows into `batch`; does nothing if the source does not have it.
+    pub fn load(
+        &self,
+        var: Var,
+        ty: &Type,
+        selection: &Selection,
+        batch: &mut Batch,
+    ) -> Result<()> {
         let vector = match self {
             ColumnReader::Scan(cursor, vars) => match vars.iter().position(|v| *v == var) {
-                Some(column) => read(cursor, column, ty, &origin.rows())?,
+                Some(column) => read(cursor, column, ty, &selection.rows())?,
                 None => return Ok(()),
             },
             ColumnReader::Materialized(stored) => match stored.columns.get(&var) {
-                Some(vector) => at(vector, &origin.rows())?,
+                Some(vector) => at(vector, &selection.rows())?,
                 None => return Ok(()),
             },
-            ColumnReader::Arrived(arrived) => match arrived.read(var, ty, &origin.rows())? {
+            ColumnReader::Arrived(arrived) => match arrived.read(var, ty, &selection.rows())? {
                 Some(vector) => vector,
                 None => return Ok(()),
             },
             ColumnReader::JoinTable(_, Some(row)) if *row == var => {
-                let numbers = match origin.rows() {
+                let numbers = match selection.rows() {
                     Rows::Run(run) => run.map(|row| row as i64).collect(),
                     Rows::Some(rows) => rows.iter().map(|row| i64::from(*row)).collect(),
                 };
                 Vector::new(Values::Int(numbers))
             }
             ColumnReader::JoinTable(join_table, _) => match join_table.column(var) {
-                Ok(vector) => at(vector, &origin.rows())?,
+                Ok(vector) => at(vector, &selection.rows())?,
                 Err(_) => return Ok(()),
             },
         };
@@ -144,7 +151,7 @@ fn read(cursor: &Cursor<'_>, column: usize, ty: &Type, rows: &Rows<'_>) -> Resul
     })
 }
 
-/// Pieces of `rows` rows, `size` each, that workers take one at a time.
+/// Splits `rows` rows into pieces of `size` rows.
 pub(crate) fn pieces(rows: usize, size: usize) -> Arc<[Range<usize>]> {
     (0..rows.div_ceil(size))
         .map(|i| i * size..((i + 1) * size).min(rows))

@@ -1,5 +1,6 @@
-//! Limits with an order: each worker keeps the best rows it has seen, and what no row behind can be among them any more
-//! is known to all of them. Other columns than the first key are read of rows only that can.
+//! Top-k filters: under ORDER BY with LIMIT k, each worker keeps the first k rows it has seen, and all workers
+//! share a threshold that rows must reach. Other columns than the first sort key are read only for rows that reach
+//! it.
 
 use std::sync::Arc;
 
@@ -16,28 +17,32 @@ use crate::vector::batch::Batch;
 use crate::vector::rows::Materialized;
 use crate::vector::value::{Type, Values, Var};
 
-/// More rows than this are not kept so: to find the best again and again would cost more than to sort once.
-const FEW: usize = 4_096;
-/// Rows that come before the best of them are found: one vector, as all columns are read of these.
-pub(crate) const MANY: usize = algebra::VECTOR_ROWS;
+/// Largest k for which a top-k filter is used: above it, selecting the first k again and again costs more than one
+/// sort.
+const MAX_K: usize = 4_096;
+/// Rows that a worker collects before it selects the first k of them: one vector, because all their columns are
+/// read.
+pub(crate) const MIN_ROWS: usize = algebra::VECTOR_ROWS;
 
-/// The first key of a row that so many are at least as good as as are asked for.
+/// The top-k threshold: the first sort key of the k-th row seen by one worker.
 #[derive(Clone, Debug)]
 struct Threshold {
-    /// One value, not NULL.
+    /// The key, as an array of one value that is not NULL.
     value: ArrayRef,
     descending: bool,
-    /// As a table stores it, if it may be asked for rows that are not behind it: without NULLs, these are all there are.
+    /// The key as tables store it, for a filter in scans. Absent if NULLs come first, because that filter drops
+    /// NULLs.
     stored: Option<i128>,
 }
 
 impl Threshold {
-    /// Whether each of `values` is not behind it.
+    /// Which of `values` reach the threshold.
     fn admits(&self, values: &ArrayRef) -> std::result::Result<BooleanArray, ArrowError> {
-        let worst = Scalar::new(self.value.clone());
-        match self.descending {
-            true => gt_eq(values, &worst),
-            false => lt_eq(values, &worst),
+        let threshold = Scalar::new(self.value.clone());
+        if self.descending {
+            gt_eq(values, &threshold)
+        } else {
+            lt_eq(values, &threshold)
         }
     }
 }
@@ -52,45 +57,46 @@ impl Test for Threshold {
     }
 }
 
-/// What rows must reach to be among the best; raised by all workers of a pipeline.
+/// The threshold of a top-k, raised by all workers of a pipeline.
 #[derive(Debug)]
 pub(crate) struct TopKFilter {
-    /// The first key of the order.
+    /// The first sort key.
     key: Key,
     pub ty: Type,
-    /// Empty until some worker has seen enough rows.
-    worst: RwLock<Option<Threshold>>,
+    /// `None` until a worker has seen k rows.
+    threshold: RwLock<Option<Threshold>>,
 }
 
 impl TopKFilter {
-    /// The bar for what ends in `sink`, if that is few rows in an order.
+    /// The filter for `sink`, if that is a top-k with a small k.
     pub fn of(sink: &Sink, types: &[Type]) -> Option<TopKFilter> {
-        let (keys, _) = best(sink)?;
+        let (keys, _) = top_k(sink)?;
         Some(TopKFilter {
             key: keys[0],
             ty: types[keys[0].var].clone(),
-            worst: RwLock::new(None),
+            threshold: RwLock::new(None),
         })
     }
 
-    /// The vector that is compared with it.
+    /// The vector that is compared with the threshold.
     pub fn var(&self) -> Var {
         self.key.var
     }
 
-    /// The rows of `batch` that can be among the best; `None` if all can. A NULL may stand anywhere.
+    /// The rows of `batch` that reach the threshold; `None` if all do. NULLs always do.
     pub fn picks(&self, batch: &Batch) -> Result<Option<Vec<u32>>> {
-        let Some(worst) = self.worst.read().clone() else {
+        let Some(threshold) = self.threshold.read().clone() else {
             return Ok(None);
         };
         let own = batch.get(self.key.var)?.to_arrow(&self.ty)?;
-        let admitted = worst.admits(&own)?;
+        let admitted = threshold.admits(&own)?;
         let kept = |row: &u32| admitted.is_null(*row as usize) || admitted.value(*row as usize);
         let picks: Vec<u32> = (0..batch.rows as u32).filter(kept).collect();
         Ok((picks.len() < batch.rows).then_some(picks))
     }
 
-    /// So many rows as are asked for are not behind row `last` of `stored`.
+    /// Raises the threshold to the sort key of row `last` of `stored`, the k-th row of some worker. A NULL is no
+    /// threshold.
     pub fn raise(&self, stored: &Materialized, last: u32) -> Result<()> {
         let vector = stored.columns.get(&self.key.var).ok_or_else(missing)?;
         let one = vector.at(&[last])?;
@@ -103,46 +109,47 @@ impl TopKFilter {
             Values::Wide(values) => Some(values[0]),
             _ => None,
         };
-        let worst = Threshold {
+        let threshold = Threshold {
             value,
             descending: self.key.descending,
             stored: whole.filter(|_| !(self.ty.nullable && self.key.nulls_first)),
         };
-        let mut known = self.worst.write();
-        let better = match &*known {
+        let mut known = self.threshold.write();
+        let higher = match &*known {
             None => true,
-            Some(before) => before.admits(&worst.value)?.value(0),
+            Some(before) => before.admits(&threshold.value)?.value(0),
         };
-        if better {
-            *known = Some(worst);
+        if higher {
+            *known = Some(threshold);
         }
         Ok(())
     }
 
-    /// The same as a filter of a table's column, of numbers that are stored as they are.
+    /// The threshold as a filter of a table's column, if it can be tested on stored numbers.
     pub fn filter(&self, column: usize) -> Option<Filter> {
-        let worst = self.worst.read().clone()?;
-        let range = match worst.descending {
-            true => (worst.stored?, i128::MAX),
-            false => (i128::MIN, worst.stored?),
+        let threshold = self.threshold.read().clone()?;
+        let range = if threshold.descending {
+            (threshold.stored?, i128::MAX)
+        } else {
+            (i128::MIN, threshold.stored?)
         };
         Some(Filter {
             columns: vec![column],
             form: Form::Ranges([range].into()),
-            test: Arc::new(worst),
+            test: Arc::new(threshold),
             gauge: None,
         })
     }
 }
 
-/// The order of the rows that are asked for, and how many, if these are few.
-pub(crate) fn best(sink: &Sink) -> Option<(&[Key], usize)> {
+/// The sort keys and k of a top-k, if k is small.
+pub(crate) fn top_k(sink: &Sink) -> Option<(&[Key], usize)> {
     match sink {
         Sink::Rows {
             order, skip, fetch, ..
         } if !order.is_empty() => {
             let end = skip.saturating_add((*fetch)?);
-            (end > 0 && end <= FEW).then_some((order, end))
+            (end > 0 && end <= MAX_K).then_some((order, end))
         }
         _ => None,
     }

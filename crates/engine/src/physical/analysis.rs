@@ -1,20 +1,20 @@
-//! What can be told of a program before it runs.
+//! What the executors need to know about a program before it runs.
 
 use std::collections::BTreeSet;
 
 use crate::physical::program::{JoinKind, Operator, Pipeline, Program, Sink, Source, Stage};
 
-/// For each stage, whether its table may be worked on part by part: rows without a partner must know which part it
-/// would be in, which only keys tell.
-pub(crate) fn may_be_parted(program: &Program) -> Vec<bool> {
+/// For each stage, whether its join table may be partitioned. A probe that keeps rows without a match must know the
+/// partition in which a match would be, which takes keys.
+pub(crate) fn may_be_partitioned(program: &Program) -> Vec<bool> {
     let mut may = vec![true; program.stages.len()];
-    for step in program
+    for operator in program
         .stages
         .iter()
-        .flat_map(|stage| &stage.pipes)
-        .flat_map(|pipe| &pipe.steps)
+        .flat_map(|stage| &stage.pipelines)
+        .flat_map(|pipeline| &pipeline.operators)
     {
-        if let Operator::Probe(probe) = step {
+        if let Operator::Probe(probe) = operator {
             let each = matches!(probe.kind, JoinKind::Inner | JoinKind::MarkOnly);
             may[probe.stage] &= each || !probe.keys.is_empty();
         }
@@ -22,40 +22,40 @@ pub(crate) fn may_be_parted(program: &Program) -> Vec<bool> {
     may
 }
 
-/// For each stage, how many rows are looked up in its table, as far as tables of the store tell: where rows are joined
-/// with several each, it is more, where they are filtered before, less.
-pub(crate) fn sought(program: &Program) -> Vec<u64> {
-    let (mut rows, mut sought) = (
+/// For each stage, about how many rows will probe its join table: the source rows of the probing pipelines. Joins
+/// before the probe may raise the number, filters lower it.
+pub(crate) fn expected_probes(program: &Program) -> Vec<u64> {
+    let (mut rows, mut expected_probes) = (
         vec![0u64; program.stages.len()],
         vec![0u64; program.stages.len()],
     );
     for (number, stage) in program.stages.iter().enumerate() {
-        for pipe in &stage.pipes {
-            let own = match &pipe.source {
+        for pipeline in &stage.pipelines {
+            let own = match &pipeline.source {
                 Source::Scan(scan) => scan.table.rows(),
                 Source::Values { batch, .. } => batch.num_rows() as u64,
                 Source::Read(_) => 0,
                 Source::Rows(of) | Source::Marked { stage: of, .. } => rows[*of],
             };
             rows[number] += own;
-            for step in &pipe.steps {
-                if let Operator::Probe(probe) = step {
-                    sought[probe.stage] += own;
+            for operator in &pipeline.operators {
+                if let Operator::Probe(probe) = operator {
+                    expected_probes[probe.stage] += own;
                 }
             }
         }
     }
-    sought
+    expected_probes
 }
 
-/// For each stage the last that uses its rows or its table.
+/// For each stage, the last stage that reads its rows or its join table.
 pub(crate) fn last_uses(program: &Program) -> Vec<usize> {
     let mut last: Vec<usize> = (0..program.stages.len()).collect();
     for (number, stage) in program.stages.iter().enumerate() {
         let mut use_of = |of: usize| last[of] = last[of].max(number);
-        for pipe in &stage.pipes {
-            pipe.tables(&mut use_of);
-            if let Source::Rows(of) = pipe.source {
+        for pipeline in &stage.pipelines {
+            pipeline.tables(&mut use_of);
+            if let Source::Rows(of) = pipeline.source {
                 use_of(of);
             }
         }
@@ -71,46 +71,47 @@ pub(crate) fn last_uses(program: &Program) -> Vec<usize> {
     last
 }
 
-/// The pipelines of a stage in groups that may run at the same time: one that reads which rows of a table are marked
-/// waits for those before it that mark them.
-pub(crate) fn waves(stage: &Stage) -> Vec<Stage> {
-    let marks = |pipe: &Pipeline, table: usize| {
-        pipe.steps
+/// Splits the pipelines of a stage at barriers. The pipelines of each result may run at the same time; one that
+/// reads which rows of a join table are marked comes after those that mark them.
+pub(crate) fn barriers(stage: &Stage) -> Vec<Stage> {
+    let marks = |pipeline: &Pipeline, table: usize| {
+        pipeline
+            .operators
             .iter()
-            .any(|step| matches!(step, Operator::Probe(p) if p.stage == table && p.marks))
+            .any(|operator| matches!(operator, Operator::Probe(p) if p.stage == table && p.marks))
     };
-    let mut waves: Vec<Stage> = vec![];
-    for pipe in &stage.pipes {
-        let last = waves.last_mut().filter(|last| match pipe.source {
-            Source::Marked { stage: table, .. } => !last.pipes.iter().any(|p| marks(p, table)),
+    let mut barriers: Vec<Stage> = vec![];
+    for pipeline in &stage.pipelines {
+        let last = barriers.last_mut().filter(|last| match pipeline.source {
+            Source::Marked { stage: table, .. } => !last.pipelines.iter().any(|p| marks(p, table)),
             _ => true,
         });
         match last {
-            Some(last) => last.pipes.push(pipe.clone()),
-            None => waves.push(Stage {
-                pipes: vec![pipe.clone()],
+            Some(last) => last.pipelines.push(pipeline.clone()),
+            None => barriers.push(Stage {
+                pipelines: vec![pipeline.clone()],
                 sink: stage.sink.clone(),
             }),
         }
     }
-    waves
+    barriers
 }
 
-/// The pipelines of a stage, in groups with the parted tables that they look rows up in. One that reads which rows are
-/// marked comes after those before it.
+/// Groups the pipelines of a stage by the partitioned join tables that they probe. A pipeline that reads which rows
+/// are marked comes after the pipelines before it.
 pub(crate) fn groups(
     stage: &Stage,
     is_partitioned: &dyn Fn(usize) -> bool,
 ) -> Vec<(Vec<usize>, Stage)> {
     let mut groups: Vec<(BTreeSet<usize>, Vec<Pipeline>)> = vec![];
-    for pipe in &stage.pipes {
+    for pipeline in &stage.pipelines {
         let mut tables = BTreeSet::new();
-        pipe.tables(&mut |table| {
+        pipeline.tables(&mut |table| {
             if is_partitioned(table) {
                 tables.insert(table);
             }
         });
-        let waits = matches!(pipe.source, Source::Marked { .. });
+        let waits = matches!(pipeline.source, Source::Marked { .. });
         let from = if waits {
             groups.len().saturating_sub(1)
         } else {
@@ -118,13 +119,13 @@ pub(crate) fn groups(
         };
         let found = groups[from..].iter_mut().find(|(own, _)| *own == tables);
         match found {
-            Some((_, pipes)) => pipes.push(pipe.clone()),
-            None => groups.push((tables, vec![pipe.clone()])),
+            Some((_, pipelines)) => pipelines.push(pipeline.clone()),
+            None => groups.push((tables, vec![pipeline.clone()])),
         }
     }
-    let group = |(tables, pipes): (BTreeSet<usize>, Vec<Pipeline>)| {
+    let group = |(tables, pipelines): (BTreeSet<usize>, Vec<Pipeline>)| {
         let sink = stage.sink.clone();
-        (tables.into_iter().collect(), Stage { pipes, sink })
+        (tables.into_iter().collect(), Stage { pipelines, sink })
     };
     groups.into_iter().map(group).collect()
 }

@@ -1,24 +1,24 @@
-//! Programs for people.
+//! `explain`: programs in readable form.
 
 use crate::expr::Expr;
 use crate::logical::relation::{Column, Fold};
 use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Program, Sink, Source};
 use crate::vector::value::Var;
 
-/// A line for each stage, source, step and sink.
+/// A line for each stage, source, operator and sink.
 pub(crate) fn lines(program: &Program, columns: &[Column]) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, stage) in program.stages.iter().enumerate() {
         lines.push(format!("stage {number}: {}", sink(&stage.sink, columns)));
-        for pipe in &stage.pipes {
-            pipe_lines(pipe, columns, &mut lines);
+        for pipeline in &stage.pipelines {
+            pipeline_lines(pipeline, columns, &mut lines);
         }
     }
     lines
 }
 
-fn pipe_lines(pipe: &Pipeline, columns: &[Column], lines: &mut Vec<String>) {
-    match &pipe.source {
+fn pipeline_lines(pipeline: &Pipeline, columns: &[Column], lines: &mut Vec<String>) {
+    match &pipeline.source {
         Source::Scan(scan) => {
             let table = &scan.table.definition().name;
             let alias = if scan.alias == *table {
@@ -45,8 +45,8 @@ fn pipe_lines(pipe: &Pipeline, columns: &[Column], lines: &mut Vec<String>) {
             lines.push(format!("  rows of stage {stage} that were {which}"));
         }
     }
-    for step in &pipe.steps {
-        let line = match step {
+    for operator in &pipeline.operators {
+        let line = match operator {
             Operator::Filter(e) => format!("filter {}", expr(e, columns)),
             Operator::Map(var, e) => format!("lift {} = {}", columns[*var].name, expr(e, columns)),
             Operator::Probe(p) => probe(p, columns),
@@ -58,7 +58,7 @@ fn pipe_lines(pipe: &Pipeline, columns: &[Column], lines: &mut Vec<String>) {
 }
 
 fn probe(p: &Probe, columns: &[Column]) -> String {
-    let how = match (p.kind, p.marks) {
+    let label = match (p.kind, p.marks) {
         (JoinKind::Inner, false) => "dot",
         (JoinKind::Inner, true) => "dot, marking rows of",
         (JoinKind::Outer, false) => "outer dot",
@@ -68,7 +68,7 @@ fn probe(p: &Probe, columns: &[Column]) -> String {
         (JoinKind::MarkOnly, _) => "mark rows of",
     };
     let build_outputs: Vec<Var> = p.build_outputs.iter().map(|(_, to)| *to).collect();
-    let mut line = format!("{how} stage {} by ({})", p.stage, names(&p.keys, columns));
+    let mut line = format!("{label} stage {} by ({})", p.stage, names(&p.keys, columns));
     if !build_outputs.is_empty() {
         line += &format!(" gives ({})", names(&build_outputs, columns));
     }
@@ -128,12 +128,12 @@ fn names(vars: &[Var], columns: &[Column]) -> String {
     names.join(", ")
 }
 
-/// The expression with names in the place of numbers.
+/// The expression in readable form, with the names of its vectors.
 fn expr(e: &Expr, columns: &[Column]) -> String {
     named(&e.to_string(), columns)
 }
 
-/// `text` with the names of vectors in the place of their numbers, `#7`.
+/// `text` with the numbers of vectors, such as `#7`, replaced by their names.
 pub(crate) fn named(text: &str, columns: &[Column]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,21 +1,26 @@
-//! Groups that are the rows of a table which is looked up anyway: their numbers are those of its rows.
+//! Group joins: an aggregate whose groups are the rows of a join table that its input probes anyway. Row numbers of
+//! the join table serve as group numbers.
 
 use crate::physical::planner::Planner;
 use crate::physical::program::{GroupJoin, Operator, Pipeline, Probe, Sink, Source};
 use crate::vector::value::Var;
 
 impl Planner<'_> {
-    /// Whether the groups of `keys` are rows of a table that all `pipes` look up (or come from), directly or in
-    /// the making of a table that they look up.
-    pub(crate) fn group_join(&mut self, pipes: &mut [Pipeline], keys: &[Var]) -> Option<GroupJoin> {
+    /// The group join of an aggregate by `keys`, if all `pipes` reach one join table, by probing it, by reading its
+    /// marked rows, or through a join table that was built by probing it, and each group is one of its rows.
+    pub(crate) fn group_join(
+        &mut self,
+        pipelines: &mut [Pipeline],
+        keys: &[Var],
+    ) -> Option<GroupJoin> {
         let mut candidates = Vec::new();
-        self.tables_of(pipes.first()?, &mut candidates);
+        self.tables_of(pipelines.first()?, &mut candidates);
         let (stage, from) = candidates
             .into_iter()
-            .find_map(|stage| Some((stage, self.keys_in(stage, pipes, keys)?)))?;
+            .find_map(|stage| Some((stage, self.keys_in(stage, pipelines, keys)?)))?;
         let ty = crate::vector::value::Type::of(&arrow::datatypes::DataType::UInt32, false)?;
         let row = self.query.add("row", ty);
-        self.lead(pipes, stage, row);
+        self.lead(pipelines, stage, row);
         if let Sink::Table { vars, .. } = &mut self.stages[stage].sink {
             let missing: Vec<Var> = from.iter().copied().filter(|v| !vars.contains(v)).collect();
             vars.extend(missing);
@@ -23,34 +28,34 @@ impl Planner<'_> {
         Some(GroupJoin { stage, row, from })
     }
 
-    /// The tables that `pipe` looks up, each before those that were looked up to make it.
-    fn tables_of(&self, pipe: &Pipeline, into: &mut Vec<usize>) {
-        for p in pipe.steps.iter().filter_map(Operator::joining) {
+    /// Collects the join tables that `pipe` reaches, each before those that were probed to build it.
+    fn tables_of(&self, pipeline: &Pipeline, into: &mut Vec<usize>) {
+        for p in pipeline.operators.iter().filter_map(Operator::joining) {
             into.push(p.stage);
-            if let Some(pipe) = self.stages[p.stage].pipes.first() {
-                self.tables_of(pipe, into);
+            if let Some(pipeline) = self.stages[p.stage].pipelines.first() {
+                self.tables_of(pipeline, into);
             }
         }
-        if let Source::Marked { stage, .. } = pipe.source {
+        if let Source::Marked { stage, .. } = pipeline.source {
             into.push(stage);
         }
     }
 
-    /// For each of `keys` the vector of `stage`'s table that holds it, if every pipe leads through that table and
-    /// the keys contain the table's own.
-    fn keys_in(&self, stage: usize, pipes: &[Pipeline], keys: &[Var]) -> Option<Vec<Var>> {
+    /// For each of `keys`, the vector of `stage`'s join table that holds it. `None` unless every pipeline reaches
+    /// that table and `keys` include all keys of the table.
+    fn keys_in(&self, stage: usize, pipelines: &[Pipeline], keys: &[Var]) -> Option<Vec<Var>> {
         let Sink::Table {
             keys: own, vars, ..
         } = &self.stages[stage].sink
         else {
             return None;
         };
-        if own.is_empty() || pipes.is_empty() {
+        if own.is_empty() || pipelines.is_empty() {
             return None;
         }
         let mut result: Option<Vec<Var>> = None;
-        for pipe in pipes {
-            let probe = self.path(pipe, stage)?;
+        for pipeline in pipelines {
+            let probe = self.path(pipeline, stage)?;
             let source = |key: Var| {
                 if vars.contains(&key) || own.contains(&key) {
                     return Some(key);
@@ -70,18 +75,21 @@ impl Planner<'_> {
         result
     }
 
-    /// The probe through which `pipe` gets to `stage`'s table, `Some(None)` if it starts there, `None` if it does
-    /// not lead there.
-    fn path<'s>(&'s self, pipe: &'s Pipeline, stage: usize) -> Option<Option<&'s Probe>> {
-        if matches!(pipe.source, Source::Marked { stage: other, .. } if other == stage) {
+    /// The probe by which `pipe` reaches `stage`'s join table; `Some(None)` if the pipeline reads the table as its
+    /// source, `None` if it does not reach it.
+    fn path<'s>(&'s self, pipeline: &'s Pipeline, stage: usize) -> Option<Option<&'s Probe>> {
+        if matches!(pipeline.source, Source::Marked { stage: other, .. } if other == stage) {
             return Some(None);
         }
-        for p in pipe.steps.iter().filter_map(Operator::joining) {
+        for p in pipeline.operators.iter().filter_map(Operator::joining) {
             if p.stage == stage {
                 return Some(Some(p));
             }
-            let below = &self.stages[p.stage].pipes;
-            let paths: Option<Vec<_>> = below.iter().map(|pipe| self.path(pipe, stage)).collect();
+            let below = &self.stages[p.stage].pipelines;
+            let paths: Option<Vec<_>> = below
+                .iter()
+                .map(|pipeline| self.path(pipeline, stage))
+                .collect();
             if let Some(found) = paths.and_then(|paths| paths.into_iter().next()) {
                 return Some(found);
             }
@@ -89,31 +97,35 @@ impl Planner<'_> {
         None
     }
 
-    /// Has `pipes` give the row numbers of `stage`'s table as `row`.
-    fn lead(&mut self, pipes: &mut [Pipeline], stage: usize, row: Var) {
-        for pipe in pipes {
+    /// Makes `pipes` output the row numbers of `stage`'s join table as `row`.
+    fn lead(&mut self, pipelines: &mut [Pipeline], stage: usize, row: Var) {
+        for pipeline in pipelines {
             if let Source::Marked {
                 stage: other,
                 row: wanted,
                 ..
-            } = &mut pipe.source
+            } = &mut pipeline.source
                 && *other == stage
             {
                 *wanted = Some(row);
                 continue;
             }
-            for p in pipe.steps.iter_mut().filter_map(Operator::joining_mut) {
+            for p in pipeline
+                .operators
+                .iter_mut()
+                .filter_map(Operator::joining_mut)
+            {
                 if p.stage == stage {
                     p.row = Some(row);
                     break;
                 }
-                let leads = |pipe: &Pipeline| self.path(pipe, stage).is_some();
-                if !self.stages[p.stage].pipes.iter().all(leads) {
+                let leads = |pipeline: &Pipeline| self.path(pipeline, stage).is_some();
+                if !self.stages[p.stage].pipelines.iter().all(leads) {
                     continue;
                 }
-                let mut below = std::mem::take(&mut self.stages[p.stage].pipes);
+                let mut below = std::mem::take(&mut self.stages[p.stage].pipelines);
                 self.lead(&mut below, stage, row);
-                self.stages[p.stage].pipes = below;
+                self.stages[p.stage].pipelines = below;
                 if let Sink::Table { vars, .. } = &mut self.stages[p.stage].sink {
                     vars.push(row);
                 }

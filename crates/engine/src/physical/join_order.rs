@@ -1,9 +1,9 @@
-//! Joins: which relation is the root, what is looked up in which order, which side a table is made of.
+//! Join ordering: which relation is the probe side, which become join tables, and in which order they are probed.
 //!
-//! An inner join of many relations is a graph. The relation with the most rows is its root, whose rows go
-//! through the pipeline; the others hang below it, each as a table that the rows of its parent are looked up in
-//! (so a dimension of a dimension reduces that dimension before the root is read). Tables that let the fewest
-//! rows through come first.
+//! An inner join of many relations is a graph. The relation with the most rows is its root, the probe side of the
+//! pipeline. The others form a tree below the root; each becomes the build side of a join with its parent, so a
+//! dimension of a dimension reduces that dimension before the root is read. The join tables that let the smallest
+//! share of rows through are probed first.
 
 use std::collections::BTreeSet;
 
@@ -15,27 +15,28 @@ use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Required, Si
 use crate::physical::statistics::expected;
 use crate::vector::value::Var;
 
-/// The largest relation is no root if another is expected to keep this many times its rows.
+/// Another relation is the root if it is expected to keep this many times as many rows as the largest relation.
 const FEW: f64 = 8.0;
-/// A table is reduced by what its partner is looked up in as well, if that lets at most this share through.
+/// A build side is reduced by a join table that its parent probes by the same keys, if that table lets at most this
+/// share of rows through.
 const REDUCING: f64 = 0.5;
 
-/// One relation of a join and what hangs below it.
+/// A relation of the join, and its place in the tree.
 struct Node {
     rel: Option<Rel>,
-    /// Where it hangs, and the pairs (of the parent, of it) that must be equal.
+    /// The parent, and the pairs of vectors (of the parent, of this relation) that must be equal.
     parent: Option<(usize, Vec<(Var, Var)>)>,
     vars: BTreeSet<Var>,
     expected: (f64, f64),
 }
 
-/// Pipelines of an inner join.
+/// Plans the pipelines of an inner join.
 pub(crate) fn join(
     planner: &mut Planner<'_>,
     inputs: Vec<Rel>,
     equal: Vec<(Var, Var)>,
     residual: Vec<Expr>,
-    need: &Required,
+    required: &Required,
 ) -> Result<Vec<Pipeline>> {
     let nodes = inputs.into_iter().map(|rel| {
         let mut vars = BTreeSet::new();
@@ -55,17 +56,17 @@ pub(crate) fn join(
     };
     let root = graph.root();
     graph.hang(planner, root, equal)?;
-    graph.pipes(planner, root, need)
+    graph.pipelines(planner, root, required)
 }
 
 struct Graph {
     nodes: Vec<Node>,
-    /// What must be true besides; each is applied as soon as its vectors are there, and then gone.
+    /// Further predicates. Each is applied, and removed, as soon as the vectors it reads are there.
     conditions: Vec<Expr>,
 }
 
 impl Graph {
-    /// The relation with the most rows, unless its own predicates leave so few that the table is better made of them.
+    /// The relation with the most rows, unless its own predicates leave so few that it is the better build side.
     fn root(&self) -> usize {
         let size = |i: usize| self.nodes[i].expected;
         let all = 0..self.nodes.len();
@@ -86,7 +87,7 @@ impl Graph {
         owner.ok_or_else(|| Error::internal(format!("no relation of the join gives vector {var}")))
     }
 
-    /// Hangs every relation below the root, breadth first; equalities that are not used for it become conditions.
+    /// Builds the tree below the root, breadth first. Equalities that the tree does not use become conditions.
     fn hang(&mut self, planner: &Planner<'_>, root: usize, equal: Vec<(Var, Var)>) -> Result<()> {
         let mut edges = Vec::with_capacity(equal.len());
         for (a, b) in equal {
@@ -98,7 +99,7 @@ impl Graph {
             let parent = match reached.get(next) {
                 Some(parent) => *parent,
                 None => {
-                    // Nothing connects what is left: every row with every row.
+                    // A relation that no equality connects: cross product.
                     let alone = (0..self.nodes.len()).find(|i| !reached.contains(i));
                     let alone = alone.ok_or_else(|| Error::internal("a join without its parts"))?;
                     self.nodes[alone].parent = Some((root, vec![]));
@@ -146,7 +147,7 @@ impl Graph {
         (0..self.nodes.len()).filter(hangs).collect()
     }
 
-    /// Share of its rows that a relation and what hangs below it let through.
+    /// The share of rows that a relation, with everything below it, lets through.
     fn share(&self, of: usize) -> f64 {
         let (rows, base) = self.nodes[of].expected;
         let below: f64 = self
@@ -157,7 +158,7 @@ impl Graph {
         (rows / base).min(1.0) * below
     }
 
-    /// The vectors of a relation and of what hangs below it.
+    /// The vectors of a relation and of everything below it.
     fn below(&self, of: usize) -> BTreeSet<Var> {
         let mut vars = self.nodes[of].vars.clone();
         for child in self.children(of) {
@@ -166,11 +167,11 @@ impl Graph {
         vars
     }
 
-    fn pipes(
+    fn pipelines(
         &mut self,
         planner: &mut Planner<'_>,
         at: usize,
-        need: &Required,
+        required: &Required,
     ) -> Result<Vec<Pipeline>> {
         let all = self.below(at);
         let ready = |e: &Expr| e.vars().iter().all(|var| all.contains(var));
@@ -184,7 +185,7 @@ impl Graph {
             let (a, b) = (rank(*a), rank(*b));
             a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
         });
-        // What lies within one child's part is that child's business.
+        // Predicates that one child's subtree can decide are left to that child.
         let (inner, mut mine): (Vec<Expr>, Vec<Expr>) = mine.into_iter().partition(|e| {
             children.iter().any(|child| {
                 let below = self.below(*child);
@@ -192,7 +193,7 @@ impl Graph {
             })
         });
         self.conditions.extend(inner);
-        let mut wanted: Required = need.clone();
+        let mut wanted: Required = required.clone();
         mine.iter().for_each(|e| {
             e.each_var(&mut |var| {
                 wanted.insert(var);
@@ -211,14 +212,14 @@ impl Graph {
             let build_outputs = inner.iter().map(|var| (*var, *var)).collect();
             let vars = inner.iter().copied().collect();
             inner.extend(&there);
-            let mut pipes = self.pipes(planner, child, &inner)?;
+            let mut pipelines = self.pipelines(planner, child, &inner)?;
             for other in probes.iter().filter(|other| other.share <= REDUCING) {
                 if let Some(keys) = other.same_keys(&here, &there) {
-                    pipes = then(pipes, reducing(other.stage, keys));
+                    pipelines = then(pipelines, reducing(other.stage, keys));
                 }
             }
             let stage = planner.stage(
-                pipes,
+                pipelines,
                 Sink::Table {
                     keys: there,
                     vars,
@@ -240,8 +241,8 @@ impl Graph {
             .take()
             .ok_or_else(|| Error::internal("a relation joined twice"))?;
         let mut there = self.nodes[at].vars.clone();
-        let mut pipes = planner.pipes(rel, &own)?;
-        pipes = conditions(pipes, &mut mine, &there);
+        let mut pipelines = planner.pipelines(rel, &own)?;
+        pipelines = conditions(pipelines, &mut mine, &there);
         for hung in probes {
             let probe = Probe {
                 stage: hung.stage,
@@ -252,29 +253,29 @@ impl Graph {
                 build_outputs: hung.build_outputs,
                 row: None,
             };
-            pipes = then(pipes, Operator::Probe(probe));
+            pipelines = then(pipelines, Operator::Probe(probe));
             there.extend(hung.below);
-            pipes = conditions(pipes, &mut mine, &there);
+            pipelines = conditions(pipelines, &mut mine, &there);
         }
-        Ok(pipes)
+        Ok(pipelines)
     }
 }
 
-/// The table of a relation that hangs below another.
+/// The join table of a relation below another one.
 struct BuildSide {
     stage: usize,
-    /// Share of its rows that are in it.
+    /// The share of its relation's rows that are in it.
     share: f64,
-    /// What the rows of the relation above are looked up by.
+    /// The vectors of the parent that probe it.
     keys: Vec<Var>,
     build_outputs: Vec<(Var, Var)>,
-    /// All vectors of the relation and of what hangs below it.
+    /// All vectors of the relation and of everything below it.
     below: BTreeSet<Var>,
 }
 
 impl BuildSide {
-    /// The vectors of another relation that must equal this table's keys, if that relation's pairs (`here` of the
-    /// relation above, `there` of its own) contain this table's.
+    /// The vectors of another relation that match this table's keys. `here` and `there` are that relation's pairs
+    /// with the common parent; they must include the keys by which the parent probes this table.
     fn same_keys(&self, here: &[Var], there: &[Var]) -> Option<Vec<Var>> {
         let same = |key: &Var| here.iter().position(|h| h == key).map(|i| there[i]);
         let keys: Option<Vec<Var>> = self.keys.iter().map(same).collect();
@@ -282,7 +283,7 @@ impl BuildSide {
     }
 }
 
-/// Keeps the rows that `stage`'s table has a partner for.
+/// A semi join that keeps the rows with a match in `stage`'s join table.
 fn reducing(stage: usize, keys: Vec<Var>) -> Operator {
     Operator::Probe(Probe {
         stage,
@@ -297,7 +298,7 @@ fn reducing(stage: usize, keys: Vec<Var>) -> Operator {
 
 /// Applies the conditions whose vectors are all in `there`.
 fn conditions(
-    mut pipes: Vec<Pipeline>,
+    mut pipelines: Vec<Pipeline>,
     waiting: &mut Vec<Expr>,
     there: &BTreeSet<Var>,
 ) -> Vec<Pipeline> {
@@ -305,7 +306,7 @@ fn conditions(
     let (now, later): (Vec<Expr>, Vec<Expr>) = std::mem::take(waiting).into_iter().partition(ready);
     *waiting = later;
     for condition in now {
-        pipes = then(pipes, Operator::Filter(condition));
+        pipelines = then(pipelines, Operator::Filter(condition));
     }
-    pipes
+    pipelines
 }

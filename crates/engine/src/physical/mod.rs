@@ -1,7 +1,6 @@
-//! How a query is run: relations become programs of stages and pipelines, and what can be told of a program before it
-//! runs.
+//! The planner: relations become programs of stages and pipelines; and the analysis of programs before they run.
 //!
-//! The planner and the joins import each other: a join plans its inputs, and each input may be a join.
+//! The planner and the joins import each other: a join plans its inputs, and an input may be a join.
 
 pub(crate) mod analysis;
 pub(crate) mod explain;

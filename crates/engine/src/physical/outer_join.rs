@@ -1,16 +1,18 @@
-//! Outer joins: rows without a partner stay, with NULLs in its place.
+//! Outer joins: rows without a match are kept, with NULLs in place of the match.
 
 use crate::error::Result;
 use crate::expr::Expr;
 use crate::logical::relation::Rel;
 use crate::physical::planner::Planner;
 use crate::physical::program::{
-    JoinKind, Operator, Pipeline, Probe, Required, Sink, Source, pipe, then,
+    JoinKind, Operator, Pipeline, Probe, Required, Sink, Source, pipeline, then,
 };
 use crate::physical::statistics::expected;
 use crate::vector::value::Var;
 
-/// Pipelines of a left outer join: a table of the left rows, whose partners mark them; those without a mark follow.
+/// Plans a left outer join. If the right side is the smaller one and there are no further predicates, the left side
+/// probes a join table of the right side. Otherwise the left side is the build side: matches of the right side mark
+/// its rows, and a second pipeline adds those without a mark.
 pub(crate) fn left(
     planner: &mut Planner<'_>,
     left: Rel,
@@ -18,15 +20,15 @@ pub(crate) fn left(
     equal: &[(Var, Var)],
     residual: Vec<Expr>,
     outer: Vec<(Var, Var)>,
-    need: &Required,
+    required: &Required,
 ) -> Result<Vec<Pipeline>> {
     let (mine, theirs): (Vec<Var>, Vec<Var>) = equal.iter().copied().unzip();
     let outer: Vec<(Var, Var)> = outer
         .into_iter()
-        .filter(|(_, var)| need.contains(var))
+        .filter(|(_, var)| required.contains(var))
         .collect();
     let nulls: Vec<Var> = outer.iter().map(|(_, var)| *var).collect();
-    let mut read: Required = need.clone();
+    let mut read: Required = required.clone();
     residual.iter().for_each(|e| {
         e.each_var(&mut |var| {
             read.insert(var);
@@ -46,9 +48,9 @@ pub(crate) fn left(
     if residual.is_empty() && expected(&right).0 <= expected(&left).0 {
         let vars: Vec<Var> = outer.iter().map(|(from, _)| *from).collect();
         others.extend(&theirs);
-        let pipes = planner.pipes(right, &others)?;
+        let pipelines = planner.pipelines(right, &others)?;
         let stage = planner.stage(
-            pipes,
+            pipelines,
             Sink::Table {
                 keys: theirs,
                 vars,
@@ -56,7 +58,7 @@ pub(crate) fn left(
             },
         );
         ours.extend(&mine);
-        let pipes = planner.pipes(left, &ours)?;
+        let pipelines = planner.pipelines(left, &ours)?;
         let probe = Probe {
             stage,
             keys: mine,
@@ -66,14 +68,14 @@ pub(crate) fn left(
             build_outputs: outer,
             row: None,
         };
-        return Ok(then(pipes, Operator::Probe(probe)));
+        return Ok(then(pipelines, Operator::Probe(probe)));
     }
     let vars: Vec<Var> = ours.iter().copied().collect();
     let build_outputs = vars.iter().map(|var| (*var, *var)).collect();
     ours.extend(&mine);
-    let pipes = planner.pipes(left, &ours)?;
+    let pipelines = planner.pipelines(left, &ours)?;
     let stage = planner.stage(
-        pipes,
+        pipelines,
         Sink::Table {
             keys: mine,
             vars,
@@ -90,14 +92,14 @@ pub(crate) fn left(
         build_outputs,
         row: None,
     };
-    let mut pipes = then(planner.pipes(right, &others)?, Operator::Probe(probe));
-    pipes = then(pipes, Operator::Alias(outer));
-    pipes.push(without(stage, vec![Operator::Nulls(nulls)]));
-    Ok(pipes)
+    let mut pipelines = then(planner.pipelines(right, &others)?, Operator::Probe(probe));
+    pipelines = then(pipelines, Operator::Alias(outer));
+    pipelines.push(without(stage, vec![Operator::Nulls(nulls)]));
+    Ok(pipelines)
 }
 
-/// Pipelines of a full outer join: a table of the left rows, in which the right rows mark their partners and stay
-/// without; the left rows without a mark follow.
+/// Plans a full outer join. The left side is the build side: the right side probes it, marks the matching rows, and
+/// keeps its own rows without a match; a second pipeline adds the left rows without a mark.
 pub(crate) fn full(
     planner: &mut Planner<'_>,
     left: Rel,
@@ -105,10 +107,10 @@ pub(crate) fn full(
     equal: &[(Var, Var)],
     residual: Vec<Expr>,
     outer: Vec<(Var, Var)>,
-    need: &Required,
+    required: &Required,
 ) -> Result<Vec<Pipeline>> {
     let (mine, theirs): (Vec<Var>, Vec<Var>) = equal.iter().copied().unzip();
-    let wanted = outer.into_iter().filter(|(_, var)| need.contains(var));
+    let wanted = outer.into_iter().filter(|(_, var)| required.contains(var));
     let (lefts, rights): (Vec<_>, Vec<_>) = wanted.partition(|(from, _)| left.gives(*from));
     let read: Required = residual.iter().flat_map(Expr::vars).collect();
     let side = |rel: &Rel, pairs: &[(Var, Var)]| -> Required {
@@ -120,7 +122,7 @@ pub(crate) fn full(
     let mut ours = side(&left, &lefts);
     let mut others = side(&right, &rights);
     let vars: Vec<Var> = ours.iter().copied().collect();
-    // Those that only the residual reads keep their names.
+    // Vectors that only the extra predicates read keep their names.
     let kept = vars.iter().filter(|var| read.contains(var));
     let build_outputs = lefts
         .iter()
@@ -128,13 +130,13 @@ pub(crate) fn full(
         .chain(kept.map(|var| (*var, *var)))
         .collect();
     ours.extend(&mine);
-    let pipes = planner.pipes(left, &ours)?;
+    let pipelines = planner.pipelines(left, &ours)?;
     let sink = Sink::Table {
         keys: mine,
         vars,
         marks: true,
     };
-    let stage = planner.stage(pipes, sink);
+    let stage = planner.stage(pipelines, sink);
     others.extend(&theirs);
     let probe = Probe {
         stage,
@@ -145,23 +147,23 @@ pub(crate) fn full(
         build_outputs,
         row: None,
     };
-    let mut pipes = then(planner.pipes(right, &others)?, Operator::Probe(probe));
+    let mut pipelines = then(planner.pipelines(right, &others)?, Operator::Probe(probe));
     let nulls = rights.iter().map(|(_, var)| *var).collect();
-    pipes = then(pipes, Operator::Alias(rights));
-    pipes.push(without(
+    pipelines = then(pipelines, Operator::Alias(rights));
+    pipelines.push(without(
         stage,
         vec![Operator::Alias(lefts), Operator::Nulls(nulls)],
     ));
-    Ok(pipes)
+    Ok(pipelines)
 }
 
-/// The rows of the table of `stage` that nobody marked.
-fn without(stage: usize, steps: Vec<Operator>) -> Pipeline {
-    let mut rest = pipe(Source::Marked {
+/// A pipeline of the rows of `stage`'s join table that no probe has marked.
+fn without(stage: usize, operators: Vec<Operator>) -> Pipeline {
+    let mut rest = pipeline(Source::Marked {
         stage,
         marked: false,
         row: None,
     });
-    rest.steps = steps;
+    rest.operators = operators;
     rest
 }

@@ -1,8 +1,6 @@
-//! Programs: stages of pipelines, in the order they run, and how relations become them.
+//! The planner: turns relations into a program.
 //!
-//! A pipeline takes vectors of rows from its source through its steps into the sink of its stage. It is cut
-//! where all rows must be there before the next can be found: the table that a join looks rows up in, groups,
-//! an order. Stages stand in the order they run; one reads the results only of those before it.
+//! See [`program`](crate::physical::program) for stages, pipelines and where pipelines are cut.
 
 use std::sync::Arc;
 
@@ -10,15 +8,15 @@ use crate::error::Result;
 use crate::expr::Expr;
 use crate::logical::relation::{Fold, Output, Query, Reduced, Rel};
 use crate::physical::program::{
-    JoinKind, Operator, Pipeline, Probe, Program, Required, Sink, Source, Stage, pipe, then,
+    JoinKind, Operator, Pipeline, Probe, Program, Required, Sink, Source, Stage, pipeline, then,
 };
 use crate::physical::{join_order, outer_join, semi_join};
 use crate::vector::value::Var;
 
-/// Makes the program of `root`, whose vectors `output` are the answer.
+/// Plans the program of `root`; the vectors of `output` are the answer.
 ///
 /// # Errors
-/// [`Error::Unsupported`].
+/// [`Error::Unsupported`](crate::Error::Unsupported).
 pub(crate) fn plan(query: &mut Query, root: Rel, output: &Output) -> Result<Program> {
     let mut planner = Planner {
         query,
@@ -27,10 +25,10 @@ pub(crate) fn plan(query: &mut Query, root: Rel, output: &Output) -> Result<Prog
     };
     let mut parameters = Vec::new();
     for (rel, var) in std::mem::take(&mut planner.query.parameters) {
-        let stage = planner.rows(rel, vec![var])?;
+        let stage = planner.rows_stage(rel, vec![var])?;
         parameters.push((stage, var));
     }
-    let answer = planner.rows(root, output.vars.clone())?;
+    let answer = planner.rows_stage(root, output.vars.clone())?;
     for stage in &planner.stages {
         if let Sink::Table { keys, .. } | Sink::Fold { keys, .. } = &stage.sink {
             let types = keys.iter().map(|key| planner.query.ty(*key));
@@ -47,19 +45,19 @@ pub(crate) fn plan(query: &mut Query, root: Rel, output: &Output) -> Result<Prog
 pub(crate) struct Planner<'q> {
     pub query: &'q mut Query,
     pub stages: Vec<Stage>,
-    /// Relations that several others read, and the stages that give their rows.
+    /// Shared relations that are planned already, and the stages of their rows.
     shared: Vec<(Arc<Rel>, usize)>,
 }
 
 impl Planner<'_> {
-    /// Adds a stage; its number.
-    pub fn stage(&mut self, pipes: Vec<Pipeline>, sink: Sink) -> usize {
-        self.stages.push(Stage { pipes, sink });
+    /// Adds a stage and returns its number.
+    pub fn stage(&mut self, pipelines: Vec<Pipeline>, sink: Sink) -> usize {
+        self.stages.push(Stage { pipelines, sink });
         self.stages.len() - 1
     }
 
-    /// A stage that gives the rows of `rel` with `vars`.
-    fn rows(&mut self, rel: Rel, vars: Vec<Var>) -> Result<usize> {
+    /// Adds a stage that gives the rows of `rel` with `vars`, sorted and limited as `rel` asks.
+    fn rows_stage(&mut self, rel: Rel, vars: Vec<Var>) -> Result<usize> {
         let (rel, order, skip, fetch) = match rel {
             Rel::Sort {
                 input,
@@ -69,12 +67,12 @@ impl Planner<'_> {
             } => (*input, keys, skip, fetch),
             rel => (rel, vec![], 0, None),
         };
-        let mut need: Required = vars.iter().copied().collect();
-        need.extend(order.iter().map(|key| key.var));
-        let pipes = self.pipes(rel, &need)?;
-        let vars = need.into_iter().collect();
+        let mut required: Required = vars.iter().copied().collect();
+        required.extend(order.iter().map(|key| key.var));
+        let pipelines = self.pipelines(rel, &required)?;
+        let vars = required.into_iter().collect();
         Ok(self.stage(
-            pipes,
+            pipelines,
             Sink::Rows {
                 vars,
                 order,
@@ -84,57 +82,57 @@ impl Planner<'_> {
         ))
     }
 
-    /// Pipelines that give the rows of `rel` together, with at least the vectors in `need`.
-    pub fn pipes(&mut self, rel: Rel, need: &Required) -> Result<Vec<Pipeline>> {
+    /// Plans the pipelines that together give the rows of `rel`, with at least the required columns.
+    pub fn pipelines(&mut self, rel: Rel, required: &Required) -> Result<Vec<Pipeline>> {
         match rel {
             Rel::Scan(mut scan) => {
-                scan.columns.retain(|(var, _)| need.contains(var));
-                Ok(vec![pipe(Source::Scan(scan))])
+                scan.columns.retain(|(var, _)| required.contains(var));
+                Ok(vec![pipeline(Source::Scan(scan))])
             }
             Rel::Read(mut reading) => {
-                reading.columns.retain(|(var, _)| need.contains(var));
-                Ok(vec![pipe(Source::Read(reading))])
+                reading.columns.retain(|(var, _)| required.contains(var));
+                Ok(vec![pipeline(Source::Read(reading))])
             }
-            Rel::Values { vars, batch } => Ok(vec![pipe(Source::Values { vars, batch })]),
+            Rel::Values { vars, batch } => Ok(vec![pipeline(Source::Values { vars, batch })]),
             Rel::Filter { input, predicate } => {
-                let mut more = need.clone();
+                let mut more = required.clone();
                 predicate.each_var(&mut |var| {
                     more.insert(var);
                 });
-                let pipes = self.pipes(*input, &more)?;
-                Ok(then(pipes, Operator::Filter(predicate)))
+                let pipelines = self.pipelines(*input, &more)?;
+                Ok(then(pipelines, Operator::Filter(predicate)))
             }
-            Rel::Map { input, exprs } => self.map(*input, exprs, need),
+            Rel::Map { input, exprs } => self.map(*input, exprs, required),
             Rel::Join {
                 inputs,
                 equal,
                 residual,
-            } => join_order::join(self, inputs, equal, residual, need),
+            } => join_order::join(self, inputs, equal, residual, required),
             Rel::Semi {
                 input,
                 other,
                 equal,
                 residual,
                 anti,
-            } => semi_join::semi(self, *input, *other, &equal, residual, anti, need),
+            } => semi_join::semi(self, *input, *other, &equal, residual, anti, required),
             Rel::Left {
                 left,
                 right,
                 equal,
                 residual,
                 outer,
-            } => outer_join::left(self, *left, *right, &equal, residual, outer, need),
+            } => outer_join::left(self, *left, *right, &equal, residual, outer, required),
             Rel::Full {
                 left,
                 right,
                 equal,
                 residual,
                 outer,
-            } => outer_join::full(self, *left, *right, &equal, residual, outer, need),
+            } => outer_join::full(self, *left, *right, &equal, residual, outer, required),
             Rel::Reduced(Reduced { input, stage, keys }) => {
-                let mut more = need.clone();
+                let mut more = required.clone();
                 more.extend(&keys);
-                let pipes = self.pipes(*input, &more)?;
+                let pipelines = self.pipelines(*input, &more)?;
                 let probe = Probe {
                     stage,
                     keys,
@@ -144,24 +142,24 @@ impl Planner<'_> {
                     build_outputs: vec![],
                     row: None,
                 };
-                Ok(then(pipes, Operator::Probe(probe)))
+                Ok(then(pipelines, Operator::Probe(probe)))
             }
-            Rel::Fold { input, keys, folds } => self.fold(*input, keys, folds, need),
+            Rel::Fold { input, keys, folds } => self.fold(*input, keys, folds, required),
             Rel::Shared { input, vars } => {
                 let stage = self.shared(&input)?;
-                let vars = vars.into_iter().filter(|(_, var)| need.contains(var));
+                let vars = vars.into_iter().filter(|(_, var)| required.contains(var));
                 let named = Operator::Alias(vars.collect());
-                Ok(then(vec![pipe(Source::Rows(stage))], named))
+                Ok(then(vec![pipeline(Source::Rows(stage))], named))
             }
             Rel::Sort { .. } => {
                 let mut vars = Vec::new();
                 rel.each_var(&mut |var| {
-                    if need.contains(&var) {
+                    if required.contains(&var) {
                         vars.push(var);
                     }
                 });
-                let stage = self.rows(rel, vars)?;
-                Ok(vec![pipe(Source::Rows(stage))])
+                let stage = self.rows_stage(rel, vars)?;
+                Ok(vec![pipeline(Source::Rows(stage))])
             }
             Rel::Union { inputs, vars } => {
                 let mut all = Vec::new();
@@ -170,18 +168,19 @@ impl Planner<'_> {
                         own.iter().copied().zip(vars.iter().copied()).collect();
                     let pairs: Vec<_> = pairs
                         .into_iter()
-                        .filter(|(_, to)| need.contains(to))
+                        .filter(|(_, to)| required.contains(to))
                         .collect();
-                    let need = pairs.iter().map(|(from, _)| *from).collect();
-                    let pipes = self.pipes(input, &need)?;
-                    all.extend(then(pipes, Operator::Alias(pairs)));
+                    let required = pairs.iter().map(|(from, _)| *from).collect();
+                    let pipelines = self.pipelines(input, &required)?;
+                    all.extend(then(pipelines, Operator::Alias(pairs)));
                 }
                 Ok(all)
             }
         }
     }
 
-    /// The stage that gives the rows of `rel`, with all vectors: nobody knows yet who else reads them.
+    /// The stage that gives the rows of a shared relation, with all vectors: it is not known yet who else reads
+    /// them.
     fn shared(&mut self, rel: &Arc<Rel>) -> Result<usize> {
         let known = self
             .shared
@@ -194,16 +193,16 @@ impl Planner<'_> {
         rel.each_var(&mut |var| {
             all.insert(var);
         });
-        let pipes = self.pipes((**rel).clone(), &all)?;
-        let stage = match &pipes[..] {
+        let pipelines = self.pipelines((**rel).clone(), &all)?;
+        let stage = match &pipelines[..] {
             [
                 Pipeline {
                     source: Source::Rows(stage),
-                    steps,
+                    operators,
                 },
-            ] if steps.is_empty() => *stage,
+            ] if operators.is_empty() => *stage,
             _ => self.stage(
-                pipes,
+                pipelines,
                 Sink::Rows {
                     vars: all.into_iter().collect(),
                     order: vec![],
@@ -220,9 +219,9 @@ impl Planner<'_> {
         &mut self,
         input: Rel,
         exprs: Vec<(Var, Expr)>,
-        need: &Required,
+        required: &Required,
     ) -> Result<Vec<Pipeline>> {
-        let mut more = need.clone();
+        let mut more = required.clone();
         let mut kept = Vec::new();
         for (var, expr) in exprs.into_iter().rev() {
             if more.remove(&var) {
@@ -232,15 +231,15 @@ impl Planner<'_> {
                 kept.push((var, expr));
             }
         }
-        let mut pipes = self.pipes(input, &more)?;
+        let mut pipelines = self.pipelines(input, &more)?;
         for (var, expr) in kept.into_iter().rev() {
-            let step = match expr.as_var() {
+            let operator = match expr.as_var() {
                 Some(from) => Operator::Alias(vec![(from, var)]),
                 None => Operator::Map(var, expr),
             };
-            pipes = then(pipes, step);
+            pipelines = then(pipelines, operator);
         }
-        Ok(pipes)
+        Ok(pipelines)
     }
 
     fn fold(
@@ -248,27 +247,28 @@ impl Planner<'_> {
         input: Rel,
         keys: Vec<Var>,
         folds: Vec<Fold>,
-        need: &Required,
+        required: &Required,
     ) -> Result<Vec<Pipeline>> {
         let folds: Vec<Fold> = folds
             .into_iter()
-            .filter(|f| need.contains(&f.var))
+            .filter(|f| required.contains(&f.var))
             .collect();
         let mut more: Required = keys.iter().copied().collect();
         more.extend(folds.iter().filter_map(|f| f.arg));
-        let mut pipes = self.pipes(input, &more)?;
-        let group_join = match keys.is_empty() {
-            true => None,
-            false => self.group_join(&mut pipes, &keys),
+        let mut pipelines = self.pipelines(input, &more)?;
+        let group_join = if keys.is_empty() {
+            None
+        } else {
+            self.group_join(&mut pipelines, &keys)
         };
         let stage = self.stage(
-            pipes,
+            pipelines,
             Sink::Fold {
                 keys,
                 folds,
                 group_join,
             },
         );
-        Ok(vec![pipe(Source::Rows(stage))])
+        Ok(vec![pipeline(Source::Rows(stage))])
     }
 }

@@ -1,8 +1,8 @@
 //! Programs: stages of pipelines, in the order they run.
 //!
-//! A pipeline takes vectors of rows from its source through its steps into the sink of its stage. It is cut
-//! where all rows must be there before the next can be found: the table that a join looks rows up in, groups,
-//! an order. Stages stand in the order they run; one reads the results only of those before it.
+//! A pipeline takes vectors of rows from its source through its operators into the sink of its stage. Pipelines are
+//! cut at pipeline breakers, where all rows must be there before the next operator may start: a join table, an
+//! aggregation, a sort. A stage reads only the results of stages before it.
 
 use std::collections::BTreeSet;
 
@@ -13,27 +13,27 @@ use crate::logical::external::Reading;
 use crate::logical::relation::{Fold, Key, Scan};
 use crate::vector::value::Var;
 
-/// A query, ready to run.
+/// A physical plan, ready to run.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub stages: Vec<Stage>,
-    /// Which stage gives the value of each subquery.
+    /// The stage that gives the value of each scalar subquery, and the vector of the value.
     pub parameters: Vec<(usize, Var)>,
     /// The stage whose rows are the answer.
     pub answer: usize,
 }
 
-/// Pipelines into one sink.
+/// Pipelines that share one sink.
 #[derive(Debug)]
 pub(crate) struct Stage {
-    pub pipes: Vec<Pipeline>,
+    pub pipelines: Vec<Pipeline>,
     pub sink: Sink,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Pipeline {
     pub source: Source,
-    pub steps: Vec<Operator>,
+    pub operators: Vec<Operator>,
 }
 
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ pub(crate) enum Source {
     Read(Reading),
     /// The rows of a stage.
     Rows(usize),
-    /// The rows of a table that were marked, or that were not, with their row numbers if `row`.
+    /// The rows of a join table that were marked, or that were not, with their row numbers in `row` if it is set.
     Marked {
         stage: usize,
         marked: bool,
@@ -59,36 +59,36 @@ pub(crate) enum Operator {
     Filter(Expr),
     Map(Var, Expr),
     Probe(Probe),
-    /// These vectors are NULL.
+    /// Sets these vectors to NULL.
     Nulls(Vec<Var>),
-    /// The second is the first under another number.
+    /// Copies the first vector of each pair to the second.
     Alias(Vec<(Var, Var)>),
 }
 
-/// Looking rows up in a table: a dot.
+/// The probe side of a hash join: a `dot`.
 #[derive(Clone, Debug)]
 pub(crate) struct Probe {
-    /// The stage that made the table.
+    /// The stage that builds the join table.
     pub stage: usize,
-    /// What is looked for, in the order of the table's keys.
+    /// The probing vectors, in the order of the join table's keys.
     pub keys: Vec<Var>,
     pub kind: JoinKind,
     /// Whether the rows of the build side that match are marked.
     pub marks: bool,
-    /// What partners must fulfil besides.
+    /// Extra join predicates on matching rows.
     pub residual: Vec<Expr>,
-    /// Vectors of the table that the rows get, and what they are called then.
+    /// Vectors of the join table that the output gets, each with its number there.
     pub build_outputs: Vec<(Var, Var)>,
-    /// Gets the number of the table's row, if somebody groups by it.
+    /// Set to the matching row's number in the join table, for a group join.
     pub row: Option<Var>,
 }
 
-/// Which rows a probe lets go on.
+/// Which rows a probe lets through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JoinKind {
     /// Each row with each match.
     Inner,
-    /// Each row with each match; without one, once with NULLs.
+    /// Each row with each match; a row without a match once, with NULLs.
     Outer,
     /// Rows that have a match, once.
     Semi,
@@ -100,19 +100,19 @@ pub(crate) enum JoinKind {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Sink {
-    /// A table to look rows up in.
+    /// A join table: the build side of joins. With `marks`, probes can mark rows that match.
     Table {
         keys: Vec<Var>,
         vars: Vec<Var>,
         marks: bool,
     },
-    /// Groups.
+    /// An aggregation.
     Fold {
         keys: Vec<Var>,
         folds: Vec<Fold>,
         group_join: Option<GroupJoin>,
     },
-    /// Rows, in order if there are keys.
+    /// Materialised rows, sorted if there are keys.
     Rows {
         vars: Vec<Var>,
         order: Vec<Key>,
@@ -121,37 +121,38 @@ pub(crate) enum Sink {
     },
 }
 
-/// Groups that are rows of a table, if no two rows of it have one key: then all keys of the group follow.
+/// Says that the groups of an aggregate are rows of a join table. It holds only if no two rows of the table have
+/// the same key; then the row determines all keys of its group.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupJoin {
     pub stage: usize,
     /// The vector of row numbers.
     pub row: Var,
-    /// For each key of the groups, the vector of the table that holds it.
+    /// For each grouping key, the vector of the join table that holds it.
     pub from: Vec<Var>,
 }
 
-/// The vectors that somebody reads later.
+/// Required columns: the vectors that a later operator or the sink reads.
 pub(crate) type Required = BTreeSet<Var>;
 
-/// A pipeline without steps.
-pub(crate) fn pipe(source: Source) -> Pipeline {
+/// A pipeline without operators.
+pub(crate) fn pipeline(source: Source) -> Pipeline {
     Pipeline {
         source,
-        steps: vec![],
+        operators: vec![],
     }
 }
 
-/// All `pipes` with one more step.
-pub(crate) fn then(mut pipes: Vec<Pipeline>, step: Operator) -> Vec<Pipeline> {
-    for pipe in &mut pipes {
-        pipe.steps.push(step.clone());
+/// Appends an operator to each of the pipelines.
+pub(crate) fn then(mut pipelines: Vec<Pipeline>, operator: Operator) -> Vec<Pipeline> {
+    for pipeline in &mut pipelines {
+        pipeline.operators.push(operator.clone());
     }
-    pipes
+    pipelines
 }
 
 impl Operator {
-    /// The probe that it is, if rows get vectors of their partners by it.
+    /// The inner-join probe that this operator is, if it is one.
     pub fn joining(&self) -> Option<&Probe> {
         match self {
             Operator::Probe(p) if p.kind == JoinKind::Inner => Some(p),
@@ -166,7 +167,7 @@ impl Operator {
         }
     }
 
-    /// The vectors it reads of the rows that come to it.
+    /// Calls `f` with each vector that the operator reads of its input.
     pub fn reads(&self, f: &mut dyn FnMut(Var)) {
         match self {
             Operator::Filter(e) | Operator::Map(_, e) => e.each_var(f),
@@ -179,7 +180,7 @@ impl Operator {
         }
     }
 
-    /// The vectors it makes.
+    /// Calls `f` with each vector that the operator adds.
     pub fn makes(&self, f: &mut dyn FnMut(Var)) {
         match self {
             Operator::Filter(_) => {}
@@ -195,7 +196,7 @@ impl Operator {
 }
 
 impl Sink {
-    /// Whether it takes all rows as they come.
+    /// Whether it takes all rows, in any order.
     pub fn is_plain(&self) -> bool {
         match self {
             Sink::Rows {
@@ -205,7 +206,7 @@ impl Sink {
         }
     }
 
-    /// The vectors it reads; `group_join` tells whether groups are found by row.
+    /// The vectors it reads; `found_by_row` says whether groups are found by row number (group join).
     pub fn reads(&self, found_by_row: bool) -> Required {
         match self {
             Sink::Table { keys, vars, .. } => keys.iter().chain(vars).copied().collect(),
@@ -215,40 +216,40 @@ impl Sink {
                 folds,
                 group_join,
             } => {
-                let mut need: Required = folds.iter().filter_map(|fold| fold.arg).collect();
+                let mut required: Required = folds.iter().filter_map(|fold| fold.arg).collect();
                 match group_join {
                     Some(by) if found_by_row => {
-                        need.insert(by.row);
+                        required.insert(by.row);
                     }
-                    _ => need.extend(keys),
+                    _ => required.extend(keys),
                 }
-                need
+                required
             }
         }
     }
 }
 
 impl Pipeline {
-    /// Calls `f` with the stage of each table that rows are looked up in, or come from.
+    /// Calls `f` with the stage of each join table that the pipeline probes or reads.
     pub fn tables(&self, f: &mut dyn FnMut(usize)) {
         if let Source::Marked { stage, .. } = self.source {
             f(stage);
         }
-        for step in &self.steps {
-            if let Operator::Probe(probe) = step {
+        for operator in &self.operators {
+            if let Operator::Probe(probe) = operator {
                 f(probe.stage);
             }
         }
     }
 
-    /// For each step, and the sink at the end, the vectors that are read there or later, ascending.
+    /// For each operator, and the sink at the end, the vectors that are read there or later (ascending).
     pub fn live(&self, mut live: Required) -> Vec<Vec<Var>> {
         let mut all = vec![live.iter().copied().collect()];
-        for step in self.steps.iter().rev() {
-            step.makes(&mut |var| {
+        for operator in self.operators.iter().rev() {
+            operator.makes(&mut |var| {
                 live.remove(&var);
             });
-            step.reads(&mut |var| {
+            operator.reads(&mut |var| {
                 live.insert(var);
             });
             all.push(live.iter().copied().collect());

@@ -1,16 +1,17 @@
-//! Rows with a partner, and rows without.
+//! Semi joins and anti joins.
 
 use crate::error::Result;
 use crate::expr::Expr;
 use crate::logical::relation::{Reduced, Rel};
 use crate::physical::planner::Planner;
 use crate::physical::program::{
-    JoinKind, Operator, Pipeline, Probe, Required, Sink, Source, pipe, then,
+    JoinKind, Operator, Pipeline, Probe, Required, Sink, Source, pipeline, then,
 };
 use crate::physical::statistics::expected;
 use crate::vector::value::Var;
 
-/// Pipelines of the rows of `input` that have a partner in `other`, or none.
+/// Plans the rows of `input` that have a match in `other` (semi join), or that have none (anti join). The smaller
+/// side becomes the build side.
 pub(crate) fn semi(
     planner: &mut Planner<'_>,
     mut input: Rel,
@@ -18,7 +19,7 @@ pub(crate) fn semi(
     equal: &[(Var, Var)],
     residual: Vec<Expr>,
     anti: bool,
-    need: &Required,
+    required: &Required,
 ) -> Result<Vec<Pipeline>> {
     let (mine, theirs): (Vec<Var>, Vec<Var>) = equal.iter().copied().unzip();
     if residual.is_empty() && !mine.is_empty() && descend(&mut input, &mine) {
@@ -34,7 +35,7 @@ pub(crate) fn semi(
             residual: vec![],
             anti,
         });
-        return planner.pipes(input, need);
+        return planner.pipelines(input, required);
     }
     let mut read = Required::new();
     for e in &residual {
@@ -50,18 +51,18 @@ pub(crate) fn semi(
         });
         let mut wanted = vars.clone();
         wanted.extend(&theirs);
-        let pipes = planner.pipes(other, &wanted)?;
+        let pipelines = planner.pipelines(other, &wanted)?;
         let build_outputs = vars.iter().map(|var| (*var, *var)).collect();
         let sink = Sink::Table {
             keys: theirs,
             vars: vars.into_iter().collect(),
             marks: false,
         };
-        let stage = planner.stage(pipes, sink);
-        let mut wanted = need.clone();
+        let stage = planner.stage(pipelines, sink);
+        let mut wanted = required.clone();
         wanted.extend(&mine);
         wanted.extend(read.iter().filter(|var| input.gives(**var)));
-        let pipes = planner.pipes(input, &wanted)?;
+        let pipelines = planner.pipelines(input, &wanted)?;
         let kind = if anti { JoinKind::Anti } else { JoinKind::Semi };
         let probe = Probe {
             stage,
@@ -72,9 +73,9 @@ pub(crate) fn semi(
             build_outputs,
             row: None,
         };
-        return Ok(then(pipes, Operator::Probe(probe)));
+        return Ok(then(pipelines, Operator::Probe(probe)));
     }
-    let mut wanted: Required = need.clone();
+    let mut wanted: Required = required.clone();
     wanted.extend(read.iter().filter(|var| input.gives(**var)));
     let vars: Vec<Var> = wanted.iter().copied().collect();
     let build_outputs = vars
@@ -83,9 +84,9 @@ pub(crate) fn semi(
         .map(|var| (*var, *var))
         .collect();
     wanted.extend(&mine);
-    let pipes = planner.pipes(input, &wanted)?;
+    let pipelines = planner.pipelines(input, &wanted)?;
     let stage = planner.stage(
-        pipes,
+        pipelines,
         Sink::Table {
             keys: mine,
             vars,
@@ -114,19 +115,19 @@ pub(crate) fn semi(
         build_outputs,
         row: None,
     };
-    let pipes = then(planner.pipes(other, &wanted)?, Operator::Probe(probe));
-    mark(planner, pipes);
-    Ok(vec![pipe(Source::Marked {
+    let pipelines = then(planner.pipelines(other, &wanted)?, Operator::Probe(probe));
+    mark(planner, pipelines);
+    Ok(vec![pipeline(Source::Marked {
         stage,
         marked: !anti,
         row: None,
     })])
 }
 
-/// A stage with a table by `keys` of the rows that the table of `stage` has.
+/// Adds a stage with a join table by `keys` of all rows in `stage`'s join table.
 fn keys_of(planner: &mut Planner<'_>, stage: usize, keys: Vec<Var>) -> usize {
-    // None is marked yet.
-    let rows = pipe(Source::Marked {
+    // No row is marked yet, so these are all rows.
+    let rows = pipeline(Source::Marked {
         stage,
         marked: false,
         row: None,
@@ -139,7 +140,7 @@ fn keys_of(planner: &mut Planner<'_>, stage: usize, keys: Vec<Var>) -> usize {
     planner.stage(vec![rows], sink)
 }
 
-/// Those of `vars` that are keys of the groups of `rel`.
+/// Those of `vars` that are grouping keys of `rel`.
 fn group_keys(rel: &Rel, vars: &[Var]) -> Vec<Var> {
     match rel {
         Rel::Fold { keys, .. } => {
@@ -154,18 +155,18 @@ fn group_keys(rel: &Rel, vars: &[Var]) -> Vec<Var> {
     }
 }
 
-/// A stage of pipelines that only mark rows of a table.
-fn mark(planner: &mut Planner<'_>, pipes: Vec<Pipeline>) -> usize {
+/// Adds a stage of pipelines that only mark rows of a join table.
+fn mark(planner: &mut Planner<'_>, pipelines: Vec<Pipeline>) -> usize {
     let sink = Sink::Rows {
         vars: vec![],
         order: vec![],
         skip: 0,
         fetch: None,
     };
-    planner.stage(pipes, sink)
+    planner.stage(pipelines, sink)
 }
 
-/// Whether all of `vars` belong to one input of a join somewhere in `rel`, which gives them unchanged.
+/// Whether `rel` contains a join of which one input gives all of `vars` unchanged.
 fn descend(rel: &mut Rel, vars: &[Var]) -> bool {
     match rel {
         Rel::Join { inputs, .. } => {
@@ -178,7 +179,7 @@ fn descend(rel: &mut Rel, vars: &[Var]) -> bool {
     }
 }
 
-/// Puts `make(part)` in the place of the smallest part of joins in `rel` that gives `vars`.
+/// Replaces the smallest input of joins in `rel` that gives `vars` by `make` of it.
 fn replace(rel: &mut Rel, vars: &[Var], make: &mut dyn FnMut(Rel) -> Rel) {
     match rel {
         Rel::Join { inputs, .. } => {
@@ -204,8 +205,9 @@ fn replace(rel: &mut Rel, vars: &[Var], make: &mut dyn FnMut(Rel) -> Rel) {
     *rel = make(part);
 }
 
-/// Has only the rows of `rel` read whose `vars` stand in the table of `stage`, below the groups that they are keys
-/// of; `useful` once such groups were passed. Where there are none, looking up is all that is to be done anyway.
+/// Semi-join reduction: makes `rel` read only rows whose `vars` match `stage`'s join table, by a probe placed as
+/// deep as possible. It is only `useful` below an aggregation by these keys, which then has fewer rows to group;
+/// elsewhere the join itself probes just as early.
 fn reduce(rel: &mut Rel, vars: &[Var], stage: usize, useful: bool) {
     match rel {
         Rel::Fold { input, keys, .. } if vars.iter().all(|var| keys.contains(var)) => {

@@ -1,46 +1,47 @@
-//! What the functions of an aggregate have in common: `sum(x)` and `avg(x)` one sum, and all functions of what is
-//! never NULL the number of rows. So a function is not accumulated itself, but made of what is.
+//! Common-aggregate sharing: `sum(x)` and `avg(x)` share one sum, and all functions of columns without NULLs share
+//! the number of rows. So accumulators are kept apart from the functions that read them.
 
 use crate::logical::relation::{Fold, Function};
 use crate::vector::value::{Type, Var};
 
-/// What is accumulated of the rows of each group.
+/// What is accumulated for each group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Accumulated {
     pub what: What,
-    /// Of this vector; absent for all rows.
+    /// The argument; `None` for all rows.
     pub arg: Option<Var>,
 }
 
-/// See [`Accumulated`].
+/// A kind of accumulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// How many values are not NULL.
+    /// The number of values that are not NULL.
     Count,
-    /// Their sum.
+    /// The sum of the values.
     Sum,
-    /// The least.
+    /// The least value.
     Min,
-    /// The greatest.
+    /// The greatest value.
     Max,
-    /// The different ones, and how many they are, or how many and their sum.
+    /// The distinct values with their number, and their sum if asked for.
     Distinct {
-        /// Whether their sum is wanted.
+        /// Whether the sum is asked for.
         sum: bool,
     },
 }
 
-/// What the result of a function is made of, by place in the list of what is accumulated.
+/// The accumulators that the result of a function is computed from, by index in the list of accumulators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ResultParts {
-    /// The values: of a count, its counts.
+    /// The values; for a count, the counts.
     pub values: usize,
-    /// How many values there were. Absent where that is not asked: there is always one, or the values themselves know.
+    /// The number of values. `None` if it is not needed: every group has a value, or the accumulator of the values
+    /// knows which groups have one.
     pub counts: Option<usize>,
 }
 
-/// What is accumulated for `folds`, each thing once, and what each result is made of. If `empty`, groups may be
-/// without rows, so that sums must know whether there was a value.
+/// The accumulators for `folds`, each once, and for each function the ones it reads. `empty` says that a group may
+/// have no rows; then sums need a count to tell NULL from 0.
 pub(crate) fn accumulated(
     folds: &[Fold],
     types: &dyn Fn(Var) -> Type,
@@ -58,7 +59,7 @@ pub(crate) fn accumulated(
     };
     let mut parts = Vec::with_capacity(folds.len());
     for Fold { function, arg, .. } in folds {
-        // Of what is never NULL, all rows are counted.
+        // A column without NULLs has as many values as there are rows.
         let nullable = arg.filter(|arg| types(*arg).nullable);
         parts.push(match function {
             Function::Count => {

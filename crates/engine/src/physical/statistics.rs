@@ -1,13 +1,13 @@
-//! How many rows a relation is expected to give.
+//! Cardinality estimates.
 
 use crate::logical::relation::Rel;
 
-/// Share of rows that a predicate lets through of which nothing is known.
+/// Selectivity of a predicate about which nothing is known.
 const GUESS: f64 = 0.2;
-/// The same for a predicate over groups: few groups are exceptional.
+/// Selectivity of a predicate over groups (HAVING), which usually selects few of them.
 const GUESS_GROUPS: f64 = 0.05;
 
-/// Rows that `rel` is expected to give, and those it would give without predicates.
+/// The estimated rows of `rel`, and of `rel` without its predicates.
 pub(crate) fn expected(rel: &Rel) -> (f64, f64) {
     match rel {
         Rel::Scan(scan) => (scan.expected.max(1.0), (scan.table.rows() as f64).max(1.0)),
@@ -45,9 +45,10 @@ pub(crate) fn expected(rel: &Rel) -> (f64, f64) {
         }
         Rel::Fold { input, keys, .. } => {
             let (rows, base) = expected(input);
-            match keys.is_empty() {
-                true => (1.0, 1.0),
-                false => ((rows / 4.0).max(1.0), (base / 4.0).max(1.0)),
+            if keys.is_empty() {
+                (1.0, 1.0)
+            } else {
+                ((rows / 4.0).max(1.0), (base / 4.0).max(1.0))
             }
         }
         Rel::Sort { input, fetch, .. } => {

@@ -1,11 +1,11 @@
-//! The vectors of the rows at hand.
+//! Batches: the vectors of the rows that are being processed.
 
 use algebra::filter::positions;
 
 use crate::error::{Error, Result};
 use crate::vector::value::{Var, Vector};
 
-/// Rows on their way through a pipeline. Invariant: every vector is `rows` long.
+/// A batch of rows on its way through a pipeline. Invariant: every vector is `rows` long.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub rows: usize,
@@ -14,43 +14,46 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// No rows, of up to `vars` vectors.
+    /// An empty batch with room for `vars` vectors.
     pub fn new(vars: usize) -> Batch {
         let mut batch = Batch::default();
         batch.vectors.resize_with(vars, || None);
         batch
     }
 
-    /// How many vectors it may have.
+    /// How many vectors it has room for.
     pub fn vars(&self) -> usize {
         self.vectors.len()
     }
 
-    /// Forgets all vectors; `rows` new rows follow.
+    /// Drops all vectors and starts a batch of `rows` new rows, without vectors.
     pub fn restart(&mut self, rows: usize) {
         self.rows = rows;
         self.vectors.iter_mut().for_each(|v| *v = None);
     }
 
-    /// Gives the rows at hand a vector, as long as they are many.
+    /// Sets the vector `var`, which must be as long as the batch.
     pub fn set(&mut self, var: Var, vector: Vector) {
         debug_assert_eq!(vector.len(), self.rows);
         self.vectors[var] = Some(vector);
     }
 
-    /// The vector `var`; an internal error if it was not read.
+    /// The vector `var`.
+    ///
+    /// # Errors
+    /// An internal error if it has not been set.
     pub fn get(&self, var: Var) -> Result<&Vector> {
         let found = self.vectors.get(var).and_then(Option::as_ref);
         found.ok_or_else(|| Error::internal(format!("vector {var} is not there")))
     }
 
-    /// Whether `var` was read already.
+    /// Whether the vector `var` has been set.
     pub fn has(&self, var: Var) -> bool {
         self.vectors[var].is_some()
     }
 
-    /// Keeps the rows where `mask` is true, and of the vectors those in `live`, ascending. Returns the positions
-    /// of the rows that are left, `None` if that is all of them.
+    /// Keeps the rows where `mask` is true and, of the vectors, those in `live` (ascending). Returns the positions
+    /// of the kept rows, or `None` if all rows are kept.
     pub fn filter(&mut self, mask: &[bool], live: &[Var]) -> Result<Option<&[u32]>> {
         let mut picks = std::mem::take(&mut self.scratch);
         positions(mask, &mut picks);
@@ -62,7 +65,7 @@ impl Batch {
         Ok((!all).then_some(&self.scratch[..]))
     }
 
-    /// Keeps the rows at `picks`, which ascend, and the vectors in `live`.
+    /// Keeps the rows at `picks` (ascending) and the vectors in `live` (ascending).
     pub fn pick(&mut self, picks: &[u32], live: &[Var]) -> Result<()> {
         for (var, vector) in self.vectors.iter_mut().enumerate() {
             if let Some(some) = vector {
@@ -76,7 +79,7 @@ impl Batch {
         Ok(())
     }
 
-    /// A new batch of the rows at `picks`, in any order and number, with the vectors in `live`.
+    /// A new batch of the rows at `picks`, which may repeat and come in any order, with the vectors in `live`.
     pub fn gathered(&self, picks: &[u32], live: &[Var]) -> Result<Batch> {
         let mut batch = Batch::new(self.vectors.len());
         batch.rows = picks.len();

@@ -1,4 +1,4 @@
-//! Columns that grow: what stages collect of the rows that reach their end.
+//! Builders of columns: sinks append the rows that reach them.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,17 @@ use crate::vector::batch::Batch;
 use crate::vector::strings::Strings;
 use crate::vector::value::{Kind, Values, Var, Vector};
 
-/// The rows that one worker collected.
+/// Collects the rows that reach one worker's sink.
 #[derive(Debug)]
 pub(crate) struct RowsBuilder {
     pub rows: usize,
-    /// What it holds of the query's budget.
+    /// The memory reserved for these rows.
     pub held: Reservation,
-    /// The node of the worker, where each node has its own.
+    /// The node of the worker, under the per-node policy.
     pub node: Option<usize>,
     columns: Vec<(Var, ColumnBuilder)>,
-    /// The pieces of the source that rows are of, each with its first row, in the order they were taken.
+    /// The source morsels that the rows come from, each with the index of its first row, in the order in which the
+    /// worker took them.
     pieces: Vec<(u64, usize)>,
 }
 
@@ -26,14 +27,14 @@ struct ColumnBuilder {
     kind: Kind,
     values: Values,
     texts: Vec<Strings>,
-    /// Bytes of those.
+    /// Bytes of `texts`.
     text_bytes: usize,
-    /// Invariant: as long as the values, once a NULL was seen.
+    /// Invariant: once a NULL was seen, as long as the values.
     valid: Option<Vec<bool>>,
 }
 
 impl RowsBuilder {
-    /// Nothing yet, of these vectors.
+    /// An empty builder of these vectors.
     pub fn new(vars: &[(Var, Kind)]) -> RowsBuilder {
         let column = |kind: Kind| ColumnBuilder {
             kind,
@@ -54,7 +55,7 @@ impl RowsBuilder {
         }
     }
 
-    /// The rows that follow are of this piece of the source.
+    /// Says that the rows added from now on come from this morsel of the source.
     pub fn start(&mut self, piece: u64) {
         match self.pieces.last_mut() {
             Some((last, first)) if *first == self.rows => *last = piece,
@@ -62,11 +63,10 @@ impl RowsBuilder {
         }
     }
 
-    /// The rows of a batch, behind those that are there.
+    /// Appends the rows of a batch.
     ///
     /// # Errors
-    ///
-    /// Where the batch lacks one of the vectors.
+    /// An internal error if the batch lacks one of the vectors.
     pub fn add(&mut self, batch: &Batch) -> Result<()> {
         for (var, column) in &mut self.columns {
             column.add(batch.get(*var)?, self.rows)?;
@@ -75,14 +75,15 @@ impl RowsBuilder {
         Ok(())
     }
 
-    /// The same worker's rows, of which only `some` are left; they are in no order of pieces then.
+    /// Puts back the rows `some` of `columns`, which were taken from this builder. Their source morsels are
+    /// forgotten.
     pub fn left(&mut self, mut columns: BTreeMap<Var, Vector>, some: &[u32]) -> Result<()> {
         for (var, column) in &mut self.columns {
             let all = columns.remove(var);
             let vector = all.ok_or_else(|| Error::internal("a column that was not collected"))?;
             let Vector { values, valid } = vector.at(some)?;
             (column.values, column.texts) = match values {
-                // What is left of many is not to keep all of them.
+                // Copied, so that a few kept strings do not keep the buffers of all of them in memory.
                 Values::Text(texts) => (Values::new(column.kind), vec![texts.copied()?]),
                 values => (values, vec![]),
             };
@@ -94,7 +95,7 @@ impl RowsBuilder {
         Ok(())
     }
 
-    /// All rows, of which nothing is left here.
+    /// Takes all rows out, with their number, and leaves the builder empty. The reservation stays with the builder.
     pub fn taken(&mut self) -> Result<(BTreeMap<Var, Vector>, usize)> {
         let vars: Vec<(Var, Kind)> = self.columns.iter().map(|(v, c)| (*v, c.kind)).collect();
         let fresh = RowsBuilder {
@@ -105,12 +106,12 @@ impl RowsBuilder {
         RowsBuilder::concat(vec![std::mem::replace(self, fresh)])
     }
 
-    /// Bytes it takes.
+    /// Bytes of the collected values.
     pub fn memory(&self) -> usize {
         self.columns.iter().map(|(_, column)| column.memory()).sum()
     }
 
-    /// The runs of rows of one piece each.
+    /// Runs of rows that come from one morsel, with the number of that morsel.
     fn runs(&self) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> + '_ {
         let ends = self.pieces.iter().skip(1).map(|(_, start)| *start);
         let ends = ends.chain([self.rows]);
@@ -119,8 +120,8 @@ impl RowsBuilder {
             .filter(|(_, run)| !run.is_empty())
     }
 
-    /// The runs of rows of `parts`, each with its piece and its part, in the order in which [`concat`](Self::concat)
-    /// gives them.
+    /// Runs of rows of all `parts`, each as (morsel, part, rows), in the order in which [`concat`](Self::concat)
+    /// puts them.
     fn in_order(parts: &[RowsBuilder]) -> Vec<(u64, usize, std::ops::Range<usize>)> {
         let mut runs = Vec::new();
         for (number, part) in parts.iter().enumerate() {
@@ -130,14 +131,16 @@ impl RowsBuilder {
         runs
     }
 
-    /// On which node how many of the rows were collected that [`concat`](Self::concat) gives, in that order.
+    /// For each run of rows in the order of [`concat`](Self::concat): the node where it was collected, and its
+    /// length.
     pub fn nodes(parts: &[RowsBuilder]) -> Vec<(Option<usize>, usize)> {
         let runs = RowsBuilder::in_order(parts).into_iter();
         runs.map(|(_, part, run)| (parts[part].node, run.len()))
             .collect()
     }
 
-    /// All rows of `parts`, by pieces of the source: the order of a table, which makes looking up cheaper, is kept.
+    /// Concatenates the rows of `parts` in the order of their source morsels, and returns the columns and the
+    /// number of rows. Keeping the order of the stored table makes probes cheaper.
     pub fn concat(parts: Vec<RowsBuilder>) -> Result<(BTreeMap<Var, Vector>, usize)> {
         let rows = parts.iter().map(|part| part.rows).sum();
         let one = parts.len() == 1 && parts[0].runs().is_sorted_by_key(|(piece, _)| piece);
@@ -153,9 +156,10 @@ impl RowsBuilder {
         }
         let mut all = BTreeMap::new();
         for (var, (kind, mut parts)) in columns {
-            let vector = match one {
-                true => parts.swap_remove(0),
-                false => Vector::runs(kind, &parts, &runs)?,
+            let vector = if one {
+                parts.swap_remove(0)
+            } else {
+                Vector::runs(kind, &parts, &runs)?
             };
             all.insert(var, vector);
         }
@@ -186,7 +190,7 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// Bytes it takes, room that is not used yet included.
+    /// Bytes allocated.
     fn memory(&self) -> usize {
         let values = match &self.values {
             Values::Int(v) => 8 * v.capacity(),

@@ -1,4 +1,4 @@
-//! Keys of several whole numbers as one: krao of digits.
+//! Composite keys: several whole numbers packed into one, each as a digit (`krao`).
 
 use algebra::krao;
 use algebra::lift::Bounds;
@@ -9,24 +9,25 @@ use crate::vector::value::{Values, Vector};
 /// How the vectors of a key become one whole number.
 #[derive(Debug)]
 pub(crate) enum CompositeKey {
-    /// The one vector is the number.
+    /// The key is a single vector, which is the number itself.
     Same,
-    /// Each is a digit, the first the most significant.
+    /// Each vector is a digit; the first is the most significant.
     Digits(Vec<DenseKey>),
 }
 
-/// Invariant: the product of the sizes of all digits is below 2^62.
+/// One digit: a value `v` becomes `v - base`. Invariant: the product of the sizes of all digits is below 2^62.
 #[derive(Debug)]
 pub(crate) struct DenseKey {
     base: i64,
     size: u64,
 }
 
-/// Whole numbers and, if some rows have none, which have.
+/// Keys as numbers, and which rows have one (`None`: all).
 type Given<'a> = (&'a [i64], Option<&'a [bool]>);
 
 impl CompositeKey {
-    /// For keys that are like those of `vectors`; `None` if they are no whole numbers or too far apart.
+    /// The encoding for keys with values like those of `vectors`. `None` if a vector does not hold 64-bit whole
+    /// numbers, or if the ranges of values are too wide to pack.
     pub fn of(vectors: &[&Vector]) -> Option<CompositeKey> {
         if let [one] = vectors {
             return matches!(one.values, Values::Int(_)).then_some(CompositeKey::Same);
@@ -37,7 +38,7 @@ impl CompositeKey {
             let Values::Int(values) = &vector.values else {
                 return None;
             };
-            // What stands where a value is NULL may only make the digit larger than it need be.
+            // Placeholders of NULLs can only make the range larger than necessary.
             let bounds = Bounds::of(values).unwrap_or(Bounds::exactly(0));
             let size = u64::try_from(bounds.max - bounds.min + 1).ok()?;
             product = product.checked_mul(size).filter(|p| *p < 1 << 62)?;
@@ -49,8 +50,8 @@ impl CompositeKey {
         Some(CompositeKey::Digits(digits))
     }
 
-    /// The numbers of the keys in `vectors`, and which rows have one: those without NULL whose digits are among
-    /// the table's.
+    /// The packed keys of the rows of `vectors`, and which rows have one: those without NULL whose values all lie
+    /// within the digits' ranges.
     pub fn given<'a>(
         &self,
         vectors: &[&'a Vector],

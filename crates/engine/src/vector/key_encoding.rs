@@ -1,4 +1,4 @@
-//! Keys as words: what rows are found and grouped by.
+//! Key encoding: keys of any types as 64-bit words, for hash tables of joins and groups.
 
 use algebra::hash::{combine_u64, hash_u64};
 use algebra::krao::Groups;
@@ -10,45 +10,46 @@ use crate::vector::value::{Kind, Type, Values, Vector};
 
 const SEED: u64 = 0x5EED_A703;
 
-/// The word of a text that an interner does not know; no text has it.
+/// The word of a string that the interner does not know. No known string has it.
 const UNKNOWN: u64 = u64::MAX;
 
-/// The keys of some rows. Reused from batch to batch.
+/// The encoded keys of some rows. Reused from batch to batch.
 #[derive(Debug, Default)]
 pub(crate) struct KeyWords {
     words: Vec<Vec<u64>>,
-    /// Scratch: numbers of texts.
+    /// Scratch: interned numbers of strings.
     numbers: Vec<u32>,
     pub hashes: Vec<u64>,
-    /// Rows none of whose keys is NULL; absent if that is all of them.
+    /// Which rows have no NULL in their key; `None` if none of them has.
     pub valid: Option<Vec<bool>>,
 }
 
 /// How the vectors of a key become words.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyEncoding {
-    /// Per vector: its type, and whether it is a text to be looked up.
+    /// The type of each vector of the key.
     types: Vec<Type>,
-    /// Whether NULLs are keys: a last word has a bit for each NULL.
+    /// Whether NULL is a key of its own. If so, a last word has a bit for each vector that is NULL.
     nulls: bool,
-    /// Whether codes stand for themselves: all keys have the same dictionaries.
+    /// Whether dictionary codes stand for themselves, because all keys share the same dictionaries.
     codes: bool,
 }
 
-/// Refuses keys of these types if they may have more words than tables of keys hold.
+/// Checks that keys of these types have no more words than hash tables of keys hold.
 ///
 /// # Errors
-/// [`Error::Unsupported`].
+/// [`Error::Unsupported`] if they have more.
 pub(crate) fn check<'t>(types: impl Iterator<Item = &'t Type>) -> Result<()> {
     let layout = KeyEncoding::groups(types.cloned().collect());
-    match layout.words() <= algebra::krao::MAX_WORDS {
-        true => Ok(()),
-        false => Err(Error::unsupported("keys of so many columns")),
+    if layout.words() <= algebra::krao::MAX_WORDS {
+        Ok(())
+    } else {
+        Err(Error::unsupported("keys of so many columns"))
     }
 }
 
 impl KeyEncoding {
-    /// For a join: rows with a NULL have no key, and texts of different dictionaries may be equal.
+    /// The encoding for a join: a row with a NULL has no key, and strings of different dictionaries may be equal.
     pub fn join(types: Vec<Type>) -> KeyEncoding {
         KeyEncoding {
             types,
@@ -57,7 +58,7 @@ impl KeyEncoding {
         }
     }
 
-    /// For groups: NULLs are equal, and the vectors are always the same.
+    /// The encoding for groups: NULLs are equal, and the vectors always have the same dictionaries.
     pub fn groups(types: Vec<Type>) -> KeyEncoding {
         let nulls = types.iter().any(|ty| ty.nullable);
         KeyEncoding {
@@ -67,19 +68,19 @@ impl KeyEncoding {
         }
     }
 
-    /// Words of one key.
+    /// How many words a key has.
     pub fn words(&self) -> usize {
         let wide = self.types.iter().filter(|ty| ty.kind == Kind::Wide).count();
         (self.types.len() + wide + usize::from(self.nulls)).max(1)
     }
 
-    /// Whether any vector needs an interner.
+    /// Whether values of this type must be interned.
     fn is_text(&self, ty: &Type) -> bool {
         ty.kind == Kind::Text || ty.kind == Kind::Code && !self.codes
     }
 
-    /// The words of `vectors`; texts that `texts` does not know are added to it, or, if it is `Known`, make the key
-    /// one that nobody has.
+    /// Encodes the rows of `vectors` into `out`. Strings that `texts` does not know are added to it; if it is
+    /// `Known`, they get a word that matches no key.
     pub fn encode(
         &self,
         vectors: &[&Vector],
@@ -91,7 +92,8 @@ impl KeyEncoding {
         self.encode_as(&own, vectors, rows, texts, out)
     }
 
-    /// The same for vectors of other types that hold equal values: texts may be coded by other dictionaries, or not.
+    /// Like [`encode`](Self::encode), for vectors of other types whose values may be equal: strings may have other
+    /// dictionaries, or none.
     pub fn encode_as(
         &self,
         types: &[&Type],
@@ -105,15 +107,12 @@ impl KeyEncoding {
         let mut mask: Option<Vec<u64>> = None;
         let mut word = 0;
         for (position, (vector, ty)) in vectors.iter().zip(types).enumerate() {
-            match self.is_text(ty) {
-                true => {
-                    let (numbers, own) = (&mut out.numbers, &mut out.words[word]);
-                    text_words(vector, ty, texts, position, numbers, own)?;
-                }
-                false => {
-                    let (low, high) = out.words.split_at_mut(word + 1);
-                    plain_words(&vector.values, &mut low[word], high.first_mut())?;
-                }
+            if self.is_text(ty) {
+                let (numbers, own) = (&mut out.numbers, &mut out.words[word]);
+                text_words(vector, ty, texts, position, numbers, own)?;
+            } else {
+                let (low, high) = out.words.split_at_mut(word + 1);
+                plain_words(&vector.values, &mut low[word], high.first_mut())?;
             }
             if let Some(valid) = &vector.valid {
                 if self.nulls {
@@ -146,7 +145,8 @@ impl KeyEncoding {
         Ok(())
     }
 
-    /// The keys of `some` groups as words, their texts numbered anew.
+    /// The keys of the groups `some` as words, with strings renumbered: `texts[position]` maps the old numbers to
+    /// the new.
     pub fn take(&self, groups: &Groups, some: &[u32], texts: &[Vec<u32>], out: &mut KeyWords) {
         out.words.resize_with(self.words(), Vec::new);
         for (word, column) in out.words.iter_mut().enumerate() {
@@ -160,7 +160,7 @@ impl KeyEncoding {
                 let (own, after) = out.words.split_at_mut(word + 1);
                 let mask = after.last().filter(|_| self.nulls);
                 for (row, number) in own[word].iter_mut().enumerate() {
-                    // The word of a NULL stands for no text.
+                    // The word of a NULL is no string number.
                     let null = mask.is_some_and(|mask| mask[row] >> (position % 64) & 1 == 1);
                     if !null {
                         let own = numbers.get(*number as usize).copied();
@@ -173,7 +173,7 @@ impl KeyEncoding {
         out.hash();
     }
 
-    /// The vectors of keys that are given as words, word by word.
+    /// Decodes keys, given as one vector per word, into their vectors.
     pub fn decode(&self, words: &[Vec<u64>], interners: &[Interner]) -> Result<Vec<Vector>> {
         let rows = words.first().map_or(0, Vec::len);
         let mut vectors = Vec::with_capacity(self.types.len());
@@ -196,7 +196,7 @@ impl KeyEncoding {
                 Kind::Text => {
                     let numbers = own.iter().map(|word| *word as u32);
                     let nothing = Interner::default();
-                    // There is none where no text ever came.
+                    // Without any string so far, there may be no interner.
                     let interner = interners.get(position).unwrap_or(&nothing);
                     Values::Text(crate::vector::strings::Strings::new(
                         interner.array(numbers),
@@ -227,7 +227,7 @@ impl KeyWords {
         }
     }
 
-    /// Of keys that are one whole number each.
+    /// Encodes keys that are one whole number each.
     pub fn number(&mut self, values: &[i64], seed: u64) {
         self.words.resize_with(1, Vec::new);
         self.words[0].clear();
@@ -236,7 +236,7 @@ impl KeyWords {
         hash_u64(&self.words[0], seed, &mut self.hashes);
     }
 
-    /// Column by column.
+    /// The words, one slice per word of the key.
     pub fn columns(&self) -> Vec<&[u64]> {
         self.words.iter().map(Vec::as_slice).collect()
     }
@@ -260,7 +260,7 @@ fn plain_words(values: &Values, out: &mut Vec<u64>, high: Option<&mut Vec<u64>>)
     Ok(())
 }
 
-/// Zeros of both signs are one key, and all that is no number is.
+/// The word of a float: both zeros have the same, and so have all NaNs.
 pub(crate) fn word_of(v: f64) -> u64 {
     match v {
         v if v.is_nan() => f64::NAN.to_bits(),
@@ -268,15 +268,15 @@ pub(crate) fn word_of(v: f64) -> u64 {
     }
 }
 
-/// Interners by the position of the vector in the key.
+/// The interners of a key's strings, by the position of the vector in the key.
 pub(crate) enum StringKeys<'a> {
-    /// New texts are added.
+    /// New strings are added.
     Adding(&'a mut Vec<Interner>),
-    /// New texts are nobody's.
+    /// New strings match no key.
     Known(&'a [Interner]),
 }
 
-/// The numbers of texts, as words.
+/// The interned numbers of strings, as words.
 fn text_words(
     vector: &Vector,
     ty: &Type,
@@ -291,7 +291,7 @@ fn text_words(
         number => u64::from(number),
     };
     if let (Values::Code(codes), Some(labels)) = (&vector.values, &ty.labels) {
-        // Each label once, where that is less than each row.
+        // Interns each label once, if there are fewer labels than rows.
         if labels.len() <= codes.len() {
             let labels = crate::vector::strings::Strings::new(labels.labels().clone());
             texts.number(&labels, None, position, numbers)?;
@@ -321,7 +321,7 @@ fn text_words(
 }
 
 impl StringKeys<'_> {
-    /// The numbers of `texts`.
+    /// The interned numbers of `texts`.
     fn number(
         &mut self,
         texts: &crate::vector::strings::Strings,

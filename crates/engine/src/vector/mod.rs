@@ -1,4 +1,4 @@
-//! Vectors of values and what is made of them: batches, columns that grow, strings, keys, partitions.
+//! Vectors of values and what is built of them: batches, column builders, strings, keys, radix partitions.
 
 pub(crate) mod batch;
 pub(crate) mod builder;

@@ -1,5 +1,6 @@
-//! Parts of rows by their keys: rows whose keys are equal are in one part, whichever relation they are of and however
-//! their texts are coded. What does not fit in memory is put away by part, and worked on part by part.
+//! Radix partitioning by key: rows with equal keys land in the same partition, in whichever relation they are and
+//! however their strings are encoded. Rows that do not fit in memory are spilled by partition and processed
+//! partition by partition.
 
 use algebra::hash::{combine_u64, hash_bytes};
 use arrow::array::{Array, AsArray};
@@ -8,15 +9,15 @@ use crate::error::Result;
 use crate::vector::key_encoding::word_of;
 use crate::vector::value::{Type, Values, Vector};
 
-/// How many parts there are at each level.
+/// Partitions per level.
 pub(crate) const PARTITIONS: usize = 64;
 
-/// What is in one part is divided again, by other bits, at the next level; there is none after this one.
+/// The last level. A partition that is too large is split again at the next level, by other bits of the hash.
 pub(crate) const LAST_LEVEL: u32 = 2;
 
 const SEED: u64 = 0x9A27_0517;
 
-/// Numbers the parts of rows. Reused from batch to batch.
+/// Computes the partitions of rows. Reused from batch to batch.
 #[derive(Debug, Default)]
 pub(crate) struct RadixPartitioner {
     words: Vec<u64>,
@@ -24,7 +25,8 @@ pub(crate) struct RadixPartitioner {
 }
 
 impl RadixPartitioner {
-    /// Which part each of `rows` rows is in, with keys `vectors` of `types`. NULL is a key like others.
+    /// The partition of each of `rows` rows, by the keys `vectors` of `types`, at `level`. NULL is a key like any
+    /// other.
     pub fn of(
         &mut self,
         vectors: &[&Vector],
@@ -44,7 +46,7 @@ impl RadixPartitioner {
     }
 }
 
-/// A word for each value: equal where the values are.
+/// A word for each value; equal values have equal words, whatever type holds them.
 fn words(vector: &Vector, ty: &Type, out: &mut Vec<u64>) -> Result<()> {
     out.clear();
     let wide = |v: &i128| match i64::try_from(*v) {
@@ -80,7 +82,7 @@ fn words(vector: &Vector, ty: &Type, out: &mut Vec<u64>) -> Result<()> {
     Ok(())
 }
 
-/// The rows of each part, ascending.
+/// The rows of each partition, ascending.
 pub(crate) fn rows_of(parts: &[u8]) -> Vec<Vec<u32>> {
     let mut rows = vec![vec![]; PARTITIONS];
     for (row, part) in parts.iter().enumerate() {
@@ -89,15 +91,15 @@ pub(crate) fn rows_of(parts: &[u8]) -> Vec<Vec<u32>> {
     rows
 }
 
-/// Parts of a table that are in memory at the same time.
+/// Partitions of a join table that are in memory at the same time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LoadedPartitions {
-    /// A bit for each of its parts.
+    /// A bit for each partition.
     pub parts: u64,
 }
 
 impl LoadedPartitions {
-    /// Which rows of keys `vectors` are in one of its parts.
+    /// Which rows have keys that belong to a loaded partition.
     pub fn mask(&self, vectors: &[&Vector], types: &[&Type], rows: usize) -> Result<Vec<bool>> {
         let parts = RadixPartitioner::default().of(vectors, types, rows, 0)?;
         let there = |part: &u8| self.parts >> part & 1 == 1;

@@ -1,10 +1,10 @@
-//! Rows that are whole in memory: the result of a stage, or rows that were given.
+//! Materialised rows: the result of a stage, or rows given in the query.
 
 use std::collections::BTreeMap;
 
 use crate::vector::value::{Var, Vector};
 
-/// Rows that a stage gave, or that were given.
+/// Rows held whole in memory.
 #[derive(Debug)]
 pub(crate) struct Materialized {
     pub columns: BTreeMap<Var, Vector>,

@@ -1,4 +1,5 @@
-//! Texts: rows of an array that is shared, so that what a join finds is copied when it is needed, not at each step.
+//! Strings as rows of a shared array: a join copies row numbers, and the strings themselves only when they are
+//! needed.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,35 +11,35 @@ use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
 
 use crate::error::{Error, Result};
 
-/// Texts, one per row.
+/// Strings, one per row.
 #[derive(Clone, Debug)]
 pub struct Strings {
-    /// An array of string views.
+    /// The shared array, of string views.
     base: ArrayRef,
-    /// Which rows of it; `None`: all, in order.
+    /// Which of its rows these are; `None` for all of them, in order.
     rows: Option<Vec<u32>>,
 }
 
-/// Arrays that are longer than what one vector's rows are decoded into belong to a table that is looked up, and are
-/// there as long as the query runs.
+/// Arrays longer than this belong to a join table, which lives as long as the query, and are shared; shorter ones
+/// hold the decoded rows of a single vector.
 const SHARED: usize = 2 * algebra::VECTOR_ROWS;
-/// Views of texts up to this long hold all of them.
+/// Longest string, in bytes, that its view holds whole.
 const INLINE: u32 = 12;
-/// Where the number of its buffer stands in the view of a longer text.
+/// The bit at which the buffer number stands in the view of a longer string.
 const BUFFER: u32 = 64;
 
 impl Strings {
-    /// Those of an array of string views.
+    /// All strings of `base`, an array of string views.
     pub fn new(base: ArrayRef) -> Strings {
         Strings { base, rows: None }
     }
 
-    /// None.
+    /// No strings.
     pub fn none() -> Strings {
         Strings::new(Arc::new(StringViewArray::new_null(0)))
     }
 
-    /// How many they are.
+    /// How many strings there are.
     pub fn len(&self) -> usize {
         self.rows.as_ref().map_or(self.base.len(), Vec::len)
     }
@@ -48,12 +49,12 @@ impl Strings {
         self.len() == 0
     }
 
-    /// The array they are rows of, and which, if not all in order.
+    /// The shared array, and which rows of it these are (`None` for all, in order).
     pub(crate) fn parts(&self) -> (&ArrayRef, Option<&[u32]>) {
         (&self.base, self.rows.as_deref())
     }
 
-    /// Those at `rows`.
+    /// The strings at `rows`.
     pub fn at(&self, rows: &[u32]) -> Strings {
         let rows = match &self.rows {
             None => rows.to_vec(),
@@ -69,7 +70,7 @@ impl Strings {
         }
     }
 
-    /// Keeps those at `rows`, which ascend.
+    /// Keeps the strings at `rows`, which ascend.
     pub fn keep(&mut self, rows: &[u32]) {
         match &mut self.rows {
             None => self.rows = Some(rows.to_vec()),
@@ -77,7 +78,7 @@ impl Strings {
         }
     }
 
-    /// Those of a run of rows.
+    /// The strings of a run of rows.
     pub fn run(&self, run: Range<usize>) -> Strings {
         match &self.rows {
             None => Strings::new(self.base.slice(run.start, run.len())),
@@ -88,10 +89,10 @@ impl Strings {
         }
     }
 
-    /// As an array of string views, which shares the buffers of the one that these are rows of.
+    /// The strings as an array of string views, which shares the buffers of the underlying array.
     ///
     /// # Errors
-    /// An internal one, for rows of an array of another type.
+    /// An internal error if the underlying array is of another type.
     pub fn array(&self) -> Result<ArrayRef> {
         match &self.rows {
             None => Ok(self.base.clone()),
@@ -99,8 +100,8 @@ impl Strings {
         }
     }
 
-    /// Bytes that these rows take by themselves: their views, or their row numbers, and the texts that lie in no view
-    /// unless a table that is there anyway holds them.
+    /// Bytes that these strings take on their own: row numbers if they are rows of a shared array, otherwise views
+    /// and string bytes.
     pub(crate) fn memory(&self) -> usize {
         match &self.rows {
             Some(rows) => size_of_val(&rows[..]),
@@ -111,7 +112,7 @@ impl Strings {
         }
     }
 
-    /// The same texts in memory of their own.
+    /// A copy with buffers of its own.
     ///
     /// # Errors
     /// Those of [`Strings::array`].
@@ -124,13 +125,13 @@ impl Strings {
         Arc::ptr_eq(&self.base, &other.base)
     }
 
-    /// Adds `more` behind the texts of `parts`; gives the bytes that they take by that.
+    /// Appends `more` to `parts`. Returns the bytes by which this grows their memory.
     pub(crate) fn add(parts: &mut Vec<Strings>, more: &Strings) -> Result<usize> {
         let Some(rows) = &more.rows else {
             parts.push(more.clone());
             return Ok(more.memory());
         };
-        // Their views will stand beside the rows when all parts are put together.
+        // Row numbers now, and views as well once all parts are concatenated.
         let shared = rows.len() * (size_of::<u32>() + size_of::<u128>());
         match parts.last_mut() {
             Some(last) if last.same(more) && last.rows.is_some() => {
@@ -152,7 +153,7 @@ impl Strings {
         }
     }
 
-    /// All of `parts`, in order.
+    /// Concatenates `parts`.
     ///
     /// # Errors
     /// Those of [`Strings::array`].
@@ -167,11 +168,11 @@ impl Strings {
         }
     }
 
-    /// The rows of `runs`, each of one of `parts`, one after the other. Takes time for each row and for each buffer of
-    /// each part, however many runs there are; each buffer that a text lies in is shared once.
+    /// Concatenates the rows of `runs`, each a pair of a part and its rows. Takes time linear in the number of rows
+    /// and of buffers, whatever the number of runs; every buffer in use is shared once.
     ///
     /// # Errors
-    /// Those of [`Strings::array`]; more buffers than an array may have.
+    /// Those of [`Strings::array`]; [`Error::Unsupported`] if there are more buffers than an array may have.
     pub(crate) fn runs(parts: &[&Strings], runs: &[(usize, Range<usize>)]) -> Result<Strings> {
         if let [first, others @ ..] = parts
             && others.iter().all(|other| first.same(other))
@@ -202,7 +203,7 @@ fn views_of(base: &ArrayRef) -> Result<&StringViewArray> {
     views.ok_or_else(|| Error::internal(format!("texts held as {}", base.data_type())))
 }
 
-/// The rows `rows` of `array`, sharing all of its buffers as one.
+/// The rows `rows` of `array`, sharing its buffers.
 fn picked(array: &StringViewArray, rows: &[u32]) -> StringViewArray {
     let (views, buffers, nulls) = array.clone().into_parts();
     let picked: Vec<u128> = rows.iter().map(|row| views[*row as usize]).collect();
@@ -215,15 +216,15 @@ fn picked(array: &StringViewArray, rows: &[u32]) -> StringViewArray {
     unsafe { StringViewArray::new_unchecked(ScalarBuffer::from(picked), buffers, nulls) }
 }
 
-/// Texts that others are put together from.
+/// One input of a concatenation.
 struct Source<'t> {
     views: &'t StringViewArray,
     rows: Option<&'t [u32]>,
-    /// What stands for each of its buffers in what is put together; [`UNMET`] until a text of it comes.
+    /// The number in the output of each of its buffers; [`UNMET`] until the first string in that buffer is added.
     buffers: Vec<u32>,
 }
 
-/// Of a buffer that no text was seen of.
+/// Marks a buffer of which no string was added yet.
 const UNMET: u32 = u32::MAX;
 
 impl<'t> Source<'t> {
@@ -237,13 +238,13 @@ impl<'t> Source<'t> {
     }
 }
 
-/// Texts being put together: views of all, and each buffer that they lie in once.
+/// A concatenation in progress: the views of all strings, and each buffer once.
 struct Joined {
     views: Vec<u128>,
-    /// As long as the views, once a NULL was seen.
+    /// Once a NULL was seen, as long as the views.
     valid: Option<Vec<bool>>,
     buffers: Vec<Buffer>,
-    /// The buffers by where they begin and how long they are.
+    /// The numbers of the buffers, by their address and length.
     known: HashMap<(usize, usize), u32>,
 }
 
@@ -257,7 +258,7 @@ impl Joined {
         }
     }
 
-    /// Adds some rows of `source`.
+    /// Adds the rows `run` of `source`.
     fn add(&mut self, source: &mut Source<'_>, run: Range<usize>) -> Result<()> {
         self.add_valid(source, run.clone());
         let views = source.views.views();
@@ -279,14 +280,14 @@ impl Joined {
         Ok(())
     }
 
-    /// `view` of an array, as it is here.
+    /// `view` with the buffer number it has in the output.
     #[inline(always)]
     fn moved(&mut self, view: u128, array: &StringViewArray, buffers: &mut [u32]) -> Result<u128> {
         if view as u32 <= INLINE {
             return Ok(view);
         }
         let own = (view >> BUFFER) as u32 as usize;
-        // Only what is NULL may name a buffer that is not there.
+        // Only the view of a NULL may name a buffer that does not exist.
         let Some(place) = buffers.get_mut(own) else {
             return Ok(0);
         };
@@ -297,7 +298,7 @@ impl Joined {
         Ok(view & !mask | u128::from(*place) << BUFFER)
     }
 
-    /// The number of `buffer`, which is added if it is not there.
+    /// The number of `buffer` in the output; adds it if it is new.
     #[cold]
     fn place(&mut self, buffer: &Buffer) -> Result<u32> {
         let next = u32::try_from(self.buffers.len())
@@ -332,21 +333,23 @@ impl Joined {
     fn finish(self) -> StringViewArray {
         let nulls = self.valid.map(NullBuffer::from);
         let views = ScalarBuffer::from(self.views);
-        // SAFETY: each view that is not all of its text is one of an array whose buffer it names is the one that
-        // `place` put there for it, unchanged; so are its place in that buffer and its length.
+        // SAFETY: a view that does not hold its whole string comes from a sound array; `place` gave its buffer the
+        // number that the view now names, and its offset and length are unchanged.
         unsafe { StringViewArray::new_unchecked(views, self.buffers, nulls) }
     }
 }
 
-/// `array`, with bytes of its own if those that it shares are many more: a few texts would keep pages of a file in memory.
+/// `array`, or a copy of it if it uses less than half of its buffers: otherwise a few strings would keep the pages
+/// of a file in memory.
 pub(crate) fn compacted(array: ArrayRef) -> ArrayRef {
     let Some(views) = array.as_string_view_opt() else {
         return array;
     };
     let shared: usize = views.data_buffers().iter().map(|b| b.len()).sum();
-    match shared > 2 * views.total_buffer_bytes_used() {
-        true => Arc::new(views.gc()),
-        false => array,
+    if shared > 2 * views.total_buffer_bytes_used() {
+        Arc::new(views.gc())
+    } else {
+        array
     }
 }
 

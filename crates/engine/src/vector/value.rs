@@ -1,4 +1,4 @@
-//! Types and vectors: the values of one matrix for the rows at hand (L1).
+//! Types and vectors: a column of values for the rows of a batch.
 
 use std::borrow::Borrow;
 use std::ops::Range;
@@ -14,36 +14,36 @@ use table::{Dictionary, ints_of, wides_of};
 use crate::error::{Error, Result};
 use crate::vector::strings::Strings;
 
-/// Number of a vector within a query.
+/// The number of a vector within a query.
 pub type Var = usize;
 
-/// How values are held while they are worked on.
+/// How values are represented in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Whole numbers of 64 bits: integers, dates, times, decimals without their point.
+    /// 64-bit whole numbers: integers, dates, times, and decimals without their point.
     Int,
-    /// Whole numbers of 128 bits.
+    /// 128-bit whole numbers.
     Wide,
-    /// Floats of 64 bits.
+    /// 64-bit floats.
     Float,
-    /// Truth values.
+    /// Booleans.
     Bool,
-    /// Codes into a dictionary of texts.
+    /// Dictionary codes of strings.
     Code,
-    /// Texts.
+    /// Strings.
     Text,
 }
 
 /// The type of a vector.
 #[derive(Clone, Debug)]
 pub struct Type {
-    /// As SQL sees it.
+    /// The SQL type.
     pub data: DataType,
-    /// As it is held. Invariant: [`Kind::Code`] exactly if `labels` is present.
+    /// The representation. Invariant: [`Kind::Code`] exactly if `labels` is present.
     pub kind: Kind,
-    /// For whole numbers: no value lies outside (both ends included).
+    /// For whole numbers: the least and the greatest possible value.
     pub bounds: (i128, i128),
-    /// The dictionary that codes count in.
+    /// The dictionary of the codes.
     pub labels: Option<Arc<Dictionary>>,
     /// Whether there may be NULLs.
     pub nullable: bool,
@@ -52,7 +52,7 @@ pub struct Type {
 const NARROW: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
 
 impl Type {
-    /// The type for values of `data` of which nothing more is known; `None` if the engine cannot hold them.
+    /// The type for values of `data`, with the widest bounds. `None` if the engine cannot represent them.
     pub fn of(data: &DataType, nullable: bool) -> Option<Type> {
         use DataType::*;
         let (kind, bounds) = match data {
@@ -89,7 +89,7 @@ impl Type {
         })
     }
 
-    /// The same with `bounds` that are known to hold, in the narrowest way to hold them.
+    /// The type with `bounds` that are known to hold, and the narrowest representation for them.
     pub fn within(mut self, bounds: (i128, i128)) -> Type {
         if matches!(self.kind, Kind::Int | Kind::Wide) {
             self.bounds = (bounds.0.max(self.bounds.0), bounds.1.min(self.bounds.1));
@@ -102,20 +102,20 @@ impl Type {
         self
     }
 
-    /// The same as codes into `labels`.
+    /// The type of the same values as codes into `labels`.
     pub fn coded(mut self, labels: Arc<Dictionary>) -> Type {
         self.kind = Kind::Code;
         self.labels = Some(labels);
         self
     }
 
-    /// The same for values of which some may be NULL.
+    /// The type with `nullable` set.
     pub fn nullable(mut self, nullable: bool) -> Type {
         self.nullable = nullable;
         self
     }
 
-    /// Digits after the point; 0 for what has none.
+    /// Digits after the decimal point; 0 for types without one.
     pub fn scale(&self) -> i8 {
         match self.data {
             DataType::Decimal128(_, scale) => scale,
@@ -151,17 +151,17 @@ pub enum Values {
     Text(Strings),
 }
 
-/// The values of one matrix for some rows. Where one is NULL its value is any.
+/// A column of values for some rows. The value of a NULL is arbitrary.
 #[derive(Clone, Debug)]
 pub struct Vector {
     /// The values.
     pub values: Values,
-    /// Which are not NULL; absent if all are not.
+    /// Which rows are not NULL; `None` if no row is.
     pub valid: Option<Vec<bool>>,
 }
 
 impl Values {
-    /// None yet.
+    /// An empty vector.
     pub fn new(kind: Kind) -> Values {
         match kind {
             Kind::Int => Values::Int(vec![]),
@@ -190,7 +190,7 @@ impl Values {
         self.len() == 0
     }
 
-    /// Those at `rows`.
+    /// The values at `rows`.
     pub fn at(&self, rows: &[u32]) -> Result<Values> {
         macro_rules! gathered {
             ($variant:ident, $values:ident) => {{
@@ -209,7 +209,7 @@ impl Values {
         })
     }
 
-    /// Keeps those at `rows`, which ascend.
+    /// Keeps the values at `rows`, which ascend.
     pub fn keep(&mut self, rows: &[u32]) -> Result<()> {
         match self {
             Values::Int(v) => compact(v, rows),
@@ -224,7 +224,7 @@ impl Values {
 }
 
 impl Vector {
-    /// Of values none of which is NULL.
+    /// A vector without NULLs.
     pub fn new(values: Values) -> Vector {
         Vector {
             values,
@@ -232,7 +232,7 @@ impl Vector {
         }
     }
 
-    /// `rows` times NULL.
+    /// A vector of `rows` NULLs.
     pub fn nulls(kind: Kind, rows: usize) -> Vector {
         let values = match kind {
             Kind::Int => Values::Int(vec![0; rows]),
@@ -271,7 +271,7 @@ impl Vector {
         })
     }
 
-    /// Those of a run of rows.
+    /// The rows of a run.
     pub(crate) fn run(&self, run: Range<usize>) -> Vector {
         let values = match &self.values {
             Values::Int(v) => Values::Int(v[run.clone()].to_vec()),
@@ -285,10 +285,10 @@ impl Vector {
         Vector { values, valid }
     }
 
-    /// The same rows in memory of their own.
+    /// A copy that shares no buffers.
     ///
     /// # Errors
-    /// When there are too many bytes of text for one array.
+    /// If the strings are too long for one array.
     pub(crate) fn copied(&self) -> Result<Vector> {
         match &self.values {
             Values::Text(texts) => Ok(Vector {
@@ -308,10 +308,10 @@ impl Vector {
         Ok(())
     }
 
-    /// The rows of `runs`, each of one of `parts`, one after the other.
+    /// Concatenates the rows of `runs`, each a pair of a part and its rows.
     ///
     /// # Errors
-    /// Those of [`Strings::concat`]; parts of different kinds.
+    /// Those of [`Strings::concat`]; an internal error if parts are not of `kind`.
     pub fn runs(
         kind: Kind,
         parts: &[impl Borrow<Vector>],
@@ -358,10 +358,10 @@ impl Vector {
         Ok(Vector { values, valid })
     }
 
-    /// Out of Arrow, held as `ty` says.
+    /// Converts an Arrow array to the representation that `ty` asks for.
     ///
     /// # Errors
-    /// An array of another type; a number beyond the kind.
+    /// If the array has another type, or a number does not fit the representation.
     pub fn from_arrow(array: &ArrayRef, ty: &Type) -> Result<Vector> {
         let valid = array.logical_nulls().filter(|n| n.null_count() > 0);
         let values = match ty.kind {
@@ -397,7 +397,10 @@ impl Vector {
         })
     }
 
-    /// As an Arrow array of `ty.data`.
+    /// Converts the vector to an Arrow array of type `ty.data`.
+    ///
+    /// # Errors
+    /// An internal error if `ty` does not match the vector; those of Arrow.
     pub fn to_arrow(&self, ty: &Type) -> Result<ArrayRef> {
         let nulls = self
             .valid
@@ -459,13 +462,14 @@ impl Vector {
                 let Some(labels) = &ty.labels else {
                     return Err(Error::internal("codes without labels"));
                 };
-                let array = match labels.is_empty() {
-                    true => new_null_array(&DataType::Utf8View, codes.len()),
-                    false => take(
+                let array = if labels.is_empty() {
+                    new_null_array(&DataType::Utf8View, codes.len())
+                } else {
+                    take(
                         labels.labels(),
                         &UInt32Array::try_new(codes.clone().into(), nulls)?,
                         None,
-                    )?,
+                    )?
                 };
                 text_as(array, &ty.data)?
             }
@@ -475,8 +479,7 @@ impl Vector {
                     None => array,
                     Some(nulls) => {
                         let (views, buffers, _) = array.as_string_view().clone().into_parts();
-                        // SAFETY: views and buffers are those of an array that is sound; only which of them are
-                        // NULL is another.
+                        // SAFETY: views and buffers are those of a sound array; only the validity mask differs.
                         Arc::new(unsafe {
                             StringViewArray::new_unchecked(views, buffers, Some(nulls))
                         })

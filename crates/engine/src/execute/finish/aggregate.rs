@@ -1,4 +1,4 @@
-//! The end of a stage that groups.
+//! Finishing an aggregation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,43 +15,41 @@ use crate::vector::rows::Materialized;
 use crate::vector::value::{Var, Vector};
 
 impl QueryState {
-    /// Merges the groups of all workers; the rows of stage `number` are what was found of them.
-    pub(crate) fn folded(
+    /// Merges the groups of all workers. The results become the rows of stage `number`.
+    pub(crate) fn finish_aggregate(
         &mut self,
         number: usize,
-        sinks: &SinkFactory,
+        factory: &SinkFactory,
         group_join: Option<usize>,
-        ends: Vec<SinkState>,
+        sinks: Vec<SinkState>,
     ) -> Result<()> {
-        let mut ends = ends.into_iter().map(SinkState::folded);
-        let mut all = ends.next().ok_or_else(missing)??;
-        for other in ends {
+        let mut sinks = sinks.into_iter().map(SinkState::aggregate);
+        let mut all = sinks.next().ok_or_else(missing)??;
+        for other in sinks {
             let other = other?;
-            all.away.join(other.away);
-            match all.away.is_empty() {
-                true => self.merge(sinks, &mut all, other.groups)?,
-                // Where some were put away, all will be.
-                false => {
-                    let groups = other.groups;
-                    let mut other = AggregateSink {
-                        groups,
-                        away: SpilledGroups::default(),
-                    };
-                    sinks.spill_groups(&mut other, 0)?;
-                    all.away.join(other.away);
-                }
+            all.spilled.join(other.spilled);
+            if all.spilled.is_empty() {
+                self.merge(factory, &mut all, other.groups)?
+            } else {
+                let groups = other.groups;
+                let mut other = AggregateSink {
+                    groups,
+                    spilled: SpilledGroups::default(),
+                };
+                factory.spill_groups(&mut other, 0)?;
+                all.spilled.join(other.spilled);
             }
         }
         let bytes = all.groups.memory();
-        // What the results take from now on.
+        // From here on the results are reserved under the stage.
         all.groups.held = Reservation::default();
         let taken = self.take(number, bytes, "an aggregate");
         let few = bytes <= SLACK || taken.is_ok() && !self.is_full();
         let fits = few && all.groups.number_of() <= self.room();
-        if !all.away.is_empty() || !fits && sinks.may_spill && !all.groups.is_by_row() {
+        if !all.spilled.is_empty() || !fits && factory.may_spill && !all.groups.is_by_row() {
             self.held[number].clear();
-            sinks.spill_groups(&mut all, 0)?;
-            return self.fold_parts(number, sinks, all);
+            factory.spill_groups(&mut all, 0)?;
+            return self.finish_spilled(number, factory, all);
         }
         if !fits {
             taken?;
@@ -60,19 +58,19 @@ impl QueryState {
             keys,
             folds,
             group_join: by,
-        } = &sinks.sink
+        } = &factory.sink
         else {
             return Err(missing());
         };
-        let stored = self.found(all, keys, folds, by.as_ref().zip(group_join))?;
+        let stored = self.results_of(all, keys, folds, by.as_ref().zip(group_join))?;
         self.rows[number] = Some(Arc::new(stored));
         Ok(())
     }
 
-    /// Merges another worker's groups, all of which may be new here; what does not fit is put away.
+    /// Merges another worker's groups, all of which may be new here. Spills them if they do not fit in memory.
     fn merge(
         &self,
-        sinks: &SinkFactory,
+        factory: &SinkFactory,
         all: &mut AggregateSink,
         groups: crate::operators::aggregate::grouping::Grouping,
     ) -> Result<()> {
@@ -83,21 +81,21 @@ impl QueryState {
         let held = &mut all.groups.held;
         match held.cover(&self.runtime.budget, grown, "an aggregate") {
             Ok(()) => all.groups.merge(groups),
-            Err(Error::Memory { .. }) if sinks.may_spill && !groups.is_by_row() => {
+            Err(Error::Memory { .. }) if factory.may_spill && !groups.is_by_row() => {
                 let mut other = AggregateSink {
                     groups,
-                    away: SpilledGroups::default(),
+                    spilled: SpilledGroups::default(),
                 };
-                sinks.spill_groups(&mut other, 0)?;
-                all.away.join(other.away);
-                sinks.spill_groups(all, 0)
+                factory.spill_groups(&mut other, 0)?;
+                all.spilled.join(other.spilled);
+                factory.spill_groups(all, 0)
             }
             Err(e) => Err(e),
         }
     }
 
-    /// The keys and results of groups.
-    fn found(
+    /// The keys and results of the groups.
+    fn results_of(
         &self,
         all: AggregateSink,
         keys: &[Var],
@@ -124,91 +122,98 @@ impl QueryState {
         })
     }
 
-    /// Part by part, the groups that were put away.
-    fn fold_parts(&mut self, number: usize, sinks: &SinkFactory, all: AggregateSink) -> Result<()> {
-        let AggregateSink { groups, away } = all;
+    /// Finishes spilled groups, partition by partition.
+    fn finish_spilled(
+        &mut self,
+        number: usize,
+        factory: &SinkFactory,
+        all: AggregateSink,
+    ) -> Result<()> {
+        let AggregateSink { groups, spilled } = all;
         let one = groups.is_one();
         drop(groups);
-        let mut found = Vec::new();
-        match one {
-            true => self.fold_one(sinks, away, &mut found)?,
-            false => self.fold_level(sinks, away, 0, &mut found)?,
+        let mut results = Vec::new();
+        if one {
+            self.finish_single_group(factory, spilled, &mut results)?
+        } else {
+            self.finish_partitions(factory, spilled, 0, &mut results)?
         }
         self.note_spilled(number, "groups");
-        self.file(number, sinks.given(), found);
+        self.set_spilled(number, factory.given(), results);
         Ok(())
     }
 
-    /// The only group, its different values part by part.
-    fn fold_one(
+    /// Finishes an aggregation without keys, with its spilled distinct values partition by partition.
+    fn finish_single_group(
         &mut self,
-        sinks: &SinkFactory,
-        away: SpilledGroups,
-        found: &mut Vec<Extent>,
+        factory: &SinkFactory,
+        spilled: SpilledGroups,
+        results: &mut Vec<Extent>,
     ) -> Result<()> {
-        let mut folded = AggregateSink {
-            groups: sinks.groups()?,
-            away: SpilledGroups::default(),
+        let mut aggregate = AggregateSink {
+            groups: factory.groups()?,
+            spilled: SpilledGroups::default(),
         };
-        for extent in away.states.iter().flatten() {
-            self.absorb(sinks, &mut folded, extent)?;
+        for extent in spilled.states.iter().flatten() {
+            self.absorb(factory, &mut aggregate, extent)?;
         }
-        for (place, lists) in &away.values {
+        for (place, lists) in &spilled.values {
             for list in lists {
                 for extent in list {
-                    self.absorb_values(sinks, &mut folded, *place, extent)?;
+                    self.absorb_values(factory, &mut aggregate, *place, extent)?;
                 }
-                folded.groups.forget_values();
+                aggregate.groups.forget_values();
             }
         }
-        self.put_found(sinks, folded, found)
+        self.spill_results(factory, aggregate, results)
     }
 
-    /// The groups of each part, which those of another level are put away from if there are too many.
-    fn fold_level(
+    /// Finishes spilled groups, one partition after the other. A partition that does not fit in memory is split
+    /// again at the next level.
+    fn finish_partitions(
         &mut self,
-        sinks: &SinkFactory,
-        away: SpilledGroups,
+        factory: &SinkFactory,
+        spilled: SpilledGroups,
         level: u32,
-        found: &mut Vec<Extent>,
+        results: &mut Vec<Extent>,
     ) -> Result<()> {
-        for part in 0..away.states.len() {
+        for part in 0..spilled.states.len() {
             self.stop.check()?;
-            if away.states[part].is_empty() {
+            if spilled.states[part].is_empty() {
                 continue;
             }
-            let mut folded = AggregateSink {
-                groups: sinks.groups()?,
-                away: SpilledGroups::default(),
+            let mut aggregate = AggregateSink {
+                groups: factory.groups()?,
+                spilled: SpilledGroups::default(),
             };
-            for extent in &away.states[part] {
-                self.absorb(sinks, &mut folded, extent)?;
-                self.keep(sinks, &mut folded, level)?;
+            for extent in &spilled.states[part] {
+                self.absorb(factory, &mut aggregate, extent)?;
+                self.keep(factory, &mut aggregate, level)?;
             }
-            for (place, lists) in &away.values {
+            for (place, lists) in &spilled.values {
                 for extent in &lists[part] {
-                    self.absorb_values(sinks, &mut folded, *place, extent)?;
-                    self.keep(sinks, &mut folded, level)?;
+                    self.absorb_values(factory, &mut aggregate, *place, extent)?;
+                    self.keep(factory, &mut aggregate, level)?;
                 }
             }
-            if folded.away.is_empty() {
-                self.put_found(sinks, folded, found)?;
+            if aggregate.spilled.is_empty() {
+                self.spill_results(factory, aggregate, results)?;
                 continue;
             }
-            sinks.spill_groups(&mut folded, level + 1)?;
-            let AggregateSink { groups, away } = folded;
+            factory.spill_groups(&mut aggregate, level + 1)?;
+            let AggregateSink { groups, spilled } = aggregate;
             drop(groups);
-            self.fold_level(sinks, away, level + 1, found)?;
+            self.finish_partitions(factory, spilled, level + 1, results)?;
         }
         Ok(())
     }
 
-    /// Takes memory for the groups of a part of `level`, or puts them away at the next.
-    fn keep(&self, sinks: &SinkFactory, folded: &mut AggregateSink, level: u32) -> Result<()> {
+    /// Reserves memory for the groups of a partition of `level`, or spills them at the next level.
+    fn keep(&self, factory: &SinkFactory, aggregate: &mut AggregateSink, level: u32) -> Result<()> {
         if level < LAST_LEVEL {
-            return sinks.keep_groups(folded, level + 1);
+            return factory.reserve_groups(aggregate, level + 1);
         }
-        let groups = &mut folded.groups;
+        let groups = &mut aggregate.groups;
         let bytes = groups.memory();
         let held = &mut groups.held;
         held.cover(&self.runtime.budget, bytes, "one part of an aggregate")
@@ -216,64 +221,69 @@ impl QueryState {
 
     fn absorb(
         &self,
-        sinks: &SinkFactory,
-        folded: &mut AggregateSink,
+        factory: &SinkFactory,
+        aggregate: &mut AggregateSink,
         extent: &Extent,
     ) -> Result<()> {
-        let keys = sinks.key_types();
-        let kinds: Vec<_> = folded.groups.states().iter().map(|s| s.kinds()).collect();
+        let keys = factory.key_types();
+        let kinds: Vec<_> = aggregate
+            .groups
+            .states()
+            .iter()
+            .map(|s| s.kinds())
+            .collect();
         let all = keys.iter().map(|ty| ty.kind);
         let all = numbered(all.chain(kinds.iter().flatten().copied()));
-        let mut columns = self.spill.get(extent, &all)?.columns.into_values();
+        let mut columns = self.spill.read(extent, &all)?.columns.into_values();
         let own: Vec<Vector> = columns.by_ref().take(keys.len()).collect();
         let parts = kinds
             .iter()
             .map(|kinds| columns.by_ref().take(kinds.len()).collect());
         let parts = parts.collect();
         let own: Vec<&Vector> = own.iter().collect();
-        folded.groups.absorb(&own, parts, extent.rows)
+        aggregate.groups.absorb(&own, parts, extent.rows)
     }
 
     fn absorb_values(
         &self,
-        sinks: &SinkFactory,
-        folded: &mut AggregateSink,
+        factory: &SinkFactory,
+        aggregate: &mut AggregateSink,
         place: usize,
         extent: &Extent,
     ) -> Result<()> {
-        let keys = sinks.key_types();
+        let keys = factory.key_types();
         let all = keys.iter().map(|ty| ty.kind);
-        let all = numbered(all.chain([sinks.argument(&folded.groups, place)?.kind]));
-        let mut columns = self.spill.get(extent, &all)?.columns.into_values();
+        let all = numbered(all.chain([factory.argument(&aggregate.groups, place)?.kind]));
+        let mut columns = self.spill.read(extent, &all)?.columns.into_values();
         let own: Vec<Vector> = columns.by_ref().take(keys.len()).collect();
         let own: Vec<&Vector> = own.iter().collect();
         let values = columns.next().ok_or_else(missing)?;
-        folded.groups.absorb_values(place, &own, &values)
+        aggregate.groups.absorb_values(place, &own, &values)
     }
 
-    /// Puts what was found of groups away.
-    fn put_found(
+    /// Spills the results of finished groups.
+    fn spill_results(
         &self,
-        sinks: &SinkFactory,
-        folded: AggregateSink,
-        found: &mut Vec<Extent>,
+        factory: &SinkFactory,
+        aggregate: AggregateSink,
+        results: &mut Vec<Extent>,
     ) -> Result<()> {
-        let Sink::Fold { keys, folds, .. } = &sinks.sink else {
+        let Sink::Fold { keys, folds, .. } = &factory.sink else {
             return Err(missing());
         };
-        let mut groups = folded.groups;
+        let mut groups = aggregate.groups;
         let held: Reservation = std::mem::take(&mut groups.held);
         let types = |var: Var| self.types[var].clone();
         let finished = groups.finish(folds, &types)?;
         let keys = keys.iter().copied().zip(finished.keys);
-        let results = folds.iter().map(|fold| fold.var).zip(finished.results);
-        // In the order of the vectors' numbers, as they are read again.
-        let columns: BTreeMap<Var, Vector> = keys.chain(results).collect();
+        let outputs = folds.iter().map(|fold| fold.var).zip(finished.results);
+        // In the order of the vectors' numbers, as they are read back.
+        let columns: BTreeMap<Var, Vector> = keys.chain(outputs).collect();
         let all: Vec<u32> = (0..finished.groups as u32).collect();
         for some in all.chunks(EXTENT_ROWS) {
             let own = columns.values().map(|vector| vector.at(some));
             let own = own.collect::<Result<Vec<_>>>()?;
-            found.push(self.spill.put(own.iter(), some.len())?);
+            results.push(self.spill.write(own.iter(), some.len())?);
         }
         drop(held);
         Ok(())

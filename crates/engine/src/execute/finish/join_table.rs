@@ -1,4 +1,4 @@
-//! The end of a stage that makes the build side of a join.
+//! Finishing a stage that builds a join table.
 
 use std::sync::Arc;
 
@@ -20,74 +20,80 @@ use crate::vector::radix::PARTITIONS;
 use crate::vector::rows::Materialized;
 use crate::vector::value::{Type, Values, Var, Vector};
 
-/// Bytes for each row of a table while its index comes to be: hashes, keys, groups.
+/// Bytes per row for hashes, keys and groups while the index is built.
 const BUILDING: usize = 24;
 
 impl QueryState {
-    /// The end of a stage that makes a table.
-    pub(crate) async fn table(
+    /// Builds the join table of stage `number` from the rows of all workers, or partitions it if it does not fit in
+    /// memory.
+    pub(crate) async fn finish_join_table(
         &mut self,
         number: usize,
-        sinks: &SinkFactory,
-        ends: Vec<SinkState>,
+        factory: &SinkFactory,
+        sinks: Vec<SinkState>,
     ) -> Result<()> {
-        let Sink::Table { keys, marks, .. } = &sinks.sink else {
+        let Sink::Table { keys, marks, .. } = &factory.sink else {
             return Err(Error::internal("a table of another sink"));
         };
-        let gathered = ends.into_iter().map(SinkState::gathered);
-        let mut gathered = gathered.collect::<Result<Vec<_>>>()?;
+        let row_sinks = sinks.into_iter().map(SinkState::row_sink);
+        let mut row_sinks = row_sinks.collect::<Result<Vec<_>>>()?;
         let copies = self.instances.as_ref().map_or(1, |all| 1 + all.number());
-        let rows: usize = gathered.iter().map(|one| one.rows.rows).sum();
-        let crowded = sinks.may_spill && rows > self.room();
-        if !crowded && gathered.iter().all(|one| one.away.is_empty()) {
-            let bytes: usize = gathered.iter().map(|one| one.rows.memory()).sum();
+        let rows: usize = row_sinks.iter().map(|one| one.rows.rows).sum();
+        let over_limit = factory.may_spill && rows > self.room();
+        if !over_limit && row_sinks.iter().all(|one| one.spilled.is_empty()) {
+            let bytes: usize = row_sinks.iter().map(|one| one.rows.memory()).sum();
             let held = Reservation::take(&self.runtime.budget, (bytes * copies) as u64, "a join");
             match held {
-                Err(Error::Memory { .. }) if sinks.may_spill => {}
+                Err(Error::Memory { .. }) if factory.may_spill => {}
                 held => {
                     let held = held?;
-                    let rows = gathered.into_iter().map(|one| one.rows);
+                    let rows = row_sinks.into_iter().map(|one| one.rows);
                     let mut rows: Vec<RowsBuilder> = rows.collect();
-                    // All rows are there twice while they are put together.
+                    // Rows are in memory twice while they are concatenated.
                     let both = rows.iter_mut().map(|one| std::mem::take(&mut one.held));
                     let both: Vec<Reservation> = both.collect();
                     let nodes = RowsBuilder::nodes(&rows);
                     let (columns, rows) = RowsBuilder::concat(rows)?;
                     drop(both);
                     self.held[number].push(held);
-                    let (stored, otherwise) = (Materialized { columns, rows }, sinks.may_spill);
+                    let (stored, otherwise) = (Materialized { columns, rows }, factory.may_spill);
                     let left = self.replicate(number, keys, stored, *marks, otherwise, &nodes);
                     let Some(stored) = left.await? else {
                         return Ok(());
                     };
                     let mut lists = vec![];
-                    sinks.put(&stored, &mut lists)?;
+                    factory.spill_as_needed(&stored, &mut lists)?;
                     drop(stored);
                     self.held[number].clear();
-                    return self.part(number, sinks, lists);
+                    return self.keep_partitioned(number, factory, lists);
                 }
             }
         }
         let mut lists: Lists = vec![vec![]; PARTITIONS];
-        for mut one in gathered.drain(..) {
-            sinks.spill_rows(&mut one)?;
+        for mut one in row_sinks.drain(..) {
+            factory.spill_rows(&mut one)?;
             lists
                 .iter_mut()
-                .zip(one.away)
+                .zip(one.spilled)
                 .for_each(|(all, own)| all.extend(own));
         }
-        self.part(number, sinks, lists)
+        self.keep_partitioned(number, factory, lists)
     }
 
-    fn part(&mut self, number: usize, sinks: &SinkFactory, mut lists: Lists) -> Result<()> {
-        let Sink::Table { keys, marks, .. } = &sinks.sink else {
+    fn keep_partitioned(
+        &mut self,
+        number: usize,
+        factory: &SinkFactory,
+        mut lists: Lists,
+    ) -> Result<()> {
+        let Sink::Table { keys, marks, .. } = &factory.sink else {
             return Err(Error::internal("a table of another sink"));
         };
         lists.resize_with(PARTITIONS, Vec::new);
         self.note_spilled(number, "a table");
         self.partitioned[number] = Some(Arc::new(PartitionedTable {
             lists,
-            vars: sinks.vars.clone(),
+            vars: factory.vars.clone(),
             keys: keys.clone(),
             marks: *marks,
             marked: Mutex::new(vec![vec![]; PARTITIONS]),
@@ -95,9 +101,9 @@ impl QueryState {
         Ok(())
     }
 
-    /// A table of `stored` with these keys on each node that has an instance. Whoever has none uses the first. Gives
-    /// the rows back if the table takes more memory than there is, and `otherwise` something else can be done with them.
-    /// `nodes` tells where how many of the rows were collected, one run after the other, if it is known.
+    /// Builds the join table of `stored` with these keys, once for each NUMA instance. Returns the rows if the
+    /// table does not fit in memory and `otherwise` says that the caller can partition them instead. `nodes` says
+    /// where the rows were collected, run by run, if that is known.
     pub(crate) async fn replicate(
         &mut self,
         number: usize,
@@ -111,9 +117,9 @@ impl QueryState {
         let rows = stored.rows;
         let budget = &self.runtime.budget;
         let left = budget.limit().saturating_sub(budget.used());
-        // Bits that would take a twentieth of the memory that is left are too many however often they are looked at.
-        let probes = self.sought[number].min(left / 32);
-        // What is computed of keys before they are found by them.
+        // An index of more than about a twentieth of the free memory is too large, however often it is probed.
+        let probes = self.expected_probes[number].min(left / 32);
+        // Hashes and encoded keys, needed until the index is built.
         let building = (rows * BUILDING * keys.len().min(1)) as u64;
         let building = match Reservation::take(budget, building, "a join") {
             Err(_) if otherwise && rows > algebra::VECTOR_ROWS => return Ok(Some(stored)),
@@ -135,7 +141,7 @@ impl QueryState {
                 }),
             };
         };
-        // A part of a table may be missing what the whole would have.
+        // Of a partitioned table, an instance must not leave out rows.
         let uses = all.uses[number].clone();
         let uses = uses.filter(|_| self.partitioned[number].is_none());
         let width: usize = stored.columns.keys().map(|v| self.types[*v].width()).sum();
@@ -147,9 +153,9 @@ impl QueryState {
                 .as_ref()
                 .and_then(|uses| uses.reach(&all.share(instance), at));
             workers.spawn(async move {
-                let sought = keys.iter().filter_map(|key| columns.get(key));
-                let sought: Vec<&Vector> = sought.collect();
-                let picks = reach.and_then(|reach| reach.rows(&sought, rows));
+                let expected_probes = keys.iter().filter_map(|key| columns.get(key));
+                let expected_probes: Vec<&Vector> = expected_probes.collect();
+                let picks = reach.and_then(|reach| reach.rows(&expected_probes, rows));
                 let own = columns
                     .iter()
                     .map(|(var, v)| Ok((*var, own(v, picks.as_deref())?)));
@@ -185,8 +191,8 @@ impl QueryState {
             }
             taken => taken?,
         }
-        self.tell_table(number, &all, &made, width, nodes);
-        // Groups by row have the numbers and the columns of the whole table.
+        self.report_table(number, &all, &made, width, nodes);
+        // A group join needs the row numbers and columns of the whole table.
         let whole = whole.then(|| {
             let unique = made.iter().all(|own| own.unique);
             Arc::new(JoinTable::whole(
@@ -203,8 +209,8 @@ impl QueryState {
         Ok(None)
     }
 
-    /// Reports which rows of a table each node has, and where they were collected.
-    fn tell_table(
+    /// Reports which rows of a join table each node has, and where they were collected.
+    fn report_table(
         &mut self,
         number: usize,
         all: &Instances,
@@ -234,7 +240,8 @@ impl QueryState {
     }
 }
 
-/// The vector, or its rows at `picks`, in memory of whoever calls it: this is on the node that first writes to it.
+/// A copy of the vector, or of its rows at `picks`. Memory is allocated on the node of the caller, which first
+/// writes to it.
 fn own(vector: &Vector, picks: Option<&[u32]>) -> Result<Vector> {
     match (picks, &vector.values) {
         (None, _) => vector.copied(),

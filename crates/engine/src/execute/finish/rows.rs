@@ -1,4 +1,4 @@
-//! The end of a stage that gathers rows.
+//! Finishing a stage that collects rows.
 
 use std::sync::Arc;
 
@@ -14,72 +14,72 @@ use crate::vector::builder::RowsBuilder;
 use crate::vector::rows::Materialized;
 
 impl QueryState {
-    /// Puts the rows of all workers together, in order.
-    pub(crate) fn gathered(
+    /// Collects the rows of all workers, sorted and limited as the sink asks. Merges spilled runs if they did not
+    /// fit in memory.
+    pub(crate) fn finish_rows(
         &mut self,
         number: usize,
-        sinks: &SinkFactory,
-        ends: Vec<SinkState>,
+        factory: &SinkFactory,
+        sinks: Vec<SinkState>,
     ) -> Result<()> {
-        let ends = ends.into_iter().map(SinkState::gathered);
-        let mut ends = ends.collect::<Result<Vec<_>>>()?;
-        let rows: usize = ends.iter().map(|end| end.rows.rows).sum();
-        let crowded = sinks.may_spill && rows > self.room();
-        if !crowded && ends.iter().all(|end| end.away.is_empty()) {
-            let bytes: usize = ends.iter().map(|end| end.rows.memory()).sum();
+        let sinks = sinks.into_iter().map(SinkState::row_sink);
+        let mut sinks = sinks.collect::<Result<Vec<_>>>()?;
+        let rows: usize = sinks.iter().map(|sink| sink.rows.rows).sum();
+        let over_limit = factory.may_spill && rows > self.room();
+        if !over_limit && sinks.iter().all(|sink| sink.spilled.is_empty()) {
+            let bytes: usize = sinks.iter().map(|sink| sink.rows.memory()).sum();
             match Reservation::take(&self.runtime.budget, bytes as u64, "a sort") {
-                Err(Error::Memory { .. }) if sinks.may_spill => {}
-                held => return self.in_memory(number, sinks, ends, held?),
+                Err(Error::Memory { .. }) if factory.may_spill => {}
+                held => return self.in_memory(number, factory, sinks, held?),
             }
         }
         let mut runs: Lists = vec![];
-        for mut end in ends.drain(..) {
-            sinks.spill_rows(&mut end)?;
-            runs.extend(end.away);
+        for mut sink in sinks.drain(..) {
+            factory.spill_rows(&mut sink)?;
+            runs.extend(sink.spilled);
         }
         let Sink::Rows {
             order, skip, fetch, ..
-        } = &sinks.sink
+        } = &factory.sink
         else {
             return Err(Error::internal("rows of another sink"));
         };
-        let extents = match order.is_empty() {
-            true => self.cut(sinks, runs.into_iter().flatten(), *skip, *fetch)?,
-            false => {
-                let merging = Merging {
-                    spill: &self.spill,
-                    types: &self.types,
-                    vars: &sinks.vars,
-                    keys: order,
-                    stop: &self.stop,
-                };
-                merging.merge(runs, *skip, *fetch)?
-            }
+        let extents = if order.is_empty() {
+            self.cut(factory, runs.into_iter().flatten(), *skip, *fetch)?
+        } else {
+            let merging = Merging {
+                spill: &self.spill,
+                types: &self.types,
+                vars: &factory.vars,
+                keys: order,
+                stop: &self.stop,
+            };
+            merging.merge(runs, *skip, *fetch)?
         };
         self.note_spilled(number, "rows");
-        self.file(number, sinks.given(), extents);
+        self.set_spilled(number, factory.given(), extents);
         Ok(())
     }
 
     fn in_memory(
         &mut self,
         number: usize,
-        sinks: &SinkFactory,
-        mut ends: Vec<RowSink>,
+        factory: &SinkFactory,
+        mut sinks: Vec<RowSink>,
         held: Reservation,
     ) -> Result<()> {
-        // All rows are there twice while they are put together, and again while they are put in order.
-        let both: Vec<Reservation> = ends
+        // Rows are in memory twice while they are concatenated, and again while they are sorted.
+        let both: Vec<Reservation> = sinks
             .iter_mut()
-            .map(|end| std::mem::take(&mut end.rows.held))
+            .map(|sink| std::mem::take(&mut sink.rows.held))
             .collect();
         let Sink::Rows {
             order, skip, fetch, ..
-        } = &sinks.sink
+        } = &factory.sink
         else {
             return Err(Error::internal("rows of another sink"));
         };
-        let rows = ends.into_iter().map(|end| end.rows).collect();
+        let rows = sinks.into_iter().map(|sink| sink.rows).collect();
         let (columns, rows) = RowsBuilder::concat(rows)?;
         let stored = Materialized { columns, rows };
         let stored = sorted(stored, &self.types, order, *skip, *fetch)?;
@@ -89,10 +89,10 @@ impl QueryState {
         Ok(())
     }
 
-    /// The rows of `extents` without the first `skip`, at most `fetch`.
+    /// Drops the first `skip` rows of `extents` and keeps at most `fetch`.
     fn cut(
         &self,
-        sinks: &SinkFactory,
+        factory: &SinkFactory,
         extents: impl Iterator<Item = Extent>,
         skip: usize,
         fetch: Option<usize>,
@@ -106,11 +106,11 @@ impl QueryState {
             if own == (0..extent.rows) {
                 kept.push(extent);
             } else if !own.is_empty() {
-                let all = self.spill.get(&extent, &sinks.vars)?;
+                let all = self.spill.read(&extent, &factory.vars)?;
                 let picks: Vec<u32> = own.map(|row| row as u32).collect();
                 let some = all.columns.values().map(|vector| vector.at(&picks));
                 let some = some.collect::<Result<Vec<_>>>()?;
-                kept.push(self.spill.put(some.iter(), picks.len())?);
+                kept.push(self.spill.write(some.iter(), picks.len())?);
             }
         }
         Ok(kept)

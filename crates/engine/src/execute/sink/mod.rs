@@ -1,4 +1,4 @@
-//! Where rows end: each worker's own sink.
+//! Sinks: where the rows of a pipeline end. Every worker has its own.
 
 mod spill;
 mod top_k;
@@ -19,31 +19,31 @@ use crate::vector::batch::Batch;
 use crate::vector::builder::RowsBuilder;
 use crate::vector::value::{Kind, Type, Var};
 
-/// What the sinks of workers are made from.
+/// Makes the sinks of a stage's workers.
 pub(crate) struct SinkFactory {
     pub sink: Sink,
-    /// Rows of the table whose rows are the groups.
+    /// For a group join: the rows of the join table.
     pub(crate) rows: Option<usize>,
     pub(crate) types: Arc<[Type]>,
     pub(crate) budget: Arc<Budget>,
-    /// Where rows and groups go that do not fit.
+    /// Where rows and groups are spilled.
     pub(crate) spill: Arc<Spill>,
-    /// Whether they may go there.
+    /// Whether the stage may spill.
     pub(crate) may_spill: bool,
-    /// Rows or groups that are kept at most.
+    /// Most rows or groups that a sink keeps before it spills.
     pub(crate) room: usize,
-    /// The vectors that are collected, ascending; of groups, none.
+    /// The vectors that the sink collects, ascending; none for groups.
     pub(crate) vars: Vec<(Var, Kind)>,
-    /// Entries of the largest dense index of groups.
+    /// Most entries of a dense index of groups.
     pub(crate) most: u64,
-    /// Where rows go as they come, if they do.
+    /// Receives the rows as they come, if the stage sends the answer.
     pub(crate) out: Option<Arc<ResultStream>>,
-    /// What rows must reach to be kept, if few are asked for.
+    /// The top-k filter, if the sink keeps only the first few rows of an order.
     pub top_k: Option<TopKFilter>,
 }
 
 impl SinkFactory {
-    /// No groups yet.
+    /// An empty set of groups.
     pub(crate) fn groups(&self) -> Result<Grouping> {
         let Sink::Fold { keys, folds, .. } = &self.sink else {
             return Err(Error::internal("groups of another stage"));
@@ -54,12 +54,12 @@ impl SinkFactory {
         Grouping::new(by, folds, &types, self.most)
     }
 
-    /// A worker's own sink, with nothing in it yet.
-    pub fn end(&self) -> Result<SinkState> {
+    /// An empty sink for one worker.
+    pub fn sink(&self) -> Result<SinkState> {
         Ok(match (&self.sink, &self.out) {
-            (Sink::Fold { .. }, _) => SinkState::SpilledGroups(Box::new(AggregateSink {
+            (Sink::Fold { .. }, _) => SinkState::Aggregate(Box::new(AggregateSink {
                 groups: self.groups()?,
-                away: SpilledGroups::default(),
+                spilled: SpilledGroups::default(),
             })),
             (Sink::Rows { .. }, Some(out)) => SinkState::Sent(ResultSender::new(
                 out.clone(),
@@ -68,58 +68,58 @@ impl SinkFactory {
             )),
             _ => SinkState::Rows(Box::new(RowSink {
                 rows: RowsBuilder::new(&self.vars),
-                away: vec![],
+                spilled: vec![],
             })),
         })
     }
 
-    /// Adds the rows of `batch` to a sink that was made here.
+    /// Adds the rows of `batch` to a sink made here.
     ///
     /// # Errors
-    /// [`Error::Memory`] if the budget has not what the sink grows by, and it may not be put away.
-    pub fn add(&self, end: &mut SinkState, batch: &Batch) -> Result<()> {
-        match (end, &self.sink) {
-            (SinkState::Rows(gathered), _) => {
-                self.add_rows(gathered, batch)?;
-                self.keep_rows(gathered)
+    /// [`Error::Memory`] if the sink grows beyond the memory limit and may not spill.
+    pub fn add(&self, state: &mut SinkState, batch: &Batch) -> Result<()> {
+        match (state, &self.sink) {
+            (SinkState::Rows(row_sink), _) => {
+                self.add_rows(row_sink, batch)?;
+                self.reserve_rows(row_sink)
             }
             (SinkState::Sent(rows), _) => rows.add(batch, &self.budget),
             (
-                SinkState::SpilledGroups(folded),
+                SinkState::Aggregate(aggregate),
                 Sink::Fold {
                     keys, group_join, ..
                 },
             ) => {
                 let group_join = group_join.as_ref().filter(|_| self.rows.is_some());
                 let row = group_join.map(|by| by.row);
-                folded.groups.add(batch, keys, row)?;
-                self.keep_groups(folded, 0)
+                aggregate.groups.add(batch, keys, row)?;
+                self.reserve_groups(aggregate, 0)
             }
             _ => Err(Error::internal("groups of another stage")),
         }
     }
 }
 
-/// A worker's own sink.
+/// One worker's sink.
 pub(crate) enum SinkState {
     Rows(Box<RowSink>),
-    /// Rows that leave as they come.
+    /// Rows of the answer, sent as they come.
     Sent(ResultSender),
-    SpilledGroups(Box<AggregateSink>),
+    Aggregate(Box<AggregateSink>),
 }
 
 impl SinkState {
-    /// What is added next is of this piece of the source.
+    /// The rows added from now on come from this morsel of the source.
     pub fn start(&mut self, piece: u64) {
-        if let SinkState::Rows(gathered) = self {
-            gathered.rows.start(piece);
+        if let SinkState::Rows(row_sink) = self {
+            row_sink.rows.start(piece);
         }
     }
 
-    /// Lets go what is ready to leave.
+    /// Sends rows that are ready to be sent.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] if nobody takes it any more.
+    /// [`Error::Cancelled`] if the receiver is gone.
     pub async fn flush(&mut self) -> Result<()> {
         match self {
             SinkState::Sent(rows) => rows.flush().await,
@@ -127,24 +127,24 @@ impl SinkState {
         }
     }
 
-    /// The same, filled by the workers of `node`.
+    /// Records that the sink was filled by the workers of `node`.
     pub(crate) fn of(mut self, node: usize) -> SinkState {
-        if let SinkState::Rows(gathered) = &mut self {
-            gathered.rows.node = Some(node);
+        if let SinkState::Rows(row_sink) = &mut self {
+            row_sink.rows.node = Some(node);
         }
         self
     }
 
-    pub(crate) fn gathered(self) -> Result<RowSink> {
+    pub(crate) fn row_sink(self) -> Result<RowSink> {
         match self {
             SinkState::Rows(rows) => Ok(*rows),
             _ => Err(Error::internal("another sink where rows were expected")),
         }
     }
 
-    pub(crate) fn folded(self) -> Result<AggregateSink> {
+    pub(crate) fn aggregate(self) -> Result<AggregateSink> {
         match self {
-            SinkState::SpilledGroups(groups) => Ok(*groups),
+            SinkState::Aggregate(groups) => Ok(*groups),
             _ => Err(Error::internal("another sink where groups were expected")),
         }
     }
@@ -157,34 +157,34 @@ impl SinkState {
     }
 }
 
-/// The rows that a worker collected.
+/// The rows that one worker collected.
 pub(crate) struct RowSink {
     pub rows: RowsBuilder,
-    pub away: Lists,
+    pub spilled: Lists,
 }
 
-/// The groups that a worker made.
+/// The groups that one worker made.
 pub(crate) struct AggregateSink {
     pub groups: Grouping,
-    pub away: SpilledGroups,
+    pub spilled: SpilledGroups,
 }
 
-/// Groups that were put away, by part.
+/// Spilled groups, by partition.
 #[derive(Default)]
 pub(crate) struct SpilledGroups {
-    /// Their keys and states.
+    /// Keys and accumulator states.
     pub states: Lists,
-    /// For each function of different values, by its place: keys and values.
+    /// For each accumulator of distinct values, by its index: keys and values.
     pub values: BTreeMap<usize, Lists>,
 }
 
 impl SpilledGroups {
-    /// Whether nothing has been put away.
+    /// Whether nothing was spilled.
     pub fn is_empty(&self) -> bool {
         self.states.is_empty()
     }
 
-    /// The same and those of `other`.
+    /// Adds the extents of `other`.
     pub fn join(&mut self, other: SpilledGroups) {
         join(&mut self.states, other.states);
         for (place, lists) in other.values {
@@ -204,8 +204,8 @@ fn join(lists: &mut Lists, more: Lists) {
 }
 
 impl QueryState {
-    /// What the sinks of workers are made from.
-    pub fn sinks(&self, sink: &Sink, group_join: Option<usize>) -> Result<SinkFactory> {
+    /// The sink factory of a stage.
+    pub fn sink_factory(&self, sink: &Sink, group_join: Option<usize>) -> Result<SinkFactory> {
         let width = self.width as u64;
         let rows = group_join.map(|stage| self.join_tables[stage].as_ref().ok_or_else(missing));
         let vars: BTreeSet<Var> = match sink {

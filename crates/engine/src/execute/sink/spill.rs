@@ -1,4 +1,4 @@
-//! Putting away what does not fit in memory: a worker's own rows, or its groups.
+//! Spilling a worker's own rows or groups.
 
 use std::collections::BTreeMap;
 
@@ -15,42 +15,46 @@ use crate::vector::rows::Materialized;
 use crate::vector::value::{Kind, Type, Var, Vector};
 
 impl SinkFactory {
-    /// Takes memory for what `gathered` holds, or puts it away.
-    pub(crate) fn keep_rows(&self, gathered: &mut RowSink) -> Result<()> {
-        let rows = &mut gathered.rows;
-        // What is put in order is there twice for a while.
+    /// Reserves memory for the collected rows, or spills them.
+    pub(crate) fn reserve_rows(&self, row_sink: &mut RowSink) -> Result<()> {
+        let rows = &mut row_sink.rows;
+        // Rows that will be sorted need memory twice while they are sorted.
         let ordered = matches!(&self.sink, Sink::Rows { order, .. } if !order.is_empty());
         let wanted = rows.memory() * if ordered && self.may_spill { 2 } else { 1 };
-        let crowded = rows.rows > self.room;
+        let over_limit = rows.rows > self.room;
         let kept = rows
             .held
             .cover(&self.budget, wanted, "rows of a join or a sort");
         let few = kept.is_ok() || rows.memory() <= SLACK;
         match kept {
-            Ok(()) | Err(Error::Memory { .. }) if self.may_spill => match few && !crowded {
-                true => Ok(()),
-                false => self.spill_rows(gathered),
-            },
+            Ok(()) | Err(Error::Memory { .. }) if self.may_spill => {
+                if few && !over_limit {
+                    Ok(())
+                } else {
+                    self.spill_rows(row_sink)
+                }
+            }
             kept => kept,
         }
     }
 
-    /// Puts all rows away.
-    pub(crate) fn spill_rows(&self, gathered: &mut RowSink) -> Result<()> {
-        let held = std::mem::take(&mut gathered.rows.held);
-        let full = std::mem::replace(&mut gathered.rows, RowsBuilder::new(&self.vars));
-        gathered.rows.held = held;
+    /// Spills all collected rows.
+    pub(crate) fn spill_rows(&self, row_sink: &mut RowSink) -> Result<()> {
+        let held = std::mem::take(&mut row_sink.rows.held);
+        let full = std::mem::replace(&mut row_sink.rows, RowsBuilder::new(&self.vars));
+        row_sink.rows.held = held;
         let (columns, rows) = RowsBuilder::concat(vec![full])?;
-        self.put(&Materialized { columns, rows }, &mut gathered.away)
+        self.spill_as_needed(&Materialized { columns, rows }, &mut row_sink.spilled)
     }
 
-    /// Puts `stored` away as the sink wants it.
-    pub(crate) fn put(&self, stored: &Materialized, lists: &mut Lists) -> Result<()> {
+    /// Spills `stored` in the form the sink needs: partitioned by key for a join table, as a sorted run for a sort,
+    /// otherwise as it is.
+    pub(crate) fn spill_as_needed(&self, stored: &Materialized, lists: &mut Lists) -> Result<()> {
         if stored.rows == 0 {
             return Ok(());
         }
         match &self.sink {
-            Sink::Table { keys, .. } => self.put_parts(stored, keys, lists),
+            Sink::Table { keys, .. } => self.spill_partitions(stored, keys, lists),
             Sink::Rows {
                 order: keys,
                 skip,
@@ -60,7 +64,7 @@ impl SinkFactory {
                 let end = fetch.map(|n| skip.saturating_add(n));
                 let picks = order(stored, &self.types, keys, end)?;
                 let run = picks.chunks(RUN_ROWS);
-                let run = run.map(|some| self.put_some(stored, some));
+                let run = run.map(|some| self.spill_chunk(stored, some));
                 lists.push(run.collect::<Result<_>>()?);
                 Ok(())
             }
@@ -68,14 +72,14 @@ impl SinkFactory {
                 let all: Vec<u32> = (0..stored.rows as u32).collect();
                 lists.resize_with(1, Vec::new);
                 for some in all.chunks(EXTENT_ROWS) {
-                    lists[0].push(self.put_some(stored, some)?);
+                    lists[0].push(self.spill_chunk(stored, some)?);
                 }
                 Ok(())
             }
         }
     }
 
-    /// The vectors of the rows that the stage gives, ascending.
+    /// The vectors of the stage's result, ascending.
     pub(crate) fn given(&self) -> Vec<(Var, Kind)> {
         let Sink::Fold { keys, folds, .. } = &self.sink else {
             return self.vars.clone();
@@ -88,50 +92,53 @@ impl SinkFactory {
         kinds.collect::<BTreeMap<_, _>>().into_iter().collect()
     }
 
-    fn put_some(&self, stored: &Materialized, rows: &[u32]) -> Result<Extent> {
+    fn spill_chunk(&self, stored: &Materialized, rows: &[u32]) -> Result<Extent> {
         let columns = stored.columns.values().map(|vector| vector.at(rows));
         let columns = columns.collect::<Result<Vec<_>>>()?;
-        self.spill.put(columns.iter(), rows.len())
+        self.spill.write(columns.iter(), rows.len())
     }
 
-    fn put_parts(&self, stored: &Materialized, keys: &[Var], lists: &mut Lists) -> Result<()> {
+    fn spill_partitions(
+        &self,
+        stored: &Materialized,
+        keys: &[Var],
+        lists: &mut Lists,
+    ) -> Result<()> {
         lists.resize_with(PARTITIONS, Vec::new);
-        let parts = match keys.is_empty() {
-            // Any part will do.
-            true => (0..stored.rows)
+        let parts = if keys.is_empty() {
+            (0..stored.rows)
                 .map(|row| (row * PARTITIONS / stored.rows) as u8)
-                .collect(),
-            false => {
-                let vectors: Vec<&Vector> = keys
-                    .iter()
-                    .filter_map(|key| stored.columns.get(key))
-                    .collect();
-                let types: Vec<&Type> = keys.iter().map(|key| &self.types[*key]).collect();
-                RadixPartitioner::default().of(&vectors, &types, stored.rows, 0)?
-            }
+                .collect()
+        } else {
+            let vectors: Vec<&Vector> = keys
+                .iter()
+                .filter_map(|key| stored.columns.get(key))
+                .collect();
+            let types: Vec<&Type> = keys.iter().map(|key| &self.types[*key]).collect();
+            RadixPartitioner::default().of(&vectors, &types, stored.rows, 0)?
         };
         for (list, rows) in lists.iter_mut().zip(rows_of(&parts)) {
             for some in rows.chunks(EXTENT_ROWS) {
-                list.push(self.put_some(stored, some)?);
+                list.push(self.spill_chunk(stored, some)?);
             }
         }
         Ok(())
     }
 
-    /// Takes memory for the groups that `folded` holds, or puts them away.
-    pub(crate) fn keep_groups(&self, folded: &mut AggregateSink, level: u32) -> Result<()> {
-        let groups = &mut folded.groups;
-        let crowded = groups.number_of() > self.room;
+    /// Reserves memory for the groups, or spills them.
+    pub(crate) fn reserve_groups(&self, aggregate: &mut AggregateSink, level: u32) -> Result<()> {
+        let groups = &mut aggregate.groups;
+        let over_limit = groups.number_of() > self.room;
         let what = "an aggregate";
         let kept = groups.held.cover(&self.budget, groups.memory(), what);
         let may = self.may_spill && !groups.is_by_row();
         let few = kept.is_ok() || groups.memory() <= SLACK;
         match kept {
-            Ok(()) | Err(Error::Memory { .. }) if may && few && !crowded => Ok(()),
+            Ok(()) | Err(Error::Memory { .. }) if may && few && !over_limit => Ok(()),
             Ok(()) | Err(Error::Memory { .. }) if may => {
-                self.spill_groups(folded, level)?;
-                // What is there without any group must fit.
-                let groups = &mut folded.groups;
+                self.spill_groups(aggregate, level)?;
+                // What an empty set of groups takes must fit.
+                let groups = &mut aggregate.groups;
                 let bytes = groups.memory().saturating_sub(SLACK);
                 groups.held.cover(&self.budget, bytes, what)
             }
@@ -139,15 +146,15 @@ impl SinkFactory {
         }
     }
 
-    /// Puts all groups away, by the part of their keys at `level`.
-    pub(crate) fn spill_groups(&self, folded: &mut AggregateSink, level: u32) -> Result<()> {
+    /// Spills all groups, partitioned by key at `level`.
+    pub(crate) fn spill_groups(&self, aggregate: &mut AggregateSink, level: u32) -> Result<()> {
         let mut fresh = self.groups()?;
-        fresh.held = std::mem::take(&mut folded.groups.held);
-        let full = std::mem::replace(&mut folded.groups, fresh);
+        fresh.held = std::mem::take(&mut aggregate.groups.held);
+        let full = std::mem::replace(&mut aggregate.groups, fresh);
         let types = self.key_types();
         let types: Vec<&Type> = types.iter().collect();
-        let away = &mut folded.away;
-        away.states.resize_with(PARTITIONS, Vec::new);
+        let spilled = &mut aggregate.spilled;
+        spilled.states.resize_with(PARTITIONS, Vec::new);
         for some in full.numbers().chunks(EXTENT_ROWS) {
             let keys = full.keys(some)?;
             let states = full.states().iter().map(|state| state.state(some));
@@ -155,48 +162,44 @@ impl SinkFactory {
             let columns: Vec<&Vector> = keys.iter().chain(states.iter().flatten()).collect();
             let own: Vec<&Vector> = keys.iter().collect();
             let parts = RadixPartitioner::default().of(&own, &types, some.len(), level)?;
-            self.put_columns(&columns, &parts, &mut away.states)?;
+            self.spill_columns(&columns, &parts, &mut spilled.states)?;
         }
         for (place, state) in full.states().iter().enumerate() {
             let Some((groups, values)) = state.distinct_values()? else {
                 continue;
             };
-            let lists = away.values.entry(place).or_default();
+            let lists = spilled.values.entry(place).or_default();
             lists.resize_with(PARTITIONS, Vec::new);
             let all: Vec<u32> = (0..groups.len() as u32).collect();
             for some in all.chunks(EXTENT_ROWS) {
                 let groups: Vec<u32> = some.iter().map(|row| groups[*row as usize]).collect();
                 let (keys, values) = (full.keys(&groups)?, values.at(some)?);
                 let columns: Vec<&Vector> = keys.iter().chain([&values]).collect();
-                let parts = match full.is_one() {
-                    // By value: the parts of the only group have none in common.
-                    true => {
-                        let ty = self.argument(&full, place)?;
-                        RadixPartitioner::default().of(&[&values], &[ty], some.len(), level)?
-                    }
-                    false => {
-                        let own: Vec<&Vector> = keys.iter().collect();
-                        RadixPartitioner::default().of(&own, &types, some.len(), level)?
-                    }
+                let parts = if full.is_one() {
+                    let ty = self.argument(&full, place)?;
+                    RadixPartitioner::default().of(&[&values], &[ty], some.len(), level)?
+                } else {
+                    let own: Vec<&Vector> = keys.iter().collect();
+                    RadixPartitioner::default().of(&own, &types, some.len(), level)?
                 };
-                self.put_columns(&columns, &parts, lists)?;
+                self.spill_columns(&columns, &parts, lists)?;
             }
         }
         Ok(())
     }
 
-    fn put_columns(&self, columns: &[&Vector], parts: &[u8], lists: &mut Lists) -> Result<()> {
+    fn spill_columns(&self, columns: &[&Vector], parts: &[u8], lists: &mut Lists) -> Result<()> {
         for (list, rows) in lists.iter_mut().zip(rows_of(parts)) {
             if !rows.is_empty() {
                 let own = columns.iter().map(|column| column.at(&rows));
                 let own = own.collect::<Result<Vec<_>>>()?;
-                list.push(self.spill.put(own.iter(), rows.len())?);
+                list.push(self.spill.write(own.iter(), rows.len())?);
             }
         }
         Ok(())
     }
 
-    /// The types of the keys of groups.
+    /// The types of the grouping keys.
     pub(crate) fn key_types(&self) -> Vec<Type> {
         match &self.sink {
             Sink::Fold { keys, .. } => keys.iter().map(|key| self.types[*key].clone()).collect(),
@@ -204,7 +207,7 @@ impl SinkFactory {
         }
     }
 
-    /// The type of the values that accumulator number `place` of `groups` takes.
+    /// The argument type of accumulator number `place` of `groups`.
     pub(crate) fn argument(&self, groups: &Grouping, place: usize) -> Result<&Type> {
         let argument = groups.argument(place).map(|var| &self.types[var]);
         argument.ok_or_else(|| Error::internal("different values of nothing"))

@@ -1,4 +1,4 @@
-//! The sink of a top-k: keeps the best rows, and tells scans the threshold.
+//! The top-k sink: keeps the first k rows of an order and publishes the threshold to scans.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,13 @@ use table::{Filter, Scan};
 use crate::error::Result;
 use crate::execute::sink::{RowSink, SinkFactory};
 use crate::operators::sort::order;
-use crate::operators::top_k::{MANY, best};
+use crate::operators::top_k::{MIN_ROWS, top_k};
 use crate::vector::batch::Batch;
 use crate::vector::rows::Materialized;
 use crate::vector::value::{Kind, Var};
 
 impl SinkFactory {
-    /// `filters`, and what is known by now of the rows that can be among the best. `vars` are those of `scan`.
+    /// `filters`, preceded by the top-k filter if scans can apply it now. `vars` are the vectors of `scan`.
     pub(crate) fn filters<'f>(
         &self,
         filters: &'f [Filter],
@@ -31,22 +31,22 @@ impl SinkFactory {
         }
     }
 
-    /// Adds the rows of `batch`, and keeps the best only if they are asked for and have become many.
-    pub(crate) fn add_rows(&self, gathered: &mut RowSink, batch: &Batch) -> Result<()> {
-        gathered.rows.add(batch)?;
-        let (Some(top_k), Some((keys, end))) = (&self.top_k, best(&self.sink)) else {
+    /// Adds the rows of `batch`. For a top-k, drops rows beyond the first k once enough have gathered.
+    pub(crate) fn add_rows(&self, row_sink: &mut RowSink, batch: &Batch) -> Result<()> {
+        row_sink.rows.add(batch)?;
+        let (Some(top_k), Some((keys, end))) = (&self.top_k, top_k(&self.sink)) else {
             return Ok(());
         };
-        if gathered.rows.rows < MANY.max(4 * end) {
+        if row_sink.rows.rows < MIN_ROWS.max(4 * end) {
             return Ok(());
         }
-        let (columns, rows) = gathered.rows.taken()?;
+        let (columns, rows) = row_sink.rows.taken()?;
         let stored = Materialized { columns, rows };
         let mut picks = order(&stored, &self.types, keys, Some(end))?;
         if let Some(last) = picks.last() {
             top_k.raise(&stored, *last)?;
         }
         picks.sort_unstable();
-        gathered.rows.left(stored.columns, &picks)
+        row_sink.rows.left(stored.columns, &picks)
     }
 }

@@ -1,12 +1,13 @@
-//! Staged execution (L6): some tasks set the blocks of a ring up, others process them.
+//! The staged executor (the SMILE paper): some tasks set up the blocks of a ring, others process them.
 //!
 //! A block of the ring is *empty*, being *set up*, *ready* or being *processed*. A setup task opens pieces of the
-//! source and fills an empty block with the rows that the source's filters left; a processing task takes a ready
-//! one through all steps into its own sink and empties it. A block of which no row is left is dropped at once,
-//! wherever it is. Pipelines end at strong dependencies, as in every executor; they run one after the other.
+//! source and fills an empty block with the rows that pass the source's filters. A processing task takes a ready
+//! block through all operators into its own sink and empties it. A block without rows is dropped at once. Pipelines
+//! are cut as in every executor and run one after the other.
 //!
-//! Filters that may be exchanged are, while blocks go through them: what drops most rows for its cost comes first
-//! (`order.rs`). Both kinds of tasks sleep where the ring has nothing for them, and how long, and why, is told.
+//! Filters whose order does not matter are reordered while the query runs, so that the filter which drops most rows
+//! for its cost comes first (`order.rs`). Tasks of both kinds sleep while the ring has nothing for them; the
+//! profile says how long and why.
 
 pub(crate) mod order;
 
@@ -34,7 +35,7 @@ use crate::physical::program::{Source, Stage};
 use crate::profile::Record;
 use crate::vector::batch::Batch;
 
-/// What a block of the ring is.
+/// The state of a block of the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Empty,
@@ -43,23 +44,23 @@ enum State {
     Processing,
 }
 
-/// One place of the ring.
+/// A slot of the ring.
 struct Slot {
     state: State,
     since: Instant,
-    /// Elsewhere while it is set up or processed.
+    /// Taken out while it is set up or processed.
     block: Block,
 }
 
-/// The blocks of one pipeline.
+/// The ring of one pipeline.
 struct Ring {
     slots: Vec<Mutex<Slot>>,
-    /// Nanoseconds that blocks were in each state.
+    /// Nanoseconds that blocks spent in each state.
     times: [AtomicU64; 4],
     processed: AtomicU64,
-    /// Pieces of which the source's filters left nothing, and blocks of which the steps left nothing.
+    /// Pieces that the source's filters emptied, and blocks that operators emptied.
     dropped: [AtomicU64; 2],
-    /// Blocks that were allocated, and how often one was filled again.
+    /// Blocks that were allocated, and how often one was reused.
     made: AtomicU64,
     reused: AtomicU64,
 }
@@ -83,7 +84,7 @@ impl Ring {
         }
     }
 
-    /// The block at `slot`, which goes from one state to the next and is out of the ring until it is put back.
+    /// Takes the block out of `slot`, which changes its state.
     fn take(&self, slot: usize, from: State, to: State) -> Block {
         let mut slot = self.slots[slot].lock();
         self.turn(&mut slot, from, to);
@@ -116,16 +117,17 @@ struct Setup {
 
 impl BlockPort for Setup {
     async fn empty(&mut self, tally: &Tally) -> Result<Block> {
-        // Nobody is left to empty blocks: somebody failed.
+        // Closed only if the processing tasks have failed.
         self.slot = self
             .empty
             .receive(&tally.output)
             .await
             .ok_or(Error::Cancelled)?;
         let block = self.ring.take(self.slot, State::Empty, State::Setup);
-        let of = match block.is_new() {
-            true => &self.ring.made,
-            false => &self.ring.reused,
+        let of = if block.is_new() {
+            &self.ring.made
+        } else {
+            &self.ring.reused
         };
         of.fetch_add(1, Ordering::Relaxed);
         Ok(block)
@@ -147,7 +149,7 @@ impl BlockPort for Setup {
         if !left {
             self.ring.dropped[0].fetch_add(1, Ordering::Relaxed);
         }
-        self.orders.seen();
+        self.orders.reconsider();
     }
 }
 
@@ -165,7 +167,7 @@ struct Processing {
 impl Processing {
     async fn run(self) -> Result<Option<SinkState>> {
         let flow = &*self.flow;
-        let segments = segments(&self.task.pipe.steps);
+        let segments = segments(&self.task.pipeline.operators);
         let mut scratches: Vec<Vec<Scratch>> = segments
             .iter()
             .map(|segment| match segment {
@@ -173,30 +175,32 @@ impl Processing {
                 Segment::Fixed(range) => scratch(range.len()),
             })
             .collect();
-        let mut end = None;
+        let mut sink = None;
         while let Some(slot) = self.ready.receive(&self.tally.input).await {
             flow.check()?;
             let mut block = self.ring.take(slot, State::Ready, State::Processing);
-            let done = match flow.limit.reached() {
-                true => Ok(()),
-                false => self.block(&mut block, &segments, &mut scratches, &mut end),
+            let done = if flow.limit.reached() {
+                Ok(())
+            } else {
+                self.block(&mut block, &segments, &mut scratches, &mut sink)
             };
             block.clear();
-            let block = match flow.blocks.reuse() {
-                true => block,
-                false => Block::default(),
+            let block = if flow.blocks.reuse() {
+                block
+            } else {
+                Block::default()
             };
             self.ring.put(slot, block, State::Processing, State::Empty);
             done?;
-            if let Some(end) = &mut end {
-                end.flush().await?;
+            if let Some(sink) = &mut sink {
+                sink.flush().await?;
             }
-            // There is room for all places.
+            // Cannot fail: the channel has room for all slots.
             let _ = self.empty.try_send(slot);
-            self.orders.seen();
+            self.orders.reconsider();
             tokio::task::yield_now().await;
         }
-        Ok(end)
+        Ok(sink)
     }
 
     fn block(
@@ -204,13 +208,13 @@ impl Processing {
         block: &mut Block,
         segments: &[Segment],
         scratches: &mut [Vec<Scratch>],
-        end: &mut Option<SinkState>,
+        sink: &mut Option<SinkState>,
     ) -> Result<()> {
         let _working = self.tally.work();
         self.tally.count(1, block.rows);
-        let end = match end {
-            Some(end) => end,
-            None => end.insert(self.task.sinks.end()?),
+        let sink = match sink {
+            Some(sink) => sink,
+            None => sink.insert(self.task.sink_factory.sink()?),
         };
         let order = self.orders.now();
         let mut rows = 0;
@@ -219,15 +223,15 @@ impl Processing {
             let Some(hold) = part.hold.clone() else {
                 continue;
             };
-            end.start(part.place);
+            sink.start(part.place);
             let mut walk = Walk {
                 task: self,
                 order: &order,
                 reader: hold.reader(),
-                end,
+                sink,
                 rows: 0,
             };
-            walk.go(segments, scratches, &mut part.batch, &mut part.origin)?;
+            walk.go(segments, scratches, &mut part.batch, &mut part.selection)?;
             rows += walk.rows;
         }
         self.flow.limit.count(rows);
@@ -239,23 +243,23 @@ impl Processing {
     }
 }
 
-/// Rows on their way through the segments of a pipeline.
+/// One batch on its way through the segments of a pipeline.
 struct Walk<'w> {
     task: &'w Processing,
     order: &'w Order,
     reader: ColumnReader<'w, 'w>,
-    end: &'w mut SinkState,
-    /// How many came to the end.
+    sink: &'w mut SinkState,
+    /// Rows that reached the sink.
     rows: usize,
 }
 
 impl Walk<'_> {
-    fn line(&self, steps: std::ops::Range<usize>, complete: bool) -> PipelineExecutor<'_> {
+    fn executor(&self, operators: std::ops::Range<usize>, complete: bool) -> PipelineExecutor<'_> {
         let task = &self.task.task;
         PipelineExecutor {
             types: &task.types,
-            live: &self.order.live[steps.start..=steps.end],
-            steps: &self.order.steps[steps],
+            live: &self.order.live[operators.start..=operators.end],
+            operators: &self.order.operators[operators],
             join_tables: &task.join_tables,
             parameters: &task.parameters,
             complete,
@@ -270,28 +274,28 @@ impl Walk<'_> {
         segments: &[Segment],
         scratches: &mut [Vec<Scratch>],
         batch: &mut Batch,
-        origin: &mut Selection,
+        selection: &mut Selection,
     ) -> Result<()> {
         let (order, task, reader) = (self.order, self.task, self.reader);
         let Some((segment, segments)) = segments.split_first() else {
-            let last = order.steps.len();
-            let (mut rows, end) = (0, &mut *self.end);
+            let last = order.operators.len();
+            let (mut rows, sink) = (0, &mut *self.sink);
             let all = &task.task;
-            let line = PipelineExecutor {
+            let executor = PipelineExecutor {
                 types: &all.types,
                 live: &order.live[last..=last],
-                steps: &[],
+                operators: &[],
                 join_tables: &all.join_tables,
                 parameters: &all.parameters,
                 complete: true,
-                top_k: all.sinks.top_k.as_ref(),
+                top_k: all.sink_factory.top_k.as_ref(),
                 stop: &all.stop,
                 clock: None,
             };
-            line.run(0, batch, origin, reader, &mut [], &mut |batch, _| {
+            executor.run(0, batch, selection, reader, &mut [], &mut |batch, _| {
                 rows += batch.rows;
                 task.flow.check()?;
-                all.sinks.add(end, batch)
+                all.sink_factory.add(sink, batch)
             })?;
             self.rows += rows;
             return Ok(());
@@ -304,24 +308,24 @@ impl Walk<'_> {
                 for place in range.clone() {
                     let (tested, begun) = (batch.rows, Instant::now());
                     let mut passed = 0;
-                    let line = self.line(place..place + 1, false);
-                    line.run(0, batch, origin, reader, own, &mut |batch, _| {
+                    let executor = self.executor(place..place + 1, false);
+                    executor.run(0, batch, selection, reader, own, &mut |batch, _| {
                         passed = batch.rows;
                         Ok(())
                     })?;
-                    task.orders.saw(order, place, tested, passed, begun);
+                    task.orders.record(order, place, tested, passed, begun);
                     if passed == 0 {
                         return Ok(());
                     }
                 }
-                self.go(segments, scratches, batch, origin)
+                self.go(segments, scratches, batch, selection)
             }
             Segment::Fixed(range) => {
                 let task = &task.task;
-                let line = PipelineExecutor {
+                let executor = PipelineExecutor {
                     types: &task.types,
                     live: &order.live[range.start..=range.end],
-                    steps: &order.steps[range.clone()],
+                    operators: &order.operators[range.clone()],
                     join_tables: &task.join_tables,
                     parameters: &task.parameters,
                     complete: false,
@@ -329,27 +333,27 @@ impl Walk<'_> {
                     stop: &task.stop,
                     clock: None,
                 };
-                line.run(0, batch, origin, reader, own, &mut |batch, origin| {
-                    self.go(segments, scratches, batch, origin)
+                executor.run(0, batch, selection, reader, own, &mut |batch, selection| {
+                    self.go(segments, scratches, batch, selection)
                 })
             }
         }
     }
 }
 
-/// Runs all pipelines of a stage; adds the sinks to `ends`.
+/// Runs all pipelines of a stage and appends the sinks to `ends`.
 pub(crate) async fn stage(
     run: &mut QueryState,
     number: usize,
     stage: &Stage,
     group_join: Option<usize>,
-    ends: &mut Vec<SinkState>,
+    sinks: &mut Vec<SinkState>,
 ) -> Result<()> {
     let width = run.runtime.workers.threads();
     let places = run.execution.ring.unwrap_or(2 * width + 1);
-    for pipe in &stage.pipes {
+    for pipeline in &stage.pipelines {
         let begun = Instant::now();
-        let task = Arc::new(run.task(pipe, &stage.sink, group_join)?);
+        let task = Arc::new(run.task(pipeline, &stage.sink, group_join)?);
         if task.source.pieces() == 0 {
             continue;
         }
@@ -395,9 +399,9 @@ pub(crate) async fn stage(
             );
         }
         drop((empty_in, empty, ready_in, ready));
-        join(running, ends).await?;
+        join(running, sinks).await?;
         let time = begun.elapsed();
-        let names = match &pipe.source {
+        let names = match &pipeline.source {
             Source::Scan(scan) => scan.shown.clone(),
             _ => vec![],
         };
@@ -416,7 +420,7 @@ pub(crate) async fn stage(
             times[0], times[1], times[2], times[3],
         ));
         run.report.extend(orders.line(&names));
-        let setup = format!("setup, {} (output: an empty block)", source_name(pipe));
+        let setup = format!("setup, {} (output: an empty block)", source_name(pipeline));
         run.report.push(tallies[0].line(&setup));
         let processing = "processing (input: a block that is ready)";
         run.report.push(tallies[1].line(processing));
@@ -429,7 +433,7 @@ pub(crate) async fn stage(
                 blocks_made: read(&ring.made),
                 blocks_reused: read(&ring.reused),
                 operators: vec![
-                    tallies[0].operator(&format!("setup, {}", source_name(pipe))),
+                    tallies[0].operator(&format!("setup, {}", source_name(pipeline))),
                     tallies[1].operator("processing"),
                 ],
                 kernels: vec![],

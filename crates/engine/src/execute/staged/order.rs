@@ -1,4 +1,4 @@
-//! The order of filters, and how it follows what they let through.
+//! Adaptive filter order: reorders filters by the selectivity that is observed while blocks pass.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -15,22 +15,22 @@ use crate::expr::is_fallible;
 use crate::physical::program::{JoinKind, Operator, Pipeline, Required};
 use crate::vector::value::Var;
 
-/// Pieces and blocks after which the order is looked at again.
+/// Pieces and blocks after which the order is reconsidered.
 const EVERY: u64 = 4;
 
-/// Filters and steps in the order in which blocks go through them.
+/// Filters and operators in the order in which blocks go through them.
 pub(crate) struct Order {
-    /// Of the scan.
+    /// The filters of the scan.
     pub filters: Arc<[Filter]>,
-    pub steps: Vec<Operator>,
-    /// As [`Pipeline::live`] tells of the steps.
+    pub operators: Vec<Operator>,
+    /// As [`Pipeline::live`] of these operators.
     pub live: Vec<Vec<Var>>,
-    /// Which filter, and which step, of the plan stands where.
+    /// The plan's number of each filter, and of each operator.
     filter_numbers: Vec<usize>,
-    step_numbers: Vec<usize>,
+    operator_numbers: Vec<usize>,
 }
 
-/// How many rows came to a step, how many it left, and how long it took.
+/// What was observed of an operator: rows in, rows out and time.
 #[derive(Debug, Default)]
 struct Seen {
     tested: AtomicU64,
@@ -38,32 +38,32 @@ struct Seen {
     nanoseconds: AtomicU64,
 }
 
-/// The order of one pipeline.
+/// The current order of one pipeline, and what was observed.
 pub(crate) struct Orders {
     now: RwLock<Arc<Order>>,
-    /// Those of the plan, each with a gauge of its own.
+    /// The filters of the plan, each with a gauge of its own.
     filters: Vec<Filter>,
-    pipe: Pipeline,
-    need: Required,
-    steps: Vec<Seen>,
+    pipeline: Pipeline,
+    required: Required,
+    operators: Vec<Seen>,
     blocks: AtomicU64,
     pub changes: AtomicU64,
 }
 
-/// What follows one another and may be exchanged.
+/// Consecutive operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Segment {
-    /// Steps that only drop rows, in any order.
+    /// Operators that only drop rows and may run in any order.
     Free(Range<usize>),
     Fixed(Range<usize>),
 }
 
-/// `steps` as segments. An exchange of steps never moves one to another segment.
-pub(crate) fn segments(steps: &[Operator]) -> Vec<Segment> {
+/// Splits `steps` into segments. Reordering never moves an operator to another segment.
+pub(crate) fn segments(operators: &[Operator]) -> Vec<Segment> {
     let mut all: Vec<Segment> = Vec::new();
-    for (number, step) in steps.iter().enumerate() {
+    for (number, operator) in operators.iter().enumerate() {
         let next = number + 1;
-        match (all.last_mut(), drops(step)) {
+        match (all.last_mut(), drops(operator)) {
             (Some(Segment::Free(range)), true) | (Some(Segment::Fixed(range)), false) => {
                 range.end = next;
             }
@@ -74,10 +74,10 @@ pub(crate) fn segments(steps: &[Operator]) -> Vec<Segment> {
     all
 }
 
-/// Whether a step does nothing but drop rows, and cannot fail: in another order of such steps the same rows are
-/// left, and no error comes that did not come before.
-fn drops(step: &Operator) -> bool {
-    match step {
+/// Whether an operator only drops rows and cannot fail. Such operators may be reordered: the same rows are left,
+/// and no new error can occur.
+fn drops(operator: &Operator) -> bool {
+    match operator {
         Operator::Filter(e) => !is_fallible(e),
         Operator::Probe(p) => {
             matches!(p.kind, JoinKind::Semi | JoinKind::Anti)
@@ -89,7 +89,7 @@ fn drops(step: &Operator) -> bool {
     }
 }
 
-/// Runs of `filters` that may be exchanged.
+/// Runs of `filters` that may be reordered.
 fn free(filters: &[Filter]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (number, filter) in filters.iter().enumerate() {
@@ -105,80 +105,87 @@ fn free(filters: &[Filter]) -> Vec<Range<usize>> {
 }
 
 impl Orders {
-    /// That of the plan.
+    /// Starts with the order of the plan.
     pub fn new(task: &PipelineTask) -> Orders {
         let filters: Vec<Filter> = match &task.source {
             OpenSource::Scan { filters, .. } => filters.iter().cloned().map(counted).collect(),
             _ => vec![],
         };
-        let steps = &task.pipe.steps;
+        let operators = &task.pipeline.operators;
         let order = Order {
             filters: filters.clone().into(),
-            steps: steps.clone(),
+            operators: operators.clone(),
             live: task.live.clone(),
             filter_numbers: (0..filters.len()).collect(),
-            step_numbers: (0..steps.len()).collect(),
+            operator_numbers: (0..operators.len()).collect(),
         };
         Orders {
             now: RwLock::new(Arc::new(order)),
             filters,
-            pipe: task.pipe.clone(),
-            need: task.live.last().into_iter().flatten().copied().collect(),
-            steps: steps.iter().map(|_| Seen::default()).collect(),
+            pipeline: task.pipeline.clone(),
+            required: task.live.last().into_iter().flatten().copied().collect(),
+            operators: operators.iter().map(|_| Seen::default()).collect(),
             blocks: AtomicU64::new(0),
             changes: AtomicU64::new(0),
         }
     }
 
-    /// The present order.
+    /// The current order.
     pub fn now(&self) -> Arc<Order> {
         self.now.read().clone()
     }
 
-    /// Notes what the step at `place` of `order` did to `tested` rows.
-    pub fn saw(&self, order: &Order, place: usize, tested: usize, passed: usize, begun: Instant) {
-        let seen = &self.steps[order.step_numbers[place]];
+    /// Records what the operator at `place` of `order` did to `tested` rows.
+    pub fn record(
+        &self,
+        order: &Order,
+        place: usize,
+        tested: usize,
+        passed: usize,
+        begun: Instant,
+    ) {
+        let seen = &self.operators[order.operator_numbers[place]];
         seen.tested.fetch_add(tested as u64, Ordering::Relaxed);
         seen.passed.fetch_add(passed as u64, Ordering::Relaxed);
         let time = begun.elapsed().as_nanos() as u64;
         seen.nanoseconds.fetch_add(time, Ordering::Relaxed);
     }
 
-    /// One more piece was opened, or block processed: now and then the order is changed to what was seen.
-    pub fn seen(&self) {
+    /// Counts a piece opened or a block processed, and reconsiders the order from time to time.
+    pub fn reconsider(&self) {
         let blocks = self.blocks.fetch_add(1, Ordering::Relaxed) + 1;
         if !blocks.is_multiple_of(EVERY) {
             return;
         }
         let now = self.now();
         let filter_numbers = self.best_filters(&now);
-        let step_numbers = self.best_steps(&now);
-        if filter_numbers == now.filter_numbers && step_numbers == now.step_numbers {
+        let operator_numbers = self.best_operators(&now);
+        if filter_numbers == now.filter_numbers && operator_numbers == now.operator_numbers {
             return;
         }
-        let steps: Vec<Operator> = step_numbers
+        let operators: Vec<Operator> = operator_numbers
             .iter()
-            .map(|n| self.pipe.steps[*n].clone())
+            .map(|n| self.pipeline.operators[*n].clone())
             .collect();
-        let pipe = Pipeline {
-            source: self.pipe.source.clone(),
-            steps,
+        let pipeline = Pipeline {
+            source: self.pipeline.source.clone(),
+            operators,
         };
         let order = Order {
             filters: filter_numbers
                 .iter()
                 .map(|n| self.filters[*n].clone())
                 .collect(),
-            live: pipe.live(self.need.clone()),
-            steps: pipe.steps,
+            live: pipeline.live(self.required.clone()),
+            operators: pipeline.operators,
             filter_numbers,
-            step_numbers,
+            operator_numbers,
         };
         *self.now.write() = Arc::new(order);
         self.changes.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What lets the fewest rows through comes first.
+    /// Filters by selectivity: the one that lets the smallest share of rows through comes first.
     fn best_filters(&self, now: &Order) -> Vec<usize> {
         let rank = |n: usize| {
             let counts = self.filters[n].gauge.as_ref().map(|gauge| gauge.counts());
@@ -192,18 +199,18 @@ impl Orders {
         numbers
     }
 
-    /// What costs least for each row that it drops comes first.
-    fn best_steps(&self, now: &Order) -> Vec<usize> {
+    /// Operators by cost: the one with the least time for each row that it drops comes first.
+    fn best_operators(&self, now: &Order) -> Vec<usize> {
         let rank = |n: usize| {
-            let seen = &self.steps[n];
+            let seen = &self.operators[n];
             let tested = seen.tested.load(Ordering::Relaxed);
             let dropped = tested.saturating_sub(seen.passed.load(Ordering::Relaxed));
             let time = seen.nanoseconds.load(Ordering::Relaxed) as f64;
-            // Whoever drops none is as if it dropped half a row.
+            // One that drops no row counts as if it had dropped half a row.
             (tested > 0).then(|| time / (dropped as f64).max(0.5))
         };
-        let mut numbers = now.step_numbers.clone();
-        for segment in segments(&now.steps) {
+        let mut numbers = now.operator_numbers.clone();
+        for segment in segments(&now.operators) {
             if let Segment::Free(run) = segment {
                 rearrange(&mut numbers[run], rank);
             }
@@ -211,7 +218,8 @@ impl Orders {
         numbers
     }
 
-    /// `order changed 2 times: quantity < 24 (46.1 % of 6001215 rows pass), ...`
+    /// A line such as `order of filters, changed 2 times: quantity < 24 (46.1 % of 6001215 rows pass), ...`; `None`
+    /// for fewer than two.
     pub fn line(&self, names: &[String]) -> Option<String> {
         let now = self.now();
         let mut parts = Vec::new();
@@ -220,12 +228,12 @@ impl Orders {
             let name = names.get(*n).map_or("filter", String::as_str);
             parts.push(share(name, gauge.counts()));
         }
-        for segment in segments(&now.steps) {
+        for segment in segments(&now.operators) {
             let Segment::Free(run) = segment else {
                 continue;
             };
-            for n in &now.step_numbers[run] {
-                let seen = &self.steps[*n];
+            for n in &now.operator_numbers[run] {
+                let seen = &self.operators[*n];
                 let counts = (
                     seen.tested.load(Ordering::Relaxed),
                     seen.passed.load(Ordering::Relaxed),
@@ -244,27 +252,27 @@ impl Orders {
     }
 }
 
-/// `name (12.5 % of 800 rows pass)`
+/// A part of that line, such as `name (12.5 % of 800 rows pass)`.
 fn share(name: &str, (tested, passed): (u64, u64)) -> String {
     let share = 100.0 * passed as f64 / (tested as f64).max(1.0);
     format!("{name} ({share:.1} % of {tested} rows pass)")
 }
 
-/// The same filter, which tells how many rows pass, unless it may be skipped for that.
+/// The filter with a gauge that counts how many rows pass, unless it has a gauge already.
 fn counted(mut filter: Filter) -> Filter {
     let own = || Arc::new(Gauge::counting());
     filter.gauge = Some(filter.gauge.take().unwrap_or_else(own));
     filter
 }
 
-/// Sorts `numbers` by `rank`, if that is known of all of them; those whose ranks are within a twentieth of each
-/// other keep their places, so that noise changes nothing.
+/// Sorts `numbers` by `rank`, if it is known for all of them. Neighbours whose ranks are within a twentieth of each
+/// other keep their order, so that noise changes nothing.
 fn rearrange(numbers: &mut [usize], rank: impl Fn(usize) -> Option<f64>) {
     if numbers.len() < 2 || numbers.iter().any(|n| rank(*n).is_none()) {
         return;
     }
     let rank = |n: usize| rank(n).unwrap_or(f64::MAX);
-    // Few enough for the simplest way, which needs no total order.
+    // A bubble sort: there are few of them, and ranks with a tolerance are no total order.
     for end in (1..numbers.len()).rev() {
         for at in 0..end {
             if rank(numbers[at]) > rank(numbers[at + 1]) * 1.05 {

@@ -1,4 +1,4 @@
-//! Execution blocks: rows on their way from operator to operator, and where they wait to be used again.
+//! Execution blocks: rows on their way between operators, and the pool of free blocks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,29 +9,29 @@ use crate::execute::pieces::Hold;
 use crate::operators::source::Selection;
 use crate::vector::batch::Batch;
 
-/// A vector of rows of a block.
+/// A vector of rows in a block.
 #[derive(Default)]
 pub(crate) struct Part {
     pub batch: Batch,
-    pub origin: Selection,
+    pub selection: Selection,
     pub hold: Option<Arc<Hold>>,
-    /// Where the source has these rows: what comes first there has the lower number.
+    /// The place of these rows in the source; lower numbers come first.
     pub place: u64,
 }
 
-/// An execution block. Whoever consumes it last gives it back to [`Blocks`].
+/// An execution block. Its last consumer returns it to [`Blocks`].
 #[derive(Default)]
 pub(crate) struct Block {
-    /// Unlike that of any other block from the same source.
+    /// Unique among the blocks of a source.
     pub id: u64,
     pub rows: usize,
     parts: Vec<Part>,
-    /// How many of them hold rows; the others are there to be used again.
+    /// How many of the parts hold rows; the others are kept for reuse.
     used: usize,
 }
 
 impl Block {
-    /// Whether it has never held anything.
+    /// Whether it was just allocated.
     pub fn is_new(&self) -> bool {
         self.parts.is_empty()
     }
@@ -40,7 +40,7 @@ impl Block {
         &mut self.parts[..self.used]
     }
 
-    /// One more part, of up to `vars` vectors, with whatever it held before.
+    /// Adds a part of up to `vars` vectors, which may still hold what it held before.
     pub fn add(&mut self, vars: usize) -> &mut Part {
         if self.used == self.parts.len() {
             self.parts.push(Part {
@@ -52,23 +52,23 @@ impl Block {
         &mut self.parts[self.used - 1]
     }
 
-    /// Takes rows over; in their place stays what the part held before.
+    /// Moves rows into the block; `batch` and `origin` get what the part held before.
     pub fn take(
         &mut self,
         batch: &mut Batch,
-        origin: &mut Selection,
+        selection: &mut Selection,
         hold: &Arc<Hold>,
         place: u64,
     ) {
         self.rows += batch.rows;
         let part = self.add(batch.vars());
         std::mem::swap(&mut part.batch, batch);
-        std::mem::swap(&mut part.origin, origin);
+        std::mem::swap(&mut part.selection, selection);
         part.hold = Some(hold.clone());
         part.place = place;
     }
 
-    /// Forgets the rows, and lets go of their pages.
+    /// Drops the rows and releases their pages.
     pub fn clear(&mut self) {
         for part in &mut self.parts[..self.used] {
             part.hold = None;
@@ -77,7 +77,7 @@ impl Block {
     }
 }
 
-/// Blocks that nobody uses now.
+/// The pool of free blocks.
 #[derive(Default)]
 pub(crate) struct Blocks {
     free: Mutex<Vec<Block>>,
@@ -87,7 +87,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// None yet. With `reuse`, blocks that were given back are given out again.
+    /// An empty pool. With `reuse`, returned blocks are handed out again.
     pub fn new(reuse: bool) -> Blocks {
         Blocks {
             reuse,
@@ -95,16 +95,17 @@ impl Blocks {
         }
     }
 
-    /// Whether they are used again.
+    /// Whether blocks are reused.
     pub fn reuse(&self) -> bool {
         self.reuse
     }
 
     /// A block without rows.
     pub fn get(&self) -> Block {
-        let free = match self.reuse {
-            true => self.free.lock().pop(),
-            false => None,
+        let free = if self.reuse {
+            self.free.lock().pop()
+        } else {
+            None
         };
         match &free {
             Some(_) => self.reused.fetch_add(1, Ordering::Relaxed),
@@ -113,7 +114,7 @@ impl Blocks {
         free.unwrap_or_default()
     }
 
-    /// Takes back a block whose last consumer is done with it.
+    /// Returns a block to the pool.
     pub fn put(&self, mut block: Block) {
         block.clear();
         if self.reuse {

@@ -1,9 +1,9 @@
-//! Bounded channels with any number of producers and consumers, who sleep and do not spin.
+//! Bounded channels with any number of producers and consumers, who sleep rather than spin.
 //!
-//! Two semaphores count the free places and the items; what holds the items is either a ring with a plain lock
-//! or a queue without one (row L5 asks for both), and neither is ever asked for what is not there.
-//! A channel ends when its last [`Producer`] is gone: consumers get what is left, then nothing. When its last
-//! [`Consumer`] is gone, producers get their items back. So no order in which tasks end leaves one asleep.
+//! Two semaphores count the free places and the items. The items are in a ring behind a mutex or in a lock-free
+//! queue; neither is ever asked for an item or a place that it does not have. A channel closes when its last
+//! [`Producer`] is dropped: consumers receive the remaining items, then nothing. When its last [`Consumer`] is
+//! dropped, producers get their items back. So no task is left asleep, in whatever order tasks end.
 
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -17,14 +17,14 @@ use tokio::sync::Semaphore;
 
 use crate::execute::stream::tally::Waits;
 
-/// What holds the items.
+/// Holds the items.
 enum Ring<T> {
     Locked(Mutex<VecDeque<T>>),
     Free(Box<ArrayQueue<T>>),
 }
 
 impl<T> Ring<T> {
-    /// Only with a place of `room`.
+    /// Adds an item. The caller must have acquired a place.
     fn push(&self, item: T) {
         match self {
             Ring::Locked(ring) => ring.lock().push_back(item),
@@ -43,10 +43,10 @@ impl<T> Ring<T> {
     }
 }
 
-/// See the module.
+/// A bounded channel; see the module.
 pub(crate) struct Channel<T> {
     ring: Ring<T>,
-    /// Free places. Closed when no consumer is left.
+    /// Counts free places. Closed when no consumer is left.
     room: Semaphore,
     /// Items. Closed when no producer is left.
     items: Semaphore,
@@ -54,12 +54,13 @@ pub(crate) struct Channel<T> {
     consumers: AtomicUsize,
 }
 
-/// A channel of `most` items, with one end each.
+/// A channel for up to `most` items, with one producer and one consumer.
 pub(crate) fn channel<T>(most: usize, lock_free: bool) -> (Producer<T>, Consumer<T>) {
     let channel = Arc::new(Channel {
-        ring: match lock_free {
-            true => Ring::Free(Box::new(ArrayQueue::new(most))),
-            false => Ring::Locked(Mutex::new(VecDeque::with_capacity(most))),
+        ring: if lock_free {
+            Ring::Free(Box::new(ArrayQueue::new(most)))
+        } else {
+            Ring::Locked(Mutex::new(VecDeque::with_capacity(most)))
         },
         room: Semaphore::new(most),
         items: Semaphore::new(0),
@@ -69,15 +70,15 @@ pub(crate) fn channel<T>(most: usize, lock_free: bool) -> (Producer<T>, Consumer
     (Producer(channel.clone()), Consumer(channel))
 }
 
-/// Who sends. The channel ends with the last clone.
+/// The sending end. The channel closes when its last clone is dropped.
 pub(crate) struct Producer<T>(Arc<Channel<T>>);
 
-/// Who receives.
+/// The receiving end.
 pub(crate) struct Consumer<T>(Arc<Channel<T>>);
 
 impl<T> Producer<T> {
-    /// Sends `item` once there is room; gives it back if nobody is left to take it. What was slept for is added to
-    /// `waits`.
+    /// Sends `item`, waiting for room if necessary; returns it if all consumers are gone. Time spent asleep is
+    /// added to `waits`.
     pub async fn send(&self, item: T, waits: &Waits) -> std::result::Result<(), T> {
         let item = match self.try_send(item) {
             Ok(()) => return Ok(()),
@@ -94,7 +95,7 @@ impl<T> Producer<T> {
         Ok(())
     }
 
-    /// Sends `item` if there is room now.
+    /// Sends `item` if there is room now; returns it otherwise.
     pub fn try_send(&self, item: T) -> std::result::Result<(), T> {
         match self.0.room.try_acquire() {
             Ok(place) => place.forget(),
@@ -111,8 +112,8 @@ impl<T> Producer<T> {
 }
 
 impl<T> Consumer<T> {
-    /// The next item; `None` when all producers are gone and nothing is left. What was slept for is added to
-    /// `waits`.
+    /// Receives the next item; `None` once all producers are gone and no item is left. Time spent asleep is added
+    /// to `waits`.
     pub async fn receive(&self, waits: &Waits) -> Option<T> {
         let item = match self.items.try_acquire() {
             Ok(item) => Ok(item),
@@ -158,7 +159,7 @@ impl<T> Clone for Consumer<T> {
 
 impl<T> Drop for Producer<T> {
     fn drop(&mut self) {
-        // Acquire and release: whoever sees the channel closed sees all items that were put.
+        // Acquire and release: whoever sees the channel closed sees all items that were sent.
         if self.0.producers.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.0.items.close();
         }

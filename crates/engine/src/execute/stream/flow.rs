@@ -1,4 +1,4 @@
-//! What the tasks of a stage share, for the streaming and the staged executor.
+//! What the streaming and the staged executor have in common.
 
 use std::sync::Arc;
 
@@ -17,26 +17,26 @@ use crate::operators::pipeline::Scratch;
 use crate::options::{BLOCK_ROWS, Execution};
 use crate::physical::program::{Pipeline, Sink, Source};
 
-/// Rows of a block, if nobody says otherwise: those of a stored one.
+/// Default rows of a block: those of a stored block.
 const ROWS: usize = table::BLOCK_ROWS;
 
 /// What all tasks of a stage share.
 pub(crate) struct Flow {
     pub blocks: Blocks,
-    /// Most rows of a block.
+    /// Most rows in a block.
     pub rows: usize,
     pub limit: Limit,
-    /// What blocks on their way may take.
+    /// The memory reserved for blocks in flight.
     _taken: Reservation,
     pub stop: Stop,
 }
 
 impl Flow {
-    /// For blocks of which `flights` may be on their way at once, with rows of `width` bytes. They take a quarter of
-    /// the memory limit at most: where that is not enough they are smaller than was asked for.
+    /// For up to `flights` blocks in flight, with rows of `width` bytes. Blocks take at most a quarter of the
+    /// memory limit; if that is too little, they are smaller than requested.
     ///
     /// # Errors
-    /// [`Error::Memory`] if the smallest do not fit.
+    /// [`Error::Memory`] if even the smallest blocks do not fit.
     pub fn new(run: &QueryState, sink: &Sink, flights: usize, width: usize) -> Result<Flow> {
         let mut rows = run.execution.block_rows.unwrap_or(ROWS);
         let taken = loop {
@@ -62,38 +62,38 @@ impl Flow {
         })
     }
 
-    /// Adds what is left of `block` after the steps from number `from` on to `end`.
+    /// Takes `block` through the operators from number `from` on into `end`, which is made if it is absent.
     pub fn finish(
         &self,
         task: &PipelineTask,
         from: usize,
         block: &mut Block,
         scratch: &mut [Scratch],
-        end: &mut Option<SinkState>,
+        sink: &mut Option<SinkState>,
     ) -> Result<()> {
         if self.limit.reached() {
             return Ok(());
         }
-        let end = match end {
-            Some(end) => end,
-            None => end.insert(task.sinks.end()?),
+        let sink = match sink {
+            Some(sink) => sink,
+            None => sink.insert(task.sink_factory.sink()?),
         };
-        let line = task.line(from..task.pipe.steps.len(), true);
+        let executor = task.executor(from..task.pipeline.operators.len(), true);
         let mut rows = 0;
         for part in block.parts() {
             self.check()?;
             let Some(hold) = &part.hold else { continue };
-            end.start(part.place);
-            line.run(
+            sink.start(part.place);
+            executor.run(
                 0,
                 &mut part.batch,
-                &mut part.origin,
+                &mut part.selection,
                 hold.reader(),
                 scratch,
                 &mut |batch, _| {
                     rows += batch.rows;
                     self.check()?;
-                    task.sinks.add(end, batch)
+                    task.sink_factory.add(sink, batch)
                 },
             )?;
         }
@@ -101,32 +101,32 @@ impl Flow {
         Ok(())
     }
 
-    /// Fails once the query was given up.
+    /// Fails if the query was cancelled.
     pub fn check(&self) -> Result<()> {
         self.stop.check()
     }
 }
 
-/// As many as a task may need of the steps in `range`.
-pub(crate) fn scratch(steps: usize) -> Vec<Scratch> {
+/// Scratch space for this many operators.
+pub(crate) fn scratch(operators: usize) -> Vec<Scratch> {
     std::iter::repeat_with(Scratch::default)
-        .take(steps)
+        .take(operators)
         .collect()
 }
 
-/// Tasks of operator `number`, with `width` workers.
+/// The number of tasks of operator `number`, with `width` workers.
 pub(crate) fn tasks(execution: &Execution, number: usize, width: usize) -> usize {
     let given = execution.tasks.get(number).or(execution.tasks.last());
     given.copied().unwrap_or(width).max(1)
 }
 
-/// The tasks of a stage.
+/// The running tasks of a stage.
 pub(crate) type Tasks = Vec<fiber::JoinHandle<Result<Option<SinkState>>>>;
 
-/// Awaits all tasks. Once one fails, the others end where they next suspend: what they wait for may never come.
-/// The failure of the stage is the first that is not but the consequence of another.
-pub(crate) async fn join(running: Tasks, ends: &mut Vec<SinkState>) -> Result<()> {
-    // Should this be dropped, they end in the same way.
+/// Awaits all tasks and collects their sinks. Once one fails, the others are aborted where they next suspend,
+/// because what they wait for may never come. Returns the first error that is not a mere cancellation.
+pub(crate) async fn join(running: Tasks, sinks: &mut Vec<SinkState>) -> Result<()> {
+    // If this future is dropped, the tasks are aborted as well.
     let mut running: FuturesUnordered<_> = running
         .into_iter()
         .map(|task| task.abort_on_drop())
@@ -134,8 +134,8 @@ pub(crate) async fn join(running: Tasks, ends: &mut Vec<SinkState>) -> Result<()
     let mut failed = None;
     while let Some(done) = running.next().await {
         let error = match done {
-            Ok(Ok(end)) => {
-                ends.extend(end);
+            Ok(Ok(sink)) => {
+                sinks.extend(sink);
                 continue;
             }
             Ok(Err(e)) => e,
@@ -153,7 +153,7 @@ pub(crate) async fn join(running: Tasks, ends: &mut Vec<SinkState>) -> Result<()
     failed.map_or(Ok(()), Err)
 }
 
-/// `task`, whose failure (a panic included) stops all others.
+/// Runs `task`; cancels the stage if it fails or panics.
 pub(crate) async fn stopping(
     flow: Arc<Flow>,
     task: impl Future<Output = Result<Option<SinkState>>>,
@@ -174,8 +174,8 @@ pub(crate) async fn stopping(
     done
 }
 
-pub(crate) fn source_name(pipe: &Pipeline) -> String {
-    match &pipe.source {
+pub(crate) fn source_name(pipeline: &Pipeline) -> String {
+    match &pipeline.source {
         Source::Scan(scan) => format!("scan {}", scan.table.definition().name),
         Source::Read(reading) => format!("read {}", reading.batches.name()),
         Source::Values { .. } => "values".into(),

@@ -1,16 +1,16 @@
-//! Streaming execution (L5): each operator of a pipeline is tasks of its own, and blocks of rows go from one to
-//! the next through bounded channels.
+//! The streaming executor: each operator of a pipeline is a set of tasks, and blocks of rows pass from one operator
+//! to the next through bounded channels.
 //!
-//! A pipeline is cut into a *scan*, which opens pieces of the source and tests the filters that work on stored
-//! codes, *steps*, cut before each look-up but the first, and the *sink*, which all pipelines of a stage share
-//! (several inputs). A block carries which rows of which opened pieces it holds and the vectors that were read so
-//! far; each operator reads only what it needs, for the rows that are left by then. What is matched between
-//! operators is a block's identity, not its place in an order: blocks overtake one another.
+//! A pipeline is split into the *scan*, which opens pieces of the source and tests the filters that work on stored
+//! codes, *steps*, which are cut before each probe but the first, and the *sink*, which all pipelines of a stage
+//! share. A block carries the selection of rows of each open piece and the vectors read so far; each operator reads
+//! only the columns it needs, for the rows that are left (late materialisation). Blocks have an identity but no
+//! order: they may overtake one another.
 //!
-//! Every operator has as many tasks as there are workers, unless told otherwise. A task sleeps where its input is
-//! empty or its output is full, so that workers go to the operators that blocks wait for. Where one block becomes
-//! more than fit into the next channel (a join of many partners), the task takes them to the end by itself: what
-//! is in flight stays bounded, and no task waits in the middle of a block.
+//! Every operator has as many tasks as there are workers, unless options say otherwise. A task sleeps while its
+//! input is empty or its output full, so workers go to the operators for which blocks wait. If one block becomes
+//! more blocks than fit in the next channel (a join with many matches), the task itself takes them to the end of
+//! the pipeline: the number of blocks in flight stays bounded, and no task waits in the middle of a block.
 
 pub(crate) mod block;
 pub(crate) mod channel;
@@ -38,18 +38,18 @@ use crate::operators::pipeline::Scratch;
 use crate::physical::program::{Operator, Pipeline, Stage};
 use crate::profile::Record;
 
-/// One operator.
+/// An operator and the tallies of its tasks.
 struct StreamOperator {
     name: String,
     tallies: Tallies,
 }
 
-/// Where `steps` are cut: before each look-up but the first.
-fn cuts(steps: &[Operator]) -> Vec<Range<usize>> {
+/// Splits the operators of a pipeline: before each probe but the first.
+fn cuts(operators: &[Operator]) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let (mut start, mut probes) = (0, 0);
-    for (number, step) in steps.iter().enumerate() {
-        if matches!(step, Operator::Probe(_)) {
+    for (number, operator) in operators.iter().enumerate() {
+        if matches!(operator, Operator::Probe(_)) {
             if probes > 0 {
                 ranges.push(start..number);
                 start = number;
@@ -57,28 +57,28 @@ fn cuts(steps: &[Operator]) -> Vec<Range<usize>> {
             probes += 1;
         }
     }
-    ranges.push(start..steps.len());
+    ranges.push(start..operators.len());
     ranges
 }
 
-/// Runs all pipelines of a stage; adds the sinks to `ends`.
+/// Runs all pipelines of a stage and appends the sinks to `ends`.
 pub(crate) async fn stage(
     run: &mut QueryState,
     number: usize,
     stage: &Stage,
     group_join: Option<usize>,
-    ends: &mut Vec<SinkState>,
+    sinks: &mut Vec<SinkState>,
 ) -> Result<()> {
     let begun = Instant::now();
     let execution = run.execution.clone();
     let width = run.runtime.workers.threads();
-    let mut all = Vec::with_capacity(stage.pipes.len());
-    for pipe in &stage.pipes {
-        all.push(Arc::new(run.task(pipe, &stage.sink, group_join)?));
+    let mut all = Vec::with_capacity(stage.pipelines.len());
+    for pipeline in &stage.pipelines {
+        all.push(Arc::new(run.task(pipeline, &stage.sink, group_join)?));
     }
     let all: Arc<[Arc<PipelineTask>]> = all.into();
-    // Each operator has a channel behind it, and each of its tasks one block that comes and one that goes.
-    let operators = |task: &Arc<PipelineTask>| cuts(&task.pipe.steps).len() + 1;
+    // Each operator has a channel behind it, and each of its tasks holds one input block and one output block.
+    let operators = |task: &Arc<PipelineTask>| cuts(&task.pipeline.operators).len() + 1;
     let operators: usize = 1 + all.iter().map(operators).sum::<usize>();
     let flights = operators * (execution.queue + 2 * tasks(&execution, operators, width));
     let row_bytes = all.iter().map(|task| task.row_bytes()).max().unwrap_or(1);
@@ -86,7 +86,7 @@ pub(crate) async fn stage(
     let mut operators: Vec<StreamOperator> = Vec::new();
     let mut running: Tasks = Vec::new();
     let (into_sink, from_all) = channel::<(Block, usize)>(execution.queue, execution.lock_free);
-    for (which, (pipe, task)) in stage.pipes.iter().zip(all.iter()).enumerate() {
+    for (which, (pipeline, task)) in stage.pipelines.iter().zip(all.iter()).enumerate() {
         if task.source.pieces() == 0 {
             continue;
         }
@@ -102,7 +102,7 @@ pub(crate) async fn stage(
         let mut spawn = spawn;
         let (sender, mut input) = channel::<Block>(execution.queue, execution.lock_free);
         let tallies = spawn(
-            source_name(pipe),
+            source_name(pipeline),
             task.source.readers(width),
             task.source.pieces(),
         );
@@ -116,17 +116,18 @@ pub(crate) async fn stage(
             running.push(run.runtime.workers.spawn(stopping(flow.clone(), task)));
         }
         drop(sender);
-        let cuts = cuts(&pipe.steps);
+        let cuts = cuts(&pipeline.operators);
         let last = cuts.len() - 1;
         for (at, range) in cuts.into_iter().enumerate() {
-            let tallies = spawn(steps_name(pipe, &range), width, usize::MAX);
+            let tallies = spawn(operators_name(pipeline, &range), width, usize::MAX);
             let (sender, next) = channel::<Block>(execution.queue, execution.lock_free);
             for tally in tallies.each() {
-                let output = match at == last {
-                    true => Output::Sink(into_sink.clone(), which),
-                    false => Output::Steps(sender.clone()),
+                let output = if at == last {
+                    Output::Sink(into_sink.clone(), which)
+                } else {
+                    Output::Operators(sender.clone())
                 };
-                let task = Steps {
+                let task = OperatorTask {
                     flow: flow.clone(),
                     task: task.clone(),
                     range: range.clone(),
@@ -156,23 +157,27 @@ pub(crate) async fn stage(
     }
     drop(from_all);
     operators.push(sink);
-    join(running, ends).await?;
+    join(running, sinks).await?;
     report(run, number, &operators, &flow, begun);
     Ok(())
 }
 
-fn steps_name(pipe: &Pipeline, range: &Range<usize>) -> String {
-    let step = |step: &Operator| match step {
+fn operators_name(pipeline: &Pipeline, range: &Range<usize>) -> String {
+    let operator = |operator: &Operator| match operator {
         Operator::Filter(_) => Some("filter".to_string()),
         Operator::Map(..) => Some("lift".to_string()),
         Operator::Probe(probe) => Some(format!("dot stage {}", probe.stage)),
         Operator::Nulls(_) | Operator::Alias(_) => None,
     };
-    let mut names: Vec<String> = pipe.steps[range.clone()].iter().filter_map(step).collect();
+    let mut names: Vec<String> = pipeline.operators[range.clone()]
+        .iter()
+        .filter_map(operator)
+        .collect();
     names.dedup();
-    match names.is_empty() {
-        true => "steps: none".into(),
-        false => format!("steps: {}", names.join(", ")),
+    if names.is_empty() {
+        "steps: none".into()
+    } else {
+        format!("steps: {}", names.join(", "))
     }
 }
 
@@ -209,17 +214,17 @@ fn report(
     }
 }
 
-/// Where the blocks of steps go.
+/// Where the blocks of some operators go.
 enum Output {
-    Steps(Producer<Block>),
-    /// The sink, as those of this pipeline.
+    Operators(Producer<Block>),
+    /// The sink; the number says which pipeline of the stage the block comes from.
     Sink(Producer<(Block, usize)>, usize),
 }
 
 impl Output {
     async fn send(&self, block: Block, waits: &Waits) -> std::result::Result<(), Block> {
         match self {
-            Output::Steps(next) => next.send(block, waits).await,
+            Output::Operators(next) => next.send(block, waits).await,
             Output::Sink(sink, which) => {
                 let sent = sink.send((block, *which), waits).await;
                 sent.map_err(|(block, _)| block)
@@ -229,14 +234,14 @@ impl Output {
 
     fn try_send(&self, block: Block) -> std::result::Result<(), Block> {
         match self {
-            Output::Steps(next) => next.try_send(block),
+            Output::Operators(next) => next.try_send(block),
             Output::Sink(sink, which) => sink.try_send((block, *which)).map_err(|(block, _)| block),
         }
     }
 }
 
-/// A task of some steps.
-struct Steps {
+/// A task that runs some consecutive operators.
+struct OperatorTask {
     flow: Arc<Flow>,
     task: Arc<PipelineTask>,
     range: Range<usize>,
@@ -245,22 +250,22 @@ struct Steps {
     output: Output,
 }
 
-impl Steps {
+impl OperatorTask {
     async fn run(self) -> Result<Option<SinkState>> {
         let flow = &*self.flow;
         let mut own = scratch(self.range.len());
-        let mut rest = scratch(self.task.pipe.steps.len() - self.range.end);
-        let mut end = None;
+        let mut rest = scratch(self.task.pipeline.operators.len() - self.range.end);
+        let mut sink = None;
         while let Some(mut block) = self.input.receive(&self.tally.input).await {
             flow.check()?;
             let mut out = flow.blocks.get();
             out.id = block.id;
             if !flow.limit.reached() {
-                self.block(&mut block, &mut out, &mut own, &mut rest, &mut end)?;
+                self.block(&mut block, &mut out, &mut own, &mut rest, &mut sink)?;
             }
             flow.blocks.put(block);
-            if let Some(end) = &mut end {
-                end.flush().await?;
+            if let Some(sink) = &mut sink {
+                sink.flush().await?;
             }
             if out.rows == 0 {
                 flow.blocks.put(out);
@@ -272,38 +277,39 @@ impl Steps {
             }
             tokio::task::yield_now().await;
         }
-        Ok(end)
+        Ok(sink)
     }
 
-    /// Takes one block through the steps; what is more than `out` holds goes on, or to the end, at once.
+    /// Takes one block through the operators into `out`. Full output blocks are sent at once, or taken to the end
+    /// of the pipeline here if the channel is full.
     fn block(
         &self,
         block: &mut Block,
         out: &mut Block,
         own: &mut [Scratch],
         rest: &mut [Scratch],
-        end: &mut Option<SinkState>,
+        sink: &mut Option<SinkState>,
     ) -> Result<()> {
         let _working = self.tally.work();
         let flow = &*self.flow;
-        let line = self.task.line(self.range.clone(), false);
+        let executor = self.task.executor(self.range.clone(), false);
         let id = block.id;
         for part in block.parts() {
             flow.check()?;
             let Part {
                 batch,
-                origin,
+                selection,
                 hold,
                 place,
             } = part;
             let Some(hold) = hold.clone() else { continue };
-            line.run(
+            executor.run(
                 0,
                 batch,
-                origin,
+                selection,
                 hold.reader(),
                 own,
-                &mut |batch, origin| {
+                &mut |batch, selection| {
                     if out.rows > 0 && out.rows + batch.rows > flow.rows {
                         let mut full = std::mem::replace(out, flow.blocks.get());
                         out.id = id;
@@ -311,12 +317,12 @@ impl Steps {
                         if let Err(back) = self.output.try_send(full) {
                             full = back;
                             self.tally.inline.fetch_add(1, Ordering::Relaxed);
-                            flow.finish(&self.task, self.range.end, &mut full, rest, end)?;
+                            flow.finish(&self.task, self.range.end, &mut full, rest, sink)?;
                             flow.blocks.put(full);
                         }
                         flow.check()?;
                     }
-                    out.take(batch, origin, &hold, *place);
+                    out.take(batch, selection, &hold, *place);
                     Ok(())
                 },
             )?;
@@ -332,20 +338,26 @@ async fn gather(
     tally: Arc<Tally>,
     input: Consumer<(Block, usize)>,
 ) -> Result<Option<SinkState>> {
-    let mut end = None;
+    let mut sink = None;
     while let Some((mut block, which)) = input.receive(&tally.input).await {
         flow.check()?;
         let task = &all[which];
         {
             let _working = tally.work();
             tally.count(1, block.rows);
-            flow.finish(task, task.pipe.steps.len(), &mut block, &mut [], &mut end)?;
+            flow.finish(
+                task,
+                task.pipeline.operators.len(),
+                &mut block,
+                &mut [],
+                &mut sink,
+            )?;
         }
         flow.blocks.put(block);
-        if let Some(end) = &mut end {
-            end.flush().await?;
+        if let Some(sink) = &mut sink {
+            sink.flush().await?;
         }
         tokio::task::yield_now().await;
     }
-    Ok(end)
+    Ok(sink)
 }

@@ -1,4 +1,4 @@
-//! Reading as an operator of a stream.
+//! Reading an external source as an operator of the streaming executor.
 
 use std::future::poll_fn;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::execute::stream::tally::Tally;
 use crate::logical::external::Part;
 
-/// The next rows of `part`: a task works while it decodes, and is asleep for input while it waits for the device.
+/// The next rows of `part`. Decoding counts as work, waiting for the device as waiting for input.
 pub(crate) async fn rows(part: &mut Part, tally: &Tally) -> Option<Result<RecordBatch>> {
     let mut asleep: Option<Instant> = None;
     poll_fn(|context| {

@@ -1,4 +1,4 @@
-//! The source operator: opens pieces, and hands their rows on as blocks.
+//! The source operator: opens pieces and passes their rows on as blocks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,12 +26,13 @@ use crate::operators::source::Selection;
 pub(crate) struct SharedSource {
     pub flow: Arc<Flow>,
     pub task: Arc<PipelineTask>,
-    /// One for each piece that may be open at once: opened pieces hold frames of the pool, which has so many.
+    /// Limits how many pieces are open at once: an open piece pins frames of the buffer pool, of which there are so
+    /// many.
     open: Arc<Semaphore>,
     ids: Arc<AtomicU64>,
 }
 
-/// The selections of a piece's vectors; reused from piece to piece.
+/// The selections of a piece's vectors. Reused from piece to piece.
 #[derive(Default)]
 struct Vectors {
     selections: Vec<Selection>,
@@ -39,7 +40,7 @@ struct Vectors {
 }
 
 impl Vectors {
-    /// All vectors that `rows` has.
+    /// Reads the selections of all vectors of `rows`.
     fn read(&mut self, rows: &mut OpenRows) {
         self.used = 0;
         loop {
@@ -78,24 +79,24 @@ impl SharedSource {
     }
 }
 
-/// Where a source gets empty blocks, and takes full ones.
+/// Where a source gets empty blocks and delivers full ones.
 pub(crate) trait BlockPort: Send {
-    /// A block without rows.
+    /// An empty block.
     fn empty(&mut self, tally: &Tally) -> impl Future<Output = Result<Block>> + Send;
 
-    /// Hands a block with rows on.
+    /// Delivers a block with rows.
     fn full(&mut self, block: Block, tally: &Tally) -> impl Future<Output = Result<()>> + Send;
 
-    /// The filters of the scan in the order in which they are to be tested, if it is not that of the plan.
+    /// The filters of the scan in their current order, if it is not that of the plan.
     fn filters(&self) -> Option<Arc<[Filter]>> {
         None
     }
 
-    /// A piece was opened; whether rows of it are left.
+    /// Reports that a piece was opened, and whether any of its rows are left.
     fn opened(&self, _left: bool) {}
 }
 
-/// Into a channel.
+/// Delivers blocks to a channel.
 pub(crate) struct ToChannel {
     pub flow: Arc<Flow>,
     pub output: Producer<Block>,
@@ -115,9 +116,9 @@ impl BlockPort for ToChannel {
     }
 }
 
-/// Rows of a block that are worth handing on: waking whoever waits for them costs as much as some thousand rows.
+/// Rows that make a block worth sending: waking its consumer costs as much as processing some thousand rows.
 const WORTH: usize = 4 * VECTOR_ROWS;
-/// Pieces after which a block is handed on, however few rows the filters leave.
+/// Pieces after which a block is sent, however few rows it has.
 const PIECES: usize = 8;
 
 /// A block being filled, and where it goes.
@@ -142,9 +143,9 @@ impl<H: BlockPort> Filling<'_, H> {
         Ok(())
     }
 
-    /// Adds rows; a block that is full goes first.
-    async fn add(&mut self, origin: &mut Selection, hold: &Arc<Hold>, place: u64) -> Result<()> {
-        let rows = origin.rows().len();
+    /// Adds rows. If they do not fit in the block, sends it first.
+    async fn add(&mut self, selection: &mut Selection, hold: &Arc<Hold>, place: u64) -> Result<()> {
+        let rows = selection.rows().len();
         let most = self.shared.flow.rows;
         if self
             .block
@@ -163,7 +164,7 @@ impl<H: BlockPort> Filling<'_, H> {
         };
         let part = block.add(self.shared.task.types.len());
         part.batch.restart(rows);
-        std::mem::swap(&mut part.origin, origin);
+        std::mem::swap(&mut part.selection, selection);
         part.hold = Some(hold.clone());
         part.place = place;
         block.rows += rows;
@@ -180,7 +181,7 @@ impl<H: BlockPort> TakePieces for Filling<'_, H> {
         let permit = match self.shared.open.clone().try_acquire_owned() {
             Ok(permit) => permit,
             Err(_) => {
-                // A block that is not handed on would keep its pieces open for ever.
+                // A block that is held back would keep its pieces open for ever.
                 self.flush().await?;
                 let permit = self.shared.open.clone().acquire_owned().await;
                 permit.map_err(|_| Error::internal("pieces closed"))?
@@ -212,20 +213,20 @@ impl<H: BlockPort> TakePieces for Filling<'_, H> {
         Ok(self.shared.flow.limit.reached())
     }
 
-    /// Hands the block on if it is worth it.
+    /// Sends the block if it has enough rows or pieces.
     async fn end(&mut self) -> Result<()> {
         self.pieces += 1;
         let rows = self.block.as_ref().map_or(0, |block| block.rows);
         if rows >= WORTH || self.pieces >= PIECES {
             return self.flush().await;
         }
-        // The worker is free for others in between all the same.
+        // Yields to other tasks in any case.
         tokio::task::yield_now().await;
         Ok(())
     }
 }
 
-/// A task of a source.
+/// A task of the source operator.
 pub(crate) async fn scan(
     shared: SharedSource,
     tally: Arc<Tally>,

@@ -1,4 +1,4 @@
-//! What operators did, counted while they run and told afterwards.
+//! Tallies: what tasks of operators count while they run.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::profile::{OperatorProfile, Task};
 
-/// How often, and how long, tasks were asleep for one cause.
+/// How often, and how long, tasks slept for one reason.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
     times: AtomicU64,
@@ -15,51 +15,51 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    /// One more.
+    /// Adds one wait.
     pub fn add(&self, time: Duration) {
         self.times.fetch_add(1, Ordering::Relaxed);
         self.nanoseconds
             .fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// How often, and nanoseconds.
+    /// The number of waits, and their nanoseconds.
     fn both(&self) -> (u64, u64) {
         let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
         (read(&self.times), read(&self.nanoseconds))
     }
 }
 
-/// How many tasks of an operator work.
+/// How many tasks of an operator work at the same time.
 #[derive(Debug, Default)]
 struct Together {
     working: AtomicUsize,
     most: AtomicUsize,
 }
 
-/// What one task of an operator did.
+/// The counters of one task.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     blocks: AtomicU64,
     rows: AtomicU64,
     busy: AtomicU64,
     together: Arc<Together>,
-    /// Blocks taken through the rest of the pipeline at once, for want of room.
+    /// Blocks taken to the end of the pipeline by this task because the channel was full.
     pub inline: AtomicU64,
-    /// Asleep for input.
+    /// Waits for input.
     pub input: Waits,
-    /// Asleep for room behind it.
+    /// Waits for room in the output channel.
     pub output: Waits,
 }
 
-/// Counts one task as working until dropped.
+/// Counts a task as working until it is dropped.
 pub(crate) struct Working<'t>(&'t Tally, Instant);
 
-/// Those of the tasks of one operator.
+/// The tallies of all tasks of an operator.
 #[derive(Clone, Debug)]
 pub(crate) struct Tallies(Arc<[Arc<Tally>]>);
 
 impl Tallies {
-    /// Of so many tasks.
+    /// Zeros for so many tasks.
     pub fn new(tasks: usize) -> Tallies {
         let together = Arc::new(Together::default());
         let one = || {
@@ -71,7 +71,7 @@ impl Tallies {
         Tallies(std::iter::repeat_with(one).take(tasks).collect())
     }
 
-    /// One for each task.
+    /// The tally of each task.
     pub fn each(&self) -> impl Iterator<Item = &Arc<Tally>> {
         self.0.iter()
     }
@@ -80,7 +80,7 @@ impl Tallies {
         self.0.iter().map(|tally| of(tally)).sum()
     }
 
-    /// One line: all tasks together.
+    /// The report line of the operator: all tasks together.
     pub fn line(&self, name: &str) -> String {
         let read = |of: fn(&Tally) -> &AtomicU64| self.sum(|t| of(t).load(Ordering::Relaxed));
         let waits = |of: fn(&Tally) -> &Waits| {
@@ -106,7 +106,7 @@ impl Tallies {
         line
     }
 
-    /// The same for each task.
+    /// The profile of the operator, task by task.
     pub fn operator(&self, name: &str) -> OperatorProfile {
         let tasks = self.0.iter().map(|tally| {
             let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
@@ -129,14 +129,14 @@ impl Tallies {
 }
 
 impl Tally {
-    /// A task begins to work.
+    /// Begins to count the task as working.
     pub fn work(&self) -> Working<'_> {
         let now = self.together.working.fetch_add(1, Ordering::Relaxed) + 1;
         self.together.most.fetch_max(now, Ordering::Relaxed);
         Working(self, Instant::now())
     }
 
-    /// Blocks handed on, and their rows.
+    /// Counts blocks passed on, and their rows.
     pub fn count(&self, blocks: u64, rows: usize) {
         self.blocks.fetch_add(blocks, Ordering::Relaxed);
         self.rows.fetch_add(rows as u64, Ordering::Relaxed);
@@ -151,7 +151,7 @@ impl Drop for Working<'_> {
     }
 }
 
-/// `1.250 ms`
+/// Nanoseconds as, for example, `1.250 ms`.
 pub(crate) fn milliseconds(nanoseconds: u64) -> String {
     format!("{:.3} ms", nanoseconds as f64 / 1e6)
 }

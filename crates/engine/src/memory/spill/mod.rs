@@ -1,4 +1,4 @@
-//! What does not fit in memory: rows in a file that nobody else sees, and that is gone when its query is.
+//! The spill file of a query: private to it, and removed with it.
 
 mod read;
 mod write;
@@ -15,57 +15,58 @@ use crate::options::SpillTo;
 use crate::vector::rows::Materialized;
 use crate::vector::value::{Kind, Values, Var, Vector};
 
-/// Rows of the file that are written, and read, together.
+/// Rows of the spill file that are written and read as a unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     at: u64,
     bytes: usize,
-    /// Of the bytes: what comes back from the disk is checked like a page.
+    /// Checked when the extent is read, as for a page.
     checksum: u32,
     pub rows: usize,
-    /// Bytes that they take in memory, about.
+    /// Approximate bytes of the rows in memory.
     pub memory: usize,
 }
 
-/// Rows of an extent that is merged with others: one of each is in memory at the same time.
+/// Rows in an extent of a sorted run. A merge holds one extent of each run in memory.
 pub(crate) const RUN_ROWS: usize = 1_024;
 
-/// Most rows of any other extent.
+/// Most rows in any other extent.
 pub(crate) const EXTENT_ROWS: usize = 32_768;
 
-/// Extents, in lists: of rows in order, a list for each run of them; of rows in no order, one; of what has keys, one
-/// for each part of them.
+/// Lists of extents. Sorted rows have a list for each run, partitioned rows one for each partition, other rows a
+/// single one.
 pub(crate) type Lists = Vec<Vec<Extent>>;
 
-/// Rows that a stage gave and that did not fit in memory.
+/// Rows of a stage that were spilled.
 #[derive(Debug)]
 pub(crate) struct Spilled {
     pub spill: Arc<Spill>,
     pub extents: Vec<Extent>,
-    /// Ascending.
+    /// The vectors, ascending.
     pub vars: Vec<(Var, Kind)>,
     pub rows: usize,
 }
 
 impl Spilled {
-    /// The rows of one extent.
-    pub fn get(&self, extent: &Extent) -> Result<Materialized> {
-        self.spill.get(extent, &self.vars)
+    /// Reads the rows of one extent.
+    pub fn read(&self, extent: &Extent) -> Result<Materialized> {
+        self.spill.read(extent, &self.vars)
     }
 }
 
-/// The file of a query, which is made when the first rows are put there.
+/// The spill file of a query. It is created when rows are first spilled.
 #[derive(Debug)]
 pub(crate) struct Spill {
-    /// `None` if nothing may be written.
+    /// `None` if the query may not spill.
     to: Option<SpillTo>,
     device: Mutex<Option<Arc<dyn Device>>>,
-    /// Where the next extent begins.
+    /// The offset of the next extent.
     end: AtomicU64,
 }
 
 impl Spill {
-    /// Where `to` says; where that is a directory that cannot be written, in the system's directory for such files.
+    /// A file at `to`. If that is a directory in which no file can be created, the system's temporary directory is
+    /// used.
     pub fn new(to: Option<SpillTo>) -> Arc<Spill> {
         Arc::new(Spill {
             to,
@@ -74,12 +75,12 @@ impl Spill {
         })
     }
 
-    /// Whether rows may be put there at all.
+    /// Whether the query may spill.
     pub fn is_allowed(&self) -> bool {
         self.to.is_some()
     }
 
-    /// Bytes that were put there.
+    /// Bytes spilled so far.
     pub fn bytes(&self) -> u64 {
         self.end.load(Ordering::Relaxed)
     }
@@ -102,7 +103,7 @@ impl Spill {
         Ok(made)
     }
 
-    /// Where it is, for messages.
+    /// The path, for error messages.
     fn place(&self) -> PathBuf {
         match &self.to {
             Some(SpillTo::Directory(directory)) => directory.to_path_buf(),
@@ -116,11 +117,11 @@ impl Spill {
         Error::Spill { place, source }
     }
 
-    /// Puts all rows of `columns` there; each column has `rows` of them.
+    /// Writes the rows of `columns`, each of which has `rows` rows.
     ///
     /// # Errors
-    /// [`Error::Spill`].
-    pub fn put<'v>(
+    /// [`Error::Spill`] if they cannot be written.
+    pub fn write<'v>(
         &self,
         columns: impl Iterator<Item = &'v Vector>,
         rows: usize,
@@ -144,11 +145,11 @@ impl Spill {
         })
     }
 
-    /// The rows of `extent`, whose columns are `vars`, ascending, of these kinds.
+    /// Reads the rows of `extent`, which was written with columns of these vectors (ascending) and kinds.
     ///
     /// # Errors
-    /// [`Error::Spill`].
-    pub fn get(&self, extent: &Extent, vars: &[(Var, Kind)]) -> Result<Materialized> {
+    /// [`Error::Spill`] if they cannot be read; [`Error::SpillDamaged`] if the bytes have changed.
+    pub fn read(&self, extent: &Extent, vars: &[(Var, Kind)]) -> Result<Materialized> {
         let mut bytes = vec![0; extent.bytes];
         let read = self.device()?.read_at(extent.at, &mut bytes);
         read.map_err(|e| self.failed(e))?;
@@ -172,7 +173,7 @@ impl Spill {
     }
 }
 
-/// All rows of `blocks`.
+/// Concatenates the rows of `blocks`.
 pub(crate) fn joined(blocks: &[Materialized], vars: &[(Var, Kind)]) -> Result<Materialized> {
     let runs: Vec<_> = blocks
         .iter()
@@ -190,7 +191,7 @@ pub(crate) fn joined(blocks: &[Materialized], vars: &[(Var, Kind)]) -> Result<Ma
     })
 }
 
-/// Numbered from 0, as the columns of extents that are not of numbered vectors.
+/// Numbers columns from 0, for extents whose columns are not vectors of the query.
 pub(crate) fn numbered(kinds: impl Iterator<Item = Kind>) -> Vec<(Var, Kind)> {
     kinds.enumerate().collect()
 }
@@ -241,9 +242,9 @@ mod tests {
             let spill = Spill::new(Some(SpillTo::from(&*std::env::temp_dir())));
             let kinds = [Kind::Int, Kind::Wide, Kind::Float, Kind::Bool, Kind::Code, Kind::Text];
             let vars: Vec<(Var, Kind)> = kinds.into_iter().enumerate().collect();
-            spill.put(columns[..1].iter(), rows.len())?;
-            let extent = spill.put(columns.iter(), rows.len())?;
-            let back = spill.get(&extent, &vars)?;
+            spill.write(columns[..1].iter(), rows.len())?;
+            let extent = spill.write(columns.iter(), rows.len())?;
+            let back = spill.read(&extent, &vars)?;
             prop_assert_eq!(back.rows, rows.len());
             for (var, column) in columns.iter().enumerate() {
                 prop_assert_eq!(shown(&back.columns[&var]), shown(column));
@@ -253,7 +254,7 @@ mod tests {
 
     fn spilled(disk: &io::fault::Disk) -> (Arc<Spill>, Result<Extent>) {
         let spill = Spill::new(Some(SpillTo::Device(disk.device("spill"))));
-        let extent = spill.put([Vector::new(Values::Int(vec![1, 2]))].iter(), 2);
+        let extent = spill.write([Vector::new(Values::Int(vec![1, 2]))].iter(), 2);
         (spill, extent)
     }
 
@@ -274,7 +275,7 @@ mod tests {
         let disk = io::fault::Disk::new(1);
         let (spill, extent) = spilled(&disk);
         disk.device("spill").set_len(3).unwrap();
-        let error = spill.get(&extent.unwrap(), &[(0, Kind::Int)]).unwrap_err();
+        let error = spill.read(&extent.unwrap(), &[(0, Kind::Int)]).unwrap_err();
         assert!(matches!(error, Error::Spill { .. }), "{error}");
     }
 
@@ -285,10 +286,10 @@ mod tests {
         let extent = extent.unwrap();
         for bit in 0..8 * extent.bytes as u64 {
             assert!(disk.flip("spill", bit));
-            let error = spill.get(&extent, &[(0, Kind::Int)]).unwrap_err();
+            let error = spill.read(&extent, &[(0, Kind::Int)]).unwrap_err();
             assert!(matches!(error, Error::SpillDamaged { .. }), "{error}");
             assert!(disk.flip("spill", bit));
         }
-        assert_eq!(spill.get(&extent, &[(0, Kind::Int)]).unwrap().rows, 2);
+        assert_eq!(spill.read(&extent, &[(0, Kind::Int)]).unwrap().rows, 2);
     }
 }

@@ -1,4 +1,4 @@
-//! Vectors out of bytes, as `write` leaves them.
+//! Decoding vectors from the bytes that `write` makes of them.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use arrow::array::StringViewBuilder;
 use crate::vector::strings::Strings;
 use crate::vector::value::{Kind, Values, Vector};
 
-/// The next vector of `rows` values; `None` if the bytes do not hold one.
+/// Decodes the next vector, of `rows` values; `None` if the bytes are too few or invalid.
 pub(crate) fn vector(kind: Kind, rows: usize, bytes: &mut &[u8]) -> Option<Vector> {
     let valid = match take(bytes, 1)? {
         [0] => None,

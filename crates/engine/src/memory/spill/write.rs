@@ -1,11 +1,15 @@
-//! Vectors as bytes: whether some are NULL and which, then the values. Only read by the process that wrote them.
+//! Encoding vectors as bytes: a flag, the validity mask if there is one, then the values. Only the process that
+//! wrote them reads them.
 
 use arrow::array::{Array, AsArray};
 
 use crate::error::{Error, Result};
 use crate::vector::value::{Values, Vector};
 
-/// Appends `vector`, which must have `rows` rows.
+/// Appends `vector` to `out`.
+///
+/// # Errors
+/// An internal error if the vector does not have `rows` rows.
 pub(crate) fn vector(vector: &Vector, rows: usize, out: &mut Vec<u8>) -> Result<()> {
     if vector.len() != rows {
         return Err(Error::internal("columns of different lengths"));

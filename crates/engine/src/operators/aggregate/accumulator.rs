@@ -1,4 +1,4 @@
-//! Accumulators: what is found of each group so far, one entry per group number.
+//! Accumulators: the state of aggregate functions, one entry per group.
 
 use std::any::Any;
 use std::fmt;
@@ -6,56 +6,56 @@ use std::fmt;
 use crate::error::{Error, Result};
 use crate::vector::value::{Kind, Vector};
 
-/// What is accumulated of the rows of groups, for all groups of one worker.
+/// The state of one aggregation for all groups of a worker.
 ///
-/// Groups have numbers from 0 on. Where `groups` are absent, all rows are of group 0.
+/// Groups are numbered from 0. If `groups` is absent, all rows belong to group 0.
 pub(crate) trait Accumulator: fmt::Debug + Send + Sync + Any {
-    /// The same, without groups.
+    /// An empty accumulator of the same kind.
     ///
     /// # Errors
-    /// Never, as long as groups have numbers.
+    /// An internal error if the accumulator cannot be made, which does not happen for one that exists.
     fn fresh(&self) -> Result<Box<dyn Accumulator>>;
 
-    /// Makes room for `groups` groups. The first time, memory that is never touched costs nothing.
+    /// Grows to `groups` groups. The first call allocates zeroed memory, which costs nothing until it is touched.
     fn resize(&mut self, groups: usize);
 
-    /// Adds `rows` rows, which are of these groups and have these values.
+    /// Adds `rows` values of `arg`, the i-th to group `groups[i]`.
     ///
     /// # Errors
     /// [`Error::Overflow`]; an internal error for values of another kind.
     fn add(&mut self, groups: Option<&[u32]>, rows: usize, arg: Option<&Vector>) -> Result<()>;
 
-    /// Adds what `other`, which accumulates the same, has of group `from[i]` to group `to[i]` here.
+    /// Merges group `from[i]` of `other`, an accumulator of the same kind, into group `to[i]`.
     ///
     /// # Errors
     /// [`Error::Overflow`].
     fn merge(&mut self, other: &dyn Accumulator, from: &[u32], to: &[u32]) -> Result<()>;
 
-    /// The kinds of the vectors that [`state`](Accumulator::state) gives; none where there is no state but
+    /// The kinds of the vectors of [`state`](Accumulator::state). Empty if the only state is
     /// [`distinct_values`](Accumulator::distinct_values).
     fn kinds(&self) -> Vec<Kind>;
 
-    /// The state of `some` groups as vectors, so that it can be spilled.
+    /// The state of the groups `some` as vectors, for spilling.
     ///
     /// # Errors
     /// Those of Arrow.
     fn state(&self, some: &[u32]) -> Result<Vec<Vector>>;
 
-    /// The accumulator of as many groups as `state` has rows.
+    /// An accumulator with a group for each row of `state`.
     ///
     /// # Errors
     /// An internal error if the vectors are not of [`kinds`](Accumulator::kinds).
     fn of_state(&self, state: Vec<Vector>) -> Result<Box<dyn Accumulator>>;
 
-    /// Bytes it takes, room for groups that have not come yet included.
+    /// Bytes allocated.
     fn memory(&self) -> usize;
 
-    /// Bytes among them that grow with values, not with groups.
+    /// The bytes among them that grow with the values rather than with the groups.
     fn memory_of_values(&self) -> usize {
         0
     }
 
-    /// If each value counts once: the pairs of a group and one of its values.
+    /// For an accumulator of distinct values: all pairs of a group and one of its values.
     ///
     /// # Errors
     /// Those of Arrow.
@@ -63,26 +63,26 @@ pub(crate) trait Accumulator: fmt::Debug + Send + Sync + Any {
         Ok(None)
     }
 
-    /// Forgets which values there were, but not what was found of them: none of them will come again.
+    /// Drops the set of distinct values but keeps their count and sum. The same values must not be added again.
     fn forget_values(&mut self) {}
 
-    /// What was found, for [`result`](super::result::result).
+    /// The accumulated values, for [`result`](super::result::result).
     fn found(&self) -> Found<'_>;
 
-    /// How many values there were in each group, if that is known.
+    /// The number of values of each group, if it is known.
     fn counts(&self) -> Option<&[i64]> {
         None
     }
 }
 
-/// What was found, by group.
+/// Accumulated values by group.
 #[derive(Clone, Copy)]
 pub(crate) enum Found<'a> {
     Counts,
     Int(&'a [i64]),
     Wide(&'a [i128]),
     Float(&'a [f64]),
-    /// The least or greatest, and whether there was a value.
+    /// The least or greatest value, and whether the group has a value.
     ExtremeInt(&'a [i64], &'a [bool]),
     ExtremeWide(&'a [i128], &'a [bool]),
     ExtremeFloat(&'a [f64], &'a [bool]),
@@ -90,7 +90,7 @@ pub(crate) enum Found<'a> {
     ExtremeString(&'a [Box<[u8]>], &'a [bool]),
 }
 
-/// `other` as what it is, an accumulator of the same as the one that asks.
+/// Downcasts `other` to the type of the accumulator it is merged into.
 pub(crate) fn same<A: Accumulator>(other: &dyn Accumulator) -> Result<&A> {
     let other: &dyn Any = other;
     other
@@ -98,7 +98,7 @@ pub(crate) fn same<A: Accumulator>(other: &dyn Accumulator) -> Result<&A> {
         .ok_or_else(|| Error::internal("accumulators of different kinds"))
 }
 
-/// Makes `cells` as many as there are groups; the first time by `zero`.
+/// Resizes `cells` to one per group: the first time by `zero`, later with copies of `value`.
 pub(crate) fn grow<T: Clone>(
     cells: &mut Vec<T>,
     groups: usize,
@@ -112,19 +112,19 @@ pub(crate) fn grow<T: Clone>(
     }
 }
 
-/// Pairs of the groups `from` of one and `to` of another accumulator.
+/// The pairs (`from[i]`, `to[i]`).
 pub(crate) fn pairs(from: &[u32], to: &[u32]) -> impl Iterator<Item = (usize, usize)> {
     from.iter()
         .map(|g| *g as usize)
         .zip(to.iter().map(|g| *g as usize))
 }
 
-/// A vector of the state has another kind.
+/// The error for a state of wrong vectors.
 pub(crate) fn other_state() -> Error {
     Error::internal("a state of other vectors")
 }
 
-/// A sum, or an average, does not fit.
+/// The error for a sum or an average that does not fit.
 pub(crate) fn overflow() -> Error {
     Error::Overflow {
         what: "a sum or an average".into(),

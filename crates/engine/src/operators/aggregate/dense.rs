@@ -1,20 +1,20 @@
-//! Groups whose number follows from their keys: each key is a digit of it.
+//! Dense (perfect-hash) aggregation: the group number is computed from the keys, each of which is a digit of it.
 
 use algebra::krao::{combine, combine_i64, occurring, start, start_i64};
 
 use crate::error::{Error, Result};
 use crate::vector::value::{Kind, Type, Values, Vector};
 
-/// One key of a dense index.
+/// One key as a digit.
 #[derive(Clone, Debug)]
 pub(crate) struct DenseKey {
     base: i64,
-    /// Values there can be, NULL included as the last if there may be one.
+    /// The number of possible values. NULL, if it is possible, is the last one.
     size: u64,
     ty: Type,
 }
 
-/// The dense index of keys of these types, if it has at most `most` entries.
+/// The digits of keys of these types and the number of possible groups; `None` if these are more than `most`.
 pub(crate) fn digits(types: &[Type], most: u64) -> Option<(Vec<DenseKey>, u64)> {
     let mut product: u64 = 1;
     let mut digits = Vec::with_capacity(types.len());
@@ -39,7 +39,7 @@ pub(crate) fn digits(types: &[Type], most: u64) -> Option<(Vec<DenseKey>, u64)> 
     Some((digits, product))
 }
 
-/// Notes which groups there are.
+/// Records which groups occur.
 pub(crate) fn note(numbers: &[u32], seen: &mut [bool]) {
     if seen.len() > 32 {
         numbers.iter().for_each(|n| seen[*n as usize] = true);
@@ -52,7 +52,7 @@ pub(crate) fn note(numbers: &[u32], seen: &mut [bool]) {
 }
 
 impl DenseKey {
-    /// The index of this digit alone.
+    /// Sets `index` to this digit: it is the first.
     pub(crate) fn start(&self, vector: &Vector, rows: usize, index: &mut Vec<u64>) -> Result<()> {
         match (&vector.values, &vector.valid) {
             (Values::Code(codes), None) => start(codes, index),
@@ -95,12 +95,12 @@ impl DenseKey {
     }
 }
 
-/// The keys of dense groups.
+/// Decodes group numbers into key vectors.
 pub(crate) fn undigit(digits: &[DenseKey], groups: &[u32]) -> Vec<Vector> {
     let mut left = groups.to_vec();
     let mut vectors = Vec::with_capacity(digits.len());
     for (place, digit) in digits.iter().enumerate().rev() {
-        // A dense index has fewer entries than 32 bits can count; of the first digit nothing is left to divide.
+        // A dense index has fewer than 2^32 entries. What is left for the first digit is its value.
         let size = digit.size as u32;
         let own: Vec<u32> = match place {
             0 => std::mem::take(&mut left),

@@ -1,4 +1,4 @@
-//! The values of groups, each once: what `distinct` leaves of the rows of an aggregate.
+//! Distinct values per group, for COUNT(DISTINCT x) and the like.
 
 use algebra::krao::Groups;
 use arrow::datatypes::DataType;
@@ -10,7 +10,7 @@ use crate::vector::interner::Interner;
 use crate::vector::key_encoding::{KeyEncoding, KeyWords, StringKeys};
 use crate::vector::value::{Kind, Type, Values, Vector};
 
-/// The different values of each group, how many they are and, if that is asked for, their sum.
+/// The distinct values of each group, their number and, if asked for, their sum.
 #[derive(Debug)]
 pub(crate) struct DistinctValues {
     known: DistinctSet,
@@ -21,10 +21,10 @@ pub(crate) struct DistinctValues {
 }
 
 impl DistinctValues {
-    /// Of values of type `ty`, none yet. If `single`, all rows belong to one group. `sum` adds up each value once.
+    /// No values yet. `single` says that there is only one group; `sum` adds up each distinct value once.
     ///
     /// # Errors
-    /// Never, as long as groups have numbers.
+    /// Those of [`DistinctSet::new`].
     pub fn new(
         ty: &Type,
         single: bool,
@@ -117,10 +117,10 @@ impl Accumulator for DistinctValues {
     }
 }
 
-/// Pairs of a group and one of its values.
+/// A set of pairs of a group and a value.
 #[derive(Debug)]
 struct DistinctSet {
-    /// Whether there is but one group, which pairs do not name then.
+    /// Whether there is only one group; then pairs hold no group.
     one: bool,
     layout: KeyEncoding,
     known: Known,
@@ -128,10 +128,10 @@ struct DistinctSet {
     numbers: Vec<u32>,
 }
 
-/// The pairs there are, numbered in the order they came.
+/// The pairs, numbered in order of first appearance.
 #[derive(Debug)]
 enum Known {
-    /// Texts of one group.
+    /// Strings of a single group.
     Strings(Box<Interner>),
     Pairs {
         pairs: Groups,
@@ -140,27 +140,25 @@ enum Known {
 }
 
 impl DistinctSet {
-    /// Of values of type `ty`, none yet. `one`: all rows belong to one group.
+    /// An empty set for values of type `ty`. `one` says that there is only one group.
     ///
     /// # Errors
-    /// Never, as long as groups have numbers.
+    /// An internal error if the engine has no type for group numbers.
     pub fn new(ty: &Type, one: bool) -> Result<DistinctSet> {
         let group = Type::of(&DataType::Int64, false)
             .ok_or_else(|| Error::internal("numbers of no type"))?;
         let value = ty.clone().nullable(false);
         let texts = one && ty.kind == Kind::Text;
-        let layout = KeyEncoding::groups(match one {
-            true => vec![value],
-            false => vec![group, value],
-        });
+        let layout = KeyEncoding::groups(if one { vec![value] } else { vec![group, value] });
         Ok(DistinctSet {
             one,
-            known: match texts {
-                true => Known::Strings(Box::default()),
-                false => Known::Pairs {
+            known: if texts {
+                Known::Strings(Box::default())
+            } else {
+                Known::Pairs {
                     pairs: Groups::new(layout.words()),
                     interners: vec![],
-                },
+                }
             },
             layout,
             words: KeyWords::default(),
@@ -168,8 +166,8 @@ impl DistinctSet {
         })
     }
 
-    /// Adds values; returns the rows whose value its group did not have. NULLs are no values. `groups` absent: all
-    /// belong to group 0.
+    /// Adds values and returns the rows whose value is new in its group. NULLs are ignored. If `groups` is absent,
+    /// all rows belong to group 0.
     pub fn fresh(&mut self, groups: Option<&[u32]>, vector: &Vector) -> Result<Vec<u32>> {
         let there: Option<Vec<u32>> = vector.valid.as_ref().map(|valid| {
             let rows = 0..vector.len() as u32;
@@ -193,24 +191,21 @@ impl DistinctSet {
                 let group =
                     |place| groups.map_or(0, |groups| i64::from(groups[row(place) as usize]));
                 let mut texts = StringKeys::Adding(interners);
-                match self.one {
-                    true => {
-                        let words = &mut self.words;
-                        self.layout
-                            .encode(&[values], values.len(), &mut texts, words)?;
-                    }
-                    false => {
-                        let numbers = (0..values.len()).map(group).collect();
-                        let own = [&Vector::new(Values::Int(numbers)), values];
-                        let words = &mut self.words;
-                        self.layout.encode(&own, values.len(), &mut texts, words)?;
-                    }
+                if self.one {
+                    let words = &mut self.words;
+                    self.layout
+                        .encode(&[values], values.len(), &mut texts, words)?;
+                } else {
+                    let numbers = (0..values.len()).map(group).collect();
+                    let own = [&Vector::new(Values::Int(numbers)), values];
+                    let words = &mut self.words;
+                    self.layout.encode(&own, values.len(), &mut texts, words)?;
                 }
                 let words = &self.words;
                 pairs.insert(&words.hashes, &words.columns(), &mut self.numbers);
             }
         }
-        // New pairs are numbered in the order they come.
+        // New pairs have consecutive numbers in row order.
         let mut fresh = Vec::new();
         for (place, pair) in self.numbers.iter().enumerate() {
             if *pair == next {
@@ -221,7 +216,7 @@ impl DistinctSet {
         Ok(fresh)
     }
 
-    /// How many pairs there are.
+    /// The number of pairs.
     fn len(&self) -> usize {
         match &self.known {
             Known::Strings(texts) => texts.len(),
@@ -229,7 +224,7 @@ impl DistinctSet {
         }
     }
 
-    /// All pairs: the groups and the values.
+    /// All pairs, as the groups and the values.
     pub fn all(&self) -> Result<(Vec<u32>, Vector)> {
         let count = self.len();
         let all: Vec<u32> = (0..count as u32).collect();
@@ -247,9 +242,10 @@ impl DistinctSet {
                         column
                     })
                     .collect();
-                let groups = match self.one {
-                    true => vec![0; count],
-                    false => words[0].iter().map(|group| *group as u32).collect(),
+                let groups = if self.one {
+                    vec![0; count]
+                } else {
+                    words[0].iter().map(|group| *group as u32).collect()
                 };
                 let value = self.layout.decode(&words, interners)?.pop();
                 let value = value.ok_or_else(|| Error::internal("no values"))?;
@@ -258,7 +254,7 @@ impl DistinctSet {
         }
     }
 
-    /// Forgets all pairs.
+    /// Removes all pairs.
     pub fn forget(&mut self) {
         self.known = match &self.known {
             Known::Strings(_) => Known::Strings(Box::default()),
@@ -269,7 +265,7 @@ impl DistinctSet {
         };
     }
 
-    /// Bytes it takes.
+    /// Bytes allocated.
     pub fn memory(&self) -> usize {
         match &self.known {
             Known::Strings(texts) => texts.memory(),

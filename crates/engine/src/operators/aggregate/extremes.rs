@@ -1,4 +1,4 @@
-//! The least and the greatest value.
+//! MIN and MAX.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use crate::operators::aggregate::accumulator::{
 use crate::vector::strings::Strings;
 use crate::vector::value::{Kind, Values, Vector};
 
-/// The least or the greatest number.
+/// The least or the greatest number of each group.
 #[derive(Debug)]
 pub(crate) struct Extreme<C> {
-    /// The least, not the greatest.
+    /// The least, rather than the greatest.
     least: bool,
     cells: Vec<C>,
-    /// Whether there was a value.
+    /// Whether the group has a value.
     seen: Vec<bool>,
 }
 
-/// A number that has an order.
+/// A number that can be compared.
 pub(crate) trait ExtremeCell: Copy + Default + fmt::Debug + Send + Sync + 'static {
     const KIND: Kind;
 
@@ -52,7 +52,7 @@ fn other_values() -> Error {
 }
 
 impl<C: ExtremeCell> Extreme<C> {
-    /// Without groups; of the least values, or else the greatest.
+    /// Without groups; `least` chooses between MIN and MAX.
     pub fn new(least: bool) -> Extreme<C> {
         let (cells, seen) = (vec![], vec![]);
         Extreme { least, cells, seen }
@@ -258,20 +258,20 @@ impl<C: ExtremeCell> Accumulator for Extreme<C> {
     }
 }
 
-/// The least or the greatest string, by its bytes.
+/// The least or the greatest string of each group, in byte order.
 #[derive(Debug)]
 pub(crate) struct ExtremeString {
-    /// The least, not the greatest.
+    /// The least, rather than the greatest.
     least: bool,
     best: Vec<Box<[u8]>>,
-    /// Of all of them.
+    /// Bytes of all strings.
     bytes: usize,
-    /// Whether there was a value.
+    /// Whether the group has a value.
     seen: Vec<bool>,
 }
 
 impl ExtremeString {
-    /// Without groups.
+    /// Without groups; `least` chooses between MIN and MAX.
     pub fn new(least: bool) -> ExtremeString {
         let (best, bytes, seen) = (vec![], 0, vec![]);
         ExtremeString {
@@ -371,18 +371,18 @@ impl Accumulator for ExtremeString {
     }
 }
 
-/// Bytes of a string that came as one.
+/// A string that is stored as its bytes.
 pub(crate) fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
 }
 
-/// The least or the greatest label, as its code.
+/// The least or the greatest dictionary-coded string of each group, as its code.
 #[derive(Debug)]
 pub(crate) struct ExtremeCode {
-    /// The least, not the greatest.
+    /// The least, rather than the greatest.
     least: bool,
     best: Vec<u32>,
-    /// Whether there was a value.
+    /// Whether the group has a value.
     seen: Vec<bool>,
     labels: Arc<Dictionary>,
 }
@@ -399,7 +399,7 @@ impl ExtremeCode {
         }
     }
 
-    /// Offers pairs of a group and a code.
+    /// Offers values, as pairs of a group and a code.
     fn offer(&mut self, codes: impl Iterator<Item = (usize, u32)>) {
         let rank = self.labels.rank();
         for (group, code) in codes {
@@ -481,7 +481,7 @@ impl Accumulator for ExtremeCode {
     }
 }
 
-/// Rows that are not NULL and their groups.
+/// The rows that are not NULL, with their groups.
 fn present<'a>(
     groups: Option<&'a [u32]>,
     rows: usize,
@@ -497,7 +497,7 @@ fn seen_of(seen: &[bool], some: &[u32]) -> Vector {
     Vector::new(Values::Bool(some.collect()))
 }
 
-/// The values of a state, and whether each was seen.
+/// Splits a state into its values and whether each group has one.
 fn halves(state: Vec<Vector>) -> Result<(Values, Vec<bool>)> {
     let mut state = state.into_iter().map(|vector| vector.values);
     match (state.next(), state.next()) {

@@ -1,4 +1,4 @@
-//! Which accumulator does what is asked for.
+//! Which accumulator computes what.
 
 use crate::error::{Error, Result};
 use crate::operators::aggregate::accumulator::Accumulator;
@@ -8,13 +8,13 @@ use crate::operators::aggregate::sums::{Count, Sum};
 use crate::physical::shared_aggregates::{Accumulated, What};
 use crate::vector::value::{Kind, Type};
 
-/// Sums of values below this stay within 64 bits for as many rows as there can be.
+/// Values below this are summed in 64 bits: no sum of as many of them as a table can have rows overflows.
 const SMALL: i128 = 1 << 26;
 
-/// An accumulator without groups for `one`, whose vector has the type `arg`. If `single`, there is but one group.
+/// An empty accumulator for `one`, whose argument has the type `arg`. `single` says that there is only one group.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for what is not accumulated of such values.
+/// [`Error::Unsupported`] for arguments of a kind that cannot be accumulated this way.
 pub(crate) fn accumulator(
     one: Accumulated,
     arg: Option<&Type>,

@@ -1,4 +1,4 @@
-//! Aggregates: how rows find their group (hashed, dense or sorted keys), and what each group accumulates.
+//! Aggregation: finding the group of each row (hash, dense or sorted), and accumulating per group.
 
 pub(crate) mod accumulator;
 pub(crate) mod dense;

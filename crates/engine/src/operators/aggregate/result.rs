@@ -1,4 +1,4 @@
-//! The results of an aggregate's functions, of what was accumulated.
+//! The results of aggregate functions, from accumulators.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::vector::value::{Kind, Type, Values, Vector};
 
 /// The results of `function` for `groups`, of type `ty`.
 ///
-/// `values` accumulated what it is about, `counts` how many values there were, if that matters; `arg_scale` is the
-/// number of digits after the point that values have.
+/// `values` is the accumulator of its argument, `counts` the number of values by group if the function needs it,
+/// and `arg_scale` the number of digits after the argument's decimal point.
 ///
 /// # Errors
 /// [`Error::Overflow`] if a result does not fit `ty`.
@@ -49,7 +49,7 @@ pub(crate) fn result(
     Ok(Vector { values, valid })
 }
 
-/// Whether there was a value, where what was found knows.
+/// Whether each group has a value, if the accumulator knows.
 fn seen(found: Found<'_>) -> Option<&[bool]> {
     match found {
         Found::Counts | Found::Int(_) | Found::Wide(_) | Found::Float(_) => None,
@@ -61,7 +61,7 @@ fn seen(found: Found<'_>) -> Option<&[bool]> {
     }
 }
 
-/// What was found of the groups `at`, as values of type `ty`.
+/// The accumulated values of the groups `at`, as type `ty`.
 fn plain(found: Found<'_>, at: &mut dyn Iterator<Item = usize>, ty: &Type) -> Result<Values> {
     Ok(match (found, ty.kind) {
         (Found::Int(v) | Found::ExtremeInt(v, _), Kind::Int) => {
@@ -127,7 +127,7 @@ fn average(
     })
 }
 
-/// `sum`, if the type `ty` has room for it: a decimal of 38 digits is less than 128 bits hold.
+/// `sum`, if it is within the bounds of `ty`: a decimal of 38 digits has a smaller range than 128 bits.
 fn fitting(sum: i128, ty: &Type) -> Result<i128> {
     if (ty.bounds.0..=ty.bounds.1).contains(&sum) {
         Ok(sum)

@@ -1,6 +1,6 @@
-//! Groups by one whole number whose rows come in its order, as those of a table that was loaded so: neither hashed nor
-//! addressed. A worker takes its pieces of a table one after the other, so its keys ascend; what two workers have in
-//! common is found where their keys meet.
+//! Sorted (streaming) aggregation by one whole number, for rows that come in the order of the key, as from a table
+//! that was loaded in that order: needs neither hashing nor a dense index. A worker takes its morsels in order, so
+//! its keys ascend; groups of two workers are matched by merging their ascending keys.
 
 use std::ops::Range;
 
@@ -8,21 +8,21 @@ use algebra::krao::ascend;
 
 use crate::vector::value::{Kind, Type, Values, Vector};
 
-/// The keys of groups, by number.
+/// The keys of groups, by group number.
 ///
-/// Invariants: keys of one run ascend, and no key stands in two runs.
+/// Invariants: the keys of one run ascend, and no key is in two runs.
 #[derive(Debug)]
 pub(crate) struct SortedGroups {
     ty: Type,
     keys: Vec<i64>,
-    /// Where all runs but the last end; there is one for each worker whose groups were adopted.
+    /// Where all runs but the last end. Each adopted worker adds a run.
     ends: Vec<usize>,
-    /// Entries of the largest dense index, should they not come in order.
+    /// Most entries of the dense index to use instead, should rows not come in order.
     pub most: u64,
 }
 
 impl SortedGroups {
-    /// No groups by keys of these types; `None` if they are not one whole number.
+    /// Without groups, for keys of these types; `None` unless they are one 64-bit whole number.
     pub fn new(types: &[Type], most: u64) -> Option<SortedGroups> {
         let [ty] = types else { return None };
         (ty.kind == Kind::Int).then(|| SortedGroups {
@@ -38,17 +38,18 @@ impl SortedGroups {
         &self.ty
     }
 
-    /// How many groups there are.
+    /// The number of groups.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Bytes that are allocated.
+    /// Bytes allocated.
     pub fn memory(&self) -> usize {
         8 * self.keys.capacity()
     }
 
-    /// Finds the numbers of rows with these keys; false, and nothing is changed, unless they go on where the last ended.
+    /// Numbers the groups of rows with these keys. Returns false, and changes nothing, if the keys do not continue
+    /// the ascending order.
     pub fn number(&mut self, key: &Vector, numbers: &mut Vec<u32>) -> bool {
         match &key.values {
             Values::Int(values) if key.valid.is_none() && self.ends.is_empty() => {
@@ -58,7 +59,7 @@ impl SortedGroups {
         }
     }
 
-    /// The keys of `some` groups.
+    /// The keys of the groups `some`.
     pub fn keys(&self, some: &[u32]) -> Vector {
         let keys = some.iter().map(|group| self.keys[*group as usize]);
         Vector::new(Values::Int(keys.collect()))
@@ -70,7 +71,7 @@ impl SortedGroups {
         starts.zip(ends).map(|(start, end)| start..end).collect()
     }
 
-    /// Takes the groups of `other` in; gives the number of each here.
+    /// Adds the groups of `other`; returns the number of each here.
     pub fn adopt(&mut self, other: &SortedGroups) -> Vec<u32> {
         let mut to = vec![u32::MAX; other.len()];
         for mine in self.runs() {
@@ -94,7 +95,7 @@ impl SortedGroups {
     }
 }
 
-/// Calls `f` with the places of each key that both have; keys ascend.
+/// Calls `f` with the positions of each key that both have. Both ascend.
 fn meet(a: &[i64], b: &[i64], mut f: impl FnMut(usize, usize)) {
     let (mut i, mut j) = (0, 0);
     while i < a.len() && j < b.len() {
@@ -109,7 +110,7 @@ fn meet(a: &[i64], b: &[i64], mut f: impl FnMut(usize, usize)) {
     }
 }
 
-/// How many keys are below `key`, found in steps that double: workers' pieces are long.
+/// The number of keys below `key`, by galloping search: runs of one worker's keys are long.
 fn below(keys: &[i64], key: i64) -> usize {
     let mut step = 1;
     while step < keys.len() && keys[step] < key {

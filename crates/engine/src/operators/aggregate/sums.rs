@@ -1,4 +1,4 @@
-//! Counts and sums.
+//! COUNT, SUM, and the sums for AVG.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::operators::aggregate::accumulator::{
 };
 use crate::vector::value::{Kind, Values, Vector};
 
-/// How many values are not NULL; how many rows there are, if no vector is given.
+/// The number of values that are not NULL, or of rows if there is no argument.
 #[derive(Debug, Default)]
 pub(crate) struct Count {
     counts: Vec<i64>,
@@ -66,23 +66,23 @@ impl Accumulator for Count {
     }
 }
 
-/// The sums of values that are not NULL, in cells of type `C`.
+/// Sums in cells of type `C`. NULLs are ignored.
 #[derive(Debug, Default)]
 pub(crate) struct Sum<C> {
     cells: Vec<C>,
 }
 
-/// A number that sums are added up in.
+/// A number that sums are accumulated in.
 pub(crate) trait SumCell: Copy + Default + fmt::Debug + Send + Sync + 'static {
     const KIND: Kind;
 
-    /// So many zeros, in memory that nobody has touched.
+    /// This many zeros, in zeroed memory that is not touched.
     fn zeros(groups: usize) -> Vec<Self>;
 
-    /// Adds values to the cells of their groups.
+    /// Adds each value to the cell of its group.
     fn add(groups: Option<&[u32]>, vector: &Vector, cells: &mut [Self]) -> Result<()>;
 
-    /// The sum of two cells, if it fits.
+    /// The sum of two cells; `None` on overflow.
     fn plus(self, other: Self) -> Option<Self>;
 
     fn values(cells: Vec<Self>) -> Values;
@@ -103,7 +103,7 @@ impl SumCell for i64 {
         vec![0; groups]
     }
 
-    /// Values are so small that no sum overflows.
+    /// Only used for values so small that no sum overflows.
     fn add(groups: Option<&[u32]>, vector: &Vector, cells: &mut [i64]) -> Result<()> {
         let Values::Int(values) = &vector.values else {
             return Err(other_values());

@@ -1,4 +1,4 @@
-//! Numbers for texts: equal texts have one number, and numbers ascend from 0 in the order of first appearance.
+//! String interning: equal strings get the same number; numbers count up from 0 in order of first appearance.
 
 use std::sync::Arc;
 
@@ -11,74 +11,78 @@ use crate::vector::strings::Strings;
 
 const SEED: u64 = 0x5EED_A701;
 
-/// The number of a text that is not there, and of what is no text.
+/// Stands for a string that was never added, and for NULL.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
-/// An empty slot: numbers stay below.
+/// An empty slot. No used slot has this value, because numbers stay below `u32::MAX`.
 const EMPTY: u64 = u64::MAX;
-/// The high half of a word.
+/// Mask of the high half of a word.
 const HIGH: u64 = !0 << 32;
-/// Slots of a new table.
+/// Slots of a new hash table.
 const FIRST_SLOTS: usize = 1024;
-/// From how many slots on (512 KiB) later rows are fetched ahead, and how many rows: a slot, a view, bytes.
+/// From this many slots on (512 KiB), memory of later rows is prefetched: slots, views and bytes, so many rows
+/// ahead.
 const LARGE: usize = 1 << 16;
 const SLOTS_AHEAD: usize = 32;
 const VIEWS_AHEAD: usize = 20;
 const BYTES_AHEAD: usize = 10;
-/// Views of texts up to this long hold all of them.
+/// Longest string, in bytes, that its view holds whole.
 const INLINE: u32 = 12;
 /// Bytes of the first block, and of the largest.
 const FIRST_BLOCK: usize = 16 << 10;
 const LARGEST_BLOCK: usize = 4 << 20;
 
-/// Texts by number, and numbers by text.
+/// Maps strings to numbers and numbers to strings.
 #[derive(Debug, Default)]
 pub(crate) struct Interner {
-    /// Open addressing with linear probing: a number, and the high half of the hash that placed it. Invariant: at most
-    /// half are used, and how many there are is a power of two, or none before the first text.
+    /// The hash table, with open addressing and linear probing. A slot holds a string number and the high half of
+    /// its hash. Invariant: at most half of the slots are used; their number is 0 before the first string, then a
+    /// power of two.
     slots: Vec<u64>,
-    /// The hash of each text: a table that grows looks at no text.
+    /// The hash of each string, so that growing the table does not read strings.
     hashes: Vec<u64>,
-    /// Each text as Arrow has it: how long it is, and all of it or its first four bytes, its block and place there.
+    /// Each string as an Arrow view: its length, then the whole string, or its first four bytes, block and offset.
     views: Vec<u128>,
-    /// Blocks of bytes that are full.
+    /// Full blocks of string bytes.
     full: Vec<Buffer>,
-    /// The block after them. Invariant: it never has more bytes than it first had room for.
+    /// The block being filled. Invariant: it never grows beyond its first capacity.
     open: Vec<u8>,
-    /// Bytes of the blocks.
+    /// Bytes allocated for blocks.
     bytes: usize,
-    /// The number of what is no text, once it has one.
+    /// The number of NULL, once it has one.
     null: Option<u32>,
-    /// The array that rows were added of last, and the number of each row that was; [`NOBODY`] for the others.
+    /// The shared array that rows were last added from, and the number of each of its rows; [`NOBODY`] for rows not
+    /// added yet.
     last: Option<(ArrayRef, Vec<u32>)>,
     batch: Batch,
 }
 
-/// Texts that are looked up together. Reused.
+/// Strings that are probed together. Reused.
 #[derive(Debug, Default)]
 struct Batch {
     views: Vec<u128>,
     hashes: Vec<u64>,
-    /// The row of each text.
+    /// The row of each distinct string.
     rows: Vec<usize>,
-    /// Which of these texts each row has: short ones that come again need not be looked up again.
+    /// For each row, the index of its string here: a short string that repeats is probed once.
     places: Vec<u32>,
     numbers: Vec<u32>,
 }
 
 impl Batch {
-    /// The texts of `rows` of `array`; what is NULL there stands for the empty text.
+    /// Reads `rows` of `array`; NULL counts as the empty string.
     fn read(&mut self, array: &StringViewArray, rows: impl Iterator<Item = usize>) {
         self.views.clear();
         self.hashes.clear();
         self.rows.clear();
         self.places.clear();
-        // The short text that came last, and its place.
+        // The last short string and its index.
         let mut before = None;
         for row in rows {
-            let view = match array.is_null(row) {
-                true => 0,
-                false => array.views()[row],
+            let view = if array.is_null(row) {
+                0
+            } else {
+                array.views()[row]
             };
             let place = self.views.len() as u32;
             match before {
@@ -90,17 +94,16 @@ impl Batch {
             }
             self.views.push(view);
             self.rows.push(row);
-            self.hashes.push(match view as u32 <= INLINE {
-                true => {
-                    before = Some((view, place));
-                    hash_u128(view, SEED)
-                }
-                false => hash_bytes(array.value(row).as_bytes(), SEED),
+            self.hashes.push(if view as u32 <= INLINE {
+                before = Some((view, place));
+                hash_u128(view, SEED)
+            } else {
+                hash_bytes(array.value(row).as_bytes(), SEED)
             });
         }
     }
 
-    /// Of each row, once each text has its number.
+    /// Writes the number of each row to `out`. Each string must have its number.
     fn spread(&self, out: &mut Vec<u32>) {
         out.clear();
         let number = |place: &u32| self.numbers[*place as usize];
@@ -108,7 +111,7 @@ impl Batch {
     }
 }
 
-/// Where a text is, or would be.
+/// Where a string is, or where it would be inserted.
 enum Found {
     Number(u32),
     Slot(usize),
@@ -120,13 +123,14 @@ impl Interner {
         self.views.len()
     }
 
-    /// Bytes it takes.
+    /// Bytes allocated.
     pub fn memory(&self) -> usize {
         let words = self.slots.capacity() + self.hashes.capacity() + 2 * self.views.capacity();
         self.bytes + 8 * words
     }
 
-    /// The numbers of the rows of `texts`, new ones for new texts; [`NOBODY`] for NULLs, which `valid` tells as well.
+    /// The numbers of the rows of `texts`; new strings are added. [`NOBODY`] for NULLs, which either the array or
+    /// `valid` marks.
     pub fn add(&mut self, texts: &Strings, valid: Option<&[bool]>, out: &mut Vec<u32>) {
         let (base, rows) = texts.parts();
         let row = |place: u32| rows.map_or(place, |rows| rows[place as usize]);
@@ -150,15 +154,16 @@ impl Interner {
         }
     }
 
-    /// Those of an array that comes again are looked up once.
+    /// Rows of a large shared array are probed once, however many batches refer to them.
     fn add_rows(&mut self, base: &ArrayRef, rows: &[u32], out: &mut Vec<u32>) {
-        match base.len() <= 2 * algebra::VECTOR_ROWS {
-            true => self.add_some(
+        if base.len() <= 2 * algebra::VECTOR_ROWS {
+            self.add_some(
                 base.as_string_view(),
                 rows.iter().map(|row| *row as usize),
                 out,
-            ),
-            false => self.add_shared(base, rows, out),
+            )
+        } else {
+            self.add_shared(base, rows, out)
         }
     }
 
@@ -179,7 +184,7 @@ impl Interner {
         self.last = Some((base.clone(), numbers));
     }
 
-    /// The number of what is no text: one of its own.
+    /// The number of NULL, which is assigned on the first call.
     pub fn null(&mut self) -> u32 {
         *self.null.get_or_insert_with(|| {
             self.views.push(0);
@@ -188,12 +193,12 @@ impl Interner {
         })
     }
 
-    /// Whether that is `number`.
+    /// Whether `number` is that of NULL.
     pub fn is_null(&self, number: u32) -> bool {
         self.null == Some(number)
     }
 
-    /// The numbers of the rows of `array`; [`NOBODY`] for NULLs and for texts that were never added.
+    /// The numbers of the rows of `array`; [`NOBODY`] for NULLs and for strings that were never added.
     pub fn find(&self, array: &StringViewArray, out: &mut Vec<u32>) {
         let mut batch = Batch::default();
         batch.read(array, 0..array.len());
@@ -226,9 +231,10 @@ impl Interner {
             batch.numbers.push(match self.probe(*hash, view, bytes) {
                 Found::Number(number) => number,
                 Found::Slot(slot) => {
-                    let view = match view as u32 <= INLINE {
-                        true => view,
-                        false => self.keep(bytes()),
+                    let view = if view as u32 <= INLINE {
+                        view
+                    } else {
+                        self.keep(bytes())
                     };
                     self.insert(slot, *hash, view)
                 }
@@ -238,7 +244,7 @@ impl Interner {
         self.batch = batch;
     }
 
-    /// Where a text is or belongs. `bytes` are asked for if its view does not hold them.
+    /// Finds a string's number or its free slot. `bytes` is called only if the view does not hold the whole string.
     #[inline(always)]
     fn probe<'t>(&self, hash: u64, view: u128, bytes: impl Fn() -> &'t [u8]) -> Found {
         if self.slots.is_empty() {
@@ -265,7 +271,7 @@ impl Interner {
         }
     }
 
-    /// Fetches what later rows of a batch will look at, where the table is larger than the near caches.
+    /// Prefetches what later rows of a batch will probe, if the table is larger than the near caches.
     #[inline(always)]
     fn ahead(&self, hashes: &[u64], place: usize) {
         if self.slots.len() < LARGE {
@@ -286,7 +292,7 @@ impl Interner {
         }
     }
 
-    /// The bytes of a text that is longer than its view; of others none.
+    /// The bytes of a string that its view does not hold whole; empty for others.
     #[inline(always)]
     fn text(&self, view: u128) -> &[u8] {
         let length = view as u32;
@@ -298,7 +304,7 @@ impl Interner {
         &block[place..place + length as usize]
     }
 
-    /// Copies a long text to the blocks; its view there.
+    /// Copies a long string to the blocks and returns its view.
     fn keep(&mut self, text: &[u8]) -> u128 {
         if self.open.capacity() - self.open.len() < text.len() {
             let room = (2 * self.open.capacity()).clamp(FIRST_BLOCK, LARGEST_BLOCK);
@@ -310,15 +316,15 @@ impl Interner {
         make_view(text, self.full.len() as u32, place)
     }
 
-    /// The open block is full; another one follows.
+    /// Closes the open block and starts `next`.
     fn close(&mut self, next: Vec<u8>) {
         self.bytes += next.capacity();
         let full = std::mem::replace(&mut self.open, next);
-        // A block without bytes has its number too.
+        // An empty block gets a number too.
         self.full.push(Buffer::from_vec(full));
     }
 
-    /// Gives a text that is not there the next number.
+    /// Gives a new string the next number.
     fn insert(&mut self, slot: usize, hash: u64, view: u128) -> u32 {
         assert!(self.views.len() < NOBODY as usize, "too many texts");
         let number = self.views.len() as u32;
@@ -334,7 +340,7 @@ impl Interner {
         number
     }
 
-    /// Places all texts in `slots` slots.
+    /// Rebuilds the table with `slots` slots.
     #[cold]
     fn place(&mut self, slots: usize) {
         self.slots.clear();
@@ -355,7 +361,7 @@ impl Interner {
         }
     }
 
-    /// The texts of these numbers; the empty one for numbers that nobody has.
+    /// The strings of these numbers; the empty string for unknown numbers.
     pub fn array(&self, numbers: impl Iterator<Item = u32>) -> ArrayRef {
         let view = |number| self.views.get(number as usize).copied().unwrap_or(0);
         let views: Vec<u128> = numbers.map(view).collect();
@@ -365,12 +371,13 @@ impl Interner {
             blocks.clone_from(&self.full);
             blocks.push(Buffer::from_slice_ref(&self.open));
         }
-        // SAFETY: every view is 0 or was made by `make_view` of a text that stands in that block at that place, or is
-        // that of an array of texts with all of it inside; a text is UTF-8 by its type.
+        // SAFETY: every view is 0, or was made by `make_view` of a string at that place of that block, or is the view of
+        // a string that the view holds whole; interned strings are UTF-8 by their type.
         Arc::new(unsafe { StringViewArray::new_unchecked(ScalarBuffer::from(views), blocks, None) })
     }
 
-    /// The numbers that the texts of `other` have here, in its order. Its blocks are shared, not copied.
+    /// Adds all strings of `other`; returns their numbers here, in the order of `other`. Its blocks are shared, not
+    /// copied.
     pub fn adopt(&mut self, other: &Interner) -> Vec<u32> {
         let mut first = 0;
         if !other.full.is_empty() || !other.open.is_empty() {
@@ -390,9 +397,10 @@ impl Interner {
             numbers.push(match self.probe(*hash, *view, || other.text(*view)) {
                 Found::Number(number) => number,
                 Found::Slot(slot) => {
-                    let own = match *view as u32 <= INLINE {
-                        true => *view,
-                        false => *view + (u128::from(first) << 64),
+                    let own = if *view as u32 <= INLINE {
+                        *view
+                    } else {
+                        *view + (u128::from(first) << 64)
                     };
                     self.insert(slot, *hash, own)
                 }
@@ -402,7 +410,7 @@ impl Interner {
     }
 }
 
-/// NULLs are nobody's.
+/// Sets the numbers of NULL rows to [`NOBODY`].
 fn strike(array: &StringViewArray, numbers: &mut [u32]) {
     if array.null_count() == 0 {
         return;

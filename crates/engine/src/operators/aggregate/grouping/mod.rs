@@ -1,5 +1,5 @@
-//! Grouping: krao of the keys, as a dense index where it is small, otherwise by hash (L2); by one key, in its order
-//! as long as rows come so.
+//! Grouping (`krao` of the keys): dense where the number of possible groups is small, otherwise by hash; sorted for
+//! one key, as long as rows come in its order.
 
 use algebra::filter::positions;
 use algebra::krao::{Groups, numbers};
@@ -18,37 +18,37 @@ use crate::vector::interner::{Interner, NOBODY};
 use crate::vector::key_encoding::{KeyEncoding, KeyWords, StringKeys};
 use crate::vector::value::{Kind, Type, Values, Var, Vector};
 
-/// Groups of one worker, or of all once they were merged.
+/// The groups of one worker; after merging, of all workers.
 #[derive(Debug)]
 pub(crate) struct Grouping {
-    /// What it holds of the query's budget.
+    /// The memory reserved for the groups.
     pub held: Reservation,
     key_index: KeyIndex,
-    /// What is accumulated, and by what.
+    /// What is accumulated, and the accumulators.
     accumulated: Vec<Accumulated>,
     states: Vec<Box<dyn Accumulator>>,
-    /// What the result of each function is made of.
+    /// For each function, the accumulators that its result is computed from.
     parts: Vec<ResultParts>,
     numbers: Vec<u32>,
     index: Vec<u64>,
     words: KeyWords,
 }
 
-/// How rows get the numbers of their groups.
+/// How group numbers are found.
 #[derive(Debug)]
 enum KeyIndex {
-    /// One group, which exists whether or not there are rows.
+    /// A single group, which exists even without rows.
     One,
-    /// The number follows from the keys.
+    /// Dense: the number is computed from the keys.
     Dense {
         digits: Vec<DenseKey>,
         seen: Vec<bool>,
     },
-    /// The number is that of a table's row.
+    /// Group join: the number is the row of a join table.
     Row { seen: Vec<bool> },
-    /// Rows come in the order of their keys, until one does not.
+    /// Sorted: rows come in the order of the key so far.
     Sorted(SortedGroups),
-    /// The number is that of a text, the only key.
+    /// By string: the number is that of the interned string, the only key.
     Text { texts: Box<Interner>, ty: Type },
     Hash {
         layout: KeyEncoding,
@@ -58,7 +58,7 @@ enum KeyIndex {
 }
 
 impl KeyIndex {
-    /// For groups by keys of these types, in whatever order: a dense index if it has at most `most` entries.
+    /// For keys of these types in any order; dense if that takes at most `most` entries.
     fn of(types: &[Type], most: u64) -> KeyIndex {
         match (digits(types, most.max(SMALL)), types) {
             (Some((digits, size)), _) => KeyIndex::Dense {
@@ -85,19 +85,22 @@ impl KeyIndex {
 /// Dense indexes up to this size are always used.
 const SMALL: u64 = 1 << 16;
 
-/// Groups that are numbered anew at a time.
+/// Groups that are renumbered at a time.
 const TAKEN: usize = 1 << 16;
 
-/// What groups are made by.
+/// What rows are grouped by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum By<'a> {
     Keys(&'a [Type]),
-    /// The numbers of as many rows of a table.
+    /// The row numbers of a join table with this many rows.
     Row(usize),
 }
 
 impl Grouping {
-    /// No groups yet. A dense index may have up to `most` entries.
+    /// Without groups. A dense index may have up to `most` entries.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if an argument cannot be accumulated.
     pub fn new(
         by: By<'_>,
         folds: &[Fold],
@@ -137,13 +140,13 @@ impl Grouping {
         Ok(grouping)
     }
 
-    /// Gives states as many groups as there are numbers.
+    /// Grows the accumulators to the number of groups.
     fn resize(&mut self) {
         let size = self.number_of();
         self.states.iter_mut().for_each(|state| state.resize(size));
     }
 
-    /// Adds the rows of `batch`.
+    /// Adds the rows of `batch`, grouped by `keys`, or by the row numbers `row` in a group join.
     pub fn add(&mut self, batch: &Batch, keys: &[Var], row: Option<Var>) -> Result<()> {
         let mut vectors = Vec::with_capacity(keys.len());
         if row.is_none() {
@@ -164,7 +167,7 @@ impl Grouping {
         Ok(())
     }
 
-    /// Finds the numbers of rows with these keys, or of this row of the table; groups that are new are added.
+    /// Numbers the groups of rows with these keys, or with these row numbers; adds new groups.
     fn number(&mut self, keys: &[&Vector], row: Option<&Vector>, rows: usize) -> Result<()> {
         if let KeyIndex::Sorted(own) = &mut self.key_index {
             if let Some(true) = keys.first().map(|key| own.number(key, &mut self.numbers)) {
@@ -222,7 +225,7 @@ impl Grouping {
         Ok(())
     }
 
-    /// Gives groups that were taken to come in order the numbers that they would have had otherwise.
+    /// Switches from sorted to hash or dense aggregation.
     fn settle(&mut self) -> Result<()> {
         let KeyIndex::Sorted(own) = &self.key_index else {
             return Ok(());
@@ -246,7 +249,7 @@ impl Grouping {
         self.take_in(&ascending)
     }
 
-    /// Takes in groups that were numbered in another way.
+    /// Adds groups that were found by another kind of index.
     fn take_in(&mut self, other: &Grouping) -> Result<()> {
         for from in other.numbers().chunks(TAKEN) {
             let keys = other.keys(from)?;
@@ -258,7 +261,7 @@ impl Grouping {
         Ok(())
     }
 
-    /// Takes in the groups of another worker.
+    /// Merges the groups of another worker.
     pub fn merge(&mut self, mut other: Grouping) -> Result<()> {
         let (from, to) = match (&mut self.key_index, &other.key_index) {
             (KeyIndex::One, KeyIndex::One) => (vec![0], vec![0]),
@@ -310,7 +313,7 @@ impl Grouping {
         Ok(())
     }
 
-    /// Bytes it takes.
+    /// Bytes allocated.
     pub fn memory(&self) -> usize {
         let keys = match &self.key_index {
             KeyIndex::One => 0,
@@ -328,12 +331,12 @@ impl Grouping {
             .sum::<usize>()
     }
 
-    /// Whether its groups are rows of a table.
+    /// Whether it is a group join.
     pub fn is_by_row(&self) -> bool {
         matches!(self.key_index, KeyIndex::Row { .. })
     }
 
-    /// Whether groups take memory one by one, not all at once.
+    /// Whether its memory grows with the number of groups, rather than being allocated at once.
     pub fn grows(&self) -> bool {
         let distinct = self.states.iter().any(|state| state.memory_of_values() > 0);
         let one_by_one = matches!(
@@ -343,22 +346,22 @@ impl Grouping {
         distinct || one_by_one
     }
 
-    /// Whether there is but one group.
+    /// Whether there is a single group, without keys.
     pub fn is_one(&self) -> bool {
         matches!(self.key_index, KeyIndex::One)
     }
 
-    /// The vector whose values accumulator `which` takes.
+    /// The argument of accumulator `which`.
     pub fn argument(&self, which: usize) -> Option<Var> {
         self.accumulated[which].arg
     }
 
-    /// What is found of the groups so far.
+    /// The accumulators.
     pub fn states(&self) -> &[Box<dyn Accumulator>] {
         &self.states
     }
 
-    /// How many groups there may be at most.
+    /// The number of groups; of a dense index or a group join, the number of possible groups.
     pub fn number_of(&self) -> usize {
         match &self.key_index {
             KeyIndex::One => 1,
@@ -369,7 +372,7 @@ impl Grouping {
         }
     }
 
-    /// The numbers of the groups there are.
+    /// The numbers of the groups that occurred.
     pub fn numbers(&self) -> Vec<u32> {
         match &self.key_index {
             KeyIndex::One => vec![0],
@@ -380,7 +383,7 @@ impl Grouping {
         }
     }
 
-    /// The keys of `some` groups; none where they are rows of a table.
+    /// The keys of the groups `some`; none for a group join.
     pub fn keys(&self, some: &[u32]) -> Result<Vec<Vector>> {
         match &self.key_index {
             KeyIndex::One | KeyIndex::Row { .. } => Ok(vec![]),
@@ -411,8 +414,7 @@ impl Grouping {
         }
     }
 
-    /// Adds groups with these keys, whose states are rows of `states`, for each accumulator those of
-    /// [`Accumulator::state`].
+    /// Adds groups with these keys. `states` has, for each accumulator, the vectors of [`Accumulator::state`].
     pub fn absorb(
         &mut self,
         keys: &[&Vector],
@@ -434,7 +436,7 @@ impl Grouping {
         Ok(())
     }
 
-    /// Adds values of groups with these keys to accumulator `which`.
+    /// Adds values to accumulator `which`, in the groups of these keys.
     pub fn absorb_values(&mut self, which: usize, keys: &[&Vector], values: &Vector) -> Result<()> {
         self.number(keys, None, values.len())?;
         let groups = match self.key_index {
@@ -444,14 +446,14 @@ impl Grouping {
         self.states[which].add(groups, values.len(), Some(values))
     }
 
-    /// Forgets which different values there were: none of them will come again.
+    /// Drops the sets of distinct values, but keeps their counts and sums.
     pub fn forget_values(&mut self) {
         self.states
             .iter_mut()
             .for_each(|state| state.forget_values());
     }
 
-    /// The groups there are: the vectors of their keys (by row: their row numbers) and of their results.
+    /// The keys (for a group join: the row numbers) and results of all groups that occurred.
     pub fn finish(self, folds: &[Fold], types: &dyn Fn(Var) -> Type) -> Result<Finished> {
         let groups = self.numbers();
         let keys = self.keys(&groups)?;
@@ -479,19 +481,19 @@ impl Grouping {
     }
 }
 
-/// Groups, once all rows were added.
+/// The result of an aggregation.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub groups: usize,
     pub keys: Vec<Vector>,
-    /// The rows of the table that they are, if they were made by row.
+    /// For a group join, the rows of the join table that the groups are.
     pub rows: Option<Vec<u32>>,
     pub results: Vec<Vector>,
 }
 
 fn set(seen: &[bool]) -> Vec<u32> {
     let (mut out, mut here) = (Vec::new(), Vec::new());
-    // Of many there may be few: what is empty is only looked at.
+    // Often only few occurred: chunks without any are skipped.
     for (chunk, some) in seen.chunks(2048).enumerate() {
         if some.contains(&true) {
             let first = (chunk * 2048) as u32;
@@ -502,7 +504,7 @@ fn set(seen: &[bool]) -> Vec<u32> {
     out
 }
 
-/// Inserts the groups of `theirs`; returns the number of each here.
+/// Adds the groups of `theirs`; returns the number of each here.
 fn adopt(
     layout: &KeyEncoding,
     groups: &mut Groups,
