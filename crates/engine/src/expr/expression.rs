@@ -223,6 +223,17 @@ pub fn is_fallible(e: &Expr) -> bool {
     }
 }
 
+fn write_literal(literal: &Literal, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match literal {
+        Literal::Null => write!(f, "null"),
+        Literal::Int(v) => write!(f, "{v}"),
+        Literal::Wide(v) => write!(f, "{v}"),
+        Literal::Float(v) => write!(f, "{v:?}"),
+        Literal::Bool(v) => write!(f, "{v}"),
+        Literal::Text(v) => write!(f, "{v:?}"),
+    }
+}
+
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |f: &mut fmt::Formatter<'_>, all: &[Expr], between: &str| {
@@ -236,14 +247,7 @@ impl fmt::Display for Expr {
         };
         match &self.node {
             Node::Var(var) => write!(f, "#{var}"),
-            Node::Literal(literal) => match literal {
-                Literal::Null => write!(f, "null"),
-                Literal::Int(v) => write!(f, "{v}"),
-                Literal::Wide(v) => write!(f, "{v}"),
-                Literal::Float(v) => write!(f, "{v:?}"),
-                Literal::Bool(v) => write!(f, "{v}"),
-                Literal::Text(v) => write!(f, "{v:?}"),
-            },
+            Node::Literal(literal) => write_literal(literal, f),
             Node::Parameter(number) => write!(f, "?{number}"),
             Node::Arithmetic(op, a, b) => {
                 let sign = match op {

@@ -162,7 +162,10 @@ impl PipelineExecutor<'_> {
 
     /// Probes a join table. Returns true if the batch itself goes on; false if its matches have been taken on
     /// already.
-    #[allow(clippy::too_many_arguments)]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the state of one probe, which lives on its caller's stack"
+    )]
     fn probe(
         &self,
         probe: &Probe,

@@ -194,11 +194,9 @@ impl Graph {
         });
         self.conditions.extend(inner);
         let mut wanted: Required = required.clone();
-        mine.iter().for_each(|e| {
-            e.each_var(&mut |var| {
-                wanted.insert(var);
-            })
-        });
+        for e in &mine {
+            wanted.extend(e.vars());
+        }
         let mut probes: Vec<BuildSide> = Vec::with_capacity(children.len());
         for child in children {
             let share = self.share(child);

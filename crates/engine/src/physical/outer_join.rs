@@ -29,21 +29,11 @@ pub(crate) fn left(
         .collect();
     let nulls: Vec<Var> = outer.iter().map(|(_, var)| *var).collect();
     let mut read: Required = required.clone();
-    residual.iter().for_each(|e| {
-        e.each_var(&mut |var| {
-            read.insert(var);
-        })
-    });
-    let mut ours: Required = read
-        .iter()
-        .copied()
-        .filter(|var| left.gives(*var))
-        .collect();
-    let mut others: Required = read
-        .iter()
-        .copied()
-        .filter(|var| right.gives(*var))
-        .collect();
+    for e in &residual {
+        read.extend(e.vars());
+    }
+    let given = |rel: &Rel| read.iter().copied().filter(|var| rel.gives(*var)).collect();
+    let (mut ours, mut others): (Required, Required) = (given(&left), given(&right));
     others.extend(outer.iter().map(|(from, _)| *from));
     if residual.is_empty() && expected(&right).0 <= expected(&left).0 {
         let vars: Vec<Var> = outer.iter().map(|(from, _)| *from).collect();

@@ -129,21 +129,7 @@ impl Planner<'_> {
                 residual,
                 outer,
             } => outer_join::full(self, *left, *right, &equal, residual, outer, required),
-            Rel::Reduced(Reduced { input, stage, keys }) => {
-                let mut more = required.clone();
-                more.extend(&keys);
-                let pipelines = self.pipelines(*input, &more)?;
-                let probe = Probe {
-                    stage,
-                    keys,
-                    kind: JoinKind::Semi,
-                    marks: false,
-                    residual: vec![],
-                    build_outputs: vec![],
-                    row: None,
-                };
-                Ok(then(pipelines, Operator::Probe(probe)))
-            }
+            Rel::Reduced(reduced) => self.reduced(reduced, required),
             Rel::Fold { input, keys, folds } => self.fold(*input, keys, folds, required),
             Rel::Shared { input, vars } => {
                 let stage = self.shared(&input)?;
@@ -161,22 +147,47 @@ impl Planner<'_> {
                 let stage = self.rows_stage(rel, vars)?;
                 Ok(vec![pipeline(Source::Rows(stage))])
             }
-            Rel::Union { inputs, vars } => {
-                let mut all = Vec::new();
-                for (input, own) in inputs {
-                    let pairs: Vec<(Var, Var)> =
-                        own.iter().copied().zip(vars.iter().copied()).collect();
-                    let pairs: Vec<_> = pairs
-                        .into_iter()
-                        .filter(|(_, to)| required.contains(to))
-                        .collect();
-                    let required = pairs.iter().map(|(from, _)| *from).collect();
-                    let pipelines = self.pipelines(input, &required)?;
-                    all.extend(then(pipelines, Operator::Alias(pairs)));
-                }
-                Ok(all)
-            }
+            Rel::Union { inputs, vars } => self.union(inputs, &vars, required),
         }
+    }
+
+    /// The rows of a relation that have a match in a join table: a semi join.
+    fn reduced(&mut self, reduced: Reduced, required: &Required) -> Result<Vec<Pipeline>> {
+        let Reduced { input, stage, keys } = reduced;
+        let mut more = required.clone();
+        more.extend(&keys);
+        let pipelines = self.pipelines(*input, &more)?;
+        let probe = Probe {
+            stage,
+            keys,
+            kind: JoinKind::Semi,
+            marks: false,
+            residual: vec![],
+            build_outputs: vec![],
+            row: None,
+        };
+        Ok(then(pipelines, Operator::Probe(probe)))
+    }
+
+    /// The pipelines of all inputs, whose vectors get the numbers `vars`.
+    fn union(
+        &mut self,
+        inputs: Vec<(Rel, Vec<Var>)>,
+        vars: &[Var],
+        required: &Required,
+    ) -> Result<Vec<Pipeline>> {
+        let mut all = Vec::new();
+        for (input, own) in inputs {
+            let pairs: Vec<(Var, Var)> = own.iter().copied().zip(vars.iter().copied()).collect();
+            let pairs: Vec<_> = pairs
+                .into_iter()
+                .filter(|(_, to)| required.contains(to))
+                .collect();
+            let required = pairs.iter().map(|(from, _)| *from).collect();
+            let pipelines = self.pipelines(input, &required)?;
+            all.extend(then(pipelines, Operator::Alias(pairs)));
+        }
+        Ok(all)
     }
 
     /// The stage that gives the rows of a shared relation, with all vectors: it is not known yet who else reads

@@ -21,7 +21,7 @@ pub(crate) fn semi(
     anti: bool,
     required: &Required,
 ) -> Result<Vec<Pipeline>> {
-    let (mine, theirs): (Vec<Var>, Vec<Var>) = equal.iter().copied().unzip();
+    let mine: Vec<Var> = equal.iter().map(|(mine, _)| *mine).collect();
     if residual.is_empty() && !mine.is_empty() && descend(&mut input, &mine) {
         let mut other = Some(other);
         replace(&mut input, &mine, &mut |part| Rel::Semi {
@@ -41,8 +41,44 @@ pub(crate) fn semi(
     for e in &residual {
         read.extend(e.vars());
     }
-    let few = expected(&input).0 * 2.0 <= expected(&other).0;
-    if !few {
+    let join = Semi {
+        input,
+        other,
+        equal,
+        residual,
+        read,
+        anti,
+    };
+    if expected(&join.input).0 * 2.0 <= expected(&join.other).0 {
+        join.build_input(planner, required)
+    } else {
+        join.build_other(planner, required)
+    }
+}
+
+/// A semi join or an anti join.
+struct Semi<'a> {
+    input: Rel,
+    other: Rel,
+    equal: &'a [(Var, Var)],
+    residual: Vec<Expr>,
+    /// The vectors that the residual reads.
+    read: Required,
+    anti: bool,
+}
+
+impl Semi<'_> {
+    /// A join table of the other side, probed by the input.
+    fn build_other(self, planner: &mut Planner<'_>, required: &Required) -> Result<Vec<Pipeline>> {
+        let Semi {
+            input,
+            other,
+            equal,
+            residual,
+            read,
+            anti,
+        } = self;
+        let (mine, theirs): (Vec<Var>, Vec<Var>) = equal.iter().copied().unzip();
         let mut vars = Required::new();
         other.each_var(&mut |var| {
             if read.contains(&var) {
@@ -73,55 +109,68 @@ pub(crate) fn semi(
             build_outputs,
             row: None,
         };
-        return Ok(then(pipelines, Operator::Probe(probe)));
+        Ok(then(pipelines, Operator::Probe(probe)))
     }
-    let mut wanted: Required = required.clone();
-    wanted.extend(read.iter().filter(|var| input.gives(**var)));
-    let vars: Vec<Var> = wanted.iter().copied().collect();
-    let build_outputs = vars
-        .iter()
-        .filter(|var| read.contains(var))
-        .map(|var| (*var, *var))
-        .collect();
-    wanted.extend(&mine);
-    let pipelines = planner.pipelines(input, &wanted)?;
-    let stage = planner.stage(
-        pipelines,
-        Sink::Table {
-            keys: mine,
-            vars,
-            marks: true,
-        },
-    );
-    let mut other = other;
-    let groups = group_keys(&other, &theirs);
-    match groups.len() {
-        n if n == theirs.len() || n == 0 => reduce(&mut other, &theirs, stage, false),
-        _ => {
-            let keys = equal.iter().filter(|(_, var)| groups.contains(var));
-            let (keys, groups): (Vec<Var>, Vec<Var>) = keys.copied().unzip();
-            let stage = keys_of(planner, stage, keys);
-            reduce(&mut other, &groups, stage, false);
+
+    /// A join table of the input, in which the other side marks the rows that match. The input's rows with a mark
+    /// (or without one) are the result.
+    fn build_input(self, planner: &mut Planner<'_>, required: &Required) -> Result<Vec<Pipeline>> {
+        let Semi {
+            input,
+            mut other,
+            equal,
+            residual,
+            read,
+            anti,
+        } = self;
+        let (mine, theirs): (Vec<Var>, Vec<Var>) = equal.iter().copied().unzip();
+        let mut wanted: Required = required.clone();
+        wanted.extend(read.iter().filter(|var| input.gives(**var)));
+        let vars: Vec<Var> = wanted.iter().copied().collect();
+        let build_outputs = vars
+            .iter()
+            .filter(|var| read.contains(var))
+            .map(|var| (*var, *var))
+            .collect();
+        wanted.extend(&mine);
+        let pipelines = planner.pipelines(input, &wanted)?;
+        let stage = planner.stage(
+            pipelines,
+            Sink::Table {
+                keys: mine,
+                vars,
+                marks: true,
+            },
+        );
+        let groups = group_keys(&other, &theirs);
+        match groups.len() {
+            n if n == theirs.len() || n == 0 => reduce(&mut other, &theirs, stage, false),
+            _ => {
+                let keys = equal.iter().filter(|(_, var)| groups.contains(var));
+                let (keys, groups): (Vec<Var>, Vec<Var>) = keys.copied().unzip();
+                let stage = keys_of(planner, stage, keys);
+                reduce(&mut other, &groups, stage, false);
+            }
         }
+        let mut wanted: Required = theirs.iter().copied().collect();
+        wanted.extend(read.iter().filter(|var| other.gives(**var)));
+        let probe = Probe {
+            stage,
+            keys: theirs,
+            kind: JoinKind::MarkOnly,
+            marks: true,
+            residual,
+            build_outputs,
+            row: None,
+        };
+        let pipelines = then(planner.pipelines(other, &wanted)?, Operator::Probe(probe));
+        mark(planner, pipelines);
+        Ok(vec![pipeline(Source::Marked {
+            stage,
+            marked: !anti,
+            row: None,
+        })])
     }
-    let mut wanted: Required = theirs.iter().copied().collect();
-    wanted.extend(read.iter().filter(|var| other.gives(**var)));
-    let probe = Probe {
-        stage,
-        keys: theirs,
-        kind: JoinKind::MarkOnly,
-        marks: true,
-        residual,
-        build_outputs,
-        row: None,
-    };
-    let pipelines = then(planner.pipelines(other, &wanted)?, Operator::Probe(probe));
-    mark(planner, pipelines);
-    Ok(vec![pipeline(Source::Marked {
-        stage,
-        marked: !anti,
-        row: None,
-    })])
 }
 
 /// Adds a stage with a join table by `keys` of all rows in `stage`'s join table.

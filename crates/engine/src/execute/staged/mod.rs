@@ -13,7 +13,7 @@ pub(crate) mod order;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use table::Filter;
@@ -31,7 +31,7 @@ use crate::execute::task::PipelineTask;
 use crate::executor::Executor;
 use crate::operators::pipeline::{PipelineExecutor, Scratch};
 use crate::operators::source::{ColumnReader, Selection};
-use crate::physical::program::{Source, Stage};
+use crate::physical::program::{Pipeline, Source, Stage};
 use crate::profile::Record;
 use crate::vector::batch::Batch;
 
@@ -401,44 +401,63 @@ pub(crate) async fn stage(
         drop((empty_in, empty, ready_in, ready));
         join(running, sinks).await?;
         let time = begun.elapsed();
-        let names = match &pipeline.source {
-            Source::Scan(scan) => scan.shown.clone(),
-            _ => vec![],
-        };
-        let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
-        let times = ring.times.each_ref().map(|time| milliseconds(read(time)));
-        run.report.push(format!(
-            "stage {number}: staged, {}; a ring of {places} blocks of {} rows: {} processed, {} pieces dropped by filters of the source, {} blocks by steps",
-            milliseconds(time.as_nanos() as u64),
-            flow.rows,
-            read(&ring.processed),
-            read(&ring.dropped[0]),
-            read(&ring.dropped[1]),
-        ));
-        run.report.push(format!(
-            "    blocks were empty for {}, set up for {}, ready for {}, processed for {}",
-            times[0], times[1], times[2], times[3],
-        ));
-        run.report.extend(orders.line(&names));
-        let setup = format!("setup, {} (output: an empty block)", source_name(pipeline));
-        run.report.push(tallies[0].line(&setup));
-        let processing = "processing (input: a block that is ready)";
-        run.report.push(tallies[1].line(processing));
-        if let Some(ledger) = &run.execution.ledger {
-            ledger.note(Record {
-                stage: number,
-                executor: Executor::Staged,
-                seconds: time.as_secs_f64(),
-                block_rows: flow.rows,
-                blocks_made: read(&ring.made),
-                blocks_reused: read(&ring.reused),
-                operators: vec![
-                    tallies[0].operator(&format!("setup, {}", source_name(pipeline))),
-                    tallies[1].operator("processing"),
-                ],
-                kernels: vec![],
-            });
-        }
+        report(run, number, pipeline, &flow, &ring, &orders, &tallies, time);
     }
     Ok(())
+}
+
+/// Adds what the tasks of a pipeline did to the report, and to the ledger if there is one.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "everything that one pipeline ran with"
+)]
+fn report(
+    run: &mut QueryState,
+    number: usize,
+    pipeline: &Pipeline,
+    flow: &Flow,
+    ring: &Ring,
+    orders: &Orders,
+    tallies: &[Tallies; 2],
+    time: Duration,
+) {
+    let names = match &pipeline.source {
+        Source::Scan(scan) => scan.shown.clone(),
+        _ => vec![],
+    };
+    let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
+    let times = ring.times.each_ref().map(|time| milliseconds(read(time)));
+    run.report.push(format!(
+        "stage {number}: staged, {}; a ring of {} blocks of {} rows: {} processed, {} pieces dropped by filters of the source, {} blocks by steps",
+        milliseconds(time.as_nanos() as u64),
+        ring.slots.len(),
+        flow.rows,
+        read(&ring.processed),
+        read(&ring.dropped[0]),
+        read(&ring.dropped[1]),
+    ));
+    run.report.push(format!(
+        "    blocks were empty for {}, set up for {}, ready for {}, processed for {}",
+        times[0], times[1], times[2], times[3],
+    ));
+    run.report.extend(orders.line(&names));
+    let setup = format!("setup, {} (output: an empty block)", source_name(pipeline));
+    run.report.push(tallies[0].line(&setup));
+    let processing = "processing (input: a block that is ready)";
+    run.report.push(tallies[1].line(processing));
+    if let Some(ledger) = &run.execution.ledger {
+        ledger.note(Record {
+            stage: number,
+            executor: Executor::Staged,
+            seconds: time.as_secs_f64(),
+            block_rows: flow.rows,
+            blocks_made: read(&ring.made),
+            blocks_reused: read(&ring.reused),
+            operators: vec![
+                tallies[0].operator(&format!("setup, {}", source_name(pipeline))),
+                tallies[1].operator("processing"),
+            ],
+            kernels: vec![],
+        });
+    }
 }
