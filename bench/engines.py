@@ -126,7 +126,9 @@ class Atoll(Peer):
 
     def __init__(self, name, options, data, stores):
         super().__init__(name, options, data, stores)
-        self.program, self.store = options.atoll, stores / "tpch.atoll"
+        earlier = name == "before"
+        self.program = options.before if earlier else options.atoll
+        self.store = stores / ("before.atoll" if earlier else "tpch.atoll")
         self.options = ["--executor", options.executor] if options.executor else []
 
     def files(self):
@@ -168,12 +170,12 @@ class Atoll(Peer):
 
 
 def engine(name, options, data, stores):
-    return (Atoll if name == "atoll" else Peer)(name, options, data, stores)
+    return (Atoll if name in ("atoll", "before") else Peer)(name, options, data, stores)
 
 
-LOADED = ("atoll", "duckdb", "chdb")  # those that have a store to build
-NAMES = ("atoll", "duckdb", "duckdb-parquet", "datafusion", "polars", "chdb")
-TITLES = {"atoll": "Atoll", "duckdb": "DuckDB", "duckdb-parquet": "DuckDB, Parquet", "datafusion": "DataFusion, Parquet",
+LOADED = ("atoll", "before", "duckdb", "chdb")  # those that have a store to build
+NAMES = ("atoll", "before", "duckdb", "duckdb-parquet", "datafusion", "polars", "chdb")
+TITLES = {"atoll": "Atoll", "before": "Atoll, built before", "duckdb": "DuckDB", "duckdb-parquet": "DuckDB, Parquet", "datafusion": "DataFusion, Parquet",
           "polars": "Polars, in memory", "chdb": "chDB, MergeTree"}
 
 

@@ -40,6 +40,8 @@ def arguments():
     parser.add_argument("--seed", type=int, default=1, help="draws the parameters (default 1)")
     parser.add_argument("--limit", type=float, default=600, help="seconds an engine may take for one request")
     parser.add_argument("--atoll", type=pathlib.Path, default=ROOT / "target/release/atoll", help="the program")
+    parser.add_argument("--before", type=pathlib.Path, metavar="PROGRAM",
+                        help="an Atoll built before, which is the engine `before`: what a change costs, in one run")
     parser.add_argument("--executor", help="how Atoll runs queries (default: as it does by itself)")
     parser.add_argument("--data", type=pathlib.Path, default=HERE / "data", help="folder for data and stores")
     parser.add_argument("--results", type=pathlib.Path, default=HERE / "results", help="folder for the JSON and the report")
@@ -59,7 +61,10 @@ def arguments():
     if "atoll" in options.engines and not options.atoll.exists():
         parser.error(f"no program at {options.atoll}: build it (cargo build --release) or give --atoll PATH, "
                      "or leave it out: --engines duckdb,datafusion,polars,chdb")
+    if ("before" in options.engines) != (options.before is not None and options.before.exists()):
+        parser.error("the engine before and --before PROGRAM go together: --engines atoll,before --before PROGRAM")
     options.atoll = options.atoll.resolve()
+    options.before = options.before and options.before.resolve()
     return options
 
 
