@@ -312,10 +312,9 @@ impl Call for Refusing {
     ) -> Result<ArrayRef, Box<dyn std::error::Error + Send + Sync>> {
         let values = args[0].as_primitive::<Int64Type>().values();
         if values.contains(&self.0) {
-            Err(format!("{} is refused", self.0).into())
-        } else {
-            Ok(args[0].clone())
+            return Err(format!("{} is refused", self.0).into());
         }
+        Ok(args[0].clone())
     }
 
     fn name(&self) -> String {

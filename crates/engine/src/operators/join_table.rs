@@ -79,7 +79,7 @@ pub(crate) struct ProbeState {
 }
 
 impl JoinTable {
-    /// Builds the table from rows with these vectors and keys. About `sought` rows will probe it.
+    /// Builds the table from rows with these vectors and keys. About `expected_probes` rows will probe it.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for more than 4 billion rows.

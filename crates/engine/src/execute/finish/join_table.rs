@@ -153,9 +153,9 @@ impl QueryState {
                 .as_ref()
                 .and_then(|uses| uses.reach(&all.share(instance), at));
             workers.spawn(async move {
-                let expected_probes = keys.iter().filter_map(|key| columns.get(key));
-                let expected_probes: Vec<&Vector> = expected_probes.collect();
-                let picks = reach.and_then(|reach| reach.rows(&expected_probes, rows));
+                let key_vectors = keys.iter().filter_map(|key| columns.get(key));
+                let key_vectors: Vec<&Vector> = key_vectors.collect();
+                let picks = reach.and_then(|reach| reach.rows(&key_vectors, rows));
                 let own = columns
                     .iter()
                     .map(|(var, v)| Ok((*var, own(v, picks.as_deref())?)));
