@@ -336,7 +336,7 @@ fn a_small_limit_changes_no_answer() {
     }
 }
 
-/// Whatever fails while rows are put away or read again, the query says so, or gives the right answer.
+/// Whatever fails while rows are spilled or read again, the query says so, or gives the right answer.
 #[test]
 fn faults_of_the_disk_are_errors_and_never_wrong_answers() {
     use io::fault::{Disk, Faults};
