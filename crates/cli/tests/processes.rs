@@ -82,7 +82,7 @@ fn where_a_process_is() {
         assert_eq!(sampled["source"], "move_pages");
         assert!(sampled["sampled_addresses"].as_u64().is_some_and(|n| n > 0));
     } else {
-        notrun::not_run(format!("{}", sampled.stderr));
+        notrun::not_run(&sampled.stderr);
         sampled.failed(1, &["move_pages"]);
     }
 }

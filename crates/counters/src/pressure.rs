@@ -114,7 +114,7 @@ mod tests {
         for reading in Pressure::new(&System::real()).read() {
             match reading.value.number() {
                 Some(ratio) => assert!((0.0..=1.0).contains(&ratio), "{reading}"),
-                None => notrun::not_run(format!("{reading}")),
+                None => notrun::not_run(reading),
             }
         }
     }

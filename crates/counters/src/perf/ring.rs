@@ -159,7 +159,7 @@ mod tests {
         let event = match Event::open(wanted, Of::Thread(thread)) {
             Ok(event) => event,
             Err(error) => {
-                return notrun::not_run(format!("{}", super::super::software::reason(&error).text));
+                return notrun::not_run(super::super::software::reason(&error).text);
             }
         };
         let mut ring = Ring::new(&event).unwrap();

@@ -38,7 +38,7 @@ fn pages_are_where_they_were_bound() {
         Ok(sampled) => sampled,
         Err(error) => {
             assert!(error.to_string().contains("move_pages"), "{error}");
-            return notrun::not_run(format!("{error}"));
+            return notrun::not_run(error);
         }
     };
     assert!(matches!(sampled.look, Look::Sampled { addresses } if addresses < 12_000));
