@@ -245,11 +245,11 @@ fn commands_do_what_they_say() {
     );
     assert!(!shell.ask("select 6 * 7;").contains("paged:"));
     shell.ask("\\pager no-such-pager");
-    assert!(
-        shell
-            .ask("select value from generate_series(1, 30);")
-            .contains("cannot start the pager")
-    );
+    // It may end before anything is written to it, or after.
+    for _ in 0..10 {
+        let shown = shell.ask("select value from generate_series(1, 30);");
+        assert!(shown.contains("cannot start the pager"), "{shown}");
+    }
     shell.ask("\\pager off");
     assert_eq!(shell.leave(), Some(0));
 }

@@ -249,8 +249,8 @@ impl Sink {
                 let mut paged = Paged::new(out, pager);
                 let written = table::write(&mut paged, results, &self.style);
                 match written {
-                    // No failure: nobody wanted the rest.
-                    Err(_) if paged.left() => Ok(()),
+                    // No failure, where there was a pager: nobody wanted the rest.
+                    Err(_) if paged.left() => paged.end(),
                     written => written.and_then(|()| paged.end()),
                 }
             }

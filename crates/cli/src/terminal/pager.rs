@@ -47,8 +47,8 @@ enum State {
     Held(Vec<u8>),
     /// It does not. Ctrl-C is the pager's while it runs.
     Running(Child, interrupt::Ignored),
-    /// The user left the pager.
-    Left,
+    /// The user left the pager, or there is none: the status it ended with, where known.
+    Left(Option<i32>),
 }
 
 impl<'a> Paged<'a> {
@@ -65,7 +65,7 @@ impl<'a> Paged<'a> {
 
     /// Whether the pager was left before the end.
     pub fn left(&self) -> bool {
-        matches!(self.state, State::Left)
+        matches!(self.state, State::Left(_))
     }
 
     fn start(&mut self, held: &[u8]) -> io::Result<()> {
@@ -84,22 +84,25 @@ impl<'a> Paged<'a> {
     /// # Errors
     /// Where the output cannot be written or there is no such pager.
     pub fn end(mut self) -> anyhow::Result<()> {
-        match std::mem::replace(&mut self.state, State::Left) {
+        let status = match std::mem::replace(&mut self.state, State::Left(None)) {
             State::Held(text) => {
                 self.out.write_all(&text)?;
-                Ok(self.out.flush()?)
+                self.out.flush()?;
+                None
             }
             State::Running(mut child, _ignored) => {
                 drop(child.stdin.take());
-                match child.wait()?.code() {
-                    Some(126 | 127) => bail!(
-                        "cannot start the pager {:?}; name another one with \\pager COMMAND, or use \\pager off",
-                        self.command
-                    ),
-                    _ => Ok(()),
-                }
+                child.wait()?.code()
             }
-            State::Left => Ok(()),
+            State::Left(status) => status,
+        };
+        // What `sh` ends with where it finds no such command, or one that it may not run.
+        match status {
+            Some(126 | 127) => bail!(
+                "cannot start the pager {:?}; name another one with \\pager COMMAND, or use \\pager off",
+                self.command
+            ),
+            _ => Ok(()),
         }
     }
 }
@@ -121,12 +124,13 @@ impl Write for Paged<'_> {
                 };
                 let written = input.write(bytes);
                 if written.is_err() {
-                    let _ = child.wait();
-                    self.state = State::Left;
+                    // A pager that cannot be started ends so early that it may read nothing at all.
+                    let status = child.wait().ok().and_then(|status| status.code());
+                    self.state = State::Left(status);
                 }
                 written
             }
-            State::Left => Err(io::ErrorKind::BrokenPipe.into()),
+            State::Left(_) => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
