@@ -8,6 +8,8 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
 use engine::Stop;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
 use futures::{FutureExt, Stream, StreamExt};
 use tokio::sync::{mpsc, oneshot};
 
@@ -61,7 +63,8 @@ const QUEUE: usize = 2;
 /// Runs statements. Each is a transaction of its own.
 ///
 /// Futures of this type may be awaited on any runtime: the workers of the instance do the work.
-/// Dropping a future cancels its statement.
+/// Dropping a future cancels its statement. They are boxed so that what runs statements is compiled here, once, and not
+/// again in each crate and test that awaits one (90 seconds each for an unoptimised build).
 #[derive(Clone, Debug)]
 pub struct Session {
     instance: Arc<Instance>,
@@ -78,18 +81,21 @@ impl Session {
     ///
     /// The first failure. After a syntax error anywhere in the text nothing has run. After any other error the
     /// statements before the failed one are done, and the failed one is undone as a whole.
-    pub async fn execute(&self, text: &str) -> Result<Vec<Answer>> {
-        let mut started = Instant::now();
-        let mut answers = Vec::new();
-        for Parsed { statement, depth } in parse(text)? {
-            let work = run(Arc::clone(&self.instance), statement, started);
-            answers.push(
-                self.on_workers(guard::polled_with_room(depth, work))
-                    .await?,
-            );
-            started = Instant::now();
+    pub fn execute<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<Vec<Answer>>> {
+        async move {
+            let mut started = Instant::now();
+            let mut answers = Vec::new();
+            for Parsed { statement, depth } in parse(text)? {
+                let work = run(Arc::clone(&self.instance), statement, started);
+                answers.push(
+                    self.on_workers(guard::polled_with_room(depth, work))
+                        .await?,
+                );
+                started = Instant::now();
+            }
+            Ok(answers)
         }
-        Ok(answers)
+        .boxed()
     }
 
     /// Runs the one statement of `text` and hands over its rows as they come.
@@ -98,7 +104,11 @@ impl Session {
     ///
     /// Those of [`execute`](Session::execute) before the first row, and if `text` is not exactly one statement. Later
     /// failures come through the stream.
-    pub async fn stream(&self, text: &str) -> Result<AnswerStream> {
+    pub fn stream<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<AnswerStream>> {
+        self.stream_one(text).boxed()
+    }
+
+    async fn stream_one(&self, text: &str) -> Result<AnswerStream> {
         let started = Instant::now();
         let mut statements = parse(text)?;
         let (statement, depth) = match (statements.pop(), statements.is_empty()) {
@@ -144,17 +154,7 @@ impl Session {
             };
             context.clock.planned();
             context.clock.ran_on = "algebra";
-            match program {
-                Program::Show(lines) => Ok(Ok(explain::shown(&context, lines)?)),
-                Program::Analyze(prepared, lines) => {
-                    Ok(Ok(explain::program(&context, &prepared, lines).await?))
-                }
-                Program::Run(prepared) => {
-                    let (batches, _) = native::batches(&context, &prepared).await?;
-                    let schema = Arc::clone(prepared.schema());
-                    Ok(Ok(Answer::rows_of(schema, batches, &context.clock)))
-                }
-            }
+            perform(context, program).await.map(Ok)
         });
         work.await?
     }
@@ -171,17 +171,7 @@ impl Session {
         rows: impl Stream<Item = Result<RecordBatch>> + Send + Unpin + 'static,
     ) -> Result<u64> {
         let (instance, name) = (Arc::clone(&self.instance), table.to_string());
-        self.on_workers(async move {
-            let writing = Writing::begin(&instance).await?;
-            let context = StatementContext::new(&instance, writing.tx.base(), Instant::now())?;
-            let table = context.table(&name)?;
-            let (writing, count) = writing
-                .append(&name, table.definition(), rows, instance.workers().width())
-                .await?;
-            writing.commit().await?;
-            Ok(count)
-        })
-        .await
+        self.on_workers(append(instance, name, rows.boxed())).await
     }
 
     async fn stream_query(
@@ -229,6 +219,41 @@ impl Session {
         };
         task.await.map_err(Error::of_task)?
     }
+}
+
+/// Runs a program of another language.
+fn perform(context: StatementContext, program: Program) -> BoxFuture<'static, Result<Answer>> {
+    async move {
+        match program {
+            Program::Show(lines) => explain::shown(&context, lines),
+            Program::Analyze(prepared, lines) => explain::program(&context, &prepared, lines).await,
+            Program::Run(prepared) => {
+                let (batches, _) = native::batches(&context, &prepared).await?;
+                let schema = Arc::clone(prepared.schema());
+                Ok(Answer::rows_of(schema, batches, &context.clock))
+            }
+        }
+    }
+    .boxed()
+}
+
+/// Appends `rows` to the table `name` in one transaction and returns how many there were.
+fn append(
+    instance: Arc<Instance>,
+    name: String,
+    rows: BoxStream<'static, Result<RecordBatch>>,
+) -> BoxFuture<'static, Result<u64>> {
+    async move {
+        let writing = Writing::begin(&instance).await?;
+        let context = StatementContext::new(&instance, writing.tx.base(), Instant::now())?;
+        let table = context.table(&name)?;
+        let (writing, count) = writing
+            .append(&name, table.definition(), rows, instance.workers().width())
+            .await?;
+        writing.commit().await?;
+        Ok(count)
+    }
+    .boxed()
 }
 
 /// Plans `query`, sends its columns through `opened`, and then its rows to `sender`.
