@@ -7,6 +7,10 @@ use std::sync::Arc;
 /// Result of the functions of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// Most levels of parentheses, calls, subqueries and `case`s in a statement; [`guard`](crate::resources::guard) counts
+/// them. Defined here because the message of [`Error::too_deep`] names it.
+pub(crate) const MAX_NESTING: usize = 128;
+
 /// A place in the text of a statement, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
@@ -46,12 +50,12 @@ pub enum Error {
     UnknownColumn {
         /// The name as looked up.
         name: String,
-        /// Names that come close, nearest first; if none does, all there are.
+        /// Names that come close, nearest first; if none does, the first few that there are.
         candidates: Vec<String>,
         /// Where the name stands.
         position: Option<Position>,
     },
-    /// Understood, but not something this version does.
+    /// The statement is understood but not supported.
     Unsupported {
         /// What is not supported, and what to do instead.
         message: String,
@@ -78,12 +82,12 @@ pub enum Error {
         /// What could not be computed.
         message: String,
     },
-    /// The memory limit does not suffice.
+    /// The memory limit is too low for the statement.
     Memory {
-        /// Who asked for how much, what the limit is, which option raises it.
+        /// Which operator asked for how much, what the limit is, and which option raises it.
         message: String,
     },
-    /// A file that a statement reads or writes.
+    /// A file that the statement names cannot be read or written.
     File {
         /// The file as named in the statement.
         path: PathBuf,
@@ -127,6 +131,49 @@ impl Error {
         }
     }
 
+    /// The refusal of a statement that nests more than [`MAX_NESTING`] levels deep.
+    pub(crate) fn too_deep() -> Error {
+        Error::TooComplex {
+            message: format!(
+                "the statement nests more than {MAX_NESTING} levels deep; break it up with `with` clauses"
+            ),
+        }
+    }
+
+    /// The refusal of two output columns of one name, where names must differ.
+    pub(crate) fn duplicate_column(name: &str) -> Error {
+        Error::invalid(format!(
+            "column \"{name}\" appears twice; rename one with `as`"
+        ))
+    }
+
+    /// The refusal of a file format that this database does not know.
+    pub(crate) fn unknown_format(name: &str) -> Error {
+        Error::unsupported(format!(
+            "no file format \"{name}\"; there are parquet, csv, json and arrow"
+        ))
+    }
+
+    /// The failure of a statement that panicked with the payload `panic`.
+    pub(crate) fn of_panic(panic: &(dyn std::any::Any + Send)) -> Error {
+        let text = panic
+            .downcast_ref::<&str>()
+            .map(|s| (*s).to_string())
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "panic without a message".to_string());
+        Error::Defect {
+            message: text.replace('\n', " "),
+        }
+    }
+
+    /// The failure of a task that ended without a result: it panicked, or was cancelled.
+    pub(crate) fn of_task(e: tokio::task::JoinError) -> Error {
+        match e.try_into_panic() {
+            Ok(panic) => Error::of_panic(panic.as_ref()),
+            Err(_) => Error::Cancelled,
+        }
+    }
+
     /// The place in the text of the statement, for errors that have one.
     pub fn position(&self) -> Option<Position> {
         match self {
@@ -138,8 +185,8 @@ impl Error {
         }
     }
 
-    /// The same error with its position in a longer text, in which the statement starts on the line `lines` + 1 after
-    /// `columns` characters; fewer than 0 where the statement begins with words that the text does not have.
+    /// The same error with its position in a longer text. The statement starts there on the line `lines` + 1, after
+    /// `columns` characters; `columns` is negative if the statement begins with words that the text does not have.
     pub fn within(mut self, lines: u64, columns: i64) -> Error {
         if let Error::Syntax { position, .. }
         | Error::UnknownTable { position, .. }
@@ -155,7 +202,7 @@ impl Error {
         self
     }
 
-    /// The same error at `place`, unless it has a position already or can have none.
+    /// The same error at `place`, unless it already has a position or cannot have one.
     pub(crate) fn at(mut self, place: Option<Position>) -> Error {
         if let Error::Syntax { position, .. }
         | Error::UnknownTable { position, .. }
@@ -227,24 +274,6 @@ impl std::error::Error for Error {
             Error::Table(e) => Some(e.as_ref()),
             _ => None,
         }
-    }
-}
-
-impl From<store::Error> for Error {
-    fn from(e: store::Error) -> Error {
-        Error::Store(Arc::new(e))
-    }
-}
-
-/// The error of a statement that panicked.
-pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
-    let text = panic
-        .downcast_ref::<&str>()
-        .map(|s| (*s).to_string())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "panic without a message".to_string());
-    Error::Defect {
-        message: text.replace('\n', " "),
     }
 }
 

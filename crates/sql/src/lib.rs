@@ -1,19 +1,35 @@
 //! SQL over Atoll's tables.
 //!
-//! DataFusion parses, plans, optimises and, in this version, runs the queries; this crate and nothing below
-//! it knows that. What is ours:
+//! DataFusion parses, plans and optimises statements. Atoll's own engine runs the queries that it can run, DataFusion
+//! the others. No crate below this one knows DataFusion. This crate adds:
 //!
 //! * **One snapshot per statement.** A statement sees the tables as they were when it began. Statements that
 //!   write take turns; statements that read wait for nobody.
-//! * **One compute width.** Statements run on [`fiber::Workers`], whoever awaits them.
-//! * **One memory limit.** Operators reserve from the [`memory::Budget`] that the buffer pool uses too; sorts
-//!   and aggregates share it fairly and spill, what cannot spill fails with an error that names the limit.
+//! * **One set of workers.** Statements run on [`fiber::Workers`], on whichever runtime they are awaited.
+//! * **One memory limit.** Operators reserve memory from the [`memory::Budget`] that the buffer pool uses too. Sorts
+//!   and aggregates share it equally and spill; operators that cannot spill fail with an error that names the limit.
 //! * **Errors for people.** [`Error`] displays as one line without the layers it came through.
+//!
+//! # Layers
+//!
+//! ```text
+//! statements   sessions; each kind of statement
+//! run          one statement: its context, executor, answer
+//! lower        from logical plans to programs of Atoll's own engine
+//! scan         tables, files and views as sources of plans
+//! optimize     rules of the analyzer and the optimiser
+//! frontend     from text to checked and rewritten syntax trees; types and operators for the planner
+//! functions    scalar functions and aggregates
+//! resources    admission, memory, spilling, stack, stopping
+//! names, messages, error
+//! ```
+//!
+//! A file uses files of its own layer and of those below it, never of one above.
 //!
 //! # What is declared and what is enforced
 //!
-//! NOT NULL is enforced, and implied by a primary key. Primary keys and foreign keys are declarations that the
-//! optimiser and derived columns use: uniqueness and the existence of parents are not checked row by row. The length of
+//! NOT NULL is enforced, and a primary key implies it. Primary and foreign keys are declarations that the optimiser and
+//! derived columns rely on: neither uniqueness nor the existence of parents is checked row by row. The length of
 //! `varchar(n)` and `char(n)` is not enforced either. Arithmetic and sums whose result does not fit its type fail.
 //!
 //! # Example
@@ -27,9 +43,9 @@
 //! let workers = fiber::Workers::new(fiber::Layout::of(&live, &live, 2, false))?;
 //! let budget = memory::Budget::new(256 << 20);
 //! let store = store::Store::create(&path, &store::Options::default())?;
-//! let engine = sql::Engine::new(store, Arc::clone(&workers), budget, sql::Options::default())?;
+//! let instance = sql::Instance::new(store, Arc::clone(&workers), budget, sql::Options::default())?;
 //!
-//! let session = engine.session();
+//! let session = instance.session();
 //! let answers = workers.handle().block_on(session.execute(
 //!     "create table t (a int primary key, b varchar);
 //!      insert into t values (1, 'one'), (2, 'two');
@@ -45,16 +61,21 @@ mod error;
 mod frontend;
 mod functions;
 mod lower;
+mod messages;
+mod names;
 mod optimize;
 mod resources;
 mod run;
 mod scan;
 mod statements;
-mod types;
 
 pub use ::engine::{BLOCK_ROWS, Execution, Plan};
 pub use error::{Error, Position, Result};
-pub use run::answer::{Answer, AnswerStream, Statistics};
-pub use run::engine::{Engine, Executor, Options};
+pub use frontend::script;
+pub use messages::types::type_name;
+pub use run::answer::Answer;
+pub use run::clock::Statistics;
+pub use run::instance::Instance;
+pub use run::options::{Executor, Options};
+pub use run::stream::AnswerStream;
 pub use statements::session::{Program, Session};
-pub use types::type_name;

@@ -1,30 +1,27 @@
 //! Names of columns, texts of errors and plans: what people see of a statement beside its rows.
 
+mod fixture;
+
 use std::sync::Arc;
 
 struct Database {
     workers: Arc<fiber::Workers>,
-    engine: Arc<sql::Engine>,
+    instance: Arc<sql::Instance>,
     directory: tempfile::TempDir,
 }
 
 impl Database {
     fn new(executor: sql::Executor) -> Database {
-        let live = topology::Machine::live().unwrap();
-        let layout = fiber::Layout::of(&live, &live, 2, false);
-        let workers = fiber::Workers::new(layout).unwrap();
-        let directory = tempfile::tempdir().unwrap();
-        let budget = memory::Budget::new(256 << 20);
-        let mut options = store::Options::default();
-        options.pool.nodes = vec![None; workers.nodes()];
-        options.pool.budget = Some(Arc::clone(&budget));
-        let store = store::Store::create(directory.path().join("t.atoll"), &options).unwrap();
+        let (workers, directory) = (fixture::workers(), tempfile::tempdir().unwrap());
+        let mut store = store::Options::default();
+        store.pool.nodes = vec![None; workers.nodes()];
         let mut options = sql::Options::spilling_to(directory.path());
         options.executor = executor;
-        let engine = sql::Engine::new(store, Arc::clone(&workers), budget, options).unwrap();
+        let path = directory.path().join("t.atoll");
+        let instance = fixture::instance(&workers, &path, 256 << 20, store, options);
         let database = Database {
             workers,
-            engine,
+            instance,
             directory,
         };
         database
@@ -34,7 +31,7 @@ impl Database {
     }
 
     fn answer(&self, text: &str) -> Result<sql::Answer, String> {
-        let session = self.engine.session();
+        let session = self.instance.session();
         let answers = self.workers.handle().block_on(session.execute(text));
         Ok(answers.map_err(|e| e.to_string())?.pop().unwrap())
     }
@@ -58,6 +55,7 @@ impl Database {
 
 #[test]
 fn columns_are_called_as_postgresql_calls_them() {
+    // Long because it is a table of cases.
     for executor in [sql::Executor::Fused, sql::Executor::DataFusion] {
         let database = Database::new(executor);
         for (query, names) in [
@@ -243,6 +241,7 @@ const JARGON: [&str; 14] = [
 
 #[test]
 fn plans_and_errors_are_for_people() {
+    // Long because it is a list of cases.
     for executor in [sql::Executor::Fused, sql::Executor::DataFusion] {
         let database = Database::new(executor);
         for query in [

@@ -1,5 +1,8 @@
-//! Queries over files on our own engine: the answers that DataFusion gives, by each executor, however blocks are cut;
-//! files that are damaged, cut off, or changed while they are read are told by name.
+//! Queries over files on Atoll's own engine: each executor gives DataFusion's answers, however blocks are cut. Errors
+//! name files that are damaged, cut off, or changed while they are read.
+
+mod answers;
+mod fixture;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,16 +10,17 @@ use std::sync::Arc;
 use arrow::array::*;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int32Type};
-use arrow::util::display::{ArrayFormatter, FormatOptions};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use sql::{Answer, Error, Executor};
 
+use answers::rows;
+
 struct Fixture {
     directory: Arc<tempfile::TempDir>,
     workers: Arc<fiber::Workers>,
-    engine: Arc<sql::Engine>,
+    instance: Arc<sql::Instance>,
 }
 
 impl Fixture {
@@ -25,28 +29,26 @@ impl Fixture {
         executor: Executor,
         block: Option<usize>,
     ) -> Fixture {
-        let live = topology::Machine::live().unwrap();
-        let workers = fiber::Workers::new(fiber::Layout::of(&live, &live, 2, false)).unwrap();
-        let budget = memory::Budget::new(1 << 30);
-        let mut options = store::Options::default();
-        options.pool.bytes = 8 << 20;
-        options.pool.budget = Some(Arc::clone(&budget));
-        let name = format!("{executor:?}{block:?}.atoll");
-        let store = store::Store::create(directory.path().join(name), &options).unwrap();
+        let workers = fixture::workers();
+        let mut store = store::Options::default();
+        store.pool.bytes = 8 << 20;
+        let path = directory
+            .path()
+            .join(format!("{executor:?}{block:?}.atoll"));
         let mut options = sql::Options::spilling_to(directory.path());
         options.executor = executor;
         options.execution.block_rows = block;
-        let engine = sql::Engine::new(store, Arc::clone(&workers), budget, options).unwrap();
+        let instance = fixture::instance(&workers, &path, 1 << 30, store, options);
         Fixture {
             directory: Arc::clone(directory),
             workers,
-            engine,
+            instance,
         }
     }
 
     fn sql(&self, text: &str) -> sql::Result<Answer> {
         let text = text.replace("$", &format!("{}/", self.directory.path().display()));
-        let run = async { self.engine.session().execute(&text).await };
+        let run = async { self.instance.session().execute(&text).await };
         self.workers
             .handle()
             .block_on(run)
@@ -54,27 +56,9 @@ impl Fixture {
     }
 }
 
-/// The rows as texts, sorted.
-fn rows(answer: &Answer) -> Vec<String> {
-    let options = FormatOptions::default().with_null("NULL");
-    let mut all = Vec::new();
-    for batch in &answer.batches {
-        let columns: Vec<_> = batch
-            .columns()
-            .iter()
-            .map(|column| ArrayFormatter::try_new(column, &options).unwrap())
-            .collect();
-        for row in 0..batch.num_rows() {
-            let values: Vec<String> = columns.iter().map(|c| c.value(row).to_string()).collect();
-            all.push(values.join("|"));
-        }
-    }
-    all.sort();
-    all
-}
-
 /// Some rows with a column of each kind, from number `from` on. Sums of what CSV makes floats are exact.
 fn batch(from: i64, rows: i64) -> RecordBatch {
+    // Long because it is a table of columns.
     let numbers = || from..from + rows;
     let some = |i: i64, n: i64| (i % n != 0).then_some(i);
     let words = [

@@ -1,5 +1,7 @@
 //! Statements that mean harm: they fail with an error, soon, and leave the engine as it was.
 
+mod fixture;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,7 +10,7 @@ use sql::Error;
 struct Fixture {
     _directory: tempfile::TempDir,
     workers: Arc<fiber::Workers>,
-    engine: Arc<sql::Engine>,
+    instance: Arc<sql::Instance>,
 }
 
 impl Fixture {
@@ -17,28 +19,24 @@ impl Fixture {
     }
 
     fn by(executor: sql::Executor, memory: u64) -> Fixture {
-        let directory = tempfile::tempdir().unwrap();
-        let live = topology::Machine::live().unwrap();
-        let workers = fiber::Workers::new(fiber::Layout::of(&live, &live, 2, false)).unwrap();
-        let budget = memory::Budget::new(memory);
-        let mut options = store::Options::default();
-        options.pool.bytes = 8 << 20;
-        options.pool.budget = Some(Arc::clone(&budget));
-        let store = store::Store::create(directory.path().join("h.atoll"), &options).unwrap();
-        let mut spill = sql::Options::spilling_to(directory.path());
-        spill.executor = executor;
-        let engine = sql::Engine::new(store, Arc::clone(&workers), budget, spill).unwrap();
+        let (workers, directory) = (fixture::workers(), tempfile::tempdir().unwrap());
+        let mut store = store::Options::default();
+        store.pool.bytes = 8 << 20;
+        let mut options = sql::Options::spilling_to(directory.path());
+        options.executor = executor;
+        let path = directory.path().join("h.atoll");
+        let instance = fixture::instance(&workers, &path, memory, store, options);
         Fixture {
             _directory: directory,
             workers,
-            engine,
+            instance,
         }
     }
 
     fn sql(&self, text: &str) -> sql::Result<Vec<sql::Answer>> {
         self.workers
             .handle()
-            .block_on(self.engine.session().execute(text))
+            .block_on(self.instance.session().execute(text))
     }
 
     fn rows(&self, text: &str) -> usize {
@@ -155,11 +153,11 @@ fn a_cross_join_explosion_is_cancelled() {
 
 /// Runs a statement that takes long, gives it up, and demands that it ends soon and leaves nothing.
 fn stopped(f: &Fixture, text: &str) {
-    let before = f.engine.budget().used();
+    let before = f.instance.budget().used();
     let stop = Arc::new(tokio::sync::Notify::new());
     let asked = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
-            let session = f.engine.session();
+            let session = f.instance.session();
             f.workers.handle().block_on(async {
                 tokio::select! {
                     done = session.execute(text) => panic!("{text}: {:?}", done.map(|_| "finished")),
@@ -176,7 +174,7 @@ fn stopped(f: &Fixture, text: &str) {
     // The bound is 100 ms; a machine that runs other tests may be late.
     assert!(asked < Duration::from_secs(5), "{text}: {asked:?}");
     let (done, wait) = std::sync::mpsc::channel();
-    let session = f.engine.session();
+    let session = f.instance.session();
     let next = f.workers.spawn(async move {
         let _ = done.send(session.execute("select 1").await.is_ok());
     });
@@ -185,11 +183,11 @@ fn stopped(f: &Fixture, text: &str) {
     assert_eq!(answered, Ok(true), "{text}: the workers are still busy");
     // Tasks that were given up let go of what they hold as they end.
     let waiting = Instant::now();
-    while f.engine.budget().used() > before {
+    while f.instance.budget().used() > before {
         assert!(
             waiting.elapsed() < Duration::from_secs(10),
             "{text}: {} bytes are still held, {before} were before",
-            f.engine.budget().used()
+            f.instance.budget().used()
         );
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -228,7 +226,7 @@ fn long_queries_of_our_engine_are_cancelled() {
 fn what_needs_too_much_memory_is_refused_or_run_by_who_can_spill() {
     let f = Fixture::by(sql::Executor::Fused, 96 << 20);
     filled(&f, 300_000);
-    let before = f.engine.budget().used();
+    let before = f.instance.budget().used();
     let texts = [
         "select count(*) from (select a, s, count(*) from t group by a, s)",
         "select a, s from t order by s desc, a limit 5",
@@ -237,7 +235,7 @@ fn what_needs_too_much_memory_is_refused_or_run_by_who_can_spill() {
     for text in texts {
         assert!(f.rows(text) > 0, "{text}");
         let waiting = Instant::now();
-        while f.engine.budget().used() > before + (16 << 20) {
+        while f.instance.budget().used() > before + (16 << 20) {
             assert!(
                 waiting.elapsed() < Duration::from_secs(10),
                 "{text}: memory is still held"
@@ -329,7 +327,7 @@ fn the_memory_limit_spills_what_can_and_names_itself_for_what_cannot() {
 #[test]
 fn a_stream_delivers_and_stops_when_dropped() {
     let f = Fixture::new(256 << 20);
-    let session = f.engine.session();
+    let session = f.instance.session();
     f.workers.handle().block_on(async {
         let mut stream = session
             .stream("select value from generate_series(1, 100000)")
@@ -392,7 +390,7 @@ fn one_writes_while_others_read() {
     f.sql("create table t (a bigint)").unwrap();
     let writers: Vec<_> = (0..4)
         .map(|_| {
-            let session = f.engine.session();
+            let session = f.instance.session();
             f.workers.spawn(async move {
                 session
                     .execute("insert into t values (1), (2)")
@@ -403,7 +401,7 @@ fn one_writes_while_others_read() {
         .collect();
     let readers: Vec<_> = (0..4)
         .map(|_| {
-            let session = f.engine.session();
+            let session = f.instance.session();
             f.workers
                 .spawn(async move { session.execute("select count(*) from t").await.map(|_| ()) })
         })

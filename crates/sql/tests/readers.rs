@@ -1,40 +1,40 @@
 //! Files in queries: what `from 'file'`, `read_csv(...)` and `copy` take, and that statistics decide nothing wrongly.
 
+mod answers;
+mod fixture;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::*;
-use arrow::util::display::{ArrayFormatter, FormatOptions};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use sql::{Answer, Executor};
+
+use answers::rows;
 
 const EXECUTORS: [Executor; 3] = [Executor::DataFusion, Executor::Fused, Executor::Stream];
 
 struct Fixture {
     directory: tempfile::TempDir,
     workers: Arc<fiber::Workers>,
-    engines: Vec<Arc<sql::Engine>>,
+    instances: Vec<Arc<sql::Instance>>,
 }
 
 impl Fixture {
     fn new() -> Fixture {
         let directory = tempfile::tempdir().unwrap();
-        let live = topology::Machine::live().unwrap();
-        let workers = fiber::Workers::new(fiber::Layout::of(&live, &live, 2, false)).unwrap();
-        let engine = |executor: &Executor| {
-            let budget = memory::Budget::new(1 << 30);
-            let mut options = store::Options::default();
-            options.pool.bytes = 8 << 20;
-            options.pool.budget = Some(Arc::clone(&budget));
-            let name = format!("{executor:?}.atoll");
-            let store = store::Store::create(directory.path().join(name), &options).unwrap();
+        let workers = fixture::workers();
+        let instance = |executor: &Executor| {
+            let mut store = store::Options::default();
+            store.pool.bytes = 8 << 20;
+            let path = directory.path().join(format!("{executor:?}.atoll"));
             let mut options = sql::Options::spilling_to(directory.path());
             options.executor = *executor;
-            sql::Engine::new(store, Arc::clone(&workers), budget, options).unwrap()
+            fixture::instance(&workers, &path, 1 << 30, store, options)
         };
         Fixture {
-            engines: EXECUTORS.iter().map(engine).collect(),
+            instances: EXECUTORS.iter().map(instance).collect(),
             directory,
             workers,
         }
@@ -46,18 +46,18 @@ impl Fixture {
         std::fs::write(path, bytes).unwrap();
     }
 
-    fn on(&self, engine: usize, text: &str) -> sql::Result<Answer> {
+    fn on(&self, instance: usize, text: &str) -> sql::Result<Answer> {
         let text = text.replace('$', &format!("{}/", self.directory.path().display()));
-        let run = async { self.engines[engine].session().execute(&text).await };
+        let run = async { self.instances[instance].session().execute(&text).await };
         let answers = self.workers.handle().block_on(run);
         answers.map(|mut all| all.pop().unwrap())
     }
 
     /// The rows that all executors give.
     fn rows(&self, text: &str) -> Vec<String> {
-        let answers = (0..EXECUTORS.len()).map(|engine| {
+        let answers = (0..EXECUTORS.len()).map(|instance| {
             let answer = self
-                .on(engine, text)
+                .on(instance, text)
                 .unwrap_or_else(|e| panic!("{text}: {e}"));
             rows(&answer)
         });
@@ -78,24 +78,6 @@ impl Fixture {
             .to_string()
             .replace(&format!("{}/", self.directory.path().display()), "")
     }
-}
-
-/// The rows as texts, sorted.
-fn rows(answer: &Answer) -> Vec<String> {
-    let options = FormatOptions::default().with_null("NULL");
-    let mut all = Vec::new();
-    for batch in &answer.batches {
-        let columns = batch.columns().iter();
-        let columns: Vec<_> = columns
-            .map(|column| ArrayFormatter::try_new(column, &options).unwrap())
-            .collect();
-        for row in 0..batch.num_rows() {
-            let values: Vec<String> = columns.iter().map(|c| c.value(row).to_string()).collect();
-            all.push(values.join("|"));
-        }
-    }
-    all.sort();
-    all
 }
 
 fn parquet(path: &Path, batch: &RecordBatch, group: usize, statistics: EnabledStatistics) {
@@ -179,12 +161,12 @@ fn statistics_of_floats_say_nothing_of_nan() {
         "select a.id, b.id from F a join F b on a.x = b.x where a.id < 6",
         "select a.id, count(*) from F a left join F b on a.y = b.y and b.id > 9 group by a.id",
     ] {
-        for (engine, executor) in EXECUTORS.iter().enumerate() {
+        for (instance, executor) in EXECUTORS.iter().enumerate() {
             let on = |file: &str| {
                 let text = query.replace('F', &format!("'${file}'"));
                 rows(
                     &fixture
-                        .on(engine, &text)
+                        .on(instance, &text)
                         .unwrap_or_else(|e| panic!("{text}: {e}")),
                 )
             };
@@ -244,6 +226,7 @@ fn row_groups_are_left_out_by_what_is_known() {
 
 #[test]
 fn functions_take_options() {
+    // Long because it is a list of cases.
     let fixture = Fixture::new();
     fixture.write("a.dat", "id;'name';zip\n1;'a;''b';01234\n2;NA;-\n");
     let read = "read_csv('$a.dat', delim=';', header=true, quote='''', nullstr=['NA', '-'])";

@@ -1,8 +1,8 @@
 //! The `.slt` files in `tests/slt`, each on a store of its own.
 //!
 //! Every file runs on this machine's topology, on a synthetic machine of four nodes, and with the store closed and
-//! opened again after each statement; by DataFusion and by our own engine. `UPDATE_SLT=1 cargo test -p sql --test slt live` rewrites the
-//! expected results from what the engine answers: read the difference before committing it.
+//! opened again after each statement; by DataFusion and by Atoll's own engine. `UPDATE_SLT=1 cargo test -p sql --test
+//! slt live` rewrites the expected results from what the engine answers: read the difference before committing it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use sqllogictest::{DBOutput, DefaultColumnType, Runner};
 struct Database {
     directory: tempfile::TempDir,
     workers: Arc<fiber::Workers>,
-    engine: Option<Arc<sql::Engine>>,
+    instance: Option<Arc<sql::Instance>>,
     /// Whether to close and open the store after each statement.
     reopen: bool,
     executor: sql::Executor,
@@ -42,7 +42,7 @@ impl Database {
         let mut database = Database {
             directory: tempfile::tempdir().unwrap(),
             workers: fiber::Workers::new(layout).unwrap(),
-            engine: None,
+            instance: None,
             reopen,
             executor,
         };
@@ -60,9 +60,12 @@ impl Database {
         options.pool.nodes = vec![None; self.workers.nodes()];
         options.pool.budget = Some(Arc::clone(&budget));
         let path = self.path();
-        let open = || match path.exists() {
-            true => store::Store::open(&path, &options),
-            false => store::Store::create(&path, &options),
+        let open = || {
+            if path.exists() {
+                store::Store::open(&path, &options)
+            } else {
+                store::Store::create(&path, &options)
+            }
         };
         // Tasks of the last statement hold its snapshot, and so the file's lock, until they have ended too.
         let waiting = std::time::Instant::now();
@@ -73,15 +76,15 @@ impl Database {
         }
         let mut spill = sql::Options::spilling_to(self.directory.path());
         spill.executor = self.executor;
-        self.engine = Some(
-            sql::Engine::new(store.unwrap(), Arc::clone(&self.workers), budget, spill).unwrap(),
+        self.instance = Some(
+            sql::Instance::new(store.unwrap(), Arc::clone(&self.workers), budget, spill).unwrap(),
         );
     }
 
     fn close(&mut self) {
-        let engine = self.engine.take().unwrap();
-        let store = Arc::clone(engine.store());
-        drop(engine);
+        let instance = self.instance.take().unwrap();
+        let store = Arc::clone(instance.store());
+        drop(instance);
         let left = Arc::downgrade(&store);
         store.close().unwrap();
         // A cancelled part of the last statement may hold its snapshot, and so the file's lock, for a moment.
@@ -96,7 +99,7 @@ impl Database {
     }
 
     fn run_one(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Failure> {
-        let session = self.engine.as_ref().unwrap().session();
+        let session = self.instance.as_ref().unwrap().session();
         let answers = self
             .workers
             .handle()

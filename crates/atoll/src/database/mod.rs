@@ -47,7 +47,7 @@ use crate::session::Session;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Database {
-    engine: Arc<sql::Engine>,
+    instance: Arc<sql::Instance>,
     machine: Arc<Machine>,
     catalog: Arc<table::Catalog>,
     /// Publishes what statements do, and governs the workers where the options say so.
@@ -162,10 +162,10 @@ impl Database {
             Some(plan) => plan,
             None => settings::plan(&store)?.unwrap_or(options.execution.plan),
         };
-        let engine = sql::Engine::new(store, workers, budget, statements)?;
-        let governing = governed::start(&engine, &machine, &live, options)?;
+        let instance = sql::Instance::new(store, workers, budget, statements)?;
+        let governing = governed::start(&instance, &machine, &live, options)?;
         Ok(Database {
-            engine,
+            instance,
             machine: Arc::new(machine),
             catalog: Arc::new(table::Catalog::new()),
             governing,
@@ -174,7 +174,7 @@ impl Database {
 
     /// The data file.
     pub fn path(&self) -> &Path {
-        self.engine.store().path()
+        self.instance.store().path()
     }
 
     /// What opening the store found in its log: commits applied from there, and one that a crash cut short.
@@ -208,7 +208,7 @@ impl Database {
     /// A new session, in which statements run.
     pub fn session(&self) -> Session {
         Session::new(
-            self.engine.session(),
+            self.instance.session(),
             self.workers().handle().clone(),
             self.governing.clone(),
         )
@@ -272,7 +272,7 @@ impl Database {
 
     /// Figures of the file, the pool and the memory.
     pub fn statistics(&self) -> Statistics {
-        let budget = self.engine.budget();
+        let budget = self.instance.budget();
         Statistics {
             store: self.store().statistics(),
             pool: self.store().pool().statistics(),
@@ -339,22 +339,22 @@ impl Database {
     ///
     /// If the disk is full or fails; what was committed stays so.
     pub fn close(self) -> Result<()> {
-        Ok(Arc::clone(self.engine.store()).close()?)
+        Ok(Arc::clone(self.instance.store()).close()?)
     }
 
     /// What runs statements.
-    pub(crate) fn engine(&self) -> &Arc<sql::Engine> {
-        &self.engine
+    pub(crate) fn instance(&self) -> &Arc<sql::Instance> {
+        &self.instance
     }
 
     /// The store below.
     pub(crate) fn store(&self) -> &Arc<Store> {
-        self.engine.store()
+        self.instance.store()
     }
 
     /// The workers that compute.
     pub fn workers(&self) -> &Arc<Workers> {
-        self.engine.workers()
+        self.instance.workers()
     }
 
     /// The tables of a snapshot.

@@ -48,7 +48,7 @@ fn define(
 ) -> Result<(Definition, bool), Error> {
     let known = || shapes::definition(name).filter(|_| dataset.is_tbl());
     let (mut definition, declared) = match &options.schema {
-        Some(ddl) => (database.engine().definition(name, ddl)?, true),
+        Some(ddl) => (database.instance().definition(name, ddl)?, true),
         None => match known() {
             Some(known) => (known, true),
             None => (Definition::from_schema(name, &inferred(dataset))?, false),

@@ -111,7 +111,7 @@ fn open(
 ) -> Result<Dataset, Error> {
     let mut reading = options.files.clone();
     let known = match (&options.schema, options.existing) {
-        (Some(ddl), _) => Some(database.engine().definition(table, ddl)?),
+        (Some(ddl), _) => Some(database.instance().definition(table, ddl)?),
         (None, Existing::Replace) => None,
         (None, _) => {
             let tables = database.tables_at(&database.store().snapshot())?;

@@ -14,10 +14,10 @@ use crate::options::waiting::Waiting;
 use crate::shell;
 use crate::statement::incoming::Incoming;
 use crate::statement::runner::Runner;
-use crate::statement::split::{self, Statement};
 use crate::store::current::CurrentStore;
 use crate::store::files;
 use crate::text;
+use atoll::script::{self, Statement};
 
 /// `atoll sql`
 #[derive(Args, Debug)]
@@ -64,10 +64,10 @@ pub fn run(args: &Sql) -> Result<(), Failure> {
         None if interactive || !absent => None,
         None => incoming.first()?,
     };
-    let makes = absent && first.is_some_and(|first| split::creates(&first.text));
+    let makes = absent && first.is_some_and(|first| script::creates_table(&first.text));
     let reads = given
         .as_ref()
-        .is_some_and(|all| all.iter().all(|one| split::only_reads(&one.text)));
+        .is_some_and(|all| all.iter().all(|one| script::only_reads(&one.text)));
     let (opened, made) = open(args, absent, reads, makes)?;
     let mut runner = Runner::new(opened, &args.results)?;
     runner.origin = args.file.as_ref().map(|path| path.display().to_string());
@@ -97,8 +97,8 @@ pub fn run(args: &Sql) -> Result<(), Failure> {
 /// The statements on the command line or in the file; none where they come from standard input.
 fn given(args: &Sql) -> anyhow::Result<Option<Vec<Statement>>> {
     match (&args.query, &args.file) {
-        (Some(text), _) => Ok(Some(split::split(text))),
-        (None, Some(path)) => Ok(Some(split::split(&text::of(path)?))),
+        (Some(text), _) => Ok(Some(script::split(text))),
+        (None, Some(path)) => Ok(Some(script::split(&text::of(path)?))),
         (None, None) => Ok(None),
     }
 }

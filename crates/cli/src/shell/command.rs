@@ -8,9 +8,9 @@ use clap::ValueEnum;
 use crate::output::table::Expanded;
 use crate::shell::{copy, edit, listing, path};
 use crate::statement::runner::Runner;
-use crate::statement::split::Statement;
 use crate::terminal::pager;
 use crate::units;
+use atoll::script::Statement;
 
 /// The commands, with what they take and do.
 pub const COMMANDS: &[(&str, &str, &str)] = &[

@@ -8,7 +8,7 @@ use rustyline::validate::Validator;
 use rustyline::{Context, Helper, Highlighter, Hinter};
 
 use crate::shell::command::COMMANDS;
-use crate::statement::split::Splitter;
+use atoll::script::Splitter;
 
 /// Words that can be completed anywhere.
 const KEYWORDS: &str = "all alter analyze and as asc avg between bigint boolean by case cast char copy count create cross \

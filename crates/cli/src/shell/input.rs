@@ -1,6 +1,6 @@
 //! What is typed, line by line, becomes statements and `\` commands.
 
-use crate::statement::split::{Splitter, Statement};
+use atoll::script::{Splitter, Statement};
 
 /// What a line completes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -19,9 +19,9 @@ use crate::shell::command::Action;
 use crate::shell::complete::Words;
 use crate::shell::input::{Input, Item};
 use crate::statement::runner::Runner;
-use crate::statement::split::Statement;
 use crate::terminal::{interrupt, pager};
 use crate::text;
+use atoll::script::Statement;
 
 /// Runs the shell until the user leaves it.
 pub fn run(runner: &mut Runner) -> Result<(), Failure> {

@@ -2,8 +2,8 @@
 
 use unicode_width::UnicodeWidthChar;
 
-use crate::statement::split::Statement;
 use crate::terminal::pager;
+use atoll::script::Statement;
 
 /// Columns of a line where the terminal's width is not known.
 const WIDTH: usize = 100;

@@ -5,7 +5,7 @@ use std::io::BufRead;
 
 use anyhow::Context;
 
-use crate::statement::split::{Splitter, Statement};
+use atoll::script::{Splitter, Statement};
 
 /// Statements from standard input, as they arrive.
 #[derive(Default)]

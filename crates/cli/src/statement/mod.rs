@@ -2,5 +2,5 @@
 
 mod excerpt;
 pub mod incoming;
+pub mod place;
 pub mod runner;
-pub mod split;

@@ -15,10 +15,11 @@ use crate::output::sink::Sink;
 use crate::output::table::Style;
 use crate::statement::excerpt;
 use crate::statement::incoming::Incoming;
-use crate::statement::split::Statement;
+use crate::statement::place::place;
 use crate::store::current::CurrentStore;
 use crate::terminal::{interrupt, out, pager};
 use crate::units;
+use atoll::script::Statement;
 
 /// Empties the caches that a statement is to find empty.
 fn empty(database: &Database, cache: Cache) -> Result<(), Failure> {
@@ -115,7 +116,7 @@ impl Runner {
         let ran = self.perform(|session| {
             let rows = session.query(&statement.text);
             Ok(Box::new(Streamed {
-                rows: rows.map_err(|error| statement.place(error))?,
+                rows: rows.map_err(|error| place(statement, error))?,
                 statement: statement.clone(),
             }))
         });
@@ -222,7 +223,7 @@ impl Results for Streamed {
             return Err(atoll::Error::Interrupted);
         }
         let next = self.rows.next().transpose();
-        next.map_err(|error| self.statement.place(error))
+        next.map_err(|error| place(&self.statement, error))
     }
 
     fn changed(&self) -> Option<u64> {

@@ -37,7 +37,20 @@ impl Drop for StopOnDrop {
 }
 
 /// Runs `program`, sends its answer to `sender`, and returns the report of the executor.
-pub(crate) async fn run(
+///
+/// Boxed: what executes programs is compiled in this crate, once, and not again in each crate and test that awaits it.
+pub(crate) fn run<'a>(
+    program: &'a Program,
+    types: Arc<[Type]>,
+    output: &'a Output,
+    runtime: &'a Runtime,
+    execution: &'a Execution,
+    sender: Sender<RecordBatch>,
+) -> BoxFuture<'a, Result<Vec<String>>> {
+    drive(program, types, output, runtime, execution, sender).boxed()
+}
+
+async fn drive(
     program: &Program,
     types: Arc<[Type]>,
     output: &Output,

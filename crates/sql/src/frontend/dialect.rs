@@ -1,4 +1,4 @@
-//! The grammar as the tokeniser and the parser ask for it: the parser's generic dialect, with PostgreSQL's operators.
+//! The dialect of the tokeniser and the parser: sqlparser's generic one with PostgreSQL's operators.
 //!
 //! What differs from the generic dialect: `^` is the power and binds closer than `*`, `||`, `&`, `|`, `<<` and the
 //! regular expression operators bind less than `+` and closer than comparisons, and digits may be grouped by `_`.
@@ -13,9 +13,12 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 #[derive(Debug)]
 pub(crate) struct Atoll;
 
+/// The dialect that all texts are read in.
+pub(crate) static DIALECT: Atoll = Atoll;
+
 const GENERIC: GenericDialect = GenericDialect;
 
-/// How close operators bind, in PostgreSQL's order; greater binds closer.
+/// The precedence of operators, in PostgreSQL's order; a greater number binds closer.
 const fn binding(precedence: Precedence) -> u8 {
     match precedence {
         Precedence::Period => 200,
@@ -45,7 +48,7 @@ macro_rules! as_generic {
 }
 
 impl Dialect for Atoll {
-    // The parser asks in places whether it is the generic dialect rather than what it takes.
+    // In places the parser asks for the generic dialect instead of for what a dialect supports.
     fn dialect(&self) -> TypeId {
         TypeId::of::<GenericDialect>()
     }

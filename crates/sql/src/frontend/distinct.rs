@@ -1,10 +1,9 @@
 //! `is [not] distinct from`, which the parser reads wrongly.
 //!
-//! Its right operand is taken to reach as far as there are operators: `a is distinct from b and c` is parsed as
-//! `a is distinct from (b and c)`, which asks something else. Two steps mend that: [`mark`] finds where each operand
-//! truly ends and puts it in parentheses; [`associate`] takes what the parser put after the parentheses but inside the
-//! operand out of it, and joins it with what surrounds it by precedence: `is` binds closer than `not`, that closer than
-//! `and`, that closer than `or`.
+//! The parser lets its right operand reach as far as there are operators: it reads `a is distinct from b and c` as
+//! `a is distinct from (b and c)`. Two steps correct that. [`mark`] finds where each operand really ends and puts it in
+//! parentheses. [`associate`] takes out of the operand what the parser put behind the parentheses, and joins it with
+//! what surrounds it by precedence: `is` binds closer than `not`, `not` closer than `and`, `and` closer than `or`.
 
 use std::ops::ControlFlow;
 
@@ -68,7 +67,7 @@ fn operands(tokens: &[TokenWithSpan]) -> Vec<usize> {
     starts
 }
 
-/// Puts tokens before those that are at the places named, which ascend.
+/// Inserts each token of `put` before the token at its place; places ascend.
 fn insert(tokens: Vec<TokenWithSpan>, put: Vec<(usize, Token)>) -> Vec<TokenWithSpan> {
     let mut changed = Vec::with_capacity(tokens.len() + put.len());
     let mut put = put.into_iter().peekable();
@@ -86,7 +85,7 @@ fn insert(tokens: Vec<TokenWithSpan>, put: Vec<(usize, Token)>) -> Vec<TokenWith
     changed
 }
 
-/// Gives the operators after marked operands their places.
+/// Moves the operators behind marked operands to their places in the tree.
 pub(crate) fn associate(tree: &mut impl VisitMut) {
     let _ = tree.visit(&mut Associate);
 }
@@ -110,7 +109,7 @@ impl VisitorMut for Associate {
     }
 }
 
-/// Whether the last operator but for those in parentheses is an `is distinct from` with more than its operand.
+/// Whether the last operator outside parentheses is an `is distinct from` that has taken more than its operand.
 fn reaches_too_far(mut expr: &Expr) -> bool {
     loop {
         expr = match expr {
@@ -174,7 +173,7 @@ fn flatten(expr: Expr, items: &mut Vec<Item>) {
     }
 }
 
-/// The first piece of the right side is the operand.
+/// Flattens `left is distinct from right`; the operand is the first piece of the right side.
 fn from(kind: fn(Box<Expr>, Box<Expr>) -> Expr, left: Expr, right: Expr, items: &mut Vec<Item>) {
     flatten(left, items);
     let at = items.len();
@@ -231,8 +230,7 @@ fn predicate(items: &mut Items) -> Expr {
 
 #[cfg(test)]
 mod tests {
-    use crate::frontend::parse::Statement;
-    use crate::frontend::parse::parse;
+    use crate::frontend::parse::{Statement, parse};
 
     /// What the statement means, with every operand in parentheses.
     fn read(condition: &str) -> String {
@@ -249,7 +247,7 @@ mod tests {
     /// The shape of the tree: its text has no parentheses of its own.
     fn shape(condition: &str) -> String {
         fn of(expr: &super::Expr) -> String {
-            use crate::frontend::distinct::Expr::*;
+            use super::Expr::*;
             match expr {
                 BinaryOp { left, op, right } => format!("[{} {op} {}]", of(left), of(right)),
                 UnaryOp { op, expr } => format!("[{op} {}]", of(expr)),

@@ -1,13 +1,19 @@
-//! From text to a statement that DataFusion plans: splitting and parsing, PostgreSQL's dialect, what of the grammar is
-//! refused, and the rewriting of what DataFusion knows by another name.
+//! From the text of a statement to a syntax tree that the planner understands as PostgreSQL would.
 //!
-//! Uses [`functions`](crate::functions) and [`resources`](crate::resources); nothing here knows a plan or a table.
+//! [`parse`] splits the text, checks its depth, rewrites tokens and calls the parser; [`rewrite`] changes the tree and
+//! [`grammar`] refuses the parts that would be ignored. [`planners`] answer the planner's questions about types and
+//! operators, [`definition`] makes tables of `create table`, [`readers`] finds calls such as `read_csv(...)`.
+//!
+//! Uses `functions`, `resources` and the layers below them.
 
-pub(crate) mod dialect;
-pub(crate) mod distinct;
-pub(crate) mod file_names;
+pub(crate) mod copy;
+pub(crate) mod definition;
+mod dialect;
+mod distinct;
+mod flow;
 pub(crate) mod grammar;
-pub(crate) mod names;
 pub(crate) mod parse;
-pub(crate) mod plain;
-pub(crate) mod rewrite;
+pub(crate) mod planners;
+pub(crate) mod readers;
+mod rewrite;
+pub mod script;

@@ -1,24 +1,23 @@
 //! From text to statements.
 //!
 //! The text is tokenised once and cut at the semicolons, so that every statement is checked by
-//! [`crate::resources::guard`] before the recursive parser sees it. `copy` has a grammar of its own here, which takes
-//! PostgreSQL's and DataFusion's spellings; everything else is parsed by DataFusion.
+//! [`guard`] before the recursive parser sees it. [`copy`](crate::frontend::copy) has a grammar of its own; everything
+//! else is parsed by DataFusion.
 
 use datafusion::common::format::ExplainStatementOptions;
 use datafusion::sql::parser::{DFParserBuilder, ExplainStatement, Statement as Extended};
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Statement as Sql};
+use datafusion::sql::sqlparser::ast::Statement as Sql;
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Result};
-use crate::frontend::dialect::Atoll;
+use crate::frontend::copy::{Copy, CopyFrom, CopyTo, copy};
+use crate::frontend::dialect::DIALECT;
 use crate::frontend::{distinct, grammar, rewrite};
 use crate::resources::guard;
 
-static DIALECT: Atoll = Atoll;
-
-/// One statement, sorted by who runs it.
+/// One statement, by what runs it.
 #[derive(Clone, Debug)]
 pub(crate) enum Statement {
     /// Anything of the SQL grammar.
@@ -35,50 +34,17 @@ pub(crate) enum Statement {
     CopyFrom(CopyFrom),
 }
 
-/// `copy table|(query) to 'file'`.
-#[derive(Clone, Debug)]
-pub(crate) struct CopyTo {
-    pub query: Box<Query>,
-    pub target: String,
-    pub options: FileOptions,
-}
-
-/// `copy table [(columns)] from 'file'`.
-#[derive(Clone, Debug)]
-pub(crate) struct CopyFrom {
-    pub table: ObjectName,
-    pub columns: Vec<Ident>,
-    pub source: String,
-    pub options: FileOptions,
-}
-
-/// How a file is laid out, as far as the statement says.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct FileOptions {
-    /// `parquet`, `csv`, `json`, `arrow`; without it the file's extension decides.
-    pub format: Option<String>,
-    /// Whether the first line of a CSV file names the columns.
-    pub header: Option<bool>,
-    /// What separates the fields of a CSV file.
-    pub delimiter: Option<u8>,
-    /// What encloses fields of a CSV file that contain the delimiter.
-    pub quote: Option<u8>,
-    /// What escapes a quote inside a field of a CSV file.
-    pub escape: Option<u8>,
-    /// The text that stands for NULL in a CSV file.
-    pub null: Option<String>,
-    /// Compression of a Parquet file: `zstd(3)`, `snappy`, ...
-    pub compression: Option<String>,
-}
-
-/// A statement, and how deep its tree may be.
+/// A statement, and how deep its tree may be at most.
 #[derive(Clone, Debug)]
 pub(crate) struct Parsed {
     pub statement: Statement,
     pub depth: usize,
 }
 
-/// Cuts `text` into statements. An error anywhere means that none of them runs.
+/// Parses all statements of `text`.
+///
+/// # Errors
+/// The first error of any of them: then none must run.
 pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
     guard::check_length(text)?;
     let tokens = Tokenizer::new(&DIALECT, text)
@@ -102,7 +68,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
             });
             match parsed {
                 Ok(statement) => Ok(Parsed { statement, depth }),
-                // What the parser misses at the end has no position of its own.
+                // Where the parser misses something at the end, the error has no position of its own.
                 Err(e) => Err(e.at(rewrite::end(tokens))),
             }
         })
@@ -180,201 +146,23 @@ fn sort(statement: Extended) -> Result<Statement> {
     }
 }
 
-/// What [`sort`] does for the query of a `copy`.
-fn copied(mut statement: Statement) -> Result<Statement> {
-    if let Statement::CopyTo(copy) = &mut statement {
-        rewrite::query(&mut copy.query)?;
-        grammar::check(&*copy.query)?;
-    }
-    Ok(statement)
-}
-
-/// `copy table [(columns)]|(query) to|from 'file' [options]`.
-fn copy(tokens: Vec<TokenWithSpan>) -> std::result::Result<Statement, ParserError> {
-    let mut p = Parser::new(&DIALECT)
-        .with_tokens_with_locations(tokens)
-        .with_recursion_limit(guard::PARSER_RECURSION);
-    p.expect_keyword(Keyword::COPY)?;
-    if p.consume_token(&Token::LParen) {
-        let mut query = p.parse_query()?;
-        distinct::associate(&mut *query);
-        p.expect_token(&Token::RParen)?;
-        p.expect_keyword(Keyword::TO)?;
-        return copy_to(p, query);
-    }
-    let table = p.parse_object_name(false)?;
-    let columns = match p.consume_token(&Token::LParen) {
-        true => {
-            let columns = p.parse_comma_separated(Parser::parse_identifier)?;
-            p.expect_token(&Token::RParen)?;
-            columns
+/// A `copy` as a statement; its query is rewritten and checked as [`sort`] does it for others.
+fn copied(copy: Copy) -> Result<Statement> {
+    match copy {
+        Copy::To(mut copy) => {
+            rewrite::query(&mut copy.query)?;
+            grammar::check(&*copy.query)?;
+            Ok(Statement::CopyTo(copy))
         }
-        false => Vec::new(),
-    };
-    match p.parse_one_of_keywords(&[Keyword::TO, Keyword::FROM]) {
-        Some(Keyword::TO) => {
-            let query = select_all(&table, &columns)?;
-            copy_to(p, query)
-        }
-        Some(_) => {
-            let source = p.parse_literal_string()?;
-            let options = file_options(&mut p)?;
-            Ok(Statement::CopyFrom(CopyFrom {
-                table,
-                columns,
-                source,
-                options,
-            }))
-        }
-        None => {
-            let found = p.peek_token();
-            p.expected("TO or FROM", found)
-        }
-    }
-}
-
-fn copy_to(mut p: Parser<'_>, query: Box<Query>) -> std::result::Result<Statement, ParserError> {
-    let target = p.parse_literal_string()?;
-    let options = file_options(&mut p)?;
-    Ok(Statement::CopyTo(CopyTo {
-        query,
-        target,
-        options,
-    }))
-}
-
-/// `select columns from table`, as `copy table to` means it.
-fn select_all(
-    table: &ObjectName,
-    columns: &[Ident],
-) -> std::result::Result<Box<Query>, ParserError> {
-    let list = match columns {
-        [] => "*".to_string(),
-        columns => columns
-            .iter()
-            .map(Ident::to_string)
-            .collect::<Vec<_>>()
-            .join(", "),
-    };
-    Parser::new(&DIALECT)
-        .try_with_sql(&format!("SELECT {list} FROM {table}"))?
-        .parse_query()
-}
-
-/// `stored as parquet`, `format csv`, `csv header delimiter '|'`, `with (format csv, header false)`,
-/// `options ('format.delimiter' '|')`, in any combination.
-fn file_options(p: &mut Parser<'_>) -> std::result::Result<FileOptions, ParserError> {
-    let mut options = FileOptions::default();
-    loop {
-        let token = p.next_token();
-        match token.token {
-            Token::EOF => return Ok(options),
-            Token::LParen => {
-                while !p.consume_token(&Token::RParen) {
-                    file_option(p, &mut options)?;
-                    let _ = p.consume_token(&Token::Comma);
-                }
-            }
-            Token::Word(ref word) => match word.value.to_lowercase().as_str() {
-                "with" | "options" => {}
-                "stored" => {
-                    p.expect_keyword(Keyword::AS)?;
-                    options.format = Some(text(p)?.to_lowercase());
-                }
-                _ => {
-                    p.prev_token();
-                    file_option(p, &mut options)?;
-                }
-            },
-            _ => return p.expected("a file option or the end of the statement", token),
-        }
-    }
-}
-
-fn file_option(
-    p: &mut Parser<'_>,
-    options: &mut FileOptions,
-) -> std::result::Result<(), ParserError> {
-    let at = p.peek_token();
-    let name = option_name(p)?;
-    match name.as_str() {
-        "format" => options.format = Some(text(p)?.to_lowercase()),
-        "csv" | "parquet" | "json" | "arrow" => options.format = Some(name),
-        "header" | "has_header" => options.header = Some(boolean(p)?),
-        "delimiter" | "delim" | "sep" => options.delimiter = Some(character(p)?),
-        "quote" => options.quote = Some(character(p)?),
-        "escape" => options.escape = Some(character(p)?),
-        "null" | "null_value" => options.null = Some(text(p)?),
-        "compression" => options.compression = Some(text(p)?),
-        _ => {
-            return p.expected(
-                "FORMAT, HEADER, DELIMITER, QUOTE, ESCAPE, NULL or COMPRESSION",
-                at,
-            );
-        }
-    }
-    Ok(())
-}
-
-/// `header`, `'format.has_header'`: the last part, in lower case.
-fn option_name(p: &mut Parser<'_>) -> std::result::Result<String, ParserError> {
-    let mut name = text(p)?;
-    while p.consume_token(&Token::Period) {
-        name = text(p)?;
-    }
-    Ok(name.rsplit('.').next().unwrap_or_default().to_lowercase())
-}
-
-fn text(p: &mut Parser<'_>) -> std::result::Result<String, ParserError> {
-    let _ = p.consume_token(&Token::Eq);
-    let token = p.next_token();
-    match token.token {
-        Token::Word(word) => Ok(word.value),
-        Token::SingleQuotedString(text) | Token::DoubleQuotedString(text) => Ok(text),
-        Token::EscapedStringLiteral(text) => Ok(text),
-        Token::Number(text, _) => Ok(text),
-        _ => p.expected("a word or a string", token),
-    }
-}
-
-/// `true` unless the next word says otherwise: `header` alone means `header true`.
-fn boolean(p: &mut Parser<'_>) -> std::result::Result<bool, ParserError> {
-    let value = match p.peek_token().token {
-        Token::Eq | Token::SingleQuotedString(_) | Token::Number(..) => text(p)?,
-        Token::Word(word)
-            if matches!(
-                word.keyword,
-                Keyword::TRUE | Keyword::FALSE | Keyword::ON | Keyword::OFF
-            ) =>
-        {
-            text(p)?
-        }
-        _ => return Ok(true),
-    };
-    match value.to_lowercase().as_str() {
-        "true" | "on" | "1" => Ok(true),
-        "false" | "off" | "0" => Ok(false),
-        _ => Err(ParserError::ParserError(format!(
-            "expected true or false, found {value:?}"
-        ))),
-    }
-}
-
-fn character(p: &mut Parser<'_>) -> std::result::Result<u8, ParserError> {
-    let _ = p.parse_keyword(Keyword::AS);
-    let value = text(p)?;
-    match value.as_bytes() {
-        [byte] => Ok(*byte),
-        [b'\\', b't'] => Ok(b'\t'),
-        _ => Err(ParserError::ParserError(format!(
-            "expected one ASCII character, found {value:?}"
-        ))),
+        Copy::From(copy) => Ok(Statement::CopyFrom(copy)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frontend::copy::FileOptions;
+    use crate::frontend::script::split;
 
     fn options(text: &str) -> FileOptions {
         match parse(text).unwrap().pop().unwrap().statement {
@@ -389,6 +177,20 @@ mod tests {
         let statements = parse("select ';'; -- a;b\n select 2;;").unwrap();
         assert_eq!(statements.len(), 2);
         assert!(parse(" -- nothing\n;").unwrap().is_empty());
+    }
+
+    /// The parser splits at tokens, the splitter as text arrives: both must find the same statements.
+    #[test]
+    fn the_splitter_finds_the_same_statements() {
+        for text in [
+            "select ';'; -- a;b\n select 2;;",
+            "select 'a;''b;' as \"x;y\" /* d; /* e; */ f; */; select 2",
+            r"select e'it\'s; ' as a; select 2",
+            "select $t$ g; $h$ $t$; select $$;$$",
+            " -- nothing\n;",
+        ] {
+            assert_eq!(parse(text).unwrap().len(), split(text).len(), "{text}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility,
 };
 
-pub(crate) fn all() -> Vec<Arc<AggregateUDF>> {
+pub(super) fn all() -> Vec<Arc<AggregateUDF>> {
     let extreme = |name, wanted| {
         Arc::new(AggregateUDF::from(Extreme {
             name,
@@ -39,12 +39,12 @@ fn named(args: &StateFieldsArgs, name: &str, data_type: DataType) -> FieldRef {
 }
 
 /// The order of two values of one type.
-pub(crate) fn compared(left: &ScalarValue, right: &ScalarValue) -> Ordering {
+pub(super) fn compared(left: &ScalarValue, right: &ScalarValue) -> Ordering {
     left.partial_cmp(right).unwrap_or(Ordering::Equal)
 }
 
-/// `arg_max(value, key)`: the value where the key is greatest; `arg_min` where it is least. Rows where either is NULL do
-/// not count; of several the least value is taken, so that no order of rows shows.
+/// `arg_max(value, key)`: the value with the greatest key; `arg_min`: with the least. Rows where either is NULL do not
+/// count. Of several values with that key the least is taken, so that the order of rows does not matter.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Extreme {
     name: &'static str,
@@ -93,7 +93,7 @@ impl AggregateUDFImpl for Extreme {
     }
 }
 
-/// The best row so far; the key is NULL before there is one.
+/// The best row so far; the key is NULL while there is none.
 #[derive(Debug)]
 struct Best {
     wanted: Ordering,
@@ -109,9 +109,10 @@ impl Accumulator for Best {
                 continue;
             }
             let key = ScalarValue::try_from_array(keys, row)?;
-            let order = match self.key.is_null() {
-                true => self.wanted,
-                false => compared(&key, &self.key),
+            let order = if self.key.is_null() {
+                self.wanted
+            } else {
+                compared(&key, &self.key)
             };
             if order != self.wanted && order != Ordering::Equal {
                 continue;
@@ -142,7 +143,7 @@ impl Accumulator for Best {
     }
 }
 
-/// `mode(value)`: the most frequent value; the least of several.
+/// `mode(value)`: the most frequent value; of several the least.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Mode {
     signature: Signature,
@@ -187,12 +188,12 @@ impl AggregateUDFImpl for Mode {
     }
 }
 
-/// How often each value was there.
+/// How often each value occurred.
 #[derive(Debug)]
 struct Counts {
     of: DataType,
     counts: HashMap<ScalarValue, i64>,
-    /// What the values take.
+    /// Memory of the values.
     bytes: usize,
     distinct: bool,
 }

@@ -1,11 +1,10 @@
-//! Casts that DataFusion does otherwise.
+//! Casts that differ from DataFusion's.
 
 use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{
-    ArrayRef, AsArray, Float64Array, PrimitiveArray, TimestampNanosecondArray, timezone::Tz,
-};
+use arrow::array::timezone::Tz;
+use arrow::array::{ArrayRef, AsArray, Float64Array, PrimitiveArray, TimestampNanosecondArray};
 use arrow::compute::kernels::cast_utils::string_to_datetime;
 use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{
@@ -17,7 +16,9 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::functions::{Own, strings};
+use crate::functions::arguments::{UTC, nanoseconds, strings};
+use crate::functions::own::Own;
+use crate::messages::types::type_name;
 
 static ROUND: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     let own = Own::new(
@@ -29,7 +30,7 @@ static ROUND: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(own.into())
 });
 
-/// `value`, a float, as a double without a fraction.
+/// `value`, a floating-point number, rounded half to even, as a double.
 pub(crate) fn round_half_even(value: Expr) -> Expr {
     ROUND.call(vec![value])
 }
@@ -42,8 +43,8 @@ fn round(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
     Ok(Arc::new(rounded))
 }
 
-/// The timestamp that a text stands for: with hours and minutes only, too, which the general cast does not read.
-/// NULL for what is none unless `strict`.
+/// A string as a timestamp. Reads times without seconds, too, which Arrow's cast does not. A string that is no
+/// timestamp is an error if `strict`, otherwise NULL.
 pub(crate) fn read_timestamp(text: Expr, to: &DataType, strict: bool) -> Expr {
     let function = ScalarUDF::from(To {
         from: DataType::Utf8,
@@ -54,7 +55,7 @@ pub(crate) fn read_timestamp(text: Expr, to: &DataType, strict: bool) -> Expr {
     Arc::new(function).call(vec![text])
 }
 
-/// A date as a timestamp of nanoseconds; an error where those end.
+/// A date as a timestamp in nanoseconds; an error if it is out of their range.
 pub(crate) fn date_to_nanoseconds(date: Expr, to: &DataType) -> Expr {
     let function = ScalarUDF::from(To {
         from: DataType::Date32,
@@ -66,36 +67,31 @@ pub(crate) fn date_to_nanoseconds(date: Expr, to: &DataType) -> Expr {
 }
 
 static NANOSECONDS_OR_END: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
-    let nanoseconds = |types: &[DataType]| match types {
+    let returns = |types: &[DataType]| match types {
         [DataType::Timestamp(_, zone)] => {
             Ok(DataType::Timestamp(TimeUnit::Nanosecond, zone.clone()))
         }
-        _ => plan_err!("a timestamp is compared with a timestamp"),
+        _ => plan_err!("a timestamp can only be compared with a timestamp"),
     };
     let own = Own::new(
         "nanoseconds_or_end",
         |types| Ok(types.to_vec()),
-        nanoseconds,
+        returns,
         saturated,
     );
     Arc::new(own.into())
 });
 
-/// A timestamp in nanoseconds for a comparison with such: one that they do not reach is the least or the greatest of them.
+/// A timestamp in nanoseconds, for comparisons. One that is out of their range becomes the least or greatest of them.
 pub(crate) fn nanoseconds_or_end(stamp: Expr) -> Expr {
     NANOSECONDS_OR_END.call(vec![stamp])
 }
 
 fn saturated(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
     let DataType::Timestamp(unit, zone) = args[0].data_type() else {
-        return plan_err!("a timestamp is compared with a timestamp");
+        return plan_err!("a timestamp can only be compared with a timestamp");
     };
-    let factor = match unit {
-        TimeUnit::Second => 1_000_000_000,
-        TimeUnit::Millisecond => 1_000_000,
-        TimeUnit::Microsecond => 1_000,
-        TimeUnit::Nanosecond => 1,
-    };
+    let factor = nanoseconds(*unit);
     let counts = cast(&args[0], &DataType::Int64)?;
     let stamps: TimestampNanosecondArray = counts
         .as_primitive::<Int64Type>()
@@ -135,11 +131,12 @@ impl ScalarUDFImpl for To {
             DataType::Date32 => self.date(&values)?,
             _ => self.text(&values)?,
         };
-        match constant {
-            true => Ok(ColumnarValue::Scalar(
+        if constant {
+            Ok(ColumnarValue::Scalar(
                 datafusion::common::ScalarValue::try_from_array(&found, 0)?,
-            )),
-            false => Ok(ColumnarValue::Array(found)),
+            ))
+        } else {
+            Ok(ColumnarValue::Array(found))
         }
     }
 }
@@ -152,9 +149,9 @@ impl To {
         };
         let zone = match &self.to {
             DataType::Timestamp(_, Some(zone)) => Tz::from_str(zone)?,
-            _ => Tz::from_str(crate::functions::UTC)?,
+            _ => Tz::from_str(UTC)?,
         };
-        // What the general cast does not read is written as it does.
+        // What Arrow's cast does not read is rewritten into what it reads.
         let texts = strings(values)?;
         let read = |text: &str| -> Option<String> {
             match string_to_datetime(&zone, text) {
@@ -177,7 +174,7 @@ impl To {
                 match wrong {
                     Some(text) => exec_err!(
                         "cannot cast string '{text}' to value of {} type",
-                        crate::types::type_name(&self.to)
+                        type_name(&self.to)
                     ),
                     None => Err(e.into()),
                 }
@@ -207,7 +204,7 @@ impl To {
     }
 }
 
-/// `2020-1-2 3:04` as `2020-01-02 03:04:00`, which is what the general cast reads.
+/// `2020-1-2 3:04` as `2020-01-02T03:04:00`, which Arrow's cast reads.
 fn completed(text: &str) -> Option<String> {
     let text = text.trim();
     let (date, rest) = match text.find([' ', 'T', 't']) {
@@ -228,7 +225,7 @@ fn completed(text: &str) -> Option<String> {
         [""] => ("0", "0", "0"),
         [hour, minute] => (hour, minute, "0"),
         [hour, minute, second] => (hour, minute, second),
-        // An hour alone is no time.
+        // An hour alone is not a time.
         _ => return None,
     };
     if [hour, minute, second].contains(&"") {
@@ -241,7 +238,7 @@ fn completed(text: &str) -> Option<String> {
 }
 
 /// The instant of a count of microseconds since 1970.
-pub(crate) fn instant(micros: i64) -> Option<DateTime<Utc>> {
+pub(super) fn instant(micros: i64) -> Option<DateTime<Utc>> {
     DateTime::from_timestamp_micros(micros)
 }
 

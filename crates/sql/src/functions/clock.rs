@@ -1,4 +1,4 @@
-//! `now()`, which would be of nanoseconds.
+//! `now()` in microseconds; DataFusion's returns nanoseconds.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::functions::UTC;
+use crate::functions::arguments::UTC;
 use crate::functions::dates::zoned;
 
 /// `now()`, and `current_timestamp`: one instant for the whole statement, in microseconds.
-pub(crate) fn now() -> Arc<ScalarUDF> {
+pub(super) fn now() -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::from(Now {
         signature: Signature::nullary(Volatility::Stable),
         aliases: ["current_timestamp", "transaction_timestamp"]
@@ -53,7 +53,7 @@ impl ScalarUDFImpl for Now {
     }
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        datafusion::common::internal_err!("now() is a constant by the time that rows are read")
+        datafusion::common::internal_err!("now() is replaced by a constant before rows are read")
     }
 
     fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use arrow::array::timezone::Tz;
 use arrow::array::{
     Array, ArrayRef, AsArray, Date32Array, Float64Array, Int64Array, IntervalMonthDayNanoArray,
-    StringArray, TimestampMicrosecondArray, timezone::Tz,
+    StringArray, TimestampMicrosecondArray,
 };
 use arrow::datatypes::{
     DataType, Date32Type, Float64Type, Int64Type, IntervalMonthDayNano, IntervalUnit, TimeUnit,
@@ -16,12 +17,12 @@ use chrono::format::{Item, StrftimeItems};
 use chrono::{Datelike, Days, Months, NaiveDate, NaiveDateTime, Offset, TimeZone, Timelike, Utc};
 use datafusion::common::{Result, exec_err, plan_err};
 
+use crate::functions::arguments::{MICROS, TEXT, UTC, is_text, strings};
 use crate::functions::casts::instant;
+use crate::functions::own::Own;
 use crate::functions::patterns::Pattern;
-use crate::functions::{Own, TEXT, UTC, is_text, strings};
-use crate::types::MICROS;
 
-pub(crate) fn all() -> Vec<Own> {
+pub(super) fn all() -> Vec<Own> {
     let text = |_: &[DataType]| Ok(TEXT);
     vec![
         Own::new("strftime", stamp_and_text, text, strftime),
@@ -52,11 +53,11 @@ pub(crate) fn all() -> Vec<Own> {
     ]
 }
 
-pub(crate) fn zoned() -> DataType {
+pub(super) fn zoned() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()))
 }
 
-pub(crate) fn is_stamp(ty: &DataType) -> bool {
+pub(super) fn is_stamp(ty: &DataType) -> bool {
     matches!(
         ty,
         DataType::Date32 | DataType::Date64 | DataType::Timestamp(_, _)
@@ -71,7 +72,7 @@ fn stamp(types: &[DataType]) -> Result<Vec<DataType>> {
     }
 }
 
-/// The values as they stand on the clock of their zone, which is UTC.
+/// Microseconds since 1970 in UTC.
 fn micros(array: &ArrayRef) -> &TimestampMicrosecondArray {
     array.as_primitive::<TimestampMicrosecondType>()
 }
@@ -83,7 +84,7 @@ fn clock(micros: i64) -> Result<NaiveDateTime> {
     }
 }
 
-/// `f` of each value that is there.
+/// `f` of each value that is not NULL.
 fn each<T>(
     array: &ArrayRef,
     mut f: impl FnMut(NaiveDateTime) -> Result<T>,
@@ -97,7 +98,7 @@ fn each<T>(
 fn stamp_and_text(types: &[DataType]) -> Result<Vec<DataType>> {
     match types {
         [a, b] if is_stamp(a) && !is_text(a) && is_text(b) => Ok(vec![MICROS, DataType::Utf8]),
-        // The other order of SQLite.
+        // SQLite's order of arguments.
         [a, b] if is_text(a) && is_stamp(b) && !is_text(b) => Ok(vec![DataType::Utf8, MICROS]),
         [a, b] if a.is_null() && is_text(b) || b.is_null() && is_text(a) => {
             Ok(vec![MICROS, DataType::Utf8])
@@ -114,21 +115,22 @@ fn strftime(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let stamps = micros(stamps);
     let mut found = Vec::with_capacity(rows);
     for row in 0..rows {
-        found.push(match stamps.is_null(row) || texts.is_null(row) {
-            true => None,
-            false => Some(written(clock(stamps.value(row))?, texts.value(row))?),
+        found.push(if stamps.is_null(row) || texts.is_null(row) {
+            None
+        } else {
+            Some(written(clock(stamps.value(row))?, texts.value(row))?)
         });
     }
     Ok(Arc::new(StringArray::from(found)))
 }
 
-/// `at` as the directions of `strftime` have it.
+/// `at` in the format of `strftime`'s directions.
 fn written(at: NaiveDateTime, directions: &str) -> Result<String> {
     let items: Vec<Item<'_>> = StrftimeItems::new(directions).collect();
     if items.contains(&Item::Error) {
-        return exec_err!("strftime: '{directions}' has a direction that is none");
+        return exec_err!("strftime: '{directions}' has an unknown direction");
     }
-    // The zone is UTC, for those directions that tell it.
+    // For directions that tell the zone: it is UTC.
     Ok(at.and_utc().format_with_items(items.iter()).to_string())
 }
 
@@ -177,7 +179,7 @@ fn difference_types(types: &[DataType]) -> Result<Vec<DataType>> {
     }
 }
 
-/// How many borders of a part lie between two timestamps.
+/// How many boundaries of a part (of days, months, ...) lie between two timestamps.
 fn difference(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let (parts, from, to) = (strings(&args[0])?, micros(&args[1]), micros(&args[2]));
     let mut found = Vec::with_capacity(rows);
@@ -194,7 +196,7 @@ fn difference(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     Ok(Arc::new(Int64Array::from(found)))
 }
 
-/// The number of the part that a timestamp lies in.
+/// The number of the part (the day, the month, ...) in which a timestamp lies.
 fn ordinal(part: &str, micros: i64) -> Result<i64> {
     const SECOND: i64 = 1_000_000;
     let date = || clock(micros).map(|at| at.date());
@@ -222,7 +224,7 @@ fn ordinal(part: &str, micros: i64) -> Result<i64> {
     })
 }
 
-/// One timestamp, which is taken from today, or two.
+/// Takes two timestamps, or one that is subtracted from today.
 fn stamps(types: &[DataType]) -> Result<Vec<DataType>> {
     match types.len() {
         1 | 2 if types.iter().all(is_stamp) => Ok(vec![MICROS; types.len()]),
@@ -245,16 +247,17 @@ fn age(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let (late, early) = (micros(late), micros(early));
     let mut found = Vec::with_capacity(rows);
     for row in 0..rows {
-        found.push(match late.is_null(row) || early.is_null(row) {
-            true => None,
-            false => Some(between(clock(early.value(row))?, clock(late.value(row))?)),
+        found.push(if late.is_null(row) || early.is_null(row) {
+            None
+        } else {
+            Some(between(clock(early.value(row))?, clock(late.value(row))?))
         });
     }
     Ok(Arc::new(IntervalMonthDayNanoArray::from(found)))
 }
 
-/// Months, days and the rest from `from` to `to`, as PostgreSQL counts them: days of the month in which the earlier lies
-/// are borrowed.
+/// Months, days and time from `from` to `to`, as PostgreSQL counts them: it borrows the days of the month of the
+/// earlier one.
 fn between(from: NaiveDateTime, to: NaiveDateTime) -> IntervalMonthDayNano {
     if to < from {
         let other = between(to, from);
@@ -315,7 +318,7 @@ fn zone_returns(types: &[DataType]) -> Result<DataType> {
     })
 }
 
-/// An instant as the clocks of a zone show it, or the instant at which they show a time.
+/// `at time zone`: the local time of an instant in a zone, or the instant of a local time.
 fn timezone(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let zones = strings(&args[0])?;
     let aware = matches!(args[1].data_type(), DataType::Timestamp(_, Some(_)));
@@ -338,9 +341,10 @@ fn timezone(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         }
         let at = clock(stamps.value(row))?;
         let zone = known[name];
-        let shifted = match aware {
-            true => at.checked_add_offset(zone.offset_from_utc_datetime(&at).fix()),
-            false => instant_at(zone, at),
+        let shifted = if aware {
+            at.checked_add_offset(zone.offset_from_utc_datetime(&at).fix())
+        } else {
+            instant_at(zone, at)
         };
         match shifted {
             Some(shifted) => found.push(Some(shifted.and_utc().timestamp_micros())),
@@ -348,14 +352,15 @@ fn timezone(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         }
     }
     let found = TimestampMicrosecondArray::from(found);
-    Ok(match aware {
-        true => Arc::new(found),
-        false => Arc::new(found.with_timezone(UTC)),
+    Ok(if aware {
+        Arc::new(found)
+    } else {
+        Arc::new(found.with_timezone(UTC))
     })
 }
 
-/// When clocks of `zone` show `at`. A time that is shown twice is the later one, outside summer; one that is skipped is
-/// read as if the clocks had not been changed.
+/// The instant of the local time `at` in `zone`. A time that occurs twice, when summer time ends, is the later
+/// instant; a time that is skipped, when it begins, is read as if the clocks had not changed.
 fn instant_at(zone: Tz, at: NaiveDateTime) -> Option<NaiveDateTime> {
     match zone.from_local_datetime(&at).latest() {
         Some(found) => Some(found.naive_utc()),

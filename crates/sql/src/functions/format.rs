@@ -6,10 +6,11 @@ use arrow::array::{Array, ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, exec_err, plan_err};
 
+use crate::functions::arguments::{TEXT, is_text, strings};
+use crate::functions::own::Own;
 use crate::functions::texts::{identifier, quoted};
-use crate::functions::{Own, TEXT, is_text, strings};
 
-pub(crate) fn all() -> Vec<Own> {
+pub(super) fn all() -> Vec<Own> {
     vec![Own::new("format", takes, |_| Ok(TEXT), format)]
 }
 
@@ -24,9 +25,12 @@ fn format(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let columns: Vec<StringArray> = args.iter().map(strings).collect::<Result<_>>()?;
     let mut found = Vec::with_capacity(rows);
     for row in 0..rows {
-        let value = |column: &StringArray| match column.is_null(row) {
-            true => None,
-            false => Some(column.value(row).to_string()),
+        let value = |column: &StringArray| {
+            if column.is_null(row) {
+                None
+            } else {
+                Some(column.value(row).to_string())
+            }
         };
         let values: Vec<Option<String>> = columns[1..].iter().map(value).collect();
         found.push(match value(&columns[0]) {
@@ -37,7 +41,7 @@ fn format(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     Ok(Arc::new(StringArray::from(found)))
 }
 
-/// Most characters of a width: more is a mistake.
+/// The largest width.
 const MAX_WIDTH: usize = 1 << 20;
 
 fn formatted(text: &str, values: &[Option<String>]) -> Result<String> {
@@ -80,7 +84,7 @@ fn formatted(text: &str, values: &[Option<String>]) -> Result<String> {
         }
         let Some(kind @ ('s' | 'I' | 'L')) = kind else {
             let found = kind.map_or(String::new(), |c| c.to_string());
-            return exec_err!("format: `%{found}` is no direction; there are %s, %I, %L and %%");
+            return exec_err!("format: `%{found}` is not a direction; there are %s, %I, %L and %%");
         };
         let Some(value) = values.get(next) else {
             return exec_err!(
@@ -93,14 +97,15 @@ fn formatted(text: &str, values: &[Option<String>]) -> Result<String> {
         let part = match (kind, value) {
             ('s', value) => value.clone().unwrap_or_default(),
             ('I', Some(value)) => identifier(value),
-            ('I', None) => return exec_err!("format: NULL is no name"),
+            ('I', None) => return exec_err!("format: NULL cannot be a name"),
             (_, Some(value)) => quoted(value, '\''),
             (_, None) => "NULL".to_string(),
         };
         let blanks = " ".repeat(width.saturating_sub(part.chars().count()));
-        match left {
-            true => out.extend([part, blanks]),
-            false => out.extend([blanks, part]),
+        if left {
+            out.extend([part, blanks])
+        } else {
+            out.extend([blanks, part])
         }
     }
     Ok(out)
@@ -108,7 +113,7 @@ fn formatted(text: &str, values: &[Option<String>]) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::functions::format::formatted;
+    use super::formatted;
 
     #[test]
     fn directions_are_followed() {

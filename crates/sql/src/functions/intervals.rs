@@ -1,4 +1,4 @@
-//! Multiples of intervals, and how long they are.
+//! Multiples and lengths of intervals.
 
 use std::sync::{Arc, LazyLock};
 
@@ -6,12 +6,12 @@ use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, IntervalMonthDayNa
 use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
-    TimeUnit,
 };
 use datafusion::common::{Result, exec_err};
 use datafusion::logical_expr::{Expr, ScalarUDF};
 
-use crate::functions::Own;
+use crate::functions::arguments::nanoseconds;
+use crate::functions::own::Own;
 
 static TIMES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
@@ -34,10 +34,10 @@ static SPAN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(own.into())
 });
 
-/// Nanoseconds: months of the longest interval, of 30 days each, take 25 digits.
+/// Nanoseconds. The longest interval, with months of 30 days, takes 25 digits.
 const SPAN_TYPE: DataType = DataType::Decimal128(38, 0);
 
-/// How long an interval, or a difference of timestamps, is in comparisons: a month has 30 days, a day 24 hours.
+/// The length of an interval or duration for comparisons, in nanoseconds: a month has 30 days, a day 24 hours.
 pub(crate) fn span(interval: Expr) -> Expr {
     SPAN.call(vec![interval])
 }
@@ -46,12 +46,7 @@ fn spans(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
     const DAY: i128 = 86_400_000_000_000;
     let spans: Decimal128Array = match args[0].data_type() {
         DataType::Duration(unit) => {
-            let factor = match unit {
-                TimeUnit::Second => 1_000_000_000,
-                TimeUnit::Millisecond => 1_000_000,
-                TimeUnit::Microsecond => 1_000,
-                TimeUnit::Nanosecond => 1,
-            };
+            let factor = i128::from(nanoseconds(*unit));
             let counts = cast(&args[0], &DataType::Int64)?;
             let counts = counts.as_primitive::<Int64Type>();
             counts.unary(|count| i128::from(count) * factor)
@@ -85,7 +80,8 @@ fn times(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     Ok(Arc::new(IntervalMonthDayNanoArray::from(found)))
 }
 
-/// A part of a month is so many of 30 days, a part of a day so many of 24 hours, as PostgreSQL has it.
+/// `interval * factor`. A fraction of a month becomes days, at 30 a month, and a fraction of a day becomes time, at 24
+/// hours a day, as in PostgreSQL. `None` if out of range.
 fn multiple(interval: IntervalMonthDayNano, factor: f64) -> Option<IntervalMonthDayNano> {
     let within = |value: f64, most: f64| (value.abs() < most).then_some(value);
     let months = within(f64::from(interval.months) * factor, 2e9)?;

@@ -2,14 +2,14 @@
 
 use chrono::{Datelike, NaiveDateTime, Timelike};
 
-/// A pattern that was taken apart.
+/// A parsed pattern.
 #[derive(Debug)]
-pub(crate) struct Pattern(Vec<Piece>);
+pub(super) struct Pattern(Vec<Piece>);
 
 #[derive(Debug, PartialEq)]
 enum Piece {
     Text(String),
-    /// A field, whether it comes without padding (`FM`), and the ending of an ordinal.
+    /// A field, whether it is written without padding (`FM`), and the ending of an ordinal (`TH`).
     Field(Field, bool, Ordinal),
 }
 
@@ -20,7 +20,7 @@ enum Ordinal {
     Upper,
 }
 
-/// How letters of a name are written.
+/// The letter case of a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Letters {
     Upper,
@@ -30,7 +30,7 @@ enum Letters {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Field {
-    /// Digits of the year, and whether it has a comma.
+    /// How many digits of the year, and whether with a comma.
     Year(usize, bool),
     IsoYear(usize),
     Century,
@@ -54,9 +54,9 @@ enum Field {
     Minute,
     Second,
     SecondOfDay,
-    /// Digits of a fraction of a second.
+    /// How many digits of the fraction of a second.
     Fraction(u32),
-    /// In lower case, and with points.
+    /// `AM` or `PM`: whether in lower case, whether with points.
     HalfDay(bool, bool),
     Era(bool, bool),
     Zone(bool),
@@ -64,7 +64,7 @@ enum Field {
     ZoneMinutes,
 }
 
-/// The words that name fields, longest first among those that begin alike; matched whatever the case of their letters.
+/// The words that name fields, whatever their case. Of words that begin alike the longest comes first.
 const WORDS: [(&str, Field); 37] = [
     ("y,yyy", Field::Year(4, true)),
     ("yyyy", Field::Year(4, false)),
@@ -130,10 +130,10 @@ const DAYS: [&str; 7] = [
     "Saturday",
 ];
 
-/// A word, and the field that it stands for if it is in lower case, or not.
+/// A word, and the field that it stands for, given whether it is in lower case.
 type Mark = (&'static str, fn(bool) -> Field);
 
-/// The words whose letters tell how the text is written.
+/// The words whose case decides that of the text.
 const MARKS: [Mark; 9] = [
     ("a.m.", |lower| Field::HalfDay(lower, true)),
     ("p.m.", |lower| Field::HalfDay(lower, true)),
@@ -149,8 +149,8 @@ const MARKS: [Mark; 9] = [
 impl Pattern {
     /// # Errors
     ///
-    /// For directions of `strftime`, and for what PostgreSQL knows and this does not, such as spelled numbers.
-    pub(crate) fn parse(text: &str) -> Result<Pattern, String> {
+    /// For directions of `strftime`, and for patterns of PostgreSQL that are not supported, such as spelled numbers.
+    pub(super) fn parse(text: &str) -> Result<Pattern, String> {
         if text.contains('%') {
             return Err(format!(
                 "'{text}' looks like a format of strftime: use strftime, or a pattern such as 'YYYY-MM-DD'"
@@ -199,7 +199,7 @@ impl Pattern {
     }
 
     /// The text of `at`.
-    pub(crate) fn format(&self, at: NaiveDateTime) -> String {
+    pub(super) fn format(&self, at: NaiveDateTime) -> String {
         let mut text = String::new();
         for piece in &self.0 {
             match piece {
@@ -220,7 +220,7 @@ impl Pattern {
     }
 }
 
-/// Up to the closing quote, in which a backslash takes the next character as it is; and what follows.
+/// The text up to the closing quote, in which a backslash escapes the next character, and what follows.
 fn unquoted(text: &str) -> (String, &str) {
     let mut quoted = String::new();
     let mut chars = text.char_indices();
@@ -280,11 +280,16 @@ fn field(text: &str) -> Option<(Field, &str)> {
 }
 
 impl Field {
+    /// The text of this field of `at`, without padding if `bare`. Long because it is a table of all fields.
     fn format(self, at: NaiveDateTime, bare: bool) -> String {
-        let padded = |number: i64, digits: usize| match bare {
-            true => number.to_string(),
-            false if number < 0 => format!("-{:0digits$}", -number),
-            false => format!("{number:0digits$}"),
+        let padded = |number: i64, digits: usize| {
+            if bare {
+                number.to_string()
+            } else if number < 0 {
+                format!("-{:0digits$}", -number)
+            } else {
+                format!("{number:0digits$}")
+            }
         };
         // Years before 1 are counted from 1 backwards.
         let year = |year: i32| i64::from(if year > 0 { year } else { 1 - year });
@@ -294,10 +299,7 @@ impl Field {
                 Letters::Lower => name.to_lowercase(),
                 Letters::Capitalised => name.to_string(),
             };
-            match bare {
-                true => name,
-                false => format!("{name:width$}"),
-            }
+            if bare { name } else { format!("{name:width$}") }
         };
         let (date, time) = (at.date(), at.time());
         let weekday = date.weekday();
@@ -328,7 +330,7 @@ impl Field {
             Field::IsoDayOfWeek => weekday.number_from_monday().to_string(),
             Field::DayName(letters) => named(day_name, letters, 9),
             Field::DayShort(letters) => named(&day_name[..3], letters, 0),
-            // Days are counted from noon of the first of January 4713 before Christ, days of ours from year 1.
+            // Julian days count from the first of January 4713 before Christ, `num_days_from_ce` from the year 1.
             Field::Julian => (i64::from(date.num_days_from_ce()) + 1_721_425).to_string(),
             Field::Hour12 => padded((time.hour() + 11).rem_euclid(12) as i64 + 1, 2),
             Field::Hour24 => padded(time.hour().into(), 2),
@@ -360,9 +362,10 @@ fn last_digits(year: i64, digits: usize, bare: bool) -> String {
         1..=3 => year % 10_i64.pow(digits as u32),
         _ => year,
     };
-    match bare {
-        true => year.to_string(),
-        false => format!("{year:0digits$}"),
+    if bare {
+        year.to_string()
+    } else {
+        format!("{year:0digits$}")
     }
 }
 
@@ -372,9 +375,10 @@ fn marked(word: &str, lower: bool, points: bool) -> String {
     } else {
         word.to_string()
     };
-    match points {
-        true => word.chars().flat_map(|c| [c, '.']).collect(),
-        false => word,
+    if points {
+        word.chars().flat_map(|c| [c, '.']).collect()
+    } else {
+        word
     }
 }
 

@@ -13,14 +13,14 @@ use datafusion::logical_expr::{
 
 use crate::functions::aggregates::compared;
 
-pub(crate) fn all() -> Vec<Arc<AggregateUDF>> {
+pub(super) fn all() -> Vec<Arc<AggregateUDF>> {
     vec![Arc::new(AggregateUDF::from(Quantile {
         signature: Signature::user_defined(Volatility::Immutable),
         aliases: vec!["percentile_disc".to_string()],
     }))]
 }
 
-/// The least value that at least a fraction of all are not greater than.
+/// The least value that is not exceeded by at least a given fraction of all values.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Quantile {
     signature: Signature,
@@ -85,7 +85,7 @@ impl AggregateUDFImpl for Quantile {
     }
 }
 
-/// The fraction, which is a constant.
+/// The constant fraction of a call.
 fn fraction(args: &AccumulatorArgs) -> Result<f64> {
     let options = RecordBatchOptions::new().with_row_count(Some(1));
     let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)?;
@@ -107,7 +107,7 @@ struct Values {
     distinct: bool,
     of: DataType,
     values: Vec<ScalarValue>,
-    /// What the values take.
+    /// Memory of the values.
     bytes: usize,
 }
 

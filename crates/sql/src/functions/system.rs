@@ -1,4 +1,4 @@
-//! Functions that tell of types, of this program, and of who uses it.
+//! Functions about types, this program, and its user.
 
 use std::sync::Arc;
 
@@ -6,10 +6,12 @@ use arrow::array::{Array, ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, plan_err};
 
-use crate::functions::{Own, TEXT};
-use crate::types::{CATALOG, SCHEMA, standard_name, type_name};
+use crate::functions::arguments::TEXT;
+use crate::functions::own::Own;
+use crate::messages::types::{standard_name, type_name};
+use crate::names::{CATALOG, SCHEMA};
 
-pub(crate) fn all() -> Vec<Own> {
+pub(super) fn all() -> Vec<Own> {
     let text = |_: &[DataType]| Ok(TEXT);
     vec![
         Own::new("typeof", one, text, |args, rows| {
@@ -43,7 +45,7 @@ fn all_of(text: &str, rows: usize) -> Result<ArrayRef> {
     )))
 }
 
-/// The user of the system who runs the program: the database itself has none.
+/// The operating system's user that runs the program: the database has no users.
 fn user() -> String {
     ["USER", "LOGNAME"]
         .into_iter()

@@ -1,4 +1,4 @@
-//! Functions of texts.
+//! Functions of strings.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -11,9 +11,10 @@ use datafusion::common::{Result, exec_err, plan_err};
 use md5::{Digest, Md5};
 use regex::Regex;
 
-use crate::functions::{Own, TEXT, is_text, strings, texts};
+use crate::functions::arguments::{TEXT, is_text, strings, texts};
+use crate::functions::own::Own;
 
-pub(crate) fn all() -> Vec<Own> {
+pub(super) fn all() -> Vec<Own> {
     vec![
         Own::new(
             "strlen",
@@ -43,8 +44,8 @@ fn mapped(texts: &ArrayRef, of: impl Fn(&str) -> String) -> Result<ArrayRef> {
     Ok(Arc::new(found))
 }
 
-/// `text` between quotes, its own doubled.
-pub(crate) fn quoted(text: &str, quote: char) -> String {
+/// `text` between quotes; quotes in it are doubled.
+pub(super) fn quoted(text: &str, quote: char) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push(quote);
     for c in text.chars() {
@@ -57,18 +58,19 @@ pub(crate) fn quoted(text: &str, quote: char) -> String {
     quoted
 }
 
-/// `text` as a statement names a column.
-pub(crate) fn identifier(text: &str) -> String {
+/// `text` as an identifier, quoted where it must be.
+pub(super) fn identifier(text: &str) -> String {
     let plain = text
         .chars()
         .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    match plain && !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit()) {
-        true => text.to_string(),
-        false => quoted(text, '"'),
+    if plain && !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit()) {
+        text.to_string()
+    } else {
+        quoted(text, '"')
     }
 }
 
-/// Bytes of a text.
+/// The length of strings in bytes.
 fn strlen(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
     let lengths: Int64Array = strings(&args[0])?
         .iter()
@@ -87,7 +89,7 @@ fn bytes(types: &[DataType]) -> Result<Vec<DataType>> {
     }
 }
 
-/// 32 digits.
+/// The MD5 digest as 32 hexadecimal digits.
 fn md5(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
     let bytes = cast(&args[0], &DataType::Binary)?;
     let bytes: &BinaryArray = bytes.as_binary();
@@ -115,7 +117,7 @@ fn extraction(types: &[DataType]) -> Result<Vec<DataType>> {
     }
 }
 
-/// What the first match has at a group, 0 being the whole match; an empty text where there is none.
+/// The text of a group in the first match, where group 0 is the whole match; an empty string if nothing matches.
 fn extract(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let (texts, patterns) = (strings(&args[0])?, strings(&args[1])?);
     let groups = args.get(2).map(|groups| groups.as_primitive::<Int64Type>());
@@ -135,7 +137,7 @@ fn extract(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         if !known.contains_key(pattern) {
             let regex = match Regex::new(pattern) {
                 Ok(regex) => regex,
-                Err(_) => return exec_err!("'{pattern}' is no regular expression"),
+                Err(_) => return exec_err!("'{pattern}' is not a regular expression"),
             };
             known.insert(pattern.to_string(), regex);
         }

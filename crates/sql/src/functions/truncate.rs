@@ -11,13 +11,12 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::functions::arguments::{MICROS, UTC, is_text, nanoseconds};
 use crate::functions::dates::is_stamp;
-use crate::functions::{UTC, is_text};
-use crate::types::MICROS;
 
-/// `date_trunc(part, date or timestamp)`. `inner` is DataFusion's, for timestamps of zones other than UTC, which files
-/// may have.
-pub(crate) fn truncated(inner: &Arc<ScalarUDF>) -> Arc<ScalarUDF> {
+/// `date_trunc(part, date or timestamp)`. DataFusion's own, `inner`, serves timestamps with zones other than UTC, which
+/// files may have.
+pub(super) fn truncated(inner: &Arc<ScalarUDF>) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::from(Truncated {
         inner: Arc::clone(inner),
         signature: Signature::user_defined(Volatility::Immutable),
@@ -72,7 +71,7 @@ impl ScalarUDFImpl for Truncated {
         };
         let Some(part) = Part::named(part) else {
             return exec_err!(
-                "date_trunc knows no part '{part}'; it takes microsecond, second, minute, hour, day, week, month, quarter, year and the like"
+                "date_trunc has no part '{part}'; it takes microsecond, second, minute, hour, day, week, month, quarter, year and the like"
             );
         };
         match at {
@@ -87,16 +86,16 @@ impl ScalarUDFImpl for Truncated {
     }
 }
 
-/// What timestamps are cut down to.
+/// The unit to which timestamps are truncated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Part {
-    /// A multiple of so many nanoseconds.
+    /// Multiples of so many nanoseconds.
     Nanoseconds(i64),
-    /// A Monday.
+    /// Mondays.
     Week,
-    /// The first of a month, of every so manyeth one.
+    /// The first days of every so many months.
     Months(i32),
-    /// The first of January of the first of so many years; the first century began with the year 1.
+    /// The first days of every so many years, counted from the year 1: centuries and millennia.
     Years(i32),
 }
 
@@ -131,12 +130,8 @@ impl Part {
     fn of_all(self, values: &ArrayRef, unit: TimeUnit) -> Result<ArrayRef> {
         let counts = cast(values, &DataType::Int64)?;
         let counts = counts.as_primitive::<Int64Type>();
-        let second = match unit {
-            TimeUnit::Second => 1,
-            TimeUnit::Millisecond => 1_000,
-            TimeUnit::Microsecond => 1_000_000,
-            TimeUnit::Nanosecond => SECOND,
-        };
+        // How many units a second has.
+        let second = SECOND / nanoseconds(unit);
         let cut: Int64Array = match self {
             Part::Nanoseconds(step) => {
                 let step = (step / (SECOND / second)).max(1);
@@ -153,7 +148,7 @@ impl Part {
         Ok(cast(&cut, values.data_type())?)
     }
 
-    /// The day, counted from 1970, that `day` is cut down to.
+    /// `day`, counted from 1970, truncated to this unit.
     fn of_day(self, day: i64) -> Option<i64> {
         if self == Part::Week {
             // The first of January 1970 was a Thursday.

@@ -1,4 +1,4 @@
-//! DataFusion's functions as calls of our engine.
+//! DataFusion's functions as calls of Atoll's own engine.
 
 use std::sync::Arc;
 
@@ -6,10 +6,11 @@ use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, Scalar, Str
 use arrow::compute::is_not_null;
 use arrow::compute::kernels::zip::zip;
 use arrow::datatypes::SchemaRef;
+use datafusion::error::DataFusionError;
 use datafusion::physical_expr::PhysicalExpr;
-use engine::Call;
+use engine::{Call, Error};
 
-/// An expression of DataFusion over the columns of `schema`.
+/// A DataFusion expression over the columns of `schema`.
 #[derive(Debug)]
 pub(crate) struct Function {
     pub expr: Arc<dyn PhysicalExpr>,
@@ -33,7 +34,7 @@ impl Call for Function {
     }
 }
 
-/// The text itself: makes texts of codes.
+/// The identity, which decodes coded strings.
 #[derive(Debug)]
 pub(crate) struct Same;
 
@@ -51,7 +52,7 @@ impl Call for Same {
     }
 }
 
-/// The text, or an empty one for NULL.
+/// The string, or an empty one for NULL.
 #[derive(Debug)]
 pub(crate) struct OrEmpty;
 
@@ -72,4 +73,10 @@ impl Call for OrEmpty {
     fn name(&self) -> String {
         "or_empty".into()
     }
+}
+
+/// The refusal of a plan that DataFusion failed to look into. DataFusion then runs the statement, and reports the
+/// error.
+pub(crate) fn failed(e: DataFusionError) -> Error {
+    Error::Unsupported(e.to_string())
 }

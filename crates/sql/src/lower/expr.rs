@@ -1,19 +1,20 @@
-//! Expressions.
+//! Lowering of expressions.
 
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::logical_expr::expr::{InList, ScalarFunction};
 use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{BinaryExpr, Case, Expr as Sql, ExprSchemable, Operator};
+use datafusion::logical_expr::{BinaryExpr, Case, Expr as Sql, ExprSchemable, Operator, Subquery};
 use engine::{Arithmetic, Compare, Error, Expr, Kind, Literal, Node, Result, Type, Var};
 
-use crate::lower::Lowering;
-use crate::lower::call::{Function, Same};
-use crate::scan::failure::failed;
+use crate::lower::call::{Function, Same, failed};
+use crate::lower::lowering::Lowering;
+use crate::optimize::checked::operands;
 
-/// What names stand for: the columns of a schema, each a vector.
+/// What names stand for: the columns of a schema, and the vector of each.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'s> {
     pub schema: &'s DFSchema,
@@ -41,7 +42,7 @@ impl Lowering<'_> {
             .collect()
     }
 
-    /// `e` by kernels where there are any, otherwise as a call.
+    /// `e` computed by kernels where there are any, otherwise by a call of DataFusion's expression.
     pub fn expr(&mut self, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
         let parameters = self.query.parameters.len();
         match self.native(e, scope) {
@@ -53,10 +54,8 @@ impl Lowering<'_> {
         }
     }
 
+    /// `e` computed by kernels.
     fn native(&mut self, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
-        let both = |me: &mut Self, a: &Sql, b: &Sql| {
-            Ok::<_, Error>((me.expr(a, scope)?, me.expr(b, scope)?))
-        };
         match e {
             Sql::Column(column) => {
                 let position = scope.schema.index_of_column(column).map_err(failed)?;
@@ -67,34 +66,11 @@ impl Lowering<'_> {
             Sql::Not(inner) => Ok(engine::not(self.expr(inner, scope)?)),
             Sql::IsNull(inner) => Ok(engine::is_null(self.expr(inner, scope)?)),
             Sql::IsNotNull(inner) => Ok(engine::not(engine::is_null(self.expr(inner, scope)?))),
-            Sql::BinaryExpr(BinaryExpr { left, op, right }) => {
-                let compare = match op {
-                    Operator::And | Operator::Or => {
-                        let (a, b) = both(self, left, right)?;
-                        return Ok(match op {
-                            Operator::And => engine::and(vec![a, b]),
-                            _ => engine::or(vec![a, b]),
-                        });
-                    }
-                    Operator::Eq => Compare::Eq,
-                    Operator::NotEq => Compare::Ne,
-                    Operator::Lt => Compare::Lt,
-                    Operator::LtEq => Compare::Le,
-                    Operator::Gt => Compare::Gt,
-                    Operator::GtEq => Compare::Ge,
-                    Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide => {
-                        let (a, b) = both(self, left, right)?;
-                        let data = e.get_type(scope.schema).map_err(failed)?;
-                        return engine::arithmetic(arithmetic(op), a, b, &data);
-                    }
-                    _ => return Err(Error::Unsupported(format!("the operator {op}"))),
-                };
-                let (a, b) = both(self, left, right)?;
-                engine::compare(compare, a, b)
-            }
+            Sql::BinaryExpr(binary) => self.binary(binary, e, scope),
             Sql::Between(between) => {
                 let e = self.expr(&between.expr, scope)?;
-                let (low, high) = both(self, &between.low, &between.high)?;
+                let low = self.expr(&between.low, scope)?;
+                let high = self.expr(&between.high, scope)?;
                 let inside = engine::and(vec![
                     engine::compare(Compare::Ge, e.clone(), low)?,
                     engine::compare(Compare::Le, e, high)?,
@@ -105,69 +81,98 @@ impl Lowering<'_> {
                     inside
                 })
             }
-            Sql::InList(list) => {
-                let e = self.expr(&list.expr, scope)?;
-                let mut set = Vec::with_capacity(list.list.len());
-                for item in &list.list {
-                    let item = self.expr(item, scope)?;
-                    let (_, item) = engine::alike(e.clone(), item)?;
-                    match item.constant() {
-                        Some(Literal::Int(value)) if item.ty.scale() == e.ty.scale() => {
-                            set.push(*value)
-                        }
-                        _ => return Err(Error::Unsupported("a list of such values".into())),
-                    }
-                }
-                let inside = engine::in_set(e, set)?;
-                Ok(if list.negated {
-                    engine::not(inside)
-                } else {
-                    inside
-                })
-            }
+            Sql::InList(list) => self.in_list(list, scope),
             Sql::Case(case) => self.case(case, e, scope),
             Sql::Cast(cast) => {
                 let data = e.get_type(scope.schema).map_err(failed)?;
                 engine::cast(self.expr(&cast.expr, scope)?, &data)
             }
-            Sql::ScalarFunction(call) => {
-                let data = e.get_type(scope.schema).map_err(failed)?;
-                match (call.func.name(), &call.args[..]) {
-                    ("date_part", [Sql::Literal(part, _), date]) if is_year(part) => {
-                        engine::year(self.expr(date, scope)?, &data)
-                    }
-                    (name @ ("+" | "-" | "*"), [a, b])
-                        if crate::optimize::checked::operands(e).is_some() =>
-                    {
-                        let (a, b) = both(self, a, b)?;
-                        let op = match name {
-                            "+" => Arithmetic::Add,
-                            "-" => Arithmetic::Sub,
-                            _ => Arithmetic::Mul,
-                        };
-                        engine::arithmetic(op, a, b, &data)
-                    }
-                    (name, _) => Err(Error::Unsupported(format!("the function {name}"))),
-                }
-            }
-            Sql::ScalarSubquery(subquery) => {
-                if !subquery.outer_ref_columns.is_empty() {
-                    return Err(Error::Unsupported("a correlated subquery".into()));
-                }
-                let (rel, vars) = self.rel(&subquery.subquery)?;
-                let var = *vars
-                    .first()
-                    .ok_or_else(|| Error::Unsupported("a subquery without columns".into()))?;
-                let ty = self.query.ty(var).clone().nullable(true);
-                if ty.kind == Kind::Code {
-                    return Err(Error::Unsupported("a subquery of texts".into()));
-                }
-                self.query.parameters.push((rel, var));
-                let node = Node::Parameter(self.query.parameters.len() - 1);
-                Ok(Expr { node, ty })
-            }
+            Sql::ScalarFunction(function) => self.function(function, e, scope),
+            Sql::ScalarSubquery(subquery) => self.scalar_subquery(subquery),
             other => Err(Error::Unsupported(format!("the expression {other}"))),
         }
+    }
+
+    fn binary(&mut self, binary: &BinaryExpr, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
+        let BinaryExpr { left, op, right } = binary;
+        let compare = match op {
+            Operator::And | Operator::Or => None,
+            Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide => None,
+            Operator::Eq => Some(Compare::Eq),
+            Operator::NotEq => Some(Compare::Ne),
+            Operator::Lt => Some(Compare::Lt),
+            Operator::LtEq => Some(Compare::Le),
+            Operator::Gt => Some(Compare::Gt),
+            Operator::GtEq => Some(Compare::Ge),
+            _ => return Err(Error::Unsupported(format!("the operator {op}"))),
+        };
+        let (a, b) = (self.expr(left, scope)?, self.expr(right, scope)?);
+        match (op, compare) {
+            (_, Some(compare)) => engine::compare(compare, a, b),
+            (Operator::And, _) => Ok(engine::and(vec![a, b])),
+            (Operator::Or, _) => Ok(engine::or(vec![a, b])),
+            _ => {
+                let data = e.get_type(scope.schema).map_err(failed)?;
+                engine::arithmetic(arithmetic(op), a, b, &data)
+            }
+        }
+    }
+
+    fn in_list(&mut self, list: &InList, scope: Scope<'_>) -> Result<Expr> {
+        let e = self.expr(&list.expr, scope)?;
+        let mut set = Vec::with_capacity(list.list.len());
+        for item in &list.list {
+            let item = self.expr(item, scope)?;
+            let (_, item) = engine::alike(e.clone(), item)?;
+            match item.constant() {
+                Some(Literal::Int(value)) if item.ty.scale() == e.ty.scale() => set.push(*value),
+                _ => return Err(Error::Unsupported("a list of such values".into())),
+            }
+        }
+        let inside = engine::in_set(e, set)?;
+        Ok(if list.negated {
+            engine::not(inside)
+        } else {
+            inside
+        })
+    }
+
+    /// The functions that have kernels.
+    fn function(&mut self, function: &ScalarFunction, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
+        let data = e.get_type(scope.schema).map_err(failed)?;
+        match (function.func.name(), &function.args[..]) {
+            ("date_part", [Sql::Literal(part, _), date]) if is_year(part) => {
+                engine::year(self.expr(date, scope)?, &data)
+            }
+            (name @ ("+" | "-" | "*"), [a, b]) if operands(e).is_some() => {
+                let (a, b) = (self.expr(a, scope)?, self.expr(b, scope)?);
+                let op = match name {
+                    "+" => Arithmetic::Add,
+                    "-" => Arithmetic::Sub,
+                    _ => Arithmetic::Mul,
+                };
+                engine::arithmetic(op, a, b, &data)
+            }
+            (name, _) => Err(Error::Unsupported(format!("the function {name}"))),
+        }
+    }
+
+    /// A subquery as a parameter of the query, which is found before the query runs.
+    fn scalar_subquery(&mut self, subquery: &Subquery) -> Result<Expr> {
+        if !subquery.outer_ref_columns.is_empty() {
+            return Err(Error::Unsupported("a correlated subquery".into()));
+        }
+        let (rel, vars) = self.rel(&subquery.subquery)?;
+        let var = *vars
+            .first()
+            .ok_or_else(|| Error::Unsupported("a subquery without columns".into()))?;
+        let ty = self.query.ty(var).clone().nullable(true);
+        if ty.kind == Kind::Code {
+            return Err(Error::Unsupported("a subquery of texts".into()));
+        }
+        self.query.parameters.push((rel, var));
+        let node = Node::Parameter(self.query.parameters.len() - 1);
+        Ok(Expr { node, ty })
     }
 
     fn case(&mut self, case: &Case, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
@@ -195,7 +200,7 @@ impl Lowering<'_> {
         engine::case(branches, last, &data)
     }
 
-    /// `e` as a function of the columns it reads.
+    /// `e` as a call over the columns that it reads.
     fn call(&mut self, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
         if has_subquery(e) || e.is_volatile() {
             return Err(Error::Unsupported(format!("the expression {e}")));
@@ -239,7 +244,7 @@ impl Lowering<'_> {
         engine::call(args, Arc::new(call), &data)
     }
 
-    /// The vector of `e`, which `exprs` computes if it is none yet.
+    /// The vector of `e`. If `e` is not a vector yet, a new one is added, and to `exprs` how to compute it.
     pub fn var(&mut self, e: Expr, name: impl Into<String>, exprs: &mut Vec<(Var, Expr)>) -> Var {
         match e.as_var() {
             Some(var) => var,
@@ -251,7 +256,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A text as a text, whatever dictionary it is coded by.
+    /// `e`, decoded if it is a string that is coded by a dictionary.
     pub fn text(&self, e: Expr) -> Result<Expr> {
         let (data, nullable) = (e.ty.data.clone(), e.ty.nullable);
         match e.ty.kind {

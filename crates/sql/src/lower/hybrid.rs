@@ -1,8 +1,8 @@
-//! Plans of which our engine runs parts, and DataFusion the rest over their rows.
+//! Hybrid plans: Atoll's own engine runs subplans, and DataFusion the rest over their rows.
 //!
-//! A part is as large a piece of the plan as our engine can run, with a join or an aggregate in it: a bare scan is
-//! left to DataFusion, which reads it row by row as it needs it. All parts run first, one after the other; then their rows
-//! are tables of the rest.
+//! A subplan is as large a part of the plan as the engine can run, with a join or an aggregate in it: a bare scan is
+//! left to DataFusion, which reads only the rows that it needs. All subplans run first, one after the other; then their
+//! rows are tables of the rest.
 
 use std::sync::{Arc, OnceLock};
 
@@ -21,19 +21,21 @@ use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
 use crate::error::Result;
-use crate::lower::lower;
+use crate::lower::plan::lower;
 use crate::resources::budget::{Held, footprint};
 
-/// A plan whose parts stand in it as tables.
+/// A plan of which Atoll's own engine runs subplans, and DataFusion the rest.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct HybridPlan {
+    /// What DataFusion runs; each subplan is a table in it.
     pub plan: LogicalPlan,
-    pub parts: Vec<Arc<Part>>,
+    /// In the order in which they run.
+    pub subplans: Vec<Arc<Subplan>>,
 }
 
-/// What our engine runs, and its rows once it has.
+/// A subplan that Atoll's own engine runs, and its rows once it has run.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct Subplan {
     pub prepared: Prepared,
     rows: OnceLock<Rows>,
 }
@@ -46,43 +48,49 @@ struct Rows {
 }
 
 /// What becomes of a node of the plan.
-enum Carved {
+enum Extracted {
+    /// DataFusion runs the node and all below it.
     Stays,
-    Part(usize),
-    /// In the order of its inputs.
-    Inputs(Vec<Carved>),
+    /// The subplan of this number stands for the node.
+    Subplan(usize),
+    /// The node stays; its inputs, in their order, become these.
+    Inputs(Vec<Extracted>),
 }
 
-/// `plan`, which our engine cannot run as a whole, with the parts that it can run; `None` if there are none.
-pub(crate) async fn carve(state: &SessionState, plan: &LogicalPlan) -> Result<Option<Parts>> {
-    let mut parts = Vec::new();
-    let carved = inputs(state, plan, &mut parts).await?;
-    if parts.is_empty() {
+/// Extracts from `plan`, which the engine cannot run as a whole, the subplans that it can run; `None` if there are
+/// none.
+pub(crate) async fn extract(
+    state: &SessionState,
+    plan: &LogicalPlan,
+) -> Result<Option<HybridPlan>> {
+    let mut subplans = Vec::new();
+    let extracted = inputs(state, plan, &mut subplans).await?;
+    if subplans.is_empty() {
         return Ok(None);
     }
-    let plan = replaced(plan.clone(), carved, &parts)?;
-    Ok(Some(Parts { plan, parts }))
+    let plan = replaced(plan.clone(), extracted, &subplans)?;
+    Ok(Some(HybridPlan { plan, subplans }))
 }
 
-/// Looks for parts in `plan`, which is one itself if it can be.
+/// Extracts `plan` itself if the engine can run it, or else the subplans in it.
 fn node<'a>(
     state: &'a SessionState,
     plan: &'a LogicalPlan,
-    parts: &'a mut Vec<Arc<Part>>,
-) -> BoxFuture<'a, Result<Carved>> {
+    subplans: &'a mut Vec<Arc<Subplan>>,
+) -> BoxFuture<'a, Result<Extracted>> {
     Box::pin(async move {
         if !is_worthwhile(plan) {
-            return Ok(Carved::Stays);
+            return Ok(Extracted::Stays);
         }
         match lower(state, plan).await {
             Ok(prepared) => {
-                parts.push(Arc::new(Part {
+                subplans.push(Arc::new(Subplan {
                     prepared,
                     rows: OnceLock::new(),
                 }));
-                Ok(Carved::Part(parts.len() - 1))
+                Ok(Extracted::Subplan(subplans.len() - 1))
             }
-            Err(Error::Unsupported(_)) => inputs(state, plan, parts).await,
+            Err(Error::Unsupported(_)) => inputs(state, plan, subplans).await,
             Err(e) => Err(e.into()),
         }
     })
@@ -91,17 +99,17 @@ fn node<'a>(
 async fn inputs(
     state: &SessionState,
     plan: &LogicalPlan,
-    parts: &mut Vec<Arc<Part>>,
-) -> Result<Carved> {
+    subplans: &mut Vec<Arc<Subplan>>,
+) -> Result<Extracted> {
     // A recursive query runs its inputs again and again; what a lateral join reads is not there beforehand.
     if matches!(plan, LogicalPlan::RecursiveQuery(_)) {
-        return Ok(Carved::Stays);
+        return Ok(Extracted::Stays);
     }
     let mut all = Vec::new();
     for input in plan.inputs() {
-        all.push(node(state, input, parts).await?);
+        all.push(node(state, input, subplans).await?);
     }
-    Ok(Carved::Inputs(all))
+    Ok(Extracted::Inputs(all))
 }
 
 /// Whether more is to be done in `plan` than to read a table.
@@ -114,37 +122,37 @@ fn is_worthwhile(plan: &LogicalPlan) -> bool {
 
 fn replaced(
     plan: LogicalPlan,
-    carved: Carved,
-    parts: &[Arc<Part>],
+    extracted: Extracted,
+    subplans: &[Arc<Subplan>],
 ) -> DataFusionResult<LogicalPlan> {
-    match carved {
-        Carved::Stays => Ok(plan),
-        Carved::Part(number) => Ok(LogicalPlan::TableScan(TableScan {
+    match extracted {
+        Extracted::Stays => Ok(plan),
+        Extracted::Subplan(number) => Ok(LogicalPlan::TableScan(TableScan {
             table_name: TableReference::bare(format!("part {}", number + 1)),
-            source: provider_as_source(Arc::clone(&parts[number]) as _),
+            source: provider_as_source(Arc::clone(&subplans[number]) as _),
             projection: None,
             projected_schema: Arc::clone(plan.schema()),
             filters: vec![],
             fetch: None,
             statistics_requests: Default::default(),
         })),
-        Carved::Inputs(all) => {
+        Extracted::Inputs(all) => {
             let mut all = all.into_iter();
             let done = plan.map_children(|input| {
-                let carved = all.next().unwrap_or(Carved::Stays);
-                Ok(Transformed::yes(replaced(input, carved, parts)?))
+                let extracted = all.next().unwrap_or(Extracted::Stays);
+                Ok(Transformed::yes(replaced(input, extracted, subplans)?))
             })?;
             Ok(done.data)
         }
     }
 }
 
-impl Part {
-    /// Runs the part and keeps its rows for the rest of the plan, in as many pieces as there are workers; tells how it
-    /// went, a line each.
+impl Subplan {
+    /// Runs the subplan and keeps its rows for the rest of the plan, in as many partitions as there are workers.
+    /// Returns what it did, a line each.
     ///
     /// # Errors
-    /// Those of running it; [`Error::Memory`] as soon as the budget does not leave the memory that the rows take.
+    /// Those of running it; [`Error::Memory`] if the budget does not leave room for the rows.
     pub async fn fill(
         &self,
         runtime: &Runtime,
@@ -166,16 +174,16 @@ impl Part {
             Ok::<(), Error>(())
         };
         let sending = self.prepared.send(runtime, execution, sender);
-        let (told, ()) = tokio::try_join!(sending, keeping)?;
+        let (profile, ()) = tokio::try_join!(sending, keeping)?;
         let table =
             MemTable::try_new(self.schema(), pieces).map_err(|e| Error::Call(Box::new(e)))?;
         let _ = self.rows.set(Rows { table, _held: held });
-        Ok(told)
+        Ok(profile)
     }
 }
 
 #[async_trait]
-impl TableProvider for Part {
+impl TableProvider for Subplan {
     fn schema(&self) -> SchemaRef {
         Arc::clone(self.prepared.schema())
     }
@@ -193,7 +201,9 @@ impl TableProvider for Part {
     ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
         match self.rows.get() {
             Some(rows) => rows.table.scan(state, projection, filters, limit).await,
-            None => Err(DataFusionError::Internal("a part that did not run".into())),
+            None => Err(DataFusionError::Internal(
+                "a subplan that has not run".into(),
+            )),
         }
     }
 }

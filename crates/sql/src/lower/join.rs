@@ -1,4 +1,4 @@
-//! Joins.
+//! Lowering of joins.
 
 use std::sync::Arc;
 
@@ -7,52 +7,15 @@ use datafusion::common::{DFSchema, JoinType, NullEquality};
 use datafusion::logical_expr::Join;
 use engine::{Expr, Fold, Function, Kind, Literal, Node, Rel, Result, Type, Var};
 
-use crate::lower::Lowering;
-use crate::lower::call::OrEmpty;
+use crate::lower::call::{OrEmpty, failed};
 use crate::lower::expr::Scope;
-use crate::lower::rel::{Lowered, mapped, once, unsupported};
-use crate::scan::failure::failed;
+use crate::lower::lowering::{Lowered, Lowering, mapped, once, unsupported};
 
 impl Lowering<'_> {
     pub fn join(&mut self, join: &Join) -> Result<Lowered> {
-        let nulls_equal = join.null_equality == NullEquality::NullEqualsNull;
         let (left, left_vars) = self.rel(&join.left)?;
         let (right, right_vars) = self.rel(&join.right)?;
-        let (mut left_exprs, mut right_exprs) = (Vec::new(), Vec::new());
-        let mut equal = Vec::with_capacity(join.on.len());
-        for (a, b) in &join.on {
-            let a_e = self.expr(
-                a,
-                Scope {
-                    schema: join.left.schema(),
-                    vars: &left_vars,
-                },
-            )?;
-            let b_e = self.expr(
-                b,
-                Scope {
-                    schema: join.right.schema(),
-                    vars: &right_vars,
-                },
-            )?;
-            let (a_e, b_e) = engine::alike(a_e, b_e)?;
-            let nullable = a_e.ty.nullable || b_e.ty.nullable;
-            if nulls_equal && nullable {
-                // What is NULL is equal to what is NULL, and of all that is not, the values.
-                let (a_is, b_is) = (engine::is_null(a_e.clone()), engine::is_null(b_e.clone()));
-                let a_var = self.var(a_is, format!("{a} is null"), &mut left_exprs);
-                let b_var = self.var(b_is, format!("{b} is null"), &mut right_exprs);
-                equal.push((a_var, b_var));
-            }
-            let (a_e, b_e) = match nulls_equal && nullable {
-                true => (or_nothing(a_e)?, or_nothing(b_e)?),
-                false => (a_e, b_e),
-            };
-            let a_var = self.var(a_e, a.to_string(), &mut left_exprs);
-            let b_var = self.var(b_e, b.to_string(), &mut right_exprs);
-            equal.push((a_var, b_var));
-        }
-        let (left, right) = (mapped(left, left_exprs), mapped(right, right_exprs));
+        let (left, right, equal) = self.keys_of(join, (left, &left_vars), (right, &right_vars))?;
         let schema: DFSchema = join
             .left
             .schema()
@@ -111,12 +74,47 @@ impl Lowering<'_> {
                 };
                 (rel, vars)
             }
-            JoinType::LeftMark if residual.is_empty() && !nulls_equal => {
+            JoinType::LeftMark if residual.is_empty() && !nulls_equal(join) => {
                 let (rel, mark) = self.marked(left, right, equal)?;
                 (rel, [left_vars, vec![mark]].concat())
             }
             other => return unsupported(format!("a {other} join")),
         })
+    }
+
+    /// Both sides with the keys that the join compares as vectors, and the pairs of these vectors.
+    fn keys_of(
+        &mut self,
+        join: &Join,
+        (left, left_vars): (Rel, &[Var]),
+        (right, right_vars): (Rel, &[Var]),
+    ) -> Result<(Rel, Rel, Vec<(Var, Var)>)> {
+        let left_scope = Scope {
+            schema: join.left.schema(),
+            vars: left_vars,
+        };
+        let right_scope = Scope {
+            schema: join.right.schema(),
+            vars: right_vars,
+        };
+        let (mut left_exprs, mut right_exprs) = (Vec::new(), Vec::new());
+        let mut equal = Vec::with_capacity(join.on.len());
+        for (a, b) in &join.on {
+            let (a_e, b_e) = (self.expr(a, left_scope)?, self.expr(b, right_scope)?);
+            let (mut a_e, mut b_e) = engine::alike(a_e, b_e)?;
+            if nulls_equal(join) && (a_e.ty.nullable || b_e.ty.nullable) {
+                // NULL equals NULL: whether both are NULL is one key, their values are another.
+                let (a_is, b_is) = (engine::is_null(a_e.clone()), engine::is_null(b_e.clone()));
+                let a_var = self.var(a_is, format!("{a} is null"), &mut left_exprs);
+                let b_var = self.var(b_is, format!("{b} is null"), &mut right_exprs);
+                equal.push((a_var, b_var));
+                (a_e, b_e) = (or_nothing(a_e)?, or_nothing(b_e)?);
+            }
+            let a_var = self.var(a_e, a.to_string(), &mut left_exprs);
+            let b_var = self.var(b_e, b.to_string(), &mut right_exprs);
+            equal.push((a_var, b_var));
+        }
+        Ok((mapped(left, left_exprs), mapped(right, right_exprs), equal))
     }
 
     /// The rows of `input` that `mine not in (select theirs from other)` may be true of at all: all if `other` has no
@@ -164,8 +162,8 @@ impl Lowering<'_> {
         Ok(Expr { node, ty })
     }
 
-    /// The rows of `left`, and whether one of `right` is equal to them: whether there is one of its keys, each taken once,
-    /// beside it.
+    /// A mark join: the rows of `left`, and a vector that says of each whether `right` has a row with the same keys. It
+    /// is a left outer join with the distinct keys of `right`.
     fn marked(&mut self, left: Rel, right: Rel, equal: Vec<(Var, Var)>) -> Result<(Rel, Var)> {
         let keys: Vec<Var> = equal.iter().map(|(_, theirs)| *theirs).collect();
         let mut exprs = Vec::new();
@@ -181,7 +179,7 @@ impl Lowering<'_> {
             folds: vec![],
         };
         let (rel, found) = self.outer(left, set, &[first], equal, vec![]);
-        // Keys that are NULL are equal to none.
+        // A key that is NULL equals no other.
         let Some(found) = found.first() else {
             return unsupported("a mark of nothing");
         };
@@ -190,7 +188,7 @@ impl Lowering<'_> {
         Ok((mapped(rel, exprs), mark))
     }
 
-    /// A vector for each of `vars` that holds it or NULL.
+    /// A new nullable vector for each of `vars`.
     fn or_null(&mut self, vars: &[Var]) -> Vec<(Var, Var)> {
         let mut outer: Vec<(Var, Var)> = Vec::with_capacity(vars.len());
         for var in once(vars) {
@@ -201,7 +199,7 @@ impl Lowering<'_> {
         outer
     }
 
-    /// A left outer join, and what the vectors of its right side are called afterwards.
+    /// A left outer join, and the vectors that its right side has afterwards.
     fn outer(
         &mut self,
         left: Rel,
@@ -223,11 +221,15 @@ impl Lowering<'_> {
     }
 }
 
+fn nulls_equal(join: &Join) -> bool {
+    join.null_equality == NullEquality::NullEqualsNull
+}
+
 fn zero() -> Result<Expr> {
     Expr::literal(Literal::Int(0), &DataType::Int64)
 }
 
-/// The value, and for NULL one that is the same for all.
+/// The value, or for NULL a value that is the same for all rows.
 fn or_nothing(e: Expr) -> Result<Expr> {
     let data = e.ty.data.clone();
     let mut some = match e.ty.kind {
@@ -246,7 +248,7 @@ fn or_nothing(e: Expr) -> Result<Expr> {
     Ok(some)
 }
 
-/// What each of `vars` is called in `outer`.
+/// The vector that stands for each of `vars` in `outer`.
 fn named(outer: &[(Var, Var)], vars: &[Var]) -> Vec<Var> {
     vars.iter()
         .filter_map(|var| outer.iter().find(|(from, _)| from == var))
@@ -254,7 +256,7 @@ fn named(outer: &[(Var, Var)], vars: &[Var]) -> Vec<Var> {
         .collect()
 }
 
-/// One join of all relations of both.
+/// One inner join of all relations on both sides.
 fn inner(left: Rel, right: Rel, equal: Vec<(Var, Var)>, residual: Vec<Expr>) -> Rel {
     let (mut inputs, mut pairs, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
     for side in [left, right] {

@@ -1,4 +1,4 @@
-//! Relations.
+//! Lowering of relations.
 
 use std::sync::Arc;
 
@@ -6,24 +6,20 @@ use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Schema};
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::logical_expr::{
-    Aggregate, Distinct, Expr as Sql, FetchType, LogicalPlan, SkipType, SortExpr, TableScan, Union,
+    Aggregate, Distinct, Expr as Sql, FetchType, Filter, LogicalPlan, Projection, SkipType, Sort,
+    SortExpr, TableScan, Union, Values,
 };
 use engine::{
     Error, Expr, Fold, Function, Key, Kind, Literal, Reading, Rel, Result, Scan, Type, Var,
 };
 use table::Zone;
 
-use crate::lower::Lowering;
+use crate::lower::call::failed;
 use crate::lower::expr::Scope;
-use crate::scan::failure::failed;
-use crate::scan::files::Files;
-
-/// A relation and the vector of each column of the plan's schema.
-pub(crate) type Lowered = (Rel, Vec<Var>);
-
-pub(crate) fn unsupported<T>(what: impl Into<String>) -> Result<T> {
-    Err(Error::Unsupported(what.into()))
-}
+use crate::lower::lowering::{Lowered, Lowering, mapped, once, unsupported};
+use crate::lower::source::Source;
+use crate::optimize::keys;
+use crate::scan::files::external::Files;
 
 impl Lowering<'_> {
     pub fn rel(&mut self, plan: &LogicalPlan) -> Result<Lowered> {
@@ -31,34 +27,8 @@ impl Lowering<'_> {
             LogicalPlan::TableScan(scan) => self.scan(scan),
             LogicalPlan::SubqueryAlias(alias) => self.rel(&alias.input),
             LogicalPlan::Subquery(subquery) => self.rel(&subquery.subquery),
-            LogicalPlan::Filter(filter) => {
-                let (mut rel, vars) = self.rel(&filter.input)?;
-                let scope = Scope {
-                    schema: filter.input.schema(),
-                    vars: &vars,
-                };
-                for predicate in self.conjuncts(&filter.predicate, scope)? {
-                    rel = Rel::Filter {
-                        input: Box::new(rel),
-                        predicate,
-                    };
-                }
-                Ok((rel, vars))
-            }
-            LogicalPlan::Projection(projection) => {
-                let (rel, vars) = self.rel(&projection.input)?;
-                let scope = Scope {
-                    schema: projection.input.schema(),
-                    vars: &vars,
-                };
-                let mut exprs = Vec::new();
-                let mut out = Vec::with_capacity(projection.expr.len());
-                for (e, field) in projection.expr.iter().zip(projection.schema.fields()) {
-                    let lowered = self.expr(e, scope)?;
-                    out.push(self.var(lowered, field.name(), &mut exprs));
-                }
-                Ok((mapped(rel, exprs), out))
-            }
+            LogicalPlan::Filter(filter) => self.filter(filter),
+            LogicalPlan::Projection(projection) => self.projection(projection),
             LogicalPlan::Aggregate(aggregate) => self.groups(plan, aggregate),
             LogicalPlan::Distinct(Distinct::All(input)) => {
                 let (rel, vars) = self.rel(input)?;
@@ -69,26 +39,7 @@ impl Lowering<'_> {
                 };
                 Ok((rel, vars))
             }
-            LogicalPlan::Sort(sort) => {
-                let (rel, vars) = self.rel(&sort.input)?;
-                let (rel, keys) = self.keys(
-                    rel,
-                    &sort.expr,
-                    Scope {
-                        schema: sort.input.schema(),
-                        vars: &vars,
-                    },
-                )?;
-                Ok((
-                    Rel::Sort {
-                        input: Box::new(rel),
-                        keys,
-                        skip: 0,
-                        fetch: sort.fetch,
-                    },
-                    vars,
-                ))
-            }
+            LogicalPlan::Sort(sort) => self.sort(sort),
             LogicalPlan::Limit(limit) => {
                 let (SkipType::Literal(skip), FetchType::Literal(fetch)) = (
                     limit.get_skip_type().map_err(failed)?,
@@ -101,24 +52,7 @@ impl Lowering<'_> {
             }
             LogicalPlan::Join(join) => self.join(join),
             LogicalPlan::Union(union) => self.union(union),
-            LogicalPlan::Values(values) => {
-                let fields = values.schema.fields();
-                let mut columns = Vec::with_capacity(fields.len());
-                for (position, field) in fields.iter().enumerate() {
-                    let value = |row: &Vec<Sql>| match &row[position] {
-                        Sql::Literal(value, _) => value.cast_to(field.data_type()).map_err(failed),
-                        other => unsupported(format!("the value {other}")),
-                    };
-                    let values = values
-                        .values
-                        .iter()
-                        .map(value)
-                        .collect::<Result<Vec<_>>>()?;
-                    columns.push(ScalarValue::iter_to_array(values).map_err(failed)?);
-                }
-                let schema = values.schema.inner().clone();
-                self.given(RecordBatch::try_new(schema, columns)?)
-            }
+            LogicalPlan::Values(values) => self.values(values),
             LogicalPlan::EmptyRelation(empty) if !empty.produce_one_row => {
                 let batch = RecordBatch::new_empty(empty.schema.inner().clone());
                 self.given(batch)
@@ -140,7 +74,66 @@ impl Lowering<'_> {
         }
     }
 
-    /// Rows that are there.
+    fn filter(&mut self, filter: &Filter) -> Result<Lowered> {
+        let (mut rel, vars) = self.rel(&filter.input)?;
+        let scope = Scope {
+            schema: filter.input.schema(),
+            vars: &vars,
+        };
+        for predicate in self.conjuncts(&filter.predicate, scope)? {
+            rel = filtered(rel, predicate);
+        }
+        Ok((rel, vars))
+    }
+
+    fn projection(&mut self, projection: &Projection) -> Result<Lowered> {
+        let (rel, vars) = self.rel(&projection.input)?;
+        let scope = Scope {
+            schema: projection.input.schema(),
+            vars: &vars,
+        };
+        let mut exprs = Vec::new();
+        let mut out = Vec::with_capacity(projection.expr.len());
+        for (e, field) in projection.expr.iter().zip(projection.schema.fields()) {
+            let lowered = self.expr(e, scope)?;
+            out.push(self.var(lowered, field.name(), &mut exprs));
+        }
+        Ok((mapped(rel, exprs), out))
+    }
+
+    fn sort(&mut self, sort: &Sort) -> Result<Lowered> {
+        let (rel, vars) = self.rel(&sort.input)?;
+        let scope = Scope {
+            schema: sort.input.schema(),
+            vars: &vars,
+        };
+        let (rel, keys) = self.keys(rel, &sort.expr, scope)?;
+        let rel = Rel::Sort {
+            input: Box::new(rel),
+            keys,
+            skip: 0,
+            fetch: sort.fetch,
+        };
+        Ok((rel, vars))
+    }
+
+    fn values(&mut self, values: &Values) -> Result<Lowered> {
+        let fields = values.schema.fields();
+        let mut columns = Vec::with_capacity(fields.len());
+        for (position, field) in fields.iter().enumerate() {
+            let value = |row: &Vec<Sql>| match &row[position] {
+                Sql::Literal(value, _) => value.cast_to(field.data_type()).map_err(failed),
+                other => unsupported(format!("the value {other}")),
+            };
+            let values = values.values.iter().map(value);
+            let values = values.collect::<Result<Vec<_>>>()?;
+            columns.push(ScalarValue::iter_to_array(values).map_err(failed)?);
+        }
+        let schema = values.schema.inner().clone();
+        self.given(RecordBatch::try_new(schema, columns)?)
+    }
+
+    /// The rows of `batch`.
     fn given(&mut self, batch: RecordBatch) -> Result<Lowered> {
         let mut vars = Vec::with_capacity(batch.num_columns());
         for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
@@ -157,7 +150,8 @@ impl Lowering<'_> {
         Ok((rel, vars))
     }
 
-    /// Rows of files. All filters stand above: those of the scan only tell what need not be read.
+    /// An external scan of files. All filters are evaluated above it: those of the scan only tell what need not be
+    /// read.
     fn files(&mut self, files: Files) -> Result<Lowered> {
         let mut columns = Vec::with_capacity(files.schema.fields().len());
         for (position, field) in files.schema.fields().iter().enumerate() {
@@ -200,26 +194,8 @@ impl Lowering<'_> {
             let place = |column: &&Column| schema.index_of(&column.name).ok();
             read.extend(named.iter().filter_map(place));
         }
-        for position in &once(&read) {
-            let Some(field) = schema.fields().get(*position) else {
-                return unsupported("row ids");
-            };
-            let known = table.statistics(*position);
-            let nulls = known.nulls > 0 || table.tail_rows() > 0;
-            let Some(mut ty) = Type::of(field.data_type(), field.is_nullable() && nulls) else {
-                return unsupported(format!("values of type {}", field.data_type()));
-            };
-            if let Some(Zone::Int { min, max }) = known.zone {
-                ty = ty.within((min, max));
-            }
-            if let Some(labels) = source
-                .labels
-                .get(position)
-                .filter(|_| ty.kind == Kind::Text)
-            {
-                ty = ty.coded(labels.clone());
-            }
-            columns.push((self.query.add(field.name(), ty), *position));
+        for position in once(&read) {
+            columns.push((self.stored_column(&source, position)?, position));
         }
         let all: Vec<Var> = columns.iter().map(|(var, _)| *var).collect();
         let vars = all[..positions.len()].to_vec();
@@ -251,12 +227,31 @@ impl Lowering<'_> {
             expected: source.expected,
         });
         for predicate in predicates {
-            rel = Rel::Filter {
-                input: Box::new(rel),
-                predicate,
-            };
+            rel = filtered(rel, predicate);
         }
         Ok((rel, vars))
+    }
+
+    /// A vector for the stored column at `position`, with all that the table knows of its values.
+    fn stored_column(&mut self, source: &Source, position: usize) -> Result<Var> {
+        let table = source.provider.table();
+        let schema = table.schema();
+        let Some(field) = schema.fields().get(position) else {
+            return unsupported("row ids");
+        };
+        let known = table.statistics(position);
+        let nulls = known.nulls > 0 || table.tail_rows() > 0;
+        let Some(mut ty) = Type::of(field.data_type(), field.is_nullable() && nulls) else {
+            return unsupported(format!("values of type {}", field.data_type()));
+        };
+        if let Some(Zone::Int { min, max }) = known.zone {
+            ty = ty.within((min, max));
+        }
+        let labels = source.labels.get(&position);
+        if let Some(labels) = labels.filter(|_| ty.kind == Kind::Text) {
+            ty = ty.coded(labels.clone());
+        }
+        Ok(self.query.add(field.name(), ty))
     }
 
     fn keys(&mut self, rel: Rel, sorts: &[SortExpr], scope: Scope<'_>) -> Result<(Rel, Vec<Key>)> {
@@ -273,7 +268,7 @@ impl Lowering<'_> {
         Ok((mapped(rel, exprs), keys))
     }
 
-    pub(crate) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Lowered> {
+    pub(super) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Lowered> {
         let (rel, vars) = self.rel(&aggregate.input)?;
         let scope = Scope {
             schema: aggregate.input.schema(),
@@ -281,7 +276,7 @@ impl Lowering<'_> {
         };
         let fields = aggregate.schema.fields();
         // A key has one column, however often it is named.
-        let keys = crate::optimize::keys::once(&aggregate.group_expr);
+        let keys = keys::once(&aggregate.group_expr);
         if fields.len() != keys.len() + aggregate.aggr_expr.len() {
             return unsupported("groups with other columns than their keys and functions");
         }
@@ -348,7 +343,7 @@ impl Lowering<'_> {
         if params.null_treatment.is_some() {
             return unsupported("`ignore nulls` in an aggregate");
         }
-        // The least of the different values is the least of all.
+        // `min` and `max` of the distinct values are those of all values.
         let function = match (params.distinct, function) {
             (true, Function::Count) => Function::CountDistinct,
             (true, Function::Sum) => Function::SumDistinct,
@@ -389,7 +384,7 @@ impl Lowering<'_> {
             return unsupported("sums that may need more than 128 bits on their way");
         }
         let arg = match (function, arg.ty.nullable) {
-            // Rows, then.
+            // Without NULLs it counts rows.
             (Function::Count, false) => return Ok((function, None)),
             _ => arg,
         };
@@ -403,7 +398,7 @@ impl Lowering<'_> {
             let mut exprs = Vec::new();
             let mut own = Vec::with_capacity(vars.len());
             for var in vars {
-                // A name of its own, as one vector may stand for two columns.
+                // A vector of its own for each column: one vector may stand for two.
                 let e = self.text(self.query.expr(var))?;
                 let named = self
                     .query
@@ -455,11 +450,19 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether 128 bits hold the sums of numbers within `bounds`, of more rows than there can be, in whatever order they come.
+/// Whether 128 bits hold every partial sum of numbers within `bounds`, for more rows than any table has.
 fn has_room(bounds: (i128, i128)) -> bool {
     const ROWS: u128 = 1 << 36;
     let most = bounds.0.unsigned_abs().max(bounds.1.unsigned_abs());
     most < (1 << 127) / ROWS
+}
+
+/// The rows of `rel` for which `predicate` is true.
+fn filtered(rel: Rel, predicate: Expr) -> Rel {
+    Rel::Filter {
+        input: Box::new(rel),
+        predicate,
+    }
 }
 
 /// The value where `filter` is true, otherwise NULL.
@@ -467,27 +470,6 @@ fn chosen(filter: Expr, value: Expr) -> Result<Expr> {
     let data = value.ty.data.clone();
     let null = Expr::literal(Literal::Null, &data)?;
     engine::case(vec![(filter, value)], null, &data)
-}
-
-/// Each vector once.
-pub(crate) fn once(vars: &[Var]) -> Vec<Var> {
-    let mut all: Vec<Var> = Vec::with_capacity(vars.len());
-    for var in vars {
-        if !all.contains(var) {
-            all.push(*var);
-        }
-    }
-    all
-}
-
-pub(crate) fn mapped(rel: Rel, exprs: Vec<(Var, Expr)>) -> Rel {
-    match exprs.is_empty() {
-        true => rel,
-        false => Rel::Map {
-            input: Box::new(rel),
-            exprs,
-        },
-    }
 }
 
 fn limited(rel: Rel, skip: usize, fetch: Option<usize>) -> Rel {

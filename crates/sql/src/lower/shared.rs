@@ -1,5 +1,5 @@
-//! Aggregates that a plan has more than once, such as a common table expression that is read twice: they are found
-//! once (a common sub-expression of the program, L3).
+//! Aggregates that a plan has more than once, such as a common table expression that is read twice. They are computed
+//! once: common sub-expression elimination for relations.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,16 +8,12 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::logical_expr::{Aggregate, LogicalPlan};
 use engine::{Rel, Result, Var};
 
-use crate::lower::Lowering;
-use crate::lower::rel::Lowered;
-use crate::scan::failure::failed;
+use crate::lower::call::failed;
+use crate::lower::lowering::{Lowered, Lowering, Shared};
 
-/// A relation that is read several times, and the vector of each of its columns.
-pub(crate) type Shared = (Arc<Rel>, Vec<Var>);
-
-/// The aggregates that `plan` has more than once, of which nothing is known yet. What may differ from time to time,
-/// such as `random()`, is not among what is lowered at all.
-pub(crate) fn repeated(plan: &LogicalPlan) -> Result<HashMap<LogicalPlan, Option<Shared>>> {
+/// The aggregates that `plan` has more than once, each with a place for what it becomes. Aggregates that may differ
+/// each time, such as those of `random()`, are not lowered at all.
+pub(super) fn repeated(plan: &LogicalPlan) -> Result<HashMap<LogicalPlan, Option<Shared>>> {
     let mut aggregates = Vec::new();
     plan.apply_with_subqueries(|node| {
         if matches!(node, LogicalPlan::Aggregate(_)) {
@@ -42,14 +38,14 @@ pub(crate) fn repeated(plan: &LogicalPlan) -> Result<HashMap<LogicalPlan, Option
 }
 
 impl Lowering<'_> {
-    /// A new vector, like `var`.
+    /// A new vector with the name and type of `var`.
     fn again(&mut self, var: Var) -> Var {
         let like = self.query.vars[var].clone();
         self.query.add(like.name, like.ty)
     }
 
-    /// The groups of `aggregate`, which is `plan`.
-    pub(crate) fn groups(&mut self, plan: &LogicalPlan, aggregate: &Aggregate) -> Result<Lowered> {
+    /// Lowers `aggregate`, which is the node `plan`; shared if the plan has it more than once.
+    pub(super) fn groups(&mut self, plan: &LogicalPlan, aggregate: &Aggregate) -> Result<Lowered> {
         if self.shared.is_empty() || !self.shared.contains_key(plan) {
             return self.aggregate(aggregate);
         }
@@ -63,7 +59,7 @@ impl Lowering<'_> {
                 shared
             }
         };
-        // A name of its own for each: both may meet in a join.
+        // Vectors of its own for each reader: two of them may meet in a join.
         let mut vars: Vec<(Var, Var)> = Vec::new();
         let mut out = Vec::with_capacity(columns.len());
         for column in columns {

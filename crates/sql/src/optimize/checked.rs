@@ -1,9 +1,10 @@
-//! Arithmetic that fails instead of wrapping around, or of leaving its type.
+//! Arithmetic that fails on overflow instead of wrapping around or leaving its type.
 //!
 //! DataFusion adds 1 to the largest `bigint` and gets the smallest, and adds 1 to the largest decimal of 38 digits and
-//! gets a number of 39 that no other place expects. [`CheckedArithmetic`] replaces `+`, `-`, `*` and the sign of integers,
-//! and the operators of decimals whose result may need more than 38 digits, by functions that report the overflow.
-//! [Sums](crate::optimize::exact) have their own. What DataFusion does with dates reports it already.
+//! gets a number of 39 that no other place expects. [`CheckedArithmetic`] replaces `+`, `-`, `*` and the sign of
+//! integers, and the operators of decimals whose result may need more than 38 digits, by functions that report the
+//! overflow. [Sums](crate::functions::sum) check on their own. DataFusion's arithmetic of dates reports overflow
+//! already.
 
 use std::sync::{Arc, LazyLock};
 
@@ -22,7 +23,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply;
 
-use crate::optimize::meaning::rewritten;
+use crate::optimize::expressions::rewritten;
 
 /// The analyzer rule; it must come after type coercion, which makes both operands of one type.
 #[derive(Debug)]
@@ -58,13 +59,13 @@ fn check(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     }
 }
 
-/// The checked operator for `binary`, if it needs one.
+/// The checked operator that must replace `binary`, if any.
 fn function(binary: &BinaryExpr, schema: &DFSchema) -> Option<&'static Arc<ScalarUDF>> {
     let (function, of_integers) = match binary.op {
         Operator::Plus => (&PLUS, true),
         Operator::Minus => (&MINUS, true),
         Operator::Multiply => (&TIMES, true),
-        // Of integers, these fail by themselves.
+        // For integers these fail on their own.
         Operator::Divide => (&BY, false),
         Operator::Modulo => (&REST, false),
         _ => return None,
@@ -74,7 +75,7 @@ fn function(binary: &BinaryExpr, schema: &DFSchema) -> Option<&'static Arc<Scala
     let needed = match (&left, &right) {
         (DataType::Decimal128(..), DataType::Decimal128(..)) => {
             let result = BinaryTypeCoercer::new(&left, &binary.op, &right).get_result_type();
-            // Any narrower type was chosen so that all results fit.
+            // All results fit any narrower type.
             matches!(
                 result,
                 Ok(DataType::Decimal128(DECIMAL128_MAX_PRECISION, _))
@@ -85,7 +86,8 @@ fn function(binary: &BinaryExpr, schema: &DFSchema) -> Option<&'static Arc<Scala
     needed.then_some(&**function)
 }
 
-/// The type of `expr`. DataFusion names each function on the way to its type, by all that is in it.
+/// The type of `expr`. Looks through checked operators itself because DataFusion, to find the type of a function, first
+/// writes out its name with all that is in it.
 fn type_of(expr: &Expr, schema: &DFSchema) -> Option<DataType> {
     match operands(expr) {
         Some((operator, left, right)) => {
@@ -107,7 +109,7 @@ fn result_of(operator: &str, left: &DataType, right: &DataType) -> Result<DataTy
     BinaryTypeCoercer::new(left, &operator, right).get_result_type()
 }
 
-/// The operator and its operands, if `expr` is a checked one.
+/// The operator and operands of `expr`, if it is a checked operator.
 pub(crate) fn operands(expr: &Expr) -> Option<(&'static str, &Expr, &Expr)> {
     let Expr::ScalarFunction(call) = expr else {
         return None;
@@ -125,7 +127,7 @@ static TIMES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Checked::new(
 static BY: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Checked::new("/").into()));
 static REST: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Checked::new("%").into()));
 
-/// One of the operators as a function of two integers of one type, or of two decimals.
+/// A checked operator: a function of two integers of the same type, or of two decimals.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Checked {
     operator: &'static str,
@@ -171,7 +173,7 @@ impl ScalarUDFImpl for Checked {
     }
 }
 
-/// `result`, if all decimals in it have as many digits as their type at most.
+/// `result`, or an error if a decimal in it has more digits than its type.
 fn fitting(result: ArrayRef, operator: &str) -> std::result::Result<ArrayRef, ArrowError> {
     let fits = |decimals: &Decimal128Array| {
         decimals

@@ -1,7 +1,8 @@
-//! Subqueries that depend on the row outside: which of them a join can stand for.
+//! Which correlated subqueries a join can replace.
 //!
-//! A join applies the conditions that name the row outside after the subquery, so what lies between them and the top of
-//! the subquery must not care how many rows there are. DataFusion does not look at all of it.
+//! A join applies the conditions that name columns of the outer query after the subquery has run. So no node between
+//! such a condition and the top of the subquery may depend on how many rows there are. DataFusion does not check all
+//! of this.
 
 use datafusion::common::JoinType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -18,16 +19,19 @@ pub(crate) enum Place {
     Scalar,
 }
 
+/// Checks that a join can replace `subquery`.
+///
 /// # Errors
-/// If a join cannot stand for `subquery`.
+/// If it cannot.
 pub(crate) fn check(subquery: &Subquery, place: Place) -> Result<()> {
-    match passes(&subquery.subquery, place)? {
-        true => Ok(()),
-        false => Err(refused().into()),
+    if passes(&subquery.subquery, place)? {
+        Ok(())
+    } else {
+        Err(refused().into())
     }
 }
 
-/// What is said of a subquery that no join can stand for.
+/// The error for a subquery that no join can replace.
 pub(crate) fn refused() -> Error {
     Error::unsupported(
         "not supported: a subquery that names a column of the query around it below a `limit`, an outer join, a window function or \
@@ -35,7 +39,7 @@ pub(crate) fn refused() -> Error {
     )
 }
 
-/// Whether conditions that name the row outside may be applied after `plan`.
+/// Whether conditions that name columns of the outer query may be applied after `plan`.
 fn passes(plan: &LogicalPlan, place: Place) -> Result<bool> {
     if plan.all_out_ref_exprs().is_empty() {
         return Ok(true);
@@ -66,13 +70,13 @@ fn passes(plan: &LogicalPlan, place: Place) -> Result<bool> {
                 JoinType::Full => false,
             }
         }
-        // Of rows that are only asked whether there is one, any is as good as the first.
+        // Where it only matters whether there is a row, any row is as good as the first.
         LogicalPlan::Limit(limit) => {
             let first = matches!(limit.get_skip_type()?, SkipType::Literal(0));
             let known = matches!(limit.get_fetch_type()?, FetchType::Literal(_));
             place == Place::Exists && first && known
         }
-        // DataFusion refuses these itself, in words of its own.
+        // DataFusion refuses these itself.
         LogicalPlan::Subquery(_) => return Ok(true),
         _ => false,
     };
@@ -87,7 +91,7 @@ fn passes(plan: &LogicalPlan, place: Place) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether `plan` has one row, whatever it reads: an aggregate of all rows.
+/// Whether `plan` returns exactly one row, whatever it reads: an aggregate over all rows.
 pub(crate) fn is_one_row(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Projection(projection) => is_one_row(&projection.input),
@@ -98,7 +102,7 @@ pub(crate) fn is_one_row(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// Whether `plan` has the same rows whenever it runs.
+/// Whether `plan` returns the same rows each time it runs.
 pub(crate) fn is_repeatable(plan: &LogicalPlan) -> bool {
     let mut repeatable = true;
     let visited = plan.apply_with_subqueries(|node| {
@@ -107,16 +111,19 @@ pub(crate) fn is_repeatable(plan: &LogicalPlan) -> bool {
             repeatable &= ordered(&limit.input);
         }
         repeatable &= !node.expressions().iter().any(Expr::is_volatile);
-        Ok(match repeatable {
-            true => TreeNodeRecursion::Continue,
-            false => TreeNodeRecursion::Stop,
+        Ok(if repeatable {
+            TreeNodeRecursion::Continue
+        } else {
+            TreeNodeRecursion::Stop
         })
     });
     visited.is_ok() && repeatable
 }
 
+/// Checks that the optimised `plan` has no subquery left that no executor runs.
+///
 /// # Errors
-/// If a subquery is left in `plan` that nobody runs.
+/// If it has one.
 pub(crate) fn all_joined(plan: &LogicalPlan) -> Result<()> {
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {
@@ -129,9 +136,10 @@ pub(crate) fn all_joined(plan: &LogicalPlan) -> Result<()> {
                     _ => false,
                 })
             })?;
-            match left {
-                true => Err(refused().into()),
-                false => Ok(TreeNodeRecursion::Continue),
+            if left {
+                Err(refused().into())
+            } else {
+                Ok(TreeNodeRecursion::Continue)
             }
         })
     })?;

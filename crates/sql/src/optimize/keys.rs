@@ -1,7 +1,7 @@
-//! Keys of groups that are named more than once: `group by x, y, x` groups by two keys.
+//! Duplicate keys of groups: `group by x, y, x` groups by two keys.
 //!
-//! DataFusion keeps all three, and gives the groups a column for each different one: whoever counts columns by keys,
-//! as its own physical plans do, takes one column for another.
+//! DataFusion keeps all three keys but gives the groups a column for each distinct one. Code that counts columns by
+//! keys, such as its own physical plans, then takes one column for another. [`KeysOnce`] removes the duplicates.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn keys_once(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(LogicalPlan::Aggregate(aggregate)))
 }
 
-/// Each expression once, where it came first.
+/// The distinct expressions, in the order in which they first occur.
 pub(crate) fn once(exprs: &[Expr]) -> Vec<Expr> {
     let mut all: Vec<Expr> = Vec::with_capacity(exprs.len());
     for expr in exprs {

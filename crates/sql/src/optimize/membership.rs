@@ -1,16 +1,17 @@
-//! `in`, `exists`, `any` and `all` over subqueries, as values of three truth values and wherever an expression may stand.
+//! `in`, `exists`, `any` and `all` over subqueries, in three-valued logic and wherever an expression may stand.
 //!
-//! DataFusion makes joins of `in` and `exists` where rows are chosen by them; as values it takes NULL for false, and in
-//! other places it has nothing. [`Memberships`] makes joins of all others before DataFusion sees them. A comparison with
-//! `any` row is
+//! DataFusion turns `in` and `exists` into joins where they filter rows. Used as values it takes NULL for false, and in
+//! other places it does not support them. [`Memberships`] turns all others into joins before DataFusion sees them. A
+//! comparison with `any` row of a set is
 //!
-//! * true if it is true of one row,
-//! * NULL, otherwise, if it is NULL of one row: the left side is NULL and there are rows, or a row is NULL,
-//! * false, otherwise; so, if there are no rows, even of NULL.
+//! * true if it is true for at least one row,
+//! * otherwise NULL if it is NULL for at least one row: the left side is NULL and there are rows, or a row is NULL,
+//! * otherwise false; so also for a NULL and a set without rows.
 //!
-//! With `all` it is what is left of the opposite comparison with `any`. Of rows that do not depend on the row outside
-//! it suffices to know how many there are, how many of them are not NULL, and the least and the greatest; `=` is looked
-//! up. Of rows that do depend on it, two joins mark the rows that find one that it is true of, and NULL of.
+//! A comparison with `all` rows is the negation of the opposite comparison with `any`. For a set that does not depend
+//! on the row outside it suffices to know how many rows it has, how many of them are not NULL, the least and the
+//! greatest; for `=` the value is looked up. For a set that does, two mark joins find the rows for which the
+//! comparison is true, and for which it is NULL, at least once.
 
 use std::sync::Arc;
 
@@ -31,7 +32,8 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::decorrelate::PullUpCorrelatedExpr;
 
 use crate::error::Error;
-use crate::optimize::correlated::{self, Place};
+use crate::optimize::correlated;
+use crate::optimize::correlated::Place;
 
 /// The analyzer rule; it must come after type coercion, which makes both sides of a comparison of one type.
 #[derive(Debug)]
@@ -74,7 +76,7 @@ fn rewritten(node: LogicalPlan, names: &AliasGenerator) -> Result<Transformed<Lo
         if join.join_type != JoinType::Inner {
             return Err(unsupported("in the condition of an outer join").into());
         }
-        // Of all pairs, those that it is true of.
+        // An inner join keeps the pairs for which its condition is true.
         let condition = join.filter.take();
         let plan = LogicalPlan::Join(join);
         return chosen(condition.unwrap_or(lit(true)), plan, names);
@@ -91,9 +93,10 @@ fn rewritten(node: LogicalPlan, names: &AliasGenerator) -> Result<Transformed<Lo
     }
     let columns = node.schema().columns();
     let above = node.with_new_exprs(values, vec![below.input])?;
-    match above.schema().fields().len() == columns.len() {
-        true => Ok(Transformed::yes(above)),
-        false => Ok(Transformed::yes(only(above, columns)?)),
+    if above.schema().fields().len() == columns.len() {
+        Ok(Transformed::yes(above))
+    } else {
+        Ok(Transformed::yes(only(above, columns)?))
     }
 }
 
@@ -108,7 +111,7 @@ fn unsupported(what: &str) -> Error {
     ))
 }
 
-/// The rows of `input` that `predicate` is true of.
+/// The rows of `input` for which `predicate` is true.
 fn chosen(
     predicate: Expr,
     input: LogicalPlan,
@@ -130,13 +133,14 @@ fn chosen(
         Some(predicate) => plan.filter(predicate)?.build()?,
         None => plan.build()?,
     };
-    match changed {
-        true => Ok(Transformed::yes(only(plan, columns)?)),
-        false => Ok(Transformed::no(plan)),
+    if changed {
+        Ok(Transformed::yes(only(plan, columns)?))
+    } else {
+        Ok(Transformed::no(plan))
     }
 }
 
-/// Whether DataFusion makes the right join of `part`, of which only matters whether it is true.
+/// Whether DataFusion itself makes the right join of `part`, given that it only matters whether `part` is true.
 fn is_for_datafusion(part: &Expr) -> Result<bool> {
     let (part, negated) = match part {
         Expr::Not(inner) => (inner.as_ref(), true),
@@ -156,7 +160,7 @@ fn is_for_datafusion(part: &Expr) -> Result<bool> {
                 return Ok(false);
             }
             correlated::check(&within.subquery, Place::In)?;
-            // It tells by the columns that it names whether the left side may be NULL.
+            // DataFusion looks at columns only to find out whether the left side may be NULL.
             let plain = matches!(*within.expr, Expr::Column(_));
             let depends = !plan.all_out_ref_exprs().is_empty();
             Ok(negated == within.negated || plain && !depends)
@@ -165,13 +169,13 @@ fn is_for_datafusion(part: &Expr) -> Result<bool> {
     }
 }
 
-/// What stands below an expression: its input, with what the expression needs joined to it.
+/// The input of a node, to which the sets that its expressions need are joined.
 struct Below<'n> {
     input: LogicalPlan,
     names: &'n AliasGenerator,
 }
 
-/// The only column of a subquery, and what is known of all of its values.
+/// Names of the only column of a subquery, and of aggregates over its values.
 const VALUE: &str = "value of the set";
 const ROWS: &str = "rows of the set";
 const KNOWN: &str = "known values of the set";
@@ -184,7 +188,7 @@ impl<'n> Below<'n> {
         Below { input, names }
     }
 
-    /// `expr` with columns of the input in the place of subqueries.
+    /// `expr` with columns of the input in place of subqueries.
     fn value(&mut self, expr: Expr) -> Result<Expr> {
         expr.transform_up(|e| match e {
             Expr::Exists(exists) => Ok(Transformed::yes(self.exists(exists)?)),
@@ -275,7 +279,7 @@ impl<'n> Below<'n> {
         }
     }
 
-    /// What is known of all values of a set, beside each row; the name of its table.
+    /// Joins aggregates over all values of a set to each row; returns the name of their table.
     fn known(&mut self, subquery: &Subquery, besides: Vec<Expr>) -> Result<String> {
         let name = self.names.next("__known");
         let mut functions = vec![
@@ -291,7 +295,7 @@ impl<'n> Below<'n> {
         Ok(name)
     }
 
-    /// The one row of `set` beside each row.
+    /// Joins the only row of `set` to each row.
     fn beside(&mut self, set: LogicalPlan) -> Result<()> {
         let nothing = EmptyRelation {
             produce_one_row: true,
@@ -309,7 +313,7 @@ impl<'n> Below<'n> {
         Ok(())
     }
 
-    /// Of a left side that is the same for all rows.
+    /// `mine op any (subquery)` where `mine` is the same for all rows.
     fn any_of_constant(&mut self, mine: Expr, op: Operator, subquery: &Subquery) -> Result<Expr> {
         let own = Expr::Column(Column::new_unqualified(VALUE));
         let holds = when(binary_expr(mine.clone(), op, own), lit(1i64)).end()?;
@@ -318,7 +322,7 @@ impl<'n> Below<'n> {
         three_valued(found, mine, &name)
     }
 
-    /// `mine = any (subquery)`, looked up in its values.
+    /// `mine = any (subquery)` by a lookup in the set.
     fn looked_up(&mut self, mine: Expr, subquery: &Subquery, nullable: bool) -> Result<Expr> {
         if nullable && !correlated::is_repeatable(&subquery.subquery) {
             return Err(unsupported(
@@ -335,7 +339,7 @@ impl<'n> Below<'n> {
         three_valued(found, mine, &name)
     }
 
-    /// A comparison that the least and the greatest of the values settle.
+    /// `mine op any (subquery)` by a comparison with the least and the greatest value.
     fn ranged(&mut self, mine: Expr, op: Operator, subquery: &Subquery) -> Result<Expr> {
         let own = || Expr::Column(Column::new_unqualified(VALUE));
         let ends = vec![min(own()).alias(LEAST), max(own()).alias(GREATEST)];
@@ -349,14 +353,15 @@ impl<'n> Below<'n> {
         three_valued(found, mine, &name)
     }
 
-    /// Whether a row of `subquery` is there that `condition` is true of, in which [`value`] stands for its value.
+    /// Whether `condition` is true for a row of `subquery`; in it, [`value`] stands for the row's value.
     fn marked(&mut self, subquery: &Subquery, condition: Option<Expr>) -> Result<Expr> {
         let name = self.names.next("__set");
         let set = values(subquery)?;
         let mut pull = PullUpCorrelatedExpr::new().with_exists_sub_query(condition.is_none());
-        let set = match set.all_out_ref_exprs().is_empty() {
-            true => set,
-            false => set.rewrite(&mut pull).data()?,
+        let set = if set.all_out_ref_exprs().is_empty() {
+            set
+        } else {
+            set.rewrite(&mut pull).data()?
         };
         if !pull.can_pull_up || pull.pulled_up_scalar_agg {
             return Err(correlated::refused().into());
@@ -378,13 +383,14 @@ impl<'n> Below<'n> {
             .alias(name.as_str())?
             .build()?;
         let condition = conjunction(conditions).unwrap_or(lit(true));
-        // No more than it reads, of a table of that name: the mark is named after it.
+        // Only the columns that it reads, under the name of the set, after which the mark is named.
         let mut read: Vec<Column> = set.schema().columns();
         let named = condition.column_refs();
         read.retain(|column| named.contains(column));
-        let set = match read.is_empty() {
-            true => set,
-            false => only(set, read)?,
+        let set = if read.is_empty() {
+            set
+        } else {
+            only(set, read)?
         };
         let input = std::mem::replace(
             &mut self.input,
@@ -404,12 +410,12 @@ fn column(table: &str, name: &str) -> Expr {
     Expr::Column(Column::new(Some(table), name))
 }
 
-/// The value of a row of the set.
+/// The value of a row of a set.
 fn value() -> Expr {
     Expr::Column(Column::new_unqualified(VALUE))
 }
 
-/// `expr` with the columns that are `own` as those of the table `name`.
+/// `expr` with the columns that are `own` as columns of the table `name`.
 fn renamed(expr: Expr, own: &dyn Fn(&Column) -> bool, name: &str) -> Result<Expr> {
     expr.transform(|e| match e {
         Expr::Column(c) if own(&c) => Ok(Transformed::yes(column(name, &c.name))),
@@ -418,7 +424,7 @@ fn renamed(expr: Expr, own: &dyn Fn(&Column) -> bool, name: &str) -> Result<Expr
     .data()
 }
 
-/// The rows of a subquery with its one column named [`VALUE`].
+/// The rows of a subquery with their only column named [`VALUE`].
 fn values(subquery: &Subquery) -> Result<LogicalPlan> {
     let plan = subquery.subquery.as_ref().clone();
     let first = Column::from(plan.schema().qualified_field(0));
@@ -427,7 +433,8 @@ fn values(subquery: &Subquery) -> Result<LogicalPlan> {
         .build()
 }
 
-/// True where `found`, false where there are no rows, NULL where `mine` or one of them is.
+/// True where `found`; otherwise false for a set without rows, NULL if `mine` or a value of the set is NULL, else
+/// false.
 fn three_valued(found: Expr, mine: Expr, name: &str) -> Result<Expr> {
     let unknown = mine
         .is_null()

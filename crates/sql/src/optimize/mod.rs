@@ -1,13 +1,19 @@
-//! Rules on DataFusion's logical plans: which of its own are applied, and those that put right what it answers wrongly,
-//! so that both engines see the same plan.
+//! Rules beside DataFusion's, and the choice of rules for each plan.
+//!
+//! * Analyzer rules run once on every plan, in the order of [`environment`](crate::run::environment):
+//!   [`multiset`], [`comparisons`], [`casts`], [`keys`], [`checked`], [`membership`].
+//! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`] and [`volatile`].
+//!
+//! Uses `functions` and the layers below it.
 
+pub(crate) mod casts;
 pub(crate) mod checked;
-pub(crate) mod correlated;
-pub(crate) mod exact;
+pub(crate) mod comparisons;
+mod correlated;
+mod expressions;
 pub(crate) mod keys;
-pub(crate) mod meaning;
 pub(crate) mod membership;
 pub(crate) mod multiset;
 pub(crate) mod rules;
-pub(crate) mod steady;
-pub(crate) mod sums;
+mod sums;
+mod volatile;

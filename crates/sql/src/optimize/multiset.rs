@@ -1,12 +1,13 @@
-//! `intersect` and `except`: the types of their columns, and how often a row comes.
+//! `intersect` and `except`: the types of their columns, and how often a row occurs.
 //!
-//! Columns have the types that a union of both sides would have ([`SidesAgree`]); DataFusion leaves them those of the
-//! left side, and a value that is divided later depends on it.
+//! Columns must have the types that a union of both sides would have ([`SidesAgree`]). DataFusion leaves them those of
+//! the left side, which changes the result of a later division.
 //!
-//! DataFusion plans `intersect all` and `except all` as joins that keep a row of the left side, or drop it, if there is an equal one on the right,
-//! however often either has it. A row that comes three times on the left and twice on the right is to be kept twice by
-//! `intersect all` and once by `except all`. So equal rows are numbered on both sides, and the joins get the number as
-//! one key more: the third of the left finds no third on the right.
+//! DataFusion plans `intersect all` and `except all` as semi and anti joins, which keep or drop a row of the left side
+//! if the right side has an equal one, however often either has it. A row that occurs three times on the left and
+//! twice on the right must be kept twice by `intersect all` and once by `except all`. So [`Multisets`] numbers equal
+//! rows on both sides and adds the number to the keys of the join: the third row on the left finds no third on the
+//! right.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
-/// The number of a row among those equal to it, on either side.
+/// Names of the columns with the number of a row among its equals, on the left and on the right.
 const MINE: &str = "number of the row";
 const THEIRS: &str = "number of the other row";
 
@@ -46,13 +47,13 @@ fn numbered(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     }
 }
 
-/// Whether `join` is an `intersect` or `except`. No other join takes NULL for equal to NULL before plans are optimised.
+/// Whether `join` is an `intersect` or `except`. Before plans are optimised no other join takes NULL as equal to NULL.
 fn is_set(join: &Join) -> bool {
     matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti)
         && join.null_equality == NullEquality::NullEqualsNull
 }
 
-/// Whether the left side of `join`, if it is an `intersect` or `except`, may have equal rows.
+/// Whether `join` is an `intersect` or `except` whose left side may have equal rows.
 fn counts(join: &Join) -> bool {
     is_set(join) && !matches!(*join.left, LogicalPlan::Distinct(Distinct::All(_)))
 }
@@ -84,7 +85,7 @@ fn by_number(join: Join) -> Result<LogicalPlan> {
         .build()
 }
 
-/// The rows of `input` and, as the column `name`, the how manyeth each is of those that are equal in `keys`.
+/// The rows of `input` with a last column `name`: the number of each row among those with the same `keys`.
 fn with_number(input: &LogicalPlan, keys: Vec<Expr>, name: &str) -> Result<LogicalPlan> {
     let number = row_number().partition_by(keys).build()?;
     let given = input.schema().columns();
@@ -117,7 +118,7 @@ impl AnalyzerRule for SidesAgree {
         if !differ {
             return Ok(plan);
         }
-        // What is above a changed column has to learn of its type.
+        // Nodes above a changed column must learn its type.
         let node = |plan: LogicalPlan| match plan {
             LogicalPlan::Join(join) if is_set(&join) && sides_differ(&join) => {
                 Ok(Transformed::yes(LogicalPlan::Join(agreed(join)?)))
@@ -132,7 +133,7 @@ fn sides_differ(join: &Join) -> bool {
     types(&join.left) != types(&join.right)
 }
 
-/// The types of the columns of `plan`, also where those of a union have not been made to agree yet.
+/// The types of the columns of `plan`, also of unions whose sides have not been made to agree yet.
 fn types(plan: &LogicalPlan) -> Vec<DataType> {
     let plain = || {
         let fields = plan.schema().fields().iter();
@@ -151,7 +152,7 @@ fn types(plan: &LogicalPlan) -> Vec<DataType> {
     }
 }
 
-/// The types that hold the values of both sides, if there are such.
+/// The types that hold the values of both sides, if there are any.
 fn common(left: &[DataType], right: &[DataType]) -> Option<Vec<DataType>> {
     let pairs = left.iter().zip(right);
     pairs.map(|(l, r)| type_union_coercion(l, r)).collect()
@@ -179,7 +180,7 @@ fn agreed(join: Join) -> Result<Join> {
     )
 }
 
-/// `plan` with its columns cast, before equal rows become one.
+/// `plan` with its columns cast to `types`, below a `distinct` if there is one.
 fn with_types(plan: &LogicalPlan, types: &[DataType]) -> Result<LogicalPlan> {
     if let LogicalPlan::Distinct(Distinct::All(input)) = plan {
         let input = Arc::new(with_types(input, types)?);
@@ -187,10 +188,11 @@ fn with_types(plan: &LogicalPlan, types: &[DataType]) -> Result<LogicalPlan> {
     }
     let columns = plan.schema().iter().zip(types).map(|((of, field), to)| {
         let column = Expr::from((of, field));
-        match field.data_type() == to {
-            true => column,
-            false => Expr::Cast(Cast::new(Box::new(column), to.clone()))
-                .alias_qualified(of.cloned(), field.name()),
+        if field.data_type() == to {
+            column
+        } else {
+            Expr::Cast(Cast::new(Box::new(column), to.clone()))
+                .alias_qualified(of.cloned(), field.name())
         }
     });
     let columns: Vec<Expr> = columns.collect();

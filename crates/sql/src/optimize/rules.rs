@@ -1,5 +1,5 @@
-//! DataFusion's rules for logical plans, those that a plan has something for: each rule walks the whole plan, whether or
-//! not it finds anything, and planning is a tenth of the time of small queries.
+//! Which rules for logical plans run on a plan. Each rule walks the whole plan, whether or not it finds anything, and
+//! planning is a tenth of the time of small queries: so rules run only on plans that have something for them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,15 +13,18 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use crate::optimize::checked::operands;
 use crate::optimize::correlated;
-use crate::optimize::steady::MoveFilters;
 use crate::optimize::sums::SumsOfOne;
+use crate::optimize::volatile::MoveFilters;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
-/// Rules that are never applied. The first drops keys of an order that others determine: of groups over joins it
-/// believes that one key determines the rest (`order by x.a, y.b` lost `y.b`). The next are for fields of
-/// structs, and for tests of join keys that are not asked for. The last confuses the columns of `t` in `t.i > any (select i
-/// from t)`; [`crate::optimize::membership`] does what it is for.
+/// Rules of DataFusion that never run.
+///
+/// * `eliminate_duplicated_expr` drops sort keys that others determine, but for groups over joins it believes that one
+///   key determines the rest: `order by x.a, y.b` lost `y.b`.
+/// * The next two are for fields of structs, which tables do not have; the fourth adds tests of join keys for NULL.
+/// * `rewrite_set_comparison` confuses the columns of `t` in `t.i > any (select i from t)`;
+///   [`membership`](crate::optimize::membership) does its work.
 const NEVER: [&str; 5] = [
     "eliminate_duplicated_expr",
     "extract_leaf_expressions",
@@ -30,7 +33,7 @@ const NEVER: [&str; 5] = [
     "rewrite_set_comparison",
 ];
 
-/// Rules that find nothing more where they have been before.
+/// Rules that find nothing in a second pass.
 const ONCE: [&str; 4] = [
     SumsOfOne::NAME,
     "eliminate_group_by_constant",
@@ -38,13 +41,13 @@ const ONCE: [&str; 4] = [
     "single_distinct_aggregation_to_group_by",
 ];
 
-/// What a plan has that a rule is for.
+/// Something that a plan may have and a rule is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Part {
     Subquery,
     Distinct,
     DistinctAggregate,
-    /// Sums of what is computed.
+    /// Sums of computed values.
     Sum,
     Union,
     Limit,
@@ -53,10 +56,10 @@ enum Part {
     Derived,
 }
 
-/// What makes rules find something that others left: joins and filters that were apart come together.
+/// Plans with one of these get a second pass: the first brings joins and filters together that were apart.
 const TWICE: [Part; 4] = [Part::Subquery, Part::Union, Part::OuterJoin, Part::Derived];
 
-/// What a rule is for, if it is for that only.
+/// What a rule is for; `None` if it may find something in any plan.
 fn subject(rule: &str) -> Option<Part> {
     Some(match rule {
         "decorrelate_predicate_subquery"
@@ -72,7 +75,7 @@ fn subject(rule: &str) -> Option<Part> {
     })
 }
 
-/// What `plan` has, or will have once subqueries became joins.
+/// What `plan` has, or will have once its subqueries are joins.
 fn parts(plan: &LogicalPlan) -> Result<HashSet<Part>> {
     let mut parts = HashSet::new();
     let mut projections = 0;
@@ -92,7 +95,7 @@ fn parts(plan: &LogicalPlan) -> Result<HashSet<Part>> {
                 ) {
                     parts.insert(Part::OuterJoin);
                 }
-                // Made of a subquery.
+                // Made from a subquery.
                 if join.join_type == JoinType::LeftMark {
                     parts.insert(Part::Subquery);
                 }
@@ -126,8 +129,8 @@ fn parts(plan: &LogicalPlan) -> Result<HashSet<Part>> {
     Ok(parts)
 }
 
-/// All rules that are ever applied, in their order.
-pub(crate) fn rules() -> Vec<Rule> {
+/// All rules that ever run, in their order.
+pub(crate) fn all() -> Vec<Rule> {
     let mut rules = Optimizer::new().rules;
     rules.retain(|rule| !NEVER.contains(&rule.name()));
     for rule in &mut rules {
@@ -135,13 +138,13 @@ pub(crate) fn rules() -> Vec<Rule> {
             *rule = Arc::new(MoveFilters::default());
         }
     }
-    // First: the others give names to what sums have in common.
+    // First: other rules give names to what sums have in common.
     rules.insert(0, Arc::new(SumsOfOne));
     rules
 }
 
-/// `plan` with its types made to agree, and optimised: rules go over it once, and where queries were nested or joins
-/// outer ones a second time. A third time would only see that nothing changes any more.
+/// `plan` analysed and optimised, in one pass of the rules, or in two if it has nested queries or outer joins. A third
+/// pass would only find that nothing changes any more.
 pub(crate) fn logical(state: &SessionState, plan: &LogicalPlan) -> Result<LogicalPlan> {
     let analyzer = state.analyzer();
     let plan = analyzer.execute_and_check(plan.clone(), &state.options(), |_, _| {})?;
@@ -153,7 +156,7 @@ pub(crate) fn logical(state: &SessionState, plan: &LogicalPlan) -> Result<Logica
         let again = |rule: &&Rule| !ONCE.contains(&rule.name());
         rules.extend(all.iter().filter(found).filter(again).cloned());
     }
-    // One list of both: what surrounds a pass takes as long as several rules.
+    // Both passes in one list: what surrounds a pass takes as long as several rules.
     let plan = Optimizer::with_rules(rules).optimize(plan, state, |_, _| {})?;
     if parts.contains(&Part::Subquery) {
         correlated::all_joined(&plan)?;
@@ -161,7 +164,7 @@ pub(crate) fn logical(state: &SessionState, plan: &LogicalPlan) -> Result<Logica
     Ok(plan)
 }
 
-/// What DataFusion does to get the rows of `plan`, which is not optimised yet.
+/// DataFusion's physical plan for `plan`, which is optimised first.
 pub(crate) async fn physical(
     state: &SessionState,
     plan: &LogicalPlan,

@@ -1,4 +1,4 @@
-//! Sums of numbers that differ by constants only, from one sum: `sum(a + 3)` is `sum(a) + 3 * count(a)`.
+//! Several sums of one number plus different constants, from a single sum: `sum(a + 3)` is `sum(a) + 3 * count(a)`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,9 +12,10 @@ use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Proj
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-use crate::optimize::exact::sum_of;
+use crate::functions::sum::sum_of;
+use crate::optimize::checked::operands;
 
-/// The rule.
+/// The optimizer rule.
 #[derive(Debug)]
 pub(crate) struct SumsOfOne;
 
@@ -46,13 +47,13 @@ impl OptimizerRule for SumsOfOne {
     }
 }
 
-/// The largest constant: with numbers of 32 bits, in no more rows than a table has, sums and products fit 64 bits.
+/// Bound on constants: with it, sums and products for 32-bit numbers of as many rows as a table can have fit 64 bits.
 const MOST: i64 = 1 << 31;
 
-/// `a` and `c`, if `expr` is the sum of `a + c`, `a` a number of at most 32 bits that was made one of 64.
+/// `a` and `c`, if `expr` is `sum(a + c)` where `a` is a number of at most 32 bits, cast to 64 bits.
 fn shifted<'e>(expr: &'e Expr, aggregate: &Aggregate) -> Option<(&'e Expr, i64)> {
     let expr = match expr {
-        // Named when its arithmetic was made to fail on overflow.
+        // An alias keeps the name that it had before its arithmetic was checked.
         Expr::Alias(alias) => &alias.expr,
         expr => expr,
     };
@@ -63,7 +64,7 @@ fn shifted<'e>(expr: &'e Expr, aggregate: &Aggregate) -> Option<(&'e Expr, i64)>
     let ([arg], "sum", true) = (&params.args[..], func.name(), plain) else {
         return None;
     };
-    let (number, constant) = match crate::optimize::checked::operands(arg) {
+    let (number, constant) = match operands(arg) {
         Some(("+", a, Expr::Literal(ScalarValue::Int64(Some(c)), _)))
         | Some(("+", Expr::Literal(ScalarValue::Int64(Some(c)), _), a)) => (a, *c),
         Some(("-", a, Expr::Literal(ScalarValue::Int64(Some(c)), _))) => (a, c.checked_neg()?),
@@ -80,12 +81,12 @@ fn shifted<'e>(expr: &'e Expr, aggregate: &Aggregate) -> Option<(&'e Expr, i64)>
     (narrow && wide && (-MOST..MOST).contains(&constant)).then_some((number, constant))
 }
 
-/// The name of an aggregate that others are made of.
+/// The name of an aggregate from which others are computed.
 fn part(place: usize) -> String {
     format!("part {place} of sums")
 }
 
-/// The same groups from fewer sums, if several are of one number.
+/// `aggregate` with fewer sums and a projection above it; `None` if no two sums share a number.
 fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let found: Vec<_> = aggregate
         .aggr_expr
@@ -107,7 +108,8 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         return Ok(None);
     }
     let mut left: Vec<Expr> = vec![];
-    // An aggregate, once; the column that it becomes. Names would not do: casts are not in them.
+    // Adds an aggregate unless it is there already; returns its column. Compares expressions because names leave casts
+    // out.
     let mut column = |expr: Expr| {
         let known = left.iter().position(|other| *other == expr);
         let place = known.unwrap_or(left.len());

@@ -1,4 +1,11 @@
-//! Queries that run at the same time, as far as they are in each other's way: all take memory from one limit.
+//! Admission control: which queries may run now, as all of them take memory from one limit.
+//!
+//! * A query needs a [permit](Admission::permit) to compute up to its first rows. There are [`PERMITS_PER_WORKER`] for
+//!   each worker, and they are given in the order in which queries ask.
+//! * A query that runs holds a [`Ticket`] until its last row is taken. The ticket says whether the query was ever in
+//!   the company of another: if not, nobody else can give memory back, and waiting is of no use.
+//! * A query that ran short of memory gives its ticket back and [waits](Admission::wait_for_memory) until another query
+//!   ends. Only one query waits at a time; those behind it queue.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,110 +14,111 @@ use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard, Notify, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};
 
-/// How long a query waits for others to give memory back, before it goes on with what there is. Others may take for
-/// ever: a client that reads half an answer and then nothing holds what its query took.
+/// How long a query waits for others to give memory back before it goes on with what there is. Others may take
+/// forever: a client that reads half an answer and then nothing holds the memory of its query.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Queries that compute at the same time, for each worker. More of them would only push each other's rows out of the
-/// caches: those that come later wait until one has its first rows, in the order they came.
-const EACH: usize = 8;
+/// caches.
+const PERMITS_PER_WORKER: usize = 8;
 
-/// Counts queries.
+/// Counts the queries that run, and lets others wait.
 #[derive(Debug)]
-pub(crate) struct Crowd {
-    inside: AtomicUsize,
-    /// How many more may compute now.
-    turns: Semaphore,
-    /// How many ever came.
-    came: AtomicUsize,
-    left: Notify,
+pub(crate) struct Admission {
+    /// Queries that run now.
+    running: AtomicUsize,
+    /// Tickets given so far.
+    admitted: AtomicUsize,
+    permits: Semaphore,
+    /// Woken whenever a query ends.
+    ended: Notify,
     /// Held by the one query that waits for memory: if several did, each would wait for the others.
-    first: Mutex<()>,
+    waiting: Mutex<()>,
 }
 
-/// A query that runs; it has left when this is dropped.
+/// A query that runs; it ends when its ticket is dropped.
 #[derive(Debug)]
-pub(crate) struct Inside {
-    crowd: Arc<Crowd>,
-    /// How many were inside before it.
-    before: usize,
-    /// How many had come, this one included.
+pub(crate) struct Ticket {
+    admission: Arc<Admission>,
+    /// How many queries ran when this one was admitted.
+    others: usize,
+    /// The number of this ticket, counted from 1.
     number: usize,
 }
 
-impl Inside {
-    /// Whether nobody else was inside at any time since it came.
-    pub(crate) fn alone(&self) -> bool {
-        self.before == 0 && self.crowd.came.load(Ordering::Acquire) == self.number
+impl Ticket {
+    /// Whether no other query has run at any time since this one was admitted.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.others == 0 && self.admission.admitted.load(Ordering::Acquire) == self.number
     }
 }
 
-impl Drop for Inside {
+impl Drop for Ticket {
     fn drop(&mut self) {
-        self.crowd.inside.fetch_sub(1, Ordering::AcqRel);
-        self.crowd.left.notify_waiters();
+        self.admission.running.fetch_sub(1, Ordering::AcqRel);
+        self.admission.ended.notify_waiters();
     }
 }
 
-/// A query that waits for memory, the first of those that do.
+/// The one query that waits for others to give memory back.
 #[derive(Debug)]
-pub(crate) struct Queue<'a> {
-    crowd: &'a Arc<Crowd>,
+pub(crate) struct MemoryWait<'a> {
+    admission: &'a Arc<Admission>,
     until: Instant,
-    _first: MutexGuard<'a, ()>,
+    _waiting: MutexGuard<'a, ()>,
 }
 
-impl Crowd {
-    /// Nobody yet, on `workers` workers.
-    pub(crate) fn new(workers: usize) -> Arc<Crowd> {
-        Arc::new(Crowd {
-            inside: AtomicUsize::new(0),
-            turns: Semaphore::new(EACH * workers.max(1)),
-            came: AtomicUsize::new(0),
-            left: Notify::new(),
-            first: Mutex::new(()),
+impl Admission {
+    /// Admission control for `workers` workers; no query runs yet.
+    pub(crate) fn new(workers: usize) -> Arc<Admission> {
+        Arc::new(Admission {
+            running: AtomicUsize::new(0),
+            admitted: AtomicUsize::new(0),
+            permits: Semaphore::new(PERMITS_PER_WORKER * workers.max(1)),
+            ended: Notify::new(),
+            waiting: Mutex::new(()),
         })
     }
 
-    /// Waits until few enough queries compute; this one does as long as it keeps what it gets.
-    pub(crate) async fn take_turn(&self) -> Option<SemaphorePermit<'_>> {
-        // Nobody ever closes it.
-        self.turns.acquire().await.ok()
+    /// Waits for the permit to compute, which is given back when dropped.
+    pub(crate) async fn permit(&self) -> Option<SemaphorePermit<'_>> {
+        // Never `None`: nobody closes the semaphore.
+        self.permits.acquire().await.ok()
     }
 
-    /// A query begins.
-    pub(crate) fn enter(self: &Arc<Self>) -> Inside {
-        Inside {
-            before: self.inside.fetch_add(1, Ordering::AcqRel),
-            number: self.came.fetch_add(1, Ordering::AcqRel) + 1,
-            crowd: Arc::clone(self),
+    /// Admits a query at once.
+    pub(crate) fn admit(self: &Arc<Self>) -> Ticket {
+        Ticket {
+            others: self.running.fetch_add(1, Ordering::AcqRel),
+            number: self.admitted.fetch_add(1, Ordering::AcqRel) + 1,
+            admission: Arc::clone(self),
         }
     }
 
-    /// A query that had too little memory, and has left, queues with others of its kind, and will then wait for
-    /// `patience`.
-    pub(crate) async fn queue(self: &Arc<Self>, patience: Duration) -> Queue<'_> {
-        let first = self.first.lock().await;
-        Queue {
-            crowd: self,
+    /// Queues a query that had too little memory and holds no ticket. Once it is the first in the queue, it waits for
+    /// up to `patience`.
+    pub(crate) async fn wait_for_memory(self: &Arc<Self>, patience: Duration) -> MemoryWait<'_> {
+        let waiting = self.waiting.lock().await;
+        MemoryWait {
+            admission: self,
             until: Instant::now() + patience,
-            _first: first,
+            _waiting: waiting,
         }
     }
 }
 
-impl Queue<'_> {
-    /// Waits until a query leaves or nobody is inside, and enters: it is worth another try. `None` if the wait has been
-    /// long.
-    pub(crate) async fn turn(&mut self) -> Option<Inside> {
-        let left = self.crowd.left.notified();
-        tokio::pin!(left);
-        // From here on whoever leaves is heard, also before the wait begins.
-        left.as_mut().enable();
-        if self.crowd.inside.load(Ordering::Acquire) > 0 {
-            timeout_at(self.until, left).await.ok()?;
+impl MemoryWait<'_> {
+    /// Waits until another query ends, or none runs, and admits this one for another try. `None` once its patience is
+    /// over.
+    pub(crate) async fn retry(&mut self) -> Option<Ticket> {
+        let ended = self.admission.ended.notified();
+        tokio::pin!(ended);
+        // From here on every end is noticed, also one before the wait begins.
+        ended.as_mut().enable();
+        if self.admission.running.load(Ordering::Acquire) > 0 {
+            timeout_at(self.until, ended).await.ok()?;
         }
-        Some(self.crowd.enter())
+        Some(self.admission.admit())
     }
 }
 
@@ -120,19 +128,24 @@ mod tests {
 
     #[tokio::test]
     async fn a_query_alone_waits_for_nobody() {
-        let crowd = Crowd::new(1);
-        let inside = crowd.queue(PATIENCE).await.turn().await.unwrap();
-        assert!(inside.alone());
+        let admission = Admission::new(1);
+        let ticket = admission
+            .wait_for_memory(PATIENCE)
+            .await
+            .retry()
+            .await
+            .unwrap();
+        assert!(ticket.is_alone());
     }
 
     #[tokio::test]
-    async fn turns_are_taken_in_the_order_they_were_asked_for() {
-        let crowd = Crowd::new(1);
+    async fn permits_are_given_in_the_order_they_were_asked_for() {
+        let admission = Admission::new(1);
         let mut taken = vec![];
-        for _ in 0..EACH {
-            taken.push(crowd.take_turn().await);
+        for _ in 0..PERMITS_PER_WORKER {
+            taken.push(admission.permit().await);
         }
-        let next = crowd.take_turn();
+        let next = admission.permit();
         tokio::pin!(next);
         assert!(futures::poll!(next.as_mut()).is_pending());
         drop(taken.pop());
@@ -140,49 +153,50 @@ mod tests {
     }
 
     #[test]
-    fn who_meets_another_is_not_alone() {
-        let crowd = Crowd::new(1);
-        let first = crowd.enter();
-        assert!(first.alone());
-        let second = crowd.enter();
-        assert!(!first.alone() && !second.alone());
+    fn a_query_that_meets_another_is_not_alone() {
+        let admission = Admission::new(1);
+        let first = admission.admit();
+        assert!(first.is_alone());
+        let second = admission.admit();
+        assert!(!first.is_alone() && !second.is_alone());
         drop(second);
-        assert!(!first.alone(), "it was not, for a while");
+        assert!(!first.is_alone(), "it was not, for a while");
         drop(first);
-        assert!(crowd.enter().alone());
+        assert!(admission.admit().is_alone());
     }
 
     #[tokio::test]
-    async fn each_that_leaves_gives_a_turn() {
-        let crowd = Crowd::new(1);
-        let others = [crowd.enter(), crowd.enter()];
-        let leave = async {
+    async fn each_query_that_ends_allows_a_retry() {
+        let admission = Admission::new(1);
+        let others = [admission.admit(), admission.admit()];
+        let end = async {
             for other in others {
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 drop(other);
             }
         };
         let wait = async {
-            let mut queue = crowd.queue(PATIENCE).await;
-            let mut turns = 0;
-            while let Some(inside) = queue.turn().await {
-                turns += 1;
-                if inside.alone() {
+            let mut wait = admission.wait_for_memory(PATIENCE).await;
+            let mut retries = 0;
+            while let Some(ticket) = wait.retry().await {
+                retries += 1;
+                if ticket.is_alone() {
                     break;
                 }
             }
-            turns
+            retries
         };
-        assert_eq!(tokio::join!(leave, wait).1, 2);
+        assert_eq!(tokio::join!(end, wait).1, 2);
     }
 
     #[tokio::test]
-    async fn one_that_stays_is_not_waited_for_for_ever() {
-        let crowd = Crowd::new(1);
-        let stays = crowd.enter();
+    async fn one_that_stays_is_not_waited_for_forever() {
+        let admission = Admission::new(1);
+        let stays = admission.admit();
         let patience = Duration::from_millis(20);
         let begun = Instant::now();
-        assert!(crowd.queue(patience).await.turn().await.is_none());
+        let retry = admission.wait_for_memory(patience).await.retry().await;
+        assert!(retry.is_none());
         assert!(begun.elapsed() >= patience);
         drop(stays);
     }

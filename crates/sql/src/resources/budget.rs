@@ -19,10 +19,9 @@ use datafusion::execution::memory_pool::{
 use memory::Budget;
 use parking_lot::Mutex;
 
-/// How a message about the memory limit begins; the error translation looks for it.
-pub(crate) const MARK: &str = "memory limit";
+use crate::messages::translate::MEMORY_LIMIT;
 
-/// Bytes of a budget, given back when dropped.
+/// Bytes taken from a budget; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     budget: Arc<Budget>,
@@ -38,10 +37,10 @@ impl Held {
         }
     }
 
-    /// Takes `bytes` more, all or none of them.
+    /// Takes `bytes` more: all of them or none.
     ///
     /// # Errors
-    /// If the budget has not so much left.
+    /// If the budget has less left.
     pub(crate) fn more(&mut self, bytes: u64) -> memory::Result<()> {
         self.budget.take(bytes)?;
         self.bytes += bytes;
@@ -55,8 +54,8 @@ impl Drop for Held {
     }
 }
 
-/// Bytes that keeping `batch` takes. What several batches share (labels, pages) counts for each of them at most as far as
-/// their rows lie in it.
+/// Bytes of memory that keeping `batch` takes. Of buffers that batches share (labels, pages), only the part that the
+/// rows of `batch` use is counted.
 pub(crate) fn footprint(batch: &RecordBatch) -> u64 {
     let column = |array: &ArrayRef| match array.as_string_view_opt() {
         Some(texts) => {
@@ -81,7 +80,7 @@ pub(crate) struct BudgetPool {
     shares: Mutex<Shares>,
 }
 
-/// Who holds how much. Invariant: `spillable + unspillable == reserved` whenever the lock is free.
+/// How much operators hold. Invariant: `spillable + unspillable == reserved` whenever the lock is free.
 #[derive(Default)]
 struct Shares {
     /// Registered consumers that can spill.
@@ -90,7 +89,7 @@ struct Shares {
     spillable: usize,
     /// Bytes that the others hold.
     unspillable: usize,
-    /// Bytes that `grow`, which must not fail, handed out although the budget refused them.
+    /// Bytes that `grow`, which cannot fail, gave out although the budget refused them.
     overdrawn: usize,
 }
 
@@ -103,7 +102,7 @@ impl BudgetPool {
         }
     }
 
-    /// What operators may hold together: the limit less what the buffer pool took.
+    /// Bytes that all operators together may hold: the limit less what the buffer pool has taken.
     fn operators(&self, shares: &Shares) -> usize {
         let mine = (shares.spillable + shares.unspillable).saturating_sub(shares.overdrawn) as u64;
         let others = self.budget.used().saturating_sub(mine);
@@ -117,7 +116,7 @@ impl BudgetPool {
         available: usize,
     ) -> DataFusionError {
         DataFusionError::ResourcesExhausted(format!(
-            "{MARK} of {} reached: {} asked for {} more, {} are free; raise it with --memory-limit (Options::memory_limit), or lower --threads",
+            "{MEMORY_LIMIT} of {} reached: {} asked for {} more, {} are free; raise it with --memory-limit (Options::memory_limit), or lower --threads",
             human_readable_size(self.budget.limit() as usize),
             operator(consumer.name()),
             human_readable_size(wanted),
@@ -126,7 +125,7 @@ impl BudgetPool {
     }
 }
 
-/// `GroupedHashAggregateStream[1] (count(1))` as a person calls it.
+/// A name that people understand for a consumer such as `GroupedHashAggregateStream[1] (count(1))`.
 fn operator(consumer: &str) -> String {
     let name = consumer.split(['[', '(', ' ']).next().unwrap_or(consumer);
     let plain = match name {
@@ -211,16 +210,18 @@ impl MemoryPool for BudgetPool {
 
 impl Shares {
     fn add(&mut self, consumer: &MemoryConsumer, bytes: usize) {
-        match consumer.can_spill() {
-            true => self.spillable += bytes,
-            false => self.unspillable += bytes,
+        if consumer.can_spill() {
+            self.spillable += bytes
+        } else {
+            self.unspillable += bytes
         }
     }
 
     fn subtract(&mut self, consumer: &MemoryConsumer, bytes: usize) {
-        let held = match consumer.can_spill() {
-            true => &mut self.spillable,
-            false => &mut self.unspillable,
+        let held = if consumer.can_spill() {
+            &mut self.spillable
+        } else {
+            &mut self.unspillable
         };
         *held = held.saturating_sub(bytes);
     }

@@ -1,63 +1,54 @@
-//! Bounds on what is planned at all.
+//! Limits on the length and depth of statements.
 //!
-//! The parser, the planner and the optimiser are recursive. Statements that would nest them too deeply are
-//! refused before they start, by a count over the tokens: it needs no recursion itself.
+//! The parser, the planner and the optimiser are recursive. Statements that would exhaust the stack are refused before
+//! they are parsed, by counting over their tokens, which needs no recursion itself.
 
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, MAX_NESTING, Result};
 
-/// Nested parentheses, calls, subqueries, `case`s.
-pub(crate) const MAX_NESTING: usize = 128;
-/// Operators in a row that are not separated by a comma or a clause: `a or b or c ...`, `x + y + z ...`,
+/// Most operators in a row that no comma or clause separates: `a or b or c ...`, `x + y + z ...`,
 /// `q union q union q ...`. Each adds a level to the tree that the planner walks.
 pub(crate) const MAX_CHAIN: usize = 1_000;
-/// Bytes of one text. A script of inserts is better imported from a file.
+/// Most bytes of one text.
 pub(crate) const MAX_TEXT: usize = 64 << 20;
 
-/// Trees deeper than this are planned with a larger stack.
+/// Statements with deeper trees are planned with a larger stack.
 const DEEP: usize = 100;
-/// Stack that must be left to go on without a larger one.
+/// A larger stack is made if less than this is left.
 const RED_ZONE: usize = 32 << 20;
-/// Size of a larger one. Only what is touched takes memory.
+/// Size of the larger stack. Only what is touched takes memory.
 const STACK: usize = 64 << 20;
 
-/// What the parser's recursion limit is set to: it counts several levels for one parenthesis.
+/// The parser's own recursion limit; it counts several levels for one parenthesis.
 pub(crate) const PARSER_RECURSION: usize = 3 * MAX_NESTING;
-
-/// The error for statements that nest too deeply.
-pub(crate) fn too_deep() -> Error {
-    Error::TooComplex {
-        message: format!(
-            "the statement nests more than {MAX_NESTING} levels deep; break it up with `with` clauses"
-        ),
-    }
-}
 
 /// Refuses texts that are longer than [`MAX_TEXT`].
 pub(crate) fn check_length(text: &str) -> Result<()> {
-    match text.len() <= MAX_TEXT {
-        true => Ok(()),
-        false => Err(Error::TooComplex {
+    if text.len() <= MAX_TEXT {
+        Ok(())
+    } else {
+        Err(Error::TooComplex {
             message: format!(
                 "the text has {} bytes, the limit is {MAX_TEXT}; load data with `copy ... from` or import instead",
                 text.len()
             ),
-        }),
+        })
     }
 }
 
-/// Runs `work` with room for the deepest tree that [`check`] admits: parsing, printing and dropping one is recursive,
-/// and the caller's stack may be small.
+/// Runs `work` with enough stack for a tree of `depth`. Parsing, printing and dropping a tree is recursive, and the
+/// caller's stack may be small.
 pub(crate) fn with_room<T>(depth: usize, work: impl FnOnce() -> T) -> T {
-    match depth > DEEP {
-        true => stacker::maybe_grow(RED_ZONE, STACK, work),
-        false => work(),
+    if depth > DEEP {
+        stacker::maybe_grow(RED_ZONE, STACK, work)
+    } else {
+        work()
     }
 }
 
-/// A future that is polled [`with_room`].
+/// `work`, polled [`with_room`].
 pub(crate) fn polled_with_room<F: Future>(
     depth: usize,
     work: F,
@@ -66,7 +57,7 @@ pub(crate) fn polled_with_room<F: Future>(
     std::future::poll_fn(move |cx| with_room(depth, || work.as_mut().poll(cx)))
 }
 
-/// Refuses statements whose trees would be too deep, by their tokens; says how deep they may be.
+/// Refuses statements whose trees would be too deep, and returns how deep the tree of these tokens may be.
 pub(crate) fn check(tokens: &[TokenWithSpan]) -> Result<usize> {
     let mut deepest = 0;
     // One entry per open parenthesis: operators since the last separator on that level.
@@ -120,7 +111,7 @@ pub(crate) fn check(tokens: &[TokenWithSpan]) -> Result<usize> {
             _ => {}
         }
         if open.len() + cases > MAX_NESTING {
-            return Err(too_deep());
+            return Err(Error::too_deep());
         }
         let chain: usize = open.iter().sum();
         deepest = deepest.max(chain + open.len() + cases);

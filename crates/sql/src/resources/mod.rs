@@ -1,5 +1,6 @@
-//! What bounds a statement: admission control, the memory limit and its spilling, the depth of recursion, cancelling,
-//! the width of work.
+//! What statements share and compete for: the right to run, memory, disk, stack, and a way to stop.
+//!
+//! Uses `error` and `messages`.
 
 pub(crate) mod admission;
 pub(crate) mod budget;

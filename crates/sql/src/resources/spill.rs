@@ -1,4 +1,4 @@
-//! Where operators put what does not fit in memory.
+//! Files for what operators spill.
 
 use std::fs::File;
 use std::io;
@@ -11,13 +11,13 @@ use datafusion::execution::spill_file::{SpillFile, TempFileFactory};
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
-/// How the names of directories of these files begin.
+/// Prefix of the names of spill directories.
 const PREFIX: &str = "atoll-spill-";
 
-/// Makes the spill directory when the first file is wanted, and removes it when the engine goes.
+/// Creates spill files in a directory of its own, which is made for the first file and removed when this is dropped.
 ///
-/// Beside the store rather than in the system's temporary directory, which may lie in memory; where the
-/// directory of the store cannot be written, the system's is taken after all.
+/// The directory is made where the options say. If that cannot be written, the system's temporary directory is used
+/// instead, although it may lie in memory.
 pub(crate) struct SpillFiles {
     directory: PathBuf,
     files: Mutex<Option<Files>>,
@@ -26,19 +26,19 @@ pub(crate) struct SpillFiles {
 /// The files of this process.
 struct Files {
     manager: Arc<DiskManager>,
-    /// Dropped after them.
+    /// Dropped after the files.
     _own: Option<Directory>,
 }
 
-/// A directory that nobody else uses as long as this is there.
+/// A directory that no other process uses while this exists.
 struct Directory {
     path: TempDir,
-    /// Locked: who is killed leaves its directory, and nobody holds the lock any more.
+    /// Locked. A killed process leaves its directory behind, but not the lock.
     _lock: File,
 }
 
 impl Directory {
-    /// In `parent`, from which those that killed processes left are removed.
+    /// A new directory in `parent`, after directories that killed processes left there are removed.
     fn new(parent: &Path) -> io::Result<Directory> {
         remove_left(parent);
         let path = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
@@ -48,7 +48,7 @@ impl Directory {
     }
 }
 
-/// Removes directories whose processes are gone. What cannot be removed stays: it is in nobody's way.
+/// Removes the directories of processes that are gone. What cannot be removed stays and does no harm.
 fn remove_left(parent: &Path) {
     let entries = parent.read_dir().into_iter().flatten().flatten();
     let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));

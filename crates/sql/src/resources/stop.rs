@@ -1,9 +1,9 @@
-//! Stopping what does not yield.
+//! Stopping operators that do not yield.
 //!
 //! Dropping a statement's future aborts its task, which takes effect where the task next yields.
 //! DataFusion's operators do so from batch to batch, except for one: a nested-loop join goes through all
 //! pairs of a batch before it looks up, and where none of them pass, that may take hours. So its filter is
-//! wrapped in one that fails once the statement was given up. Our engine looks at the switch itself.
+//! wrapped in one that fails once the statement was cancelled. Atoll's own engine checks the switch itself.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -25,17 +25,17 @@ tokio::task_local! {
     static STATEMENT: Stop;
 }
 
-/// `work` with `stop` as the switch of its statement.
+/// Runs `work` with `stop` as the switch of its statement.
 pub(crate) fn over<F: Future>(stop: Stop, work: F) -> impl Future<Output = F::Output> {
     STATEMENT.scope(stop, work)
 }
 
-/// The switch of the statement that this task runs; one that nobody raises if it runs none.
+/// The switch of the statement that this task runs; if it runs none, one that never stops anything.
 pub(crate) fn present() -> Stop {
     STATEMENT.try_with(Stop::clone).unwrap_or_default()
 }
 
-/// `plan` with a look at the present statement's switch wherever an operator would not yield.
+/// `plan`, in which operators that would not yield check the switch of the present statement.
 pub(crate) fn watched(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let stop = present();
     let watch = |plan: Arc<dyn ExecutionPlan>| {
@@ -75,7 +75,7 @@ fn rebuilt(
     )
 }
 
-/// A filter that fails once its statement was given up. Equal to another by its filter only.
+/// A filter that fails once its statement was cancelled. Equality and hash ignore the switch.
 #[derive(Debug)]
 struct Watched {
     filter: Arc<dyn PhysicalExpr>,
@@ -106,7 +106,7 @@ impl PhysicalExpr for Watched {
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         if self.stop.stopped() {
             return Err(DataFusionError::Execution(
-                "the statement was given up".into(),
+                "the statement was cancelled".into(),
             ));
         }
         self.filter.evaluate(batch)

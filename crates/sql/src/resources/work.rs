@@ -1,4 +1,4 @@
-//! What the statements of an engine have done so far, those that run included.
+//! Bytes that the statements of an instance have read so far.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -7,18 +7,18 @@ use std::time::Instant;
 use memory::Traffic;
 use parking_lot::Mutex;
 
-/// Statements that run are looked through when so many more have come.
+/// The list of running statements is swept each time it has grown by so many.
 const SWEEP: usize = 64;
 
-/// Tells, in lines for people, what happened since a moment.
-type Tell = Box<dyn Fn(Instant) -> Vec<String> + Send + Sync>;
+/// Reports what happened since a moment, a line each.
+type Report = Box<dyn Fn(Instant) -> Vec<String> + Send + Sync>;
 
 /// Counters of all statements together.
 pub(crate) struct Work {
-    /// Of those that have ended.
+    /// Of the statements that have ended.
     ended: Traffic,
     running: Mutex<Vec<Arc<Traffic>>>,
-    teller: OnceLock<Tell>,
+    reporter: OnceLock<Report>,
 }
 
 impl Work {
@@ -26,11 +26,11 @@ impl Work {
         Work {
             ended: Traffic::new(nodes),
             running: Mutex::default(),
-            teller: OnceLock::new(),
+            reporter: OnceLock::new(),
         }
     }
 
-    /// A statement begins; it has ended when nobody else has its counters any more.
+    /// Registers the counters of a statement that begins. It has ended once no one else holds them.
     pub(crate) fn begin(&self, traffic: &Arc<Traffic>) {
         let mut running = self.running.lock();
         if running.len() >= SWEEP && running.len().is_multiple_of(SWEEP) {
@@ -39,7 +39,8 @@ impl Work {
         running.push(Arc::clone(traffic));
     }
 
-    /// Nobody can take the last reference up again, which is this one's.
+    /// Moves the counters of ended statements from `running` to `ended`. Where this is the last reference, no other can
+    /// come to be.
     fn sweep(&self, running: &mut Vec<Arc<Traffic>>) {
         running.retain(|traffic| {
             let runs = Arc::strong_count(traffic) > 1;
@@ -50,7 +51,8 @@ impl Work {
         });
     }
 
-    /// Bytes that all statements have read, by node of the reader and of the page. Never falls.
+    /// Bytes that all statements have read, by node of the reader (row) and of the page (column). The numbers never
+    /// fall.
     pub(crate) fn bytes(&self) -> Vec<Vec<u64>> {
         let mut running = self.running.lock();
         self.sweep(&mut running);
@@ -60,14 +62,16 @@ impl Work {
         all.matrix()
     }
 
-    /// Only the first counts.
-    pub(crate) fn tell_by(&self, tell: Tell) {
-        let _ = self.teller.set(tell);
+    /// Sets what [`report`](Work::report) reports. Only the first call has an effect.
+    pub(crate) fn report_with(&self, report: Report) {
+        let _ = self.reporter.set(report);
     }
 
-    /// What `explain analyze` adds of a statement that began then.
-    pub(crate) fn told(&self, began: Instant) -> Vec<String> {
-        self.teller.get().map_or_else(Vec::new, |tell| tell(began))
+    /// The lines that `explain analyze` adds for a statement that began then.
+    pub(crate) fn report(&self, began: Instant) -> Vec<String> {
+        self.reporter
+            .get()
+            .map_or_else(Vec::new, |report| report(began))
     }
 }
 

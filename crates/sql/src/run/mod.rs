@@ -1,13 +1,18 @@
-//! Running a statement's plan: the engine with its sessions' environment, the context of one statement, queries and
-//! their answers, and errors of other layers in words for people.
+//! Running one statement: what it sees, which executor runs it, and what it returns.
+//!
+//! An [`instance`] is shared by all statements on a store. Each statement gets a [`context`] with a snapshot;
+//! [`query`] chooses between Atoll's own engine ([`native`]) and DataFusion, whose settings are in [`environment`].
+//!
+//! Uses all layers but `statements`.
 
 pub(crate) mod answer;
+pub(crate) mod clock;
 pub(crate) mod context;
-pub(crate) mod definition;
-pub(crate) mod engine;
-pub(crate) mod environment;
-pub(crate) mod file_calls;
-pub(crate) mod fused;
-pub(crate) mod information;
+mod environment;
+pub(crate) mod instance;
+pub(crate) mod native;
+pub(crate) mod options;
+pub(crate) mod output;
 pub(crate) mod query;
-pub(crate) mod translate;
+mod resolver;
+pub(crate) mod stream;

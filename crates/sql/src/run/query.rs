@@ -1,8 +1,9 @@
-//! Who runs a query, and who does when memory is short.
+//! Which executor runs a query, and which one does when memory is short.
 //!
-//! Our own engine is first. Where the limit leaves it too little, which shows before its first row, other queries may
-//! be the cause: it waits until one of them ends and tries again. Where there is none, DataFusion is next, whose sorts
-//! and aggregates spill; and where the table of a join does not fit either, DataFusion with joins that sort, and spill.
+//! 1. Atoll's own engine. Where the memory limit leaves it too little, which shows before its first row, other queries
+//!    may be the cause: the query waits until one of them ends and tries again.
+//! 2. If no other query runs, or the wait was too long, DataFusion, whose sorts and aggregates spill.
+//! 3. If the table of a join does not fit either, DataFusion with sort-merge joins, which spill.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,19 +18,22 @@ use datafusion::sql::sqlparser::ast::Statement as Sql;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::error::Result;
-use crate::frontend::rewrite;
-use crate::resources::admission::{Inside, PATIENCE};
-use crate::run::answer::{Answer, Clock};
-use crate::run::context::Scope;
-use crate::run::engine::Engine;
-use crate::run::fused::{self, Outcome, Program};
+use crate::optimize::rules;
+use crate::resources::admission::{PATIENCE, Ticket};
+use crate::resources::stop;
+use crate::run::answer::Answer;
+use crate::run::clock::Clock;
+use crate::run::context::StatementContext;
+use crate::run::instance::Instance;
+use crate::run::native::{NativePlan, Outcome};
+use crate::run::{native, output};
 
-/// Rows of a batch where memory is short: a sort that merges holds one of each run.
+/// Rows of a batch where memory is short: a sort that merges holds a batch of each run.
 const FRUGAL_BATCH: usize = 1024;
 
 /// Runs `query` and gathers its rows.
-pub(crate) async fn run(engine: &Arc<Engine>, query: Sql, started: Instant) -> Result<Answer> {
-    let (stream, clock) = open(engine, query, started).await?;
+pub(crate) async fn run(instance: &Arc<Instance>, query: Sql, started: Instant) -> Result<Answer> {
+    let (stream, clock) = open(instance, query, started).await?;
     let schema = stream.schema();
     let batches = stream.try_collect().await?;
     Ok(Answer::rows_of(schema, batches, &clock))
@@ -37,86 +41,95 @@ pub(crate) async fn run(engine: &Arc<Engine>, query: Sql, started: Instant) -> R
 
 /// Runs `query` until its first rows come.
 pub(crate) async fn open(
-    engine: &Arc<Engine>,
+    instance: &Arc<Instance>,
     query: Sql,
     started: Instant,
 ) -> Result<(SendableRecordBatchStream, Clock)> {
-    let snapshot = engine.store.snapshot();
-    let mut scope = Scope::new(engine, &snapshot, started)?;
-    let plan = scope.plan(query, None).await?;
-    let rows = rows(&mut scope, &plan).await?;
-    Ok((rows, scope.clock))
+    let snapshot = instance.store.snapshot();
+    let mut context = StatementContext::new(instance, &snapshot, started)?;
+    let plan = context.plan(query, None).await?;
+    let rows = rows(&mut context, &plan).await?;
+    Ok((rows, context.clock))
 }
 
-/// The rows of `plan`, by whoever can, with the names that people see.
+/// The rows of `plan`, from the first executor that can run it, with the column names that people see.
 pub(crate) async fn rows(
-    scope: &mut Scope,
+    context: &mut StatementContext,
     plan: &LogicalPlan,
 ) -> Result<SendableRecordBatchStream> {
-    Ok(rewrite::named(found(scope, plan).await?))
+    Ok(output::named(found(context, plan).await?))
 }
 
-async fn found(scope: &mut Scope, plan: &LogicalPlan) -> Result<SendableRecordBatchStream> {
-    if scope.engine.executor.is_ours()
-        && let Some(program) = fused::prepare(scope, plan).await?
+async fn found(
+    context: &mut StatementContext,
+    plan: &LogicalPlan,
+) -> Result<SendableRecordBatchStream> {
+    if context.instance.executor.is_native()
+        && let Some(native) = native::prepare(context, plan).await?
     {
-        scope.clock.planned();
-        if let Some(rows) = ours(scope, &program).await? {
-            scope.clock.ran_on = program.ran_on();
+        context.clock.planned();
+        if let Some(rows) = on_engine(context, &native).await? {
+            context.clock.ran_on = native.ran_on();
             return Ok(rows);
         }
     }
-    theirs(scope, plan).await
+    on_datafusion(context, plan).await
 }
 
-/// Our engine; `None` if memory does not suffice, or it is not for us after all.
-async fn ours(scope: &Scope, program: &Program) -> Result<Option<SendableRecordBatchStream>> {
-    let crowd = Arc::clone(&scope.engine.crowd);
-    let turn = crowd.take_turn().await;
-    let inside = crowd.enter();
-    let begun = fused::run(scope, program).await;
-    drop(turn);
+/// Runs `plan` on Atoll's own engine; `None` if memory does not suffice, or the engine cannot run it after all.
+async fn on_engine(
+    context: &StatementContext,
+    plan: &NativePlan,
+) -> Result<Option<SendableRecordBatchStream>> {
+    let admission = Arc::clone(&context.instance.admission);
+    let permit = admission.permit().await;
+    let ticket = admission.admit();
+    let begun = native::run(context, plan).await;
+    drop(permit);
     match begun? {
-        Outcome::Running(running) => return Ok(Some(held(running.rows, inside))),
-        Outcome::NotOurs => return Ok(None),
-        Outcome::Short if inside.alone() => return Ok(None),
-        Outcome::Short => drop(inside),
+        Outcome::Running(running) => return Ok(Some(held(running.rows, ticket))),
+        Outcome::Unsupported => return Ok(None),
+        Outcome::OutOfMemory if ticket.is_alone() => return Ok(None),
+        Outcome::OutOfMemory => drop(ticket),
     }
-    let mut queue = crowd.queue(PATIENCE).await;
-    while let Some(inside) = queue.turn().await {
-        if let Outcome::Running(running) = fused::run(scope, program).await? {
-            return Ok(Some(held(running.rows, inside)));
+    let mut wait = admission.wait_for_memory(PATIENCE).await;
+    while let Some(ticket) = wait.retry().await {
+        if let Outcome::Running(running) = native::run(context, plan).await? {
+            return Ok(Some(held(running.rows, ticket)));
         }
-        if inside.alone() {
+        if ticket.is_alone() {
             break;
         }
     }
     Ok(None)
 }
 
-async fn theirs(scope: &mut Scope, plan: &LogicalPlan) -> Result<SendableRecordBatchStream> {
-    let inside = scope.engine.crowd.enter();
-    let first = begin(scope, &scope.state, plan).await;
-    scope.clock.planned();
+/// Runs `plan` on DataFusion, a second time with frugal settings if memory does not suffice.
+async fn on_datafusion(
+    context: &mut StatementContext,
+    plan: &LogicalPlan,
+) -> Result<SendableRecordBatchStream> {
+    let ticket = context.instance.admission.admit();
+    let first = begin(context, &context.state, plan).await;
+    context.clock.planned();
     let rows = match first {
         Err(e) if is_short(&e) => {
-            let state = frugal(&scope.state, scope.engine.budget.limit());
-            begin(scope, &state, plan).await?
+            let state = frugal(&context.state, context.instance.budget.limit());
+            begin(context, &state, plan).await?
         }
         rows => rows?,
     };
-    Ok(held(rows, inside))
+    Ok(held(rows, ticket))
 }
 
-/// DataFusion, until its first rows come: joins have read one side by then.
+/// Runs `plan` on DataFusion until its first rows come: joins have read their build side by then.
 async fn begin(
-    scope: &Scope,
+    context: &StatementContext,
     state: &SessionState,
     plan: &LogicalPlan,
 ) -> std::result::Result<SendableRecordBatchStream, DataFusionError> {
-    let physical =
-        crate::resources::stop::watched(crate::optimize::rules::physical(state, plan).await?)?;
-    let mut rows = execute_stream(physical, scope.task())?;
+    let physical = stop::watched(rules::physical(state, plan).await?)?;
+    let mut rows = execute_stream(physical, context.task())?;
     let schema = rows.schema();
     let first = rows.try_next().await?;
     let rows = stream::iter(first.map(Ok)).chain(rows);
@@ -127,9 +140,9 @@ fn is_short(e: &DataFusionError) -> bool {
     matches!(e.find_root(), DataFusionError::ResourcesExhausted(_))
 }
 
-/// The state with joins that sort both sides, which takes longer and spills. Each of the sorts that are under way at the
-/// same time needs some memory to merge what it spilled: so few partitions, of small batches. With a single one DataFusion
-/// makes no joins that sort.
+/// The state with sort-merge joins, which take longer and spill. Every sort needs some memory to merge what it spilled,
+/// so there are few partitions with small batches. There are two because with a single one DataFusion plans no
+/// sort-merge joins.
 fn frugal(state: &SessionState, memory_limit: u64) -> SessionState {
     let mut state = state.clone();
     let options = state.config_mut().options_mut();
@@ -142,11 +155,11 @@ fn frugal(state: &SessionState, memory_limit: u64) -> SessionState {
     state
 }
 
-/// The rows, with their query among those that run until the last.
-fn held(rows: SendableRecordBatchStream, inside: Inside) -> SendableRecordBatchStream {
+/// `rows`, which hold the ticket of their query until the last of them is taken.
+fn held(rows: SendableRecordBatchStream, ticket: Ticket) -> SendableRecordBatchStream {
     let schema = rows.schema();
     let rows = rows.inspect(move |_| {
-        let _ = &inside;
+        let _ = &ticket;
     });
     Box::pin(RecordBatchStreamAdapter::new(schema, rows))
 }

@@ -1,4 +1,5 @@
-//! `like` with several words: each is searched behind the one before, which takes half the time of a regular expression.
+//! `like` patterns of several parts: each part is searched behind the one before, which takes half the time of a
+//! regular expression.
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::buffer::BooleanBuffer;
@@ -7,21 +8,22 @@ use datafusion::physical_expr::expressions::{Column, LikeExpr, Literal};
 use datafusion::physical_plan::PhysicalExpr;
 use memchr::memmem::Finder;
 
-/// `like 'first%word%word%last'` of a column, where at least two parts are there.
+/// `column like 'first%word%word%last'` with at least two of these parts.
 #[derive(Debug)]
-pub(crate) struct Words {
+pub(crate) struct LikeMatcher {
     negated: bool,
-    /// What texts begin with, if the pattern says so. Never empty: comparing with nothing is not for nothing. An empty
-    /// string has no address, and a masked load from there costs more than the search (Q13: 84 ms for 28).
+    /// What strings must begin with. `None` rather than empty: comparing with an empty string is not free. It has no
+    /// address, and a masked load from there costs more than the search (TPC-H Q13: 84 ms instead of 28).
     first: Option<Box<[u8]>>,
+    /// What must follow, in this order.
     between: Vec<Finder<'static>>,
-    /// What they end with, if the pattern says so; never empty.
+    /// What strings must end with; never empty.
     last: Option<Box<[u8]>>,
 }
 
-impl Words {
-    /// What `expr` tests, if it is such a test; patterns with `_` or an escape are none.
-    pub fn of(expr: &dyn PhysicalExpr) -> Option<Words> {
+impl LikeMatcher {
+    /// The matcher for `expr`; `None` if it is not such a `like`, or if its pattern has `_`, `\\` or fewer parts.
+    pub fn of(expr: &dyn PhysicalExpr) -> Option<LikeMatcher> {
         let like = expr.downcast_ref::<LikeExpr>()?;
         like.expr().downcast_ref::<Column>()?;
         let pattern = match like.pattern().downcast_ref::<Literal>()?.value() {
@@ -37,7 +39,7 @@ impl Words {
         let (between, last) = rest.rsplit_once('%').unwrap_or(("", rest));
         let between: Vec<&str> = between.split('%').filter(|word| !word.is_empty()).collect();
         let parts = between.len() + [first, last].iter().filter(|part| !part.is_empty()).count();
-        (parts > 1).then(|| Words {
+        (parts > 1).then(|| LikeMatcher {
             negated: like.negated(),
             first: part(first),
             between: between
@@ -48,7 +50,7 @@ impl Words {
         })
     }
 
-    /// One answer per text, NULL for NULL; `None` if `texts` are held in another way than a table's.
+    /// One answer per string, NULL for NULL; `None` if `texts` is not a string-view array, which a table's columns are.
     pub fn test(&self, texts: &ArrayRef) -> Option<BooleanArray> {
         let views = texts.as_string_view_opt()?;
         let hit = |row: usize| self.hit(views.value(row).as_bytes()) != self.negated;
@@ -74,7 +76,7 @@ impl Words {
     }
 }
 
-/// A part of a pattern, if there is anything in it.
+/// A part of a pattern; `None` if it is empty.
 fn part(text: &str) -> Option<Box<[u8]>> {
     (!text.is_empty()).then(|| text.as_bytes().into())
 }
@@ -101,7 +103,7 @@ mod tests {
     fn other_patterns_are_left_to_others() {
         let schema = Schema::new(vec![Field::new("t", DataType::Utf8View, true)]);
         for pattern in ["", "a", "%", "%%", "%a%", "a%", "%a", "a_%b", "a\\%b%c"] {
-            let words = Words::of(expression(pattern, false, &schema).as_ref());
+            let words = LikeMatcher::of(expression(pattern, false, &schema).as_ref());
             assert!(words.is_none(), "{pattern}: {words:?}");
         }
     }
@@ -115,7 +117,8 @@ mod tests {
         };
         let texts: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..50_000).map(text)));
         let schema = Schema::new(vec![Field::new("t", DataType::Utf8View, true)]);
-        let words = Words::of(expression("%special%requests%", false, &schema).as_ref()).unwrap();
+        let words =
+            LikeMatcher::of(expression("%special%requests%", false, &schema).as_ref()).unwrap();
         let views = texts.as_string_view();
         let (special, requests) = (Finder::new("special"), Finder::new("requests"));
         let searched = || {
@@ -152,7 +155,7 @@ mod tests {
             let batch = RecordBatch::try_new(schema, vec![texts.clone()]).unwrap();
             let expected = expr.evaluate(&batch).unwrap().into_array(texts.len()).unwrap();
             let some = parts.iter().filter(|part| !part.is_empty()).count();
-            match Words::of(expr.as_ref()) {
+            match LikeMatcher::of(expr.as_ref()) {
                 Some(words) => prop_assert_eq!(&words.test(&texts).unwrap(), expected.as_boolean()),
                 None => prop_assert!(some < 2),
             }

@@ -1,9 +1,15 @@
-//! Reading tables: providers and scan operators over stored tables and over files, and predicates on stored codes.
+//! What plans read: tables of the store, files, and the views of `information_schema`.
+//!
+//! A [`provider`] is a table as the planner sees it, [`exec`] its scan as an operator of DataFusion. Filters become
+//! tests of stored columns in [`predicate`] and [`like`].
+//!
+//! Uses `names` and the layers below it.
 
-pub(crate) mod failure;
+pub(crate) mod context;
+mod exec;
 pub(crate) mod files;
-pub(crate) mod like;
-pub(crate) mod operator;
-pub(crate) mod predicate;
+pub(crate) mod information;
+mod like;
+mod predicate;
 pub(crate) mod provider;
-pub(crate) mod query;
+mod runs;

@@ -1,18 +1,18 @@
-//! DataFusion's physical predicates into the filters of a scan.
+//! From DataFusion's physical predicates to the filters of a table's scan.
 //!
-//! A conjunction falls into its parts. Comparisons of one column of whole numbers with constants
-//! become ranges, which a scan tests in the stored width; a test of one text column is marked as
-//! depending on its labels only; of everything else at most the ranges that it implies are kept.
+//! A conjunction is split into its parts. Comparisons of an integer column with constants become ranges, which a scan
+//! tests in the stored width. A test of a single string column is marked as depending on its labels only. Other filters
+//! keep at most the ranges that they imply.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
-use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column as NamedColumn, ScalarValue};
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::Operator;
+use datafusion::logical_expr::{Expr, Operator};
 use datafusion::physical_expr::expressions::{
     BinaryExpr, Column, InListExpr, IsNotNullExpr, Literal, NotExpr,
 };
@@ -20,16 +20,30 @@ use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
 use datafusion::physical_plan::PhysicalExpr;
 use table::{Filter, Form, LabelHits, Test};
 
-use crate::scan::like::Words;
+use crate::scan::like::LikeMatcher;
 
-/// Both ends included, ascending, apart.
+/// Ranges with both ends included, in ascending order, without overlap.
 type Ranges = Vec<(i128, i128)>;
 
-/// More ranges than this are left to the test.
+/// Filters with more ranges than this are tested on values instead.
 const MOST_RANGES: usize = 16;
 
-/// The filters whose conjunction is `predicate`, cheapest first. Columns of `predicate` count
-/// in `schema`, the table's, whose positions the filters name.
+/// `filter` with its columns named without their table.
+///
+/// # Errors
+/// Only if DataFusion cannot rewrite the expression.
+pub(crate) fn unqualified(filter: &Expr) -> Result<Expr> {
+    let plain = filter.clone().transform(|e| {
+        Ok(match e {
+            Expr::Column(c) => Transformed::yes(Expr::Column(NamedColumn::new_unqualified(c.name))),
+            other => Transformed::no(other),
+        })
+    })?;
+    Ok(plain.data)
+}
+
+/// The filters whose conjunction is `predicate`, cheapest first. Columns of `predicate` are positions in `schema`, the
+/// table's; so are those of the filters.
 ///
 /// # Errors
 /// Only if DataFusion cannot rewrite the expression.
@@ -84,7 +98,7 @@ fn and(a: Arc<dyn PhysicalExpr>, b: Arc<dyn PhysicalExpr>) -> Arc<dyn PhysicalEx
     Arc::new(BinaryExpr::new(a, Operator::And, b))
 }
 
-/// A filter with its test and what can be said of it beyond ranges of its own.
+/// A filter that tests `expr`, with what is known of it other than ranges that are equivalent to it.
 fn filter(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Result<Filter> {
     let mut columns: Vec<usize> = collect_columns(expr).iter().map(Column::index).collect();
     columns.sort_unstable();
@@ -113,7 +127,7 @@ fn filter(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Result<Filter> {
         }
     };
     let test = Arc::new(Expression {
-        words: Words::of(own.data.as_ref()),
+        like: LikeMatcher::of(own.data.as_ref()),
         expr: own.data,
         schema: schema_of_test,
     });
@@ -133,8 +147,8 @@ fn is_text(data_type: &DataType) -> bool {
 #[derive(Debug)]
 struct Expression {
     expr: Arc<dyn PhysicalExpr>,
-    /// The same, if it can be said like this.
-    words: Option<Words>,
+    /// A faster way to the same answers, for some patterns.
+    like: Option<LikeMatcher>,
     schema: Arc<Schema>,
 }
 
@@ -144,8 +158,8 @@ impl Test for Expression {
         columns: &[ArrayRef],
         rows: usize,
     ) -> std::result::Result<BooleanArray, Box<dyn std::error::Error + Send + Sync>> {
-        if let (Some(words), [texts]) = (&self.words, columns)
-            && let Some(answers) = words.test(texts)
+        if let (Some(like), [texts]) = (&self.like, columns)
+            && let Some(answers) = like.test(texts)
         {
             return Ok(answers);
         }
@@ -157,7 +171,7 @@ impl Test for Expression {
             Some(answers) => Ok(answers.clone()),
             None => {
                 let what = format!(
-                    "a filter gives {} where truth is asked",
+                    "a filter returns {} instead of boolean",
                     answers.data_type()
                 );
                 Err(Box::new(DataFusionError::Plan(what)))
@@ -166,7 +180,8 @@ impl Test for Expression {
     }
 }
 
-/// The labels of a column that is NOT NULL are also tested with a NULL at their end.
+/// `schema` with nullable columns where `columns` have NULLs: the labels of a NOT NULL column are tested with a NULL at
+/// their end.
 fn nullable(schema: &SchemaRef, columns: &[ArrayRef]) -> SchemaRef {
     let fits = schema
         .fields()
@@ -183,7 +198,7 @@ fn nullable(schema: &SchemaRef, columns: &[ArrayRef]) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// The ranges that `expr` is equivalent to, if it is a condition on one column of whole numbers.
+/// The column and ranges to which `expr` is equivalent, if it is a condition on one column of integers.
 fn ranges(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<(usize, Ranges)> {
     if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
         return match binary.op() {
@@ -216,7 +231,7 @@ fn ranges(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<(usize, Ra
     flag.then(|| (column, vec![(1, 1)]))
 }
 
-/// The position of a bare column of whole numbers.
+/// The position of a column that is stored as integers, if `expr` is one.
 fn whole_column(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<usize> {
     let column = expr.downcast_ref::<Column>()?;
     let data_type = schema.field(column.index()).data_type();
@@ -257,22 +272,23 @@ fn in_list(list: &InListExpr, schema: &SchemaRef) -> Option<(usize, Ranges)> {
     let mut values = Vec::with_capacity(list.list().len());
     for item in list.list() {
         let literal = item.downcast_ref::<Literal>()?.value();
-        // A NULL in the list never makes a hit; with NOT it makes every answer NULL.
-        match literal.is_null() {
-            true if list.negated() => return None,
-            true => {}
-            false => values.push(whole(literal, data_type)?),
+        // A NULL in the list never matches; with NOT it makes every answer NULL.
+        if !literal.is_null() {
+            values.push(whole(literal, data_type)?);
+        } else if list.negated() {
+            return None;
         }
     }
     values.sort_unstable();
     let points = union(&values.iter().map(|v| (*v, *v)).collect::<Ranges>(), &[]);
-    match list.negated() {
-        true => Some((column, complement(&points)?)),
-        false => Some((column, points)),
+    if list.negated() {
+        Some((column, complement(&points)?))
+    } else {
+        Some((column, points))
     }
 }
 
-/// What `expr` implies of columns of whole numbers: rows outside are no hits.
+/// The ranges of integer columns that `expr` implies: rows outside them do not pass.
 fn bounds(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> BTreeMap<usize, Ranges> {
     if let Some((column, ranges)) = ranges(expr, schema) {
         return BTreeMap::from([(column, ranges)]);
@@ -348,7 +364,7 @@ fn complement(ranges: &[(i128, i128)]) -> Option<Ranges> {
     Some(rest)
 }
 
-/// A literal in the stored form of a column of whole numbers; `None` if the types differ.
+/// A literal as the integer that a column of `data_type` stores; `None` if the types differ.
 pub(crate) fn whole(value: &ScalarValue, data_type: &DataType) -> Option<i128> {
     if value.data_type() != *data_type {
         return None;
@@ -374,7 +390,7 @@ pub(crate) fn whole(value: &ScalarValue, data_type: &DataType) -> Option<i128> {
     }
 }
 
-/// The value of a column of `data_type` whose stored form is `value`.
+/// The value of a column of `data_type` that is stored as the integer `value`.
 pub(crate) fn scalar(value: i128, data_type: &DataType) -> Option<ScalarValue> {
     let long = i64::try_from(value).ok();
     Some(match data_type {
@@ -396,7 +412,7 @@ pub(crate) fn scalar(value: i128, data_type: &DataType) -> Option<ScalarValue> {
 #[cfg(test)]
 mod tests {
     use arrow::array::Int32Array;
-    use datafusion::logical_expr::{Expr, col, in_list, lit};
+    use datafusion::logical_expr::{col, in_list, lit};
     use datafusion::prelude::SessionContext;
 
     use super::*;

@@ -1,4 +1,4 @@
-//! A table of a snapshot as DataFusion sees it: what it can filter, what is known of it.
+//! A table of a snapshot as DataFusion sees it: its columns, filters and statistics.
 
 use std::sync::Arc;
 
@@ -6,28 +6,27 @@ use arrow::datatypes::{DataType, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::stats::Precision;
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, ColumnStatistics, DFSchema, ScalarValue, Statistics};
+use datafusion::common::{ColumnStatistics, DFSchema, ScalarValue, Statistics};
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use table::{Filter, Form, Scan, Table, Zone};
 
 use crate::error::Result;
-use crate::scan::operator::ScanExec;
-use crate::scan::predicate::{compile, scalar};
+use crate::scan::exec::{ScanExec, order};
+use crate::scan::predicate::{compile, scalar, unqualified};
 
-/// One table, optionally with the hidden column of row ids that `delete` and `update` ask for.
+/// A table, optionally with the hidden column of row ids that `delete` and `update` read.
 #[derive(Clone, Debug)]
 pub(crate) struct Provider {
     table: Arc<Table>,
-    /// The table's columns, and the row ids as the last one if they are asked for.
+    /// The table's columns, and the row ids as the last one if there are any.
     schema: SchemaRef,
     row_ids: bool,
 }
 
 impl Provider {
-    /// With `row_ids`, a last column [`table::ROW_COLUMN`] tells which row of the table each row is.
+    /// With `row_ids` the last column, [`table::ROW_COLUMN`], is the number of each row in the table.
     pub(crate) fn new(table: Arc<Table>, row_ids: bool) -> Provider {
         let all = (0..table.schema().fields().len()).collect();
         let schema = Scan::new(table.clone(), all, row_ids).schema().clone();
@@ -42,12 +41,12 @@ impl Provider {
         &self.table
     }
 
-    /// How many columns it has, row ids included.
+    /// Number of columns, including row ids.
     pub(crate) fn columns(&self) -> usize {
         self.schema.fields().len()
     }
 
-    /// The filters of the table's scan that `filters` are.
+    /// `filters` as filters of the table's scan, cheapest first.
     pub(crate) fn compile(
         &self,
         state: &dyn Session,
@@ -57,22 +56,14 @@ impl Provider {
         let named = DFSchema::try_from(schema.as_ref().clone())?;
         let mut compiled = Vec::new();
         for filter in filters {
-            let unqualified = filter.clone().transform(|e| {
-                Ok(match e {
-                    Expr::Column(c) => {
-                        Transformed::yes(Expr::Column(Column::new_unqualified(c.name)))
-                    }
-                    other => Transformed::no(other),
-                })
-            })?;
-            let expr = state.create_physical_expr(unqualified.data, &named)?;
+            let expr = state.create_physical_expr(unqualified(filter)?, &named)?;
             compiled.extend(compile(&expr, &schema)?);
         }
-        crate::scan::operator::order(&mut compiled);
+        order(&mut compiled);
         Ok(compiled)
     }
 
-    /// Rows that are expected to pass.
+    /// Estimated number of rows that pass `filters`.
     pub(crate) async fn expected(&self, filters: &[Filter]) -> Result<f64> {
         let mut rows = self.table.rows() as f64;
         for filter in filters {
@@ -88,7 +79,7 @@ impl Provider {
         let wanted = projection.unwrap_or(&all);
         let columns: Vec<usize> = wanted.iter().copied().filter(|c| *c < count).collect();
         let row_ids = self.row_ids && wanted.contains(&count);
-        // A scan delivers row ids last; where they are wanted elsewhere the plan reorders.
+        // A scan delivers row ids last; if they are wanted elsewhere, the plan reorders.
         let ordered = !row_ids || wanted.last() == Some(&count);
         let order = (!ordered).then(|| {
             let place = |c: &usize| columns.iter().position(|d| d == c).unwrap_or(columns.len());
@@ -97,7 +88,7 @@ impl Provider {
         (Scan::new(self.table.clone(), columns, row_ids), order)
     }
 
-    /// Share of the rows that `filter` may let through, estimated for the planner.
+    /// Estimated share of rows that pass `filter`.
     async fn share(&self, filter: &Filter) -> Result<f64> {
         let column = *filter.columns.first().unwrap_or(&0);
         match &filter.form {
@@ -141,9 +132,10 @@ impl Provider {
         let fields = self.schema.fields().iter().enumerate();
         let columns = fields.map(|(position, field)| {
             let known = position < self.table.schema().fields().len();
-            let mut column = match known {
-                true => self.column(position, field.data_type()),
-                false => ColumnStatistics::new_unknown(),
+            let mut column = if known {
+                self.column(position, field.data_type())
+            } else {
+                ColumnStatistics::new_unknown()
             };
             if !exact {
                 column = column.to_inexact();
@@ -180,9 +172,10 @@ impl Provider {
             _ => (None, None),
         };
         ColumnStatistics {
-            null_count: match unchanged {
-                true => Precision::Exact(known.nulls as usize),
-                false => Precision::Absent,
+            null_count: if unchanged {
+                Precision::Exact(known.nulls as usize)
+            } else {
+                Precision::Absent
             },
             min_value: wrap(min),
             max_value: wrap(max),
@@ -195,10 +188,10 @@ impl Provider {
     }
 }
 
-/// Share of rows that passes a test nothing is known of, as DataFusion assumes it.
+/// The share of rows that DataFusion assumes to pass a filter of which nothing is known.
 const DEFAULT_SHARE: f64 = 0.2;
 
-/// Bytes of a row's value in a batch; texts by a guess.
+/// Bytes of a value in a batch; a guess for strings.
 fn row_width(data_type: &DataType) -> usize {
     data_type.primitive_width().unwrap_or(32)
 }
@@ -224,9 +217,10 @@ impl TableProvider for Provider {
                     .index_of(&c.name)
                     .is_ok_and(|position| position < columns)
             });
-            match own && !expr.column_refs().is_empty() && !expr.is_volatile() {
-                true => TableProviderFilterPushDown::Exact,
-                false => TableProviderFilterPushDown::Unsupported,
+            if own && !expr.column_refs().is_empty() && !expr.is_volatile() {
+                TableProviderFilterPushDown::Exact
+            } else {
+                TableProviderFilterPushDown::Unsupported
             }
         };
         Ok(filters.iter().map(stored).collect())
@@ -252,7 +246,7 @@ impl TableProvider for Provider {
             compiled.extend(compile(&expr, &schema)?);
             shown.push(expr);
         }
-        crate::scan::operator::order(&mut compiled);
+        order(&mut compiled);
         let statistics = self.estimate(&compiled).await?;
         let (scan, order) = self.plan(projection);
         let partitions = state.config().target_partitions();

@@ -19,42 +19,43 @@ use ingest::Wanted;
 use table::Definition;
 
 use crate::error::{Error, Result};
-use crate::frontend::names::{column_name, table_name};
-use crate::frontend::parse::{CopyFrom, CopyTo, FileOptions};
-use crate::frontend::rewrite;
+use crate::frontend::copy::{CopyFrom, CopyTo, FileOptions, format_for, options_of};
+use crate::messages::nearest::unknown_column;
+use crate::names::{column_name, table_name};
 use crate::run::answer::Answer;
-use crate::run::context::Scope;
-use crate::run::engine::Engine;
-use crate::scan::files::{self, FileTable};
+use crate::run::context::StatementContext;
+use crate::run::instance::Instance;
+use crate::run::output;
+use crate::scan::files::table::FileTable;
 use crate::statements::write::Writing;
 
 /// Writes the rows of a query to a file, which appears when it is complete.
 pub(crate) async fn to(
-    engine: &Arc<Engine>,
+    instance: &Arc<Instance>,
     statement: CopyTo,
     started: Instant,
 ) -> Result<Answer> {
-    let snapshot = engine.store.snapshot();
-    let mut scope = Scope::new(engine, &snapshot, started)?;
+    let snapshot = instance.store.snapshot();
+    let mut context = StatementContext::new(instance, &snapshot, started)?;
     let CopyTo {
         query,
         target,
         options,
     } = statement;
-    let format = files::format_for(&target, &options)?;
+    let format = format_for(&target, &options)?;
     check_target(&target)?;
-    let factory = scope
+    let factory = context
         .state
         .get_file_format_factory(format)
-        .ok_or_else(|| files::unknown_format(format))?;
+        .ok_or_else(|| Error::unknown_format(format))?;
     // A file, not a directory of files, whatever its name.
-    scope
+    context
         .state
         .config_mut()
         .options_mut()
         .execution
         .soft_max_rows_per_output_file = ConfigNonZeroUsize::try_new(usize::MAX)?;
-    let input = rewrite::distinctly_named(scope.plan(Sql::Query(query), None).await?)?;
+    let input = output::distinctly_named(context.plan(Sql::Query(query), None).await?)?;
     let plan = LogicalPlanBuilder::copy_to(
         input,
         target.clone(),
@@ -63,9 +64,9 @@ pub(crate) async fn to(
         vec![],
     )?
     .build()?;
-    let physical = scope.physical(&plan).await?;
-    scope.clock.planned();
-    let mut counts = execute_stream(physical, scope.task())?;
+    let physical = context.physical(&plan).await?;
+    context.clock.planned();
+    let mut counts = execute_stream(physical, context.task())?;
     let mut written = 0;
     while let Some(batch) = counts.try_next().await? {
         if let Some(count) = batch
@@ -76,10 +77,10 @@ pub(crate) async fn to(
             written += count.values().iter().sum::<u64>();
         }
     }
-    Ok(Answer::changed(Some(written), &scope.clock))
+    Ok(Answer::changed(Some(written), &context.clock))
 }
 
-/// Refuses targets that cannot be written, before a long query runs for them.
+/// Refuses targets that cannot be written, before a long query runs.
 fn check_target(target: &str) -> Result<()> {
     let path = Path::new(target);
     let failed = |message: &str| {
@@ -93,7 +94,7 @@ fn check_target(target: &str) -> Result<()> {
     }
     if store::is_part(path) {
         return failed(
-            "is part of a store, which is not written over; choose another name, or remove the store first",
+            "is part of a store and is not overwritten; choose another name, or remove the store first",
         );
     }
     if path.is_dir() || target.ends_with('/') {
@@ -139,14 +140,14 @@ fn writer_options(format: &str, target: &str, options: &FileOptions) -> HashMap<
 /// Columns are matched by name where the file has names and knows all of the statement's columns, by
 /// position otherwise. Columns of the table that the statement does not name become NULL.
 pub(crate) async fn from(
-    engine: &Arc<Engine>,
+    instance: &Arc<Instance>,
     statement: CopyFrom,
     started: Instant,
 ) -> Result<Answer> {
     let name = table_name(&statement.table)?;
-    let writing = Writing::begin(engine).await?;
-    let mut scope = Scope::new(engine, writing.tx.base(), started)?;
-    let table = scope.table(&name)?;
+    let writing = Writing::begin(instance).await?;
+    let mut context = StatementContext::new(instance, writing.tx.base(), started)?;
+    let table = context.table(&name)?;
     let definition = table.definition();
     let columns = wanted(definition, &statement.columns)?;
     let CopyFrom {
@@ -161,19 +162,19 @@ pub(crate) async fn from(
         },
         other => other,
     };
-    let physical = scope.physical(&plan).await.map_err(in_file)?;
-    scope.clock.planned();
-    let rows = execute_stream(physical, scope.task())?;
+    let physical = context.physical(&plan).await.map_err(in_file)?;
+    context.clock.planned();
+    let rows = execute_stream(physical, context.task())?;
     let rows = rows.map_err(Error::from);
     let (writing, count) = writing
-        .append(&name, definition, rows, engine.workers().width())
+        .append(&name, definition, rows, instance.workers().width())
         .await
         .map_err(in_file)?;
     writing.commit().await?;
-    Ok(Answer::changed(Some(count), &scope.clock))
+    Ok(Answer::changed(Some(count), &context.clock))
 }
 
-/// The columns of the table that the file fills, in its order.
+/// The positions of the columns that the file fills, in the file's order.
 fn wanted(definition: &Definition, names: &[Ident]) -> Result<Vec<usize>> {
     if names.is_empty() {
         return Ok((0..definition.columns.len()).collect());
@@ -182,12 +183,7 @@ fn wanted(definition: &Definition, names: &[Ident]) -> Result<Vec<usize>> {
     for ident in names {
         let name = column_name(ident);
         let Some(column) = definition.columns.iter().position(|c| c.name == name) else {
-            let names = definition.columns.iter().map(|c| c.name.clone());
-            return Err(Error::UnknownColumn {
-                candidates: crate::run::translate::nearest(&name, names),
-                name,
-                position: None,
-            });
+            return Err(unknown_column(&name, definition));
         };
         if columns.contains(&column) {
             return Err(Error::invalid(format!("column \"{name}\" is named twice")));
@@ -197,16 +193,16 @@ fn wanted(definition: &Definition, names: &[Ident]) -> Result<Vec<usize>> {
     Ok(columns)
 }
 
-/// The file with the columns that fill the table, in the order of `columns`, and named as the table's.
+/// The file as a table with the columns to fill, in the order of `columns` and under the names of the table.
 ///
-/// Of text the table's types are read: it knows better than a guess. Other columns have the file's types.
+/// Text is read in the types of the table, which are better than a guess. Other columns have the types of the file.
 async fn open(
     definition: &Definition,
     columns: &[usize],
     source: &str,
     options: &FileOptions,
 ) -> Result<FileTable> {
-    let mut options = files::options_of(options)?;
+    let mut options = options_of(options)?;
     let wanted = columns.iter().map(|i| &definition.columns[*i]);
     options.expected = wanted.clone().map(|column| column.name.clone()).collect();
     let file = FileTable::open_with(source, vec![source.into()], options).await?;
@@ -275,10 +271,11 @@ fn projection(definition: &Definition, columns: &[usize], file: FileTable) -> Re
         .iter()
         .enumerate()
         .map(|(i, column)| {
-            let value = match columns.contains(&i) {
-                true => ident(&column.name).cast_to(&column.data_type, scan.schema())?,
-                false => Expr::Literal(ScalarValue::Null, None)
-                    .cast_to(&column.data_type, &DFSchema::empty())?,
+            let value = if columns.contains(&i) {
+                ident(&column.name).cast_to(&column.data_type, scan.schema())?
+            } else {
+                Expr::Literal(ScalarValue::Null, None)
+                    .cast_to(&column.data_type, &DFSchema::empty())?
             };
             Ok(value.alias(&column.name))
         })

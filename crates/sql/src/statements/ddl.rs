@@ -9,38 +9,38 @@ use futures::TryStreamExt;
 use table::{Definition, Tables};
 
 use crate::error::{Error, Result};
-use crate::frontend::names::{check_column, check_new, table_name};
-use crate::frontend::rewrite;
+use crate::frontend::definition::define;
+use crate::messages::tags::shown;
+use crate::names::{check_column, check_new, table_name};
 use crate::run::answer::Answer;
-use crate::run::context::Scope;
-use crate::run::definition::define;
-use crate::run::engine::Engine;
+use crate::run::context::StatementContext;
+use crate::run::instance::Instance;
 use crate::run::query;
 use crate::statements::write::Writing;
 
 /// `create [or replace] table [if not exists] name (columns) | as query`.
 pub(crate) async fn create(
-    engine: &Arc<Engine>,
+    instance: &Arc<Instance>,
     statement: CreateTable,
     started: Instant,
 ) -> Result<Answer> {
     let name = table_name(&statement.name)?;
     check_new(&name)?;
-    let mut writing = Writing::begin(engine).await?;
-    let mut scope = Scope::new(engine, writing.tx.base(), started)?;
-    if scope.tables.get(&name).is_some() {
+    let mut writing = Writing::begin(instance).await?;
+    let mut context = StatementContext::new(instance, writing.tx.base(), started)?;
+    if context.tables.get(&name).is_some() {
         if statement.if_not_exists {
-            return Ok(Answer::changed(None, &scope.clock));
+            return Ok(Answer::changed(None, &context.clock));
         }
         if !statement.or_replace {
             return Err(Error::TableExists { name });
         }
-        drop_order(&scope.tables, &[&name])?;
+        drop_order(&context.tables, &[&name])?;
         table::drop(&mut writing.tx, &name)?;
     }
     let changed = match statement.query {
         Some(query) if statement.columns.is_empty() => {
-            let (filled, rows) = create_as(&mut scope, writing, &name, query).await?;
+            let (filled, rows) = create_as(&mut context, writing, &name, query).await?;
             writing = filled;
             Some(rows)
         }
@@ -50,49 +50,49 @@ pub(crate) async fn create(
             ));
         }
         None => {
-            let definition = define(&scope, &name, statement.columns, statement.constraints)?;
+            let definition = define(
+                &name,
+                statement.columns,
+                statement.constraints,
+                &context.types(),
+                &context.tables,
+            )?;
             table::create(&mut writing.tx, &definition)?;
             None
         }
     };
     writing.commit().await?;
-    Ok(Answer::changed(changed, &scope.clock))
+    Ok(Answer::changed(changed, &context.clock))
 }
 
 async fn create_as<'e>(
-    scope: &mut Scope,
+    context: &mut StatementContext,
     mut writing: Writing<'e>,
     name: &str,
     query: Box<Query>,
 ) -> Result<(Writing<'e>, u64)> {
-    let plan = scope.plan(Sql::Query(query), None).await?;
+    let plan = context.plan(Sql::Query(query), None).await?;
     let fields: Vec<Field> = plan
         .schema()
         .fields()
         .iter()
-        .map(|field| {
-            Field::new(
-                rewrite::shown(field.name()),
-                field.data_type().clone(),
-                true,
-            )
-        })
+        .map(|field| Field::new(shown(field.name()), field.data_type().clone(), true))
         .collect();
     for (i, field) in fields.iter().enumerate() {
         check_column(field.name())?;
         if fields[..i].iter().any(|other| other.name() == field.name()) {
-            return Err(rewrite::twice_named(field.name()));
+            return Err(Error::duplicate_column(field.name()));
         }
     }
     let definition = Definition::from_schema(name, &Schema::new(fields))?;
     table::create(&mut writing.tx, &definition)?;
-    let rows = query::rows(scope, &plan).await?.map_err(Error::from);
+    let rows = query::rows(context, &plan).await?.map_err(Error::from);
     writing
-        .append(name, &definition, rows, scope.engine.workers().width())
+        .append(name, &definition, rows, context.instance.workers().width())
         .await
 }
 
-/// The order in which to drop `names`: whoever refers to another goes first.
+/// The order in which to drop `names`: a table that refers to another is dropped before it.
 ///
 /// # Errors
 ///
@@ -124,7 +124,7 @@ fn drop_order(tables: &Tables, names: &[&str]) -> Result<Vec<String>> {
             });
         }
     }
-    // A parent exists before its child does, so there is always one that nobody left refers to.
+    // A table exists before another refers to it, so there is always one to which none of the others refers.
     while order.len() < names.len() {
         let left = || {
             names
@@ -145,52 +145,56 @@ fn drop_order(tables: &Tables, names: &[&str]) -> Result<Vec<String>> {
 
 /// `drop table [if exists] a, b`.
 pub(crate) async fn drop(
-    engine: &Arc<Engine>,
+    instance: &Arc<Instance>,
     names: Vec<ObjectName>,
     if_exists: bool,
     started: Instant,
 ) -> Result<Answer> {
     let names = names.iter().map(table_name).collect::<Result<Vec<_>>>()?;
-    let mut writing = Writing::begin(engine).await?;
-    let scope = Scope::new(engine, writing.tx.base(), started)?;
+    let mut writing = Writing::begin(instance).await?;
+    let context = StatementContext::new(instance, writing.tx.base(), started)?;
     let mut there: Vec<&str> = Vec::new();
     for name in &names {
-        match scope.table(name) {
+        match context.table(name) {
             Ok(_) if there.contains(&name.as_str()) => {}
             Ok(_) => there.push(name),
             Err(_) if if_exists => {}
             Err(e) => return Err(e),
         }
     }
-    for name in drop_order(&scope.tables, &there)? {
+    for name in drop_order(&context.tables, &there)? {
         table::drop(&mut writing.tx, &name)?;
     }
     if !there.is_empty() {
         writing.commit().await?;
     }
-    Ok(Answer::changed(None, &scope.clock))
+    Ok(Answer::changed(None, &context.clock))
 }
 
 /// `truncate [table] a, b`.
 pub(crate) async fn truncate(
-    engine: &Arc<Engine>,
+    instance: &Arc<Instance>,
     names: Vec<ObjectName>,
     started: Instant,
 ) -> Result<Answer> {
     let names = names.iter().map(table_name).collect::<Result<Vec<_>>>()?;
-    let mut writing = Writing::begin(engine).await?;
-    let scope = Scope::new(engine, writing.tx.base(), started)?;
+    let mut writing = Writing::begin(instance).await?;
+    let context = StatementContext::new(instance, writing.tx.base(), started)?;
     let mut rows = 0;
     for name in &names {
-        rows += empty(&scope, &mut writing, name)?;
+        rows += empty(&context, &mut writing, name)?;
     }
     writing.commit().await?;
-    Ok(Answer::changed(Some(rows), &scope.clock))
+    Ok(Answer::changed(Some(rows), &context.clock))
 }
 
 /// Removes all rows of a table, and says how many there were.
-pub(crate) fn empty(scope: &Scope, writing: &mut Writing<'_>, name: &str) -> Result<u64> {
-    let table = scope.table(name)?;
+pub(crate) fn empty(
+    context: &StatementContext,
+    writing: &mut Writing<'_>,
+    name: &str,
+) -> Result<u64> {
+    let table = context.table(name)?;
     table::truncate(&mut writing.tx, name)?;
     Ok(table.rows())
 }

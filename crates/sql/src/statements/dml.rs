@@ -1,7 +1,7 @@
 //! `insert`, `delete`, `update`.
 //!
-//! DataFusion plans the query inside each of them; the rows it returns are written here. A statement that
-//! fails in the middle leaves nothing behind: its transaction is dropped.
+//! DataFusion plans the query inside each of them; its rows are written here. A statement that fails in the middle
+//! leaves nothing behind: its transaction is dropped.
 
 use std::iter::Peekable;
 use std::sync::Arc;
@@ -20,20 +20,20 @@ use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use roaring::RoaringTreemap;
 use store::Transaction;
+use table::ROW_COLUMN;
 
 use crate::error::{Error, Result};
-use crate::frontend::names::{column_name, table_name};
+use crate::names::{column_name, table_name};
 use crate::run::answer::Answer;
-use crate::run::context::Scope;
-use crate::run::engine::Engine;
+use crate::run::context::StatementContext;
+use crate::run::instance::Instance;
 use crate::run::query;
 use crate::statements::ddl;
 use crate::statements::write::Writing;
-use crate::types::ROW_ID;
 
 /// `insert into table [(columns)] values ... | query`.
 pub(crate) async fn insert(
-    engine: &Arc<Engine>,
+    instance: &Arc<Instance>,
     statement: Insert,
     started: Instant,
 ) -> Result<Answer> {
@@ -41,9 +41,9 @@ pub(crate) async fn insert(
         TableObject::TableName(name) => table_name(name)?,
         _ => return Err(Error::unsupported("`insert` needs the name of a table")),
     };
-    let writing = Writing::begin(engine).await?;
-    let mut scope = Scope::new(engine, writing.tx.base(), started)?;
-    let table = scope.table(&name)?;
+    let writing = Writing::begin(instance).await?;
+    let mut context = StatementContext::new(instance, writing.tx.base(), started)?;
+    let table = context.table(&name)?;
     let named: Vec<String> = match statement.columns.as_slice() {
         [] => table
             .definition()
@@ -54,19 +54,19 @@ pub(crate) async fn insert(
         columns => columns.iter().map(ObjectName::to_string).collect(),
     };
     let in_values = |e: Error| null_in_values(e, &named, &name);
-    let rows = rows_of(&mut scope, Sql::Insert(statement), None)
+    let rows = rows_of(&mut context, Sql::Insert(statement), None)
         .await
         .map_err(in_values)?
         .map_err(Error::from);
     let appended = writing
-        .append(&name, table.definition(), rows, engine.workers().width())
+        .append(&name, table.definition(), rows, instance.workers().width())
         .await;
     let (writing, count) = appended.map_err(in_values)?;
     writing.commit().await?;
-    Ok(Answer::changed(Some(count), &scope.clock))
+    Ok(Answer::changed(Some(count), &context.clock))
 }
 
-/// A NULL in `values` is refused by DataFusion, which numbers the columns; says which column it was.
+/// Names the column in DataFusion's refusal of a NULL in `values`, which only has the column's number.
 fn null_in_values(e: Error, named: &[String], table: &str) -> Error {
     let text = e.to_string();
     let number = text
@@ -85,30 +85,30 @@ fn null_in_values(e: Error, named: &[String], table: &str) -> Error {
 
 /// `delete from table [where ...]`.
 pub(crate) async fn delete(
-    engine: &Arc<Engine>,
+    instance: &Arc<Instance>,
     statement: Delete,
     started: Instant,
 ) -> Result<Answer> {
     let name = delete_target(&statement)?;
-    let mut writing = Writing::begin(engine).await?;
-    let mut scope = Scope::new(engine, writing.tx.base(), started)?;
-    scope.table(&name)?;
+    let mut writing = Writing::begin(instance).await?;
+    let mut context = StatementContext::new(instance, writing.tx.base(), started)?;
+    context.table(&name)?;
     let count = if statement.selection.is_none() {
-        ddl::empty(&scope, &mut writing, &name)?
+        ddl::empty(&context, &mut writing, &name)?
     } else {
-        let rows = rows_of(&mut scope, Sql::Delete(statement), Some(&name)).await?;
+        let rows = rows_of(&mut context, Sql::Delete(statement), Some(&name)).await?;
         let mut ids = RowIds::default();
         ids.collect(rows).await?;
         ids.delete(&mut writing.tx, &name)?
     };
     writing.commit().await?;
-    Ok(Answer::changed(Some(count), &scope.clock))
+    Ok(Answer::changed(Some(count), &context.clock))
 }
 
-/// `update table set column = expression, ... [where ...]`: appends the new rows as they come, and deletes those that
-/// they stand for. What stays in memory until the end is the numbers of the rows.
+/// `update table set column = expression, ... [where ...]`: appends the new rows as they come, and then deletes those
+/// that they replace. Only the numbers of the rows stay in memory until the end.
 pub(crate) async fn update(
-    engine: &Arc<Engine>,
+    instance: &Arc<Instance>,
     mut statement: Update,
     started: Instant,
 ) -> Result<Answer> {
@@ -116,35 +116,35 @@ pub(crate) async fn update(
         TableFactor::Table { name, .. } => table_name(name)?,
         _ => return Err(Error::unsupported("`update` needs the name of a table")),
     };
-    let writing = Writing::begin(engine).await?;
-    let mut scope = Scope::new(engine, writing.tx.base(), started)?;
-    let table = scope.table(&name)?;
+    let writing = Writing::begin(instance).await?;
+    let mut context = StatementContext::new(instance, writing.tx.base(), started)?;
+    let table = context.table(&name)?;
     fold_targets(&mut statement)?;
-    let rows = rows_of(&mut scope, Sql::Update(statement), Some(&name)).await?;
+    let rows = rows_of(&mut context, Sql::Update(statement), Some(&name)).await?;
     let ids = Mutex::new(RowIds::default());
     let rows = rows.map(|batch| ids.lock().split(&batch?));
     let remove = |tx: &mut Transaction| ids.lock().delete(tx, &name).map(drop);
-    let width = engine.workers().width();
+    let width = instance.workers().width();
     let (writing, count) = writing
         .replace(&name, table.definition(), rows, width, remove)
         .await?;
     writing.commit().await?;
-    Ok(Answer::changed(Some(count), &scope.clock))
+    Ok(Answer::changed(Some(count), &context.clock))
 }
 
 /// The rows that the query inside a statement returns.
 async fn rows_of(
-    scope: &mut Scope,
+    context: &mut StatementContext,
     statement: Sql,
     target: Option<&str>,
 ) -> Result<SendableRecordBatchStream> {
-    let plan = input(scope.plan(statement, target).await?)?;
+    let plan = input(context.plan(statement, target).await?)?;
     if target.is_none() {
-        return query::rows(scope, &plan).await;
+        return query::rows(context, &plan).await;
     }
-    let physical = scope.physical(&plan).await?;
-    scope.clock.planned();
-    Ok(execute_stream(physical, scope.task())?)
+    let physical = context.physical(&plan).await?;
+    context.clock.planned();
+    Ok(execute_stream(physical, context.task())?)
 }
 
 /// The query inside a planned statement; for `delete`, only its row ids.
@@ -157,7 +157,7 @@ pub(crate) fn input(plan: LogicalPlan) -> Result<LogicalPlan> {
     let input = Arc::unwrap_or_clone(statement.input);
     match statement.op {
         datafusion::logical_expr::WriteOp::Delete => Ok(LogicalPlanBuilder::from(input)
-            .project([col(ROW_ID)])?
+            .project([col(ROW_COLUMN)])?
             .build()?),
         _ => Ok(input),
     }
@@ -179,7 +179,7 @@ pub(crate) fn delete_target(statement: &Delete) -> Result<String> {
     }
 }
 
-/// Folds the names of assigned columns to lower case, which DataFusion leaves to us.
+/// Folds the names of assigned columns to lower case, which DataFusion does not do.
 pub(crate) fn fold_targets(statement: &mut Update) -> Result<()> {
     for assignment in &mut statement.assignments {
         let AssignmentTarget::ColumnName(ObjectName(parts)) = &mut assignment.target else {
@@ -206,10 +206,10 @@ pub(crate) fn fold_targets(statement: &mut Update) -> Result<()> {
     }
 }
 
-/// About how many rows are deleted at once: their numbers take 8 MiB.
+/// How many rows are deleted at once, about: their numbers take 8 MiB.
 const AT_ONCE: usize = 1 << 20;
 
-/// The rows that a statement removes.
+/// The numbers of the rows that a statement removes.
 #[derive(Default)]
 struct RowIds(RoaringTreemap);
 
@@ -242,12 +242,12 @@ impl RowIds {
             .and_then(|column| column.as_primitive_opt::<UInt64Type>())
             .filter(|ids| ids.null_count() == 0)
             .ok_or_else(|| Error::Defect {
-                message: format!("{ROW_ID} is missing from the rows to change"),
+                message: format!("{ROW_COLUMN} is missing from the rows to change"),
             })?;
         Ok(ids.values().iter().filter(|id| self.0.insert(**id)).count())
     }
 
-    /// Deletes them, and says how many there were that nobody had deleted.
+    /// Deletes the rows, and says how many of them were not deleted already.
     fn delete(&self, tx: &mut Transaction, name: &str) -> Result<u64> {
         let (mut ids, mut deleted) = (self.0.iter().peekable(), 0);
         loop {
@@ -260,8 +260,8 @@ impl RowIds {
     }
 }
 
-/// The next of `ids`, which ascend: `most`, and what else is of the same block or chunk of the tail. Rows of a chunk have
-/// other numbers once some of it are deleted.
+/// The next `most` of `ids`, which ascend, and the rest of the last one's block or chunk of the tail: the rows of a
+/// chunk get other numbers once some of them are deleted.
 fn together(ids: &mut Peekable<impl Iterator<Item = u64>>, most: usize) -> Vec<u64> {
     let mut some: Vec<u64> = Vec::new();
     loop {

@@ -1,5 +1,6 @@
 //! `explain [analyze]`.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,27 +12,29 @@ use datafusion::sql::sqlparser::ast::Statement as Sql;
 use futures::TryStreamExt;
 
 use crate::error::{Error, Result};
-use crate::frontend::names::table_name;
 use crate::frontend::parse::Statement;
-use crate::frontend::plain;
+use crate::messages::plain;
+use crate::names::table_name;
+use crate::optimize::rules;
 use crate::run::answer::Answer;
-use crate::run::context::Scope;
-use crate::run::engine::Engine;
-use crate::run::fused::Outcome;
-use crate::run::{fused, information};
+use crate::run::context::StatementContext;
+use crate::run::instance::Instance;
+use crate::run::native;
+use crate::run::native::{NativePlan, Outcome};
 use crate::statements::dml;
 
-/// The plan of a statement, one node a line; with `analyze`, the statement runs and each node tells what it did.
+/// The plan of a statement, one node a line. With `analyze` the statement runs, and each node tells what it did; with
+/// `verbose` the optimised logical plan comes first.
 pub(crate) async fn explain(
-    engine: &Arc<Engine>,
+    instance: &Arc<Instance>,
     statement: Statement,
     analyze: bool,
     verbose: bool,
     started: Instant,
 ) -> Result<Answer> {
-    let snapshot = engine.store.snapshot();
-    let mut scope = Scope::new(engine, &snapshot, started)?;
-    let (title, plan) = plan(&scope, statement).await?;
+    let snapshot = instance.store.snapshot();
+    let mut context = StatementContext::new(instance, &snapshot, started)?;
+    let (title, plan) = plan(&context, statement).await?;
     if analyze && title.is_some() {
         return Err(Error::unsupported(
             "`explain analyze` runs queries only; `explain` shows the plan of a statement that writes",
@@ -40,103 +43,114 @@ pub(crate) async fn explain(
     let queries = title.is_none();
     let mut lines: Vec<String> = title.into_iter().collect();
     if verbose {
-        let optimised = crate::optimize::rules::logical(&scope.state, &plan)?;
-        lines.extend(
-            optimised
-                .display_indent()
-                .to_string()
-                .lines()
-                .map(str::to_string),
-        );
+        let optimised = rules::logical(&context.state, &plan)?;
+        append(&mut lines, "", &optimised.display_indent());
         lines.push(String::new());
     }
-    if engine.executor.is_ours()
+    if instance.executor.is_native()
         && queries
-        && let Some(program) = fused::prepare(&scope, &plan).await?
+        && let Some(native) = native::prepare(&context, &plan).await?
     {
-        scope.clock.planned();
-        lines.extend(program.explain());
-        if !analyze {
-            return shown(&scope, lines);
-        }
-        if let Outcome::Running(mut running) = fused::run(&scope, &program).await? {
-            let mut rows = 0;
-            while let Some(batch) = running.rows.try_next().await? {
-                rows += batch.num_rows();
-            }
-            drop(running.rows);
-            lines.append(&mut running.told.lock());
-            if let Some(rest) = running.rest {
-                let shown = DisplayableExecutionPlan::with_metrics(rest.as_ref()).indent(verbose);
-                lines.extend(shown.to_string().lines().map(|line| format!("  {line}")));
-            }
-            lines.extend(summary(rows, &scope));
-            return shown(&scope, lines);
+        context.clock.planned();
+        lines.extend(native.explain());
+        if !analyze || analyze_native(&context, &native, verbose, &mut lines).await? {
+            return shown(&context, lines);
         }
         lines.push("too little memory for this program; DataFusion runs it instead:".into());
     }
-    let physical = scope.physical(&plan).await?;
-    scope.clock.planned();
+    let physical = context.physical(&plan).await?;
+    context.clock.planned();
     if analyze {
         let mut rows = 0;
-        let mut stream = execute_stream(Arc::clone(&physical), scope.task())?;
+        let mut stream = execute_stream(Arc::clone(&physical), context.task())?;
         while let Some(batch) = stream.try_next().await? {
             rows += batch.num_rows();
         }
         drop(stream);
-        let shown = DisplayableExecutionPlan::with_metrics(physical.as_ref())
-            .indent(verbose)
-            .to_string();
-        lines.extend(shown.lines().map(str::to_string));
-        lines.extend(summary(rows, &scope));
+        let display = DisplayableExecutionPlan::with_metrics(physical.as_ref());
+        append(&mut lines, "", &display.indent(verbose));
+        lines.extend(summary(rows, &context));
     } else {
-        let shown = DisplayableExecutionPlan::new(physical.as_ref())
-            .indent(verbose)
-            .to_string();
-        lines.extend(shown.lines().map(str::to_string));
+        let display = DisplayableExecutionPlan::new(physical.as_ref());
+        append(&mut lines, "", &display.indent(verbose));
     }
-    shown(&scope, lines)
+    shown(&context, lines)
 }
 
-/// Runs a program of another language; what it did stands after `lines`, as after the plan of a statement.
+/// Runs a query on Atoll's own engine and appends what it did to `lines`; false, with nothing appended, if the engine
+/// cannot run it now.
+async fn analyze_native(
+    context: &StatementContext,
+    native: &NativePlan,
+    verbose: bool,
+    lines: &mut Vec<String>,
+) -> Result<bool> {
+    let Outcome::Running(mut running) = native::run(context, native).await? else {
+        return Ok(false);
+    };
+    let mut rows = 0;
+    while let Some(batch) = running.rows.try_next().await? {
+        rows += batch.num_rows();
+    }
+    drop(running.rows);
+    lines.append(&mut running.profile.lock());
+    if let Some(rest) = running.rest {
+        let display = DisplayableExecutionPlan::with_metrics(rest.as_ref());
+        append(lines, "  ", &display.indent(verbose));
+    }
+    lines.extend(summary(rows, context));
+    Ok(true)
+}
+
+/// Appends the lines of `text` to `lines`, each behind `margin`.
+fn append(lines: &mut Vec<String>, margin: &str, text: &dyn Display) {
+    let text = text.to_string();
+    lines.extend(text.lines().map(|line| format!("{margin}{line}")));
+}
+
+/// Runs a program of another language; what it did is shown after `lines`.
 pub(crate) async fn program(
-    scope: &Scope,
+    context: &StatementContext,
     prepared: &engine::Prepared,
     mut lines: Vec<String>,
 ) -> Result<Answer> {
-    let (batches, told) = fused::batches(scope, prepared).await?;
-    lines.extend(told);
+    let (batches, profile) = native::batches(context, prepared).await?;
+    lines.extend(profile);
     let rows = batches.iter().map(|batch| batch.num_rows()).sum();
-    lines.extend(summary(rows, scope));
-    shown(scope, lines)
+    lines.extend(summary(rows, context));
+    shown(context, lines)
 }
 
-pub(crate) fn shown(scope: &Scope, lines: Vec<String>) -> Result<Answer> {
+/// The answer whose one column, `plan`, is these lines.
+pub(crate) fn shown(context: &StatementContext, lines: Vec<String>) -> Result<Answer> {
     let lines: Vec<String> = lines.iter().map(|line| plain::plan(line)).collect();
-    information::answer(
-        scope,
+    Answer::of_columns(
         vec![("plan", Arc::new(StringArray::from(lines)) as ArrayRef)],
+        &context.clock,
     )
 }
 
-/// The plan to show, and a title if the statement does more than query.
-async fn plan(scope: &Scope, statement: Statement) -> Result<(Option<String>, LogicalPlan)> {
+/// The plan to show, and a title if the statement is not a query.
+async fn plan(
+    context: &StatementContext,
+    statement: Statement,
+) -> Result<(Option<String>, LogicalPlan)> {
     let Statement::Sql(sql) = statement else {
         return Err(Error::unsupported(
             "`explain` takes a query, insert, delete or update",
         ));
     };
     match *sql {
-        Sql::Query(_) => Ok((None, scope.plan(*sql, None).await?)),
+        Sql::Query(_) => Ok((None, context.plan(*sql, None).await?)),
         Sql::Insert(_) => Ok((
             Some("insert".into()),
-            dml::input(scope.plan(*sql, None).await?)?,
+            dml::input(context.plan(*sql, None).await?)?,
         )),
         Sql::Delete(ref delete) => {
             let name = dml::delete_target(delete)?;
             Ok((
                 Some(format!("delete from {name}")),
-                dml::input(scope.plan(*sql, Some(&name)).await?)?,
+                dml::input(context.plan(*sql, Some(&name)).await?)?,
             ))
         }
         Sql::Update(mut update) => {
@@ -147,13 +161,13 @@ async fn plan(scope: &Scope, statement: Statement) -> Result<(Option<String>, Lo
                 }
                 _ => return Err(Error::unsupported("`update` needs the name of a table")),
             };
-            let plan = scope.plan(Sql::Update(update), Some(&name)).await?;
+            let plan = context.plan(Sql::Update(update), Some(&name)).await?;
             Ok((Some(format!("update {name}")), dml::input(plan)?))
         }
         Sql::CreateTable(create) => match create.query {
             Some(query) => Ok((
                 Some(format!("create table {}", table_name(&create.name)?)),
-                scope.plan(Sql::Query(query), None).await?,
+                context.plan(Sql::Query(query), None).await?,
             )),
             None => Err(Error::unsupported(
                 "`create table` without a query has no plan",
@@ -166,8 +180,8 @@ async fn plan(scope: &Scope, statement: Statement) -> Result<(Option<String>, Lo
 }
 
 /// What the whole statement did: rows, seconds, and bytes by node of the reader and of the page.
-fn summary(rows: usize, scope: &Scope) -> Vec<String> {
-    let statistics = &scope.clock.statistics();
+fn summary(rows: usize, context: &StatementContext) -> Vec<String> {
+    let statistics = &context.clock.statistics();
     let mut lines = vec![
         String::new(),
         format!("rows: {rows}"),
@@ -189,6 +203,6 @@ fn summary(rows: usize, scope: &Scope) -> Vec<String> {
             .collect();
         lines.push(format!("  node {reader} read {}", cells.join(", ")));
     }
-    lines.extend(scope.engine.work.told(scope.clock.started()));
+    lines.extend(context.instance.work.report(context.clock.started()));
     lines
 }

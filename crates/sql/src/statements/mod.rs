@@ -1,8 +1,15 @@
-//! The statements, a file for each kind, and the session that runs them one after the other.
+//! Sessions, and what each kind of statement does.
+//!
+//! A [`session`] parses a text and hands each statement to [`dispatch`]. Queries go to
+//! [`run::query`](crate::run::query); statements that write do so through [`write`].
+//!
+//! The highest layer: uses all others.
 
-pub(crate) mod copy;
-pub(crate) mod ddl;
-pub(crate) mod dml;
-pub(crate) mod explain;
+mod copy;
+mod ddl;
+mod dispatch;
+mod dml;
+mod explain;
 pub(crate) mod session;
-pub(crate) mod write;
+mod show;
+mod write;

@@ -6,31 +6,54 @@ use std::time::Instant;
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
-use datafusion::sql::sqlparser::ast::{ObjectType, Statement as Sql};
+use datafusion::sql::sqlparser::ast::Statement as Sql;
 use engine::Stop;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
 use futures::{FutureExt, Stream, StreamExt};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::error::{Error, Result, panicked};
-use crate::frontend::names::table_name;
+use crate::error::{Error, Result};
+use crate::frontend::definition;
 use crate::frontend::parse::{Parsed, Statement, parse};
 use crate::resources::{guard, stop};
-use crate::run::answer::{AbortOnDrop, Answer, AnswerStream, Clock, task_error};
-use crate::run::context::Scope;
-use crate::run::engine::Engine;
-use crate::run::{fused, information, query};
+use crate::run::answer::Answer;
+use crate::run::clock::Clock;
+use crate::run::context::StatementContext;
+use crate::run::instance::Instance;
+use crate::run::stream::{AbortOnDrop, AnswerStream};
+use crate::run::{native, query};
+use crate::statements::dispatch::run;
+use crate::statements::explain;
 use crate::statements::write::Writing;
-use crate::statements::{copy, ddl, dml, explain};
 
-/// What another language makes of a statement.
+impl Instance {
+    /// A new session.
+    pub fn session(self: &Arc<Self>) -> Session {
+        Session::new(Arc::clone(self))
+    }
+
+    /// The definition that `text` declares for a table `name`. `text` is a `create table` statement, whose own name
+    /// does not matter, or only its list of columns and keys. Nothing is created.
+    ///
+    /// # Errors
+    ///
+    /// Those of `create table`, except that a table of that name may exist.
+    pub fn definition(self: &Arc<Self>, name: &str, text: &str) -> Result<table::Definition> {
+        let context = StatementContext::new(self, &self.store.snapshot(), Instant::now())?;
+        definition::of_text(name, text, &context.types(), &context.tables)
+    }
+}
+
+/// What a statement in another language than SQL becomes.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Program {
-    /// To be run on our own engine.
+    /// A program to run on Atoll's own engine.
     Run(engine::Prepared),
-    /// To be run on our own engine, and what it did to be shown after these lines: `explain analyze`.
+    /// A program to run, and lines to show before what it did: `explain analyze`.
     Analyze(engine::Prepared, Vec<String>),
-    /// Not to be run, but to be shown, a line each.
+    /// Lines to show; nothing runs.
     Show(Vec<String>),
 }
 
@@ -39,52 +62,53 @@ const QUEUE: usize = 2;
 
 /// Runs statements. Each is a transaction of its own.
 ///
-/// Futures of this type may be awaited on any runtime: the work is done by the engine's workers.
-/// Dropping a future cancels its statement.
+/// Futures of this type may be awaited on any runtime: the workers of the instance do the work.
+/// Dropping a future cancels its statement. They are boxed so that what runs statements is compiled here, once, and not
+/// again in each crate and test that awaits one (90 seconds each for an unoptimised build).
 #[derive(Clone, Debug)]
 pub struct Session {
-    engine: Arc<Engine>,
-}
-
-impl Engine {
-    /// A new session.
-    pub fn session(self: &Arc<Self>) -> Session {
-        Session::new(Arc::clone(self))
-    }
+    instance: Arc<Instance>,
 }
 
 impl Session {
-    pub(crate) fn new(engine: Arc<Engine>) -> Session {
-        Session { engine }
+    pub(crate) fn new(instance: Arc<Instance>) -> Session {
+        Session { instance }
     }
 
     /// Runs the statements of `text`, which semicolons separate, one after the other.
     ///
     /// # Errors
     ///
-    /// The first failure. A syntax error anywhere means that nothing has run; any other leaves the
-    /// statements before it done and the failed one, as a whole, undone.
-    pub async fn execute(&self, text: &str) -> Result<Vec<Answer>> {
-        let mut started = Instant::now();
-        let mut answers = Vec::new();
-        for Parsed { statement, depth } in parse(text)? {
-            let work = run(Arc::clone(&self.engine), statement, started);
-            answers.push(
-                self.on_workers(guard::polled_with_room(depth, work))
-                    .await?,
-            );
-            started = Instant::now();
+    /// The first failure. After a syntax error anywhere in the text nothing has run. After any other error the
+    /// statements before the failed one are done, and the failed one is undone as a whole.
+    pub fn execute<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<Vec<Answer>>> {
+        async move {
+            let mut started = Instant::now();
+            let mut answers = Vec::new();
+            for Parsed { statement, depth } in parse(text)? {
+                let work = run(Arc::clone(&self.instance), statement, started);
+                answers.push(
+                    self.on_workers(guard::polled_with_room(depth, work))
+                        .await?,
+                );
+                started = Instant::now();
+            }
+            Ok(answers)
         }
-        Ok(answers)
+        .boxed()
     }
 
     /// Runs the one statement of `text` and hands over its rows as they come.
     ///
     /// # Errors
     ///
-    /// As [`execute`](Session::execute) for what fails before the first row, and for texts of more or
-    /// fewer than one statement; later failures come through the stream.
-    pub async fn stream(&self, text: &str) -> Result<AnswerStream> {
+    /// Those of [`execute`](Session::execute) before the first row, and if `text` is not exactly one statement. Later
+    /// failures come through the stream.
+    pub fn stream<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<AnswerStream>> {
+        self.stream_one(text).boxed()
+    }
+
+    async fn stream_one(&self, text: &str) -> Result<AnswerStream> {
         let started = Instant::now();
         let mut statements = parse(text)?;
         let (statement, depth) = match (statements.pop(), statements.is_empty()) {
@@ -96,21 +120,21 @@ impl Session {
                 self.stream_query(*sql, depth, started).await
             }
             other => {
-                let work = run(Arc::clone(&self.engine), other, started);
+                let work = run(Arc::clone(&self.instance), other, started);
                 let answer = self
                     .on_workers(guard::polled_with_room(depth, work))
                     .await?;
-                Ok(finished(answer, &self.engine))
+                Ok(finished(answer, &self.instance))
             }
         }
     }
 
-    /// Runs what `plan` makes over the tables of one snapshot, in whatever language: on our own engine, since
-    /// nothing else knows programs. What is shown comes as an answer with one column, `plan`.
+    /// Runs the program that `plan` makes over the tables of one snapshot, on Atoll's own engine, whichever executor
+    /// the options name. Lines to show come as an answer with one column, `plan`.
     ///
     /// # Errors
     ///
-    /// Those of `plan`; those of running, the memory limit among them.
+    /// Those of `plan` and of running, the memory limit among them.
     pub async fn program<E, F>(
         &self,
         plan: impl FnOnce(Arc<table::Tables>) -> F + Send + 'static,
@@ -120,54 +144,34 @@ impl Session {
         F: Future<Output = std::result::Result<Program, E>> + Send + 'static,
     {
         let started = Instant::now();
-        let engine = Arc::clone(&self.engine);
+        let instance = Arc::clone(&self.instance);
         let work = self.on_workers(async move {
-            let mut scope = scope(&engine, started)?;
-            let program = match plan(Arc::clone(&scope.tables)).await {
+            let mut context =
+                StatementContext::new(&instance, &instance.store.snapshot(), started)?;
+            let program = match plan(Arc::clone(&context.tables)).await {
                 Ok(program) => program,
                 Err(e) => return Ok(Err(e)),
             };
-            scope.clock.planned();
-            scope.clock.ran_on = "algebra";
-            match program {
-                Program::Show(lines) => Ok(Ok(explain::shown(&scope, lines)?)),
-                Program::Analyze(prepared, lines) => {
-                    Ok(Ok(explain::program(&scope, &prepared, lines).await?))
-                }
-                Program::Run(prepared) => {
-                    let (batches, _) = fused::batches(&scope, &prepared).await?;
-                    let schema = Arc::clone(prepared.schema());
-                    Ok(Ok(Answer::rows_of(schema, batches, &scope.clock)))
-                }
-            }
+            context.clock.planned();
+            context.clock.ran_on = "algebra";
+            perform(context, program).await.map(Ok)
         });
         work.await?
     }
 
-    /// Appends `rows`, whose columns stand in the table's order, to `table` in one transaction, and says how
-    /// many there were.
+    /// Appends `rows`, whose columns are in the order of the table's, to `table` in one transaction. Returns how many
+    /// there were.
     ///
     /// # Errors
     ///
-    /// If there is no such table or a batch does not fit it, and the first error of `rows`; nothing is
-    /// appended then.
+    /// If there is no such table or a batch does not fit it, and the first error of `rows`. Nothing is appended then.
     pub async fn append(
         &self,
         table: &str,
         rows: impl Stream<Item = Result<RecordBatch>> + Send + Unpin + 'static,
     ) -> Result<u64> {
-        let (engine, name) = (Arc::clone(&self.engine), table.to_string());
-        self.on_workers(async move {
-            let writing = Writing::begin(&engine).await?;
-            let scope = Scope::new(&engine, writing.tx.base(), Instant::now())?;
-            let table = scope.table(&name)?;
-            let (writing, count) = writing
-                .append(&name, table.definition(), rows, engine.workers().width())
-                .await?;
-            writing.commit().await?;
-            Ok(count)
-        })
-        .await
+        let (instance, name) = (Arc::clone(&self.instance), table.to_string());
+        self.on_workers(append(instance, name, rows.boxed())).await
     }
 
     async fn stream_query(
@@ -178,17 +182,17 @@ impl Session {
     ) -> Result<AnswerStream> {
         let (opened, open) = oneshot::channel();
         let (sender, mut rows) = mpsc::channel(QUEUE);
-        let engine = Arc::clone(&self.engine);
+        let instance = Arc::clone(&self.instance);
         let stop = Stop::default();
         let task = stop::over(stop.clone(), async move {
             let failed = sender.clone();
-            let work = deliver(engine, query, started, opened, sender);
+            let work = deliver(instance, query, started, opened, sender);
             let work = AssertUnwindSafe(guard::polled_with_room(depth, work));
             if let Err(panic) = work.catch_unwind().await {
-                let _ = failed.send(Err(panicked(panic.as_ref()))).await;
+                let _ = failed.send(Err(Error::of_panic(panic.as_ref()))).await;
             }
         });
-        let task = self.engine.workers().handle().spawn(task).abort_handle();
+        let task = self.instance.workers().handle().spawn(task).abort_handle();
         let task = AbortOnDrop { task, stop };
         match open.await {
             Ok(Ok((schema, clock))) => Ok(AnswerStream::new(schema, rows, clock, Some(task))),
@@ -208,24 +212,59 @@ impl Session {
     ) -> Result<T> {
         let stop = Stop::default();
         let task = stop::over(stop.clone(), work);
-        let task = self.engine.workers().handle().spawn(task);
+        let task = self.instance.workers().handle().spawn(task);
         let _abort = AbortOnDrop {
             task: task.abort_handle(),
             stop,
         };
-        task.await.map_err(task_error)?
+        task.await.map_err(Error::of_task)?
     }
 }
 
-/// Plans `query`, says through `opened` what its columns are, and sends its rows to `sender`.
+/// Runs a program of another language.
+fn perform(context: StatementContext, program: Program) -> BoxFuture<'static, Result<Answer>> {
+    async move {
+        match program {
+            Program::Show(lines) => explain::shown(&context, lines),
+            Program::Analyze(prepared, lines) => explain::program(&context, &prepared, lines).await,
+            Program::Run(prepared) => {
+                let (batches, _) = native::batches(&context, &prepared).await?;
+                let schema = Arc::clone(prepared.schema());
+                Ok(Answer::rows_of(schema, batches, &context.clock))
+            }
+        }
+    }
+    .boxed()
+}
+
+/// Appends `rows` to the table `name` in one transaction and returns how many there were.
+fn append(
+    instance: Arc<Instance>,
+    name: String,
+    rows: BoxStream<'static, Result<RecordBatch>>,
+) -> BoxFuture<'static, Result<u64>> {
+    async move {
+        let writing = Writing::begin(&instance).await?;
+        let context = StatementContext::new(&instance, writing.tx.base(), Instant::now())?;
+        let table = context.table(&name)?;
+        let (writing, count) = writing
+            .append(&name, table.definition(), rows, instance.workers().width())
+            .await?;
+        writing.commit().await?;
+        Ok(count)
+    }
+    .boxed()
+}
+
+/// Plans `query`, sends its columns through `opened`, and then its rows to `sender`.
 async fn deliver(
-    engine: Arc<Engine>,
+    instance: Arc<Instance>,
     query: Sql,
     started: Instant,
     opened: oneshot::Sender<Result<(SchemaRef, Clock)>>,
     sender: mpsc::Sender<Result<RecordBatch>>,
 ) {
-    let mut stream = match query::open(&engine, query, started).await {
+    let mut stream = match query::open(&instance, query, started).await {
         Ok((stream, clock)) => match opened.send(Ok((stream.schema(), clock))) {
             Ok(()) => stream,
             Err(_) => return,
@@ -243,88 +282,15 @@ async fn deliver(
     }
 }
 
-/// Runs one statement.
-async fn run(engine: Arc<Engine>, statement: Statement, started: Instant) -> Result<Answer> {
-    match statement {
-        Statement::Sql(sql) => run_sql(&engine, *sql, started).await,
-        Statement::Explain {
-            analyze,
-            verbose,
-            statement,
-        } => explain::explain(&engine, *statement, analyze, verbose, started).await,
-        Statement::CopyTo(copy) => copy::to(&engine, copy, started).await,
-        Statement::CopyFrom(copy) => copy::from(&engine, copy, started).await,
-    }
-}
-
-async fn run_sql(engine: &Arc<Engine>, statement: Sql, started: Instant) -> Result<Answer> {
-    match statement {
-        Sql::Query(_) => query::run(engine, statement, started).await,
-        Sql::Insert(insert) => dml::insert(engine, insert, started).await,
-        Sql::Delete(delete) => dml::delete(engine, delete, started).await,
-        Sql::Update(update) => dml::update(engine, update, started).await,
-        Sql::CreateTable(create) => ddl::create(engine, create, started).await,
-        Sql::Truncate(truncate) => {
-            let names = truncate
-                .table_names
-                .into_iter()
-                .map(|target| target.name)
-                .collect();
-            ddl::truncate(engine, names, started).await
-        }
-        Sql::Drop {
-            object_type: ObjectType::Table,
-            if_exists,
-            names,
-            cascade: false,
-            temporary: false,
-            ..
-        } => ddl::drop(engine, names, if_exists, started).await,
-        Sql::ShowTables { .. } => information::show_tables(&scope(engine, started)?),
-        Sql::ExplainTable {
-            table_name: name, ..
-        } => information::describe(&scope(engine, started)?, &table_name(&name)?),
-        other => Err(Error::unsupported(refusal(&other))),
-    }
-}
-
-fn scope(engine: &Arc<Engine>, started: Instant) -> Result<Scope> {
-    Scope::new(engine, &engine.store.snapshot(), started)
-}
-
-/// Why a statement is not supported, and what to do instead.
-fn refusal(statement: &Sql) -> String {
-    match statement {
-        Sql::StartTransaction { .. } | Sql::Commit { .. } | Sql::Rollback { .. } | Sql::Savepoint { .. } => {
-            "transactions of several statements are not supported: each statement is a transaction of its own, done or undone as a whole".into()
-        }
-        Sql::CreateView { .. } => "views are not supported: use a `with` clause, or `create table ... as`".into(),
-        Sql::CreateIndex(_) => "indexes are not supported, and not needed: scans skip what statistics rule out".into(),
-        Sql::AlterTable(_) => "`alter table` is not supported: use `create table new as select ...` and drop the old one".into(),
-        Sql::Merge(_) => "`merge` is not supported: use `update`, `delete` and `insert`".into(),
-        Sql::Set(_) | Sql::ShowVariable { .. } => {
-            "settings are not supported: options are given when the database is opened".into()
-        }
-        Sql::Drop { object_type: ObjectType::Table, .. } => "`drop table` takes no `cascade`: drop the tables that refer to it first".into(),
-        Sql::Drop { object_type, .. } => format!("there is no {} to drop: only tables exist", object_type.to_string().to_lowercase()),
-        Sql::ShowColumns { .. } => "`show columns` is not supported: use `describe table`".into(),
-        other => {
-            let text = other.to_string();
-            let start: Vec<&str> = text.split_whitespace().take(2).collect();
-            format!("`{}` is not supported", start.join(" ").to_lowercase())
-        }
-    }
-}
-
-/// An answer that is there already, as a stream.
-fn finished(answer: Answer, clock_of: &Engine) -> AnswerStream {
+/// A complete answer as a stream.
+fn finished(answer: Answer, instance: &Instance) -> AnswerStream {
     let (sender, rows) = mpsc::channel(answer.batches.len().max(1));
     for batch in answer.batches {
         let _ = sender.try_send(Ok(batch));
     }
     let clock = Clock::new(
         Instant::now(),
-        Arc::new(memory::Traffic::new(clock_of.workers().nodes())),
+        Arc::new(memory::Traffic::new(instance.workers().nodes())),
     );
     let mut stream = AnswerStream::new(answer.schema, rows, clock, None);
     stream.changed = answer.changed;

@@ -1,4 +1,4 @@
-//! From a stream of rows into a table, within a transaction.
+//! Writing a stream of rows into a table, within a transaction.
 
 use std::sync::Arc;
 
@@ -12,28 +12,27 @@ use tokio::task::JoinSet;
 
 use crate::error::{Error, Result};
 use crate::resources::budget::{Held, footprint};
-use crate::run::answer::task_error;
-use crate::run::engine::Engine;
+use crate::run::instance::Instance;
 
-/// The right to write, from the first look at the tables to the commit.
+/// A transaction with the right to write, which it holds from the first look at the tables to the commit.
 pub(crate) struct Writing<'e> {
     pub tx: Transaction,
     budget: Arc<Budget>,
-    _turn: MutexGuard<'e, ()>,
+    _lock: MutexGuard<'e, ()>,
 }
 
 impl<'e> Writing<'e> {
-    /// Waits for the other writers, holding no worker.
-    pub(crate) async fn begin(engine: &'e Engine) -> Result<Writing<'e>> {
-        let turn = engine.writing.lock().await;
-        let store = Arc::clone(&engine.store);
+    /// Waits for other writers without holding a worker, and begins a transaction.
+    pub(crate) async fn begin(instance: &'e Instance) -> Result<Writing<'e>> {
+        let lock = instance.writing.lock().await;
+        let store = Arc::clone(&instance.store);
         let tx = tokio::task::spawn_blocking(move || store.begin())
             .await
-            .map_err(task_error)??;
+            .map_err(Error::of_task)??;
         Ok(Writing {
             tx,
-            budget: Arc::clone(&engine.budget),
-            _turn: turn,
+            budget: Arc::clone(&instance.budget),
+            _lock: lock,
         })
     }
 
@@ -42,11 +41,11 @@ impl<'e> Writing<'e> {
         let tx = self.tx;
         tokio::task::spawn_blocking(move || tx.commit())
             .await
-            .map_err(task_error)??;
+            .map_err(Error::of_task)??;
         Ok(())
     }
 
-    /// Appends `rows` to table `name`, and says how many there were.
+    /// Appends `rows` to the table `name`, and says how many there were.
     ///
     /// # Errors
     ///
@@ -62,14 +61,15 @@ impl<'e> Writing<'e> {
             .await
     }
 
-    /// Appends `rows`, which stand for others that `remove` takes away once all of them have come, and says how many
+    /// Appends `rows`, which replace the rows that `remove` deletes after the last of them has come, and says how many
     /// there were.
     ///
-    /// 1. Rows gather until they fill a block. If they never do, they go to the table's tail, after `remove`: a tail
-    ///    that becomes full is sealed, and its rows then have other numbers than those that the statement saw.
-    /// 2. Else each full block is encoded by a task of its own, at most `width` at a time and as many as the memory
-    ///    limit leaves room for; its ordinal keeps the order in which the rows came. Blocks leave the numbers of other
-    ///    rows as they are, so `remove` comes after them.
+    /// 1. Rows gather until they fill a block. If they never do, `remove` runs and they go to the table's tail. In this
+    ///    order, because a tail that becomes full is sealed, and its rows then have other numbers than the statement
+    ///    saw.
+    /// 2. Otherwise each full block is encoded by a task of its own, at most `width` at a time and as many as the
+    ///    memory limit leaves room for; its ordinal keeps the order in which the rows came. Blocks do not change the
+    ///    numbers of other rows, so `remove` runs after them.
     ///
     /// # Errors
     ///
@@ -97,11 +97,11 @@ impl<'e> Writing<'e> {
         let Writing {
             mut tx,
             budget,
-            _turn,
+            _lock,
         } = self;
         remove(&mut tx)?;
         let (tx, count) = table::insert(tx, name, &few).await?;
-        Ok((Writing { tx, budget, _turn }, count))
+        Ok((Writing { tx, budget, _lock }, count))
     }
 
     async fn load(
@@ -111,7 +111,7 @@ impl<'e> Writing<'e> {
         mut rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
         width: usize,
     ) -> Result<(Writing<'e>, u64)> {
-        let Writing { tx, budget, _turn } = self;
+        let Writing { tx, budget, _lock } = self;
         let mut blocks = Blocks::new(Loader::new(tx, name).await?, &budget, width);
         loop {
             for block in full {
@@ -126,14 +126,14 @@ impl<'e> Writing<'e> {
             blocks.encode(rest).await?;
         }
         let (tx, count) = blocks.finish().await?;
-        Ok((Writing { tx, budget, _turn }, count))
+        Ok((Writing { tx, budget, _lock }, count))
     }
 }
 
-/// How often a block is in memory while it is encoded: as it came, in one piece, in pages.
+/// Copies of a block that are in memory while it is encoded: as it came, in one piece, in pages.
 const COPIES: u64 = 3;
 
-/// Blocks on their way into the store.
+/// Blocks that are being encoded.
 struct Blocks {
     loader: Arc<Loader>,
     budget: Arc<Budget>,
@@ -156,7 +156,7 @@ impl Blocks {
     async fn encode(&mut self, rows: Vec<RecordBatch>) -> Result<()> {
         let bytes = COPIES * rows.iter().map(footprint).sum::<u64>();
         let mut held = Held::of(&self.budget);
-        // A block that has no room though none is on its way is encoded all the same: smaller ones there are not.
+        // A block that does not fit although no other is being encoded is encoded all the same: it cannot be smaller.
         while self.running.len() >= self.width
             || held.more(bytes).is_err() && !self.running.is_empty()
         {
@@ -173,7 +173,7 @@ impl Blocks {
 
     async fn wait(&mut self) -> Result<()> {
         match self.running.join_next().await {
-            Some(done) => Ok(done.map_err(task_error)??),
+            Some(done) => Ok(done.map_err(Error::of_task)??),
             None => Ok(()),
         }
     }
@@ -183,7 +183,7 @@ impl Blocks {
             self.wait().await?;
         }
         let loader = Arc::try_unwrap(self.loader).map_err(|_| Error::Defect {
-            message: "a block outlived its load".into(),
+            message: "a block is still being encoded after its load".into(),
         })?;
         Ok(loader.finish()?)
     }

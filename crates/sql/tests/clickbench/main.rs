@@ -1,8 +1,11 @@
 //! The 43 queries of ClickBench over a small table with all of its columns: they run as they are, and what they find is
 //! what DuckDB finds.
 //!
-//! Where a `limit` cuts rows of equal rank any of them may come, so rows are compared without it; and as few rows are as
-//! many as the benchmark asks for (`count(*) > 100000`), more than ten are asked for instead.
+//! Where a `limit` cuts rows of equal rank any of them may come, so rows are compared without it; and as few rows are
+//! as many as the benchmark asks for (`count(*) > 100000`), more than ten are asked for instead.
+
+#[path = "../fixture/mod.rs"]
+mod fixture;
 
 use std::sync::Arc;
 
@@ -12,33 +15,28 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 struct Database {
     workers: Arc<fiber::Workers>,
-    engine: Arc<sql::Engine>,
+    instance: Arc<sql::Instance>,
     _directory: tempfile::TempDir,
 }
 
 impl Database {
     fn new(executor: sql::Executor) -> Database {
-        let live = topology::Machine::live().unwrap();
-        let layout = fiber::Layout::of(&live, &live, 2, false);
-        let workers = fiber::Workers::new(layout).unwrap();
-        let directory = tempfile::tempdir().unwrap();
-        let budget = memory::Budget::new(256 << 20);
-        let mut options = store::Options::default();
-        options.pool.nodes = vec![None; workers.nodes()];
-        options.pool.budget = Some(Arc::clone(&budget));
-        let store = store::Store::create(directory.path().join("hits.atoll"), &options).unwrap();
+        let (workers, directory) = (fixture::workers(), tempfile::tempdir().unwrap());
+        let mut store = store::Options::default();
+        store.pool.nodes = vec![None; workers.nodes()];
         let mut options = sql::Options::spilling_to(directory.path());
         options.executor = executor;
-        let engine = sql::Engine::new(store, Arc::clone(&workers), budget, options).unwrap();
+        let path = directory.path().join("hits.atoll");
+        let instance = fixture::instance(&workers, &path, 256 << 20, store, options);
         Database {
             workers,
-            engine,
+            instance,
             _directory: directory,
         }
     }
 
     fn rows(&self, text: &str) -> Vec<String> {
-        let session = self.engine.session();
+        let session = self.instance.session();
         let answers = self
             .workers
             .handle()

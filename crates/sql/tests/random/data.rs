@@ -173,6 +173,7 @@ impl Shape {
     }
 
     fn array(&self, random: &mut Random, ty: Type) -> ArrayRef {
+        // Long because each type has its own values.
         let offset = random.within(-3, 3);
         let extreme = self.extreme;
         let end = |pick: usize| extreme && pick < 4;
@@ -183,27 +184,30 @@ impl Shape {
         match ty {
             Type::Int => {
                 let ends = [i32::MAX, i32::MIN, i32::MAX - 1, 0];
-                let value = |p: usize| match end(p) {
-                    true => i64::from(ends[p]),
-                    false => p as i64 + offset,
+                let value = |p: usize| {
+                    if end(p) {
+                        i64::from(ends[p])
+                    } else {
+                        p as i64 + offset
+                    }
                 };
                 let values = each(&value).into_iter().map(|v| v.map(|v| v as i32));
                 Arc::new(values.collect::<Int32Array>())
             }
             Type::Big => {
                 let ends = [i64::MAX, i64::MIN, i64::MIN + 1, 1 << 53];
-                let value = |p: usize| match end(p) {
-                    true => ends[p],
-                    false => p as i64 + offset,
-                };
+                let value = |p: usize| if end(p) { ends[p] } else { p as i64 + offset };
                 Arc::new(Int64Array::from(each(&value)))
             }
             Type::Decimal => {
                 let most = 999_999_999_999;
                 let ends = [most, -most, 1, 0];
-                let value = |p: usize| match end(p) {
-                    true => ends[p],
-                    false => (p as i64 + offset) * 25,
+                let value = |p: usize| {
+                    if end(p) {
+                        ends[p]
+                    } else {
+                        (p as i64 + offset) * 25
+                    }
                 };
                 let values = each(&value).into_iter().map(|v| v.map(i128::from));
                 let array = values.collect::<Decimal128Array>();
@@ -213,9 +217,12 @@ impl Shape {
                 let most = 10i128.pow(30) - 1;
                 let ends = [most, -most, i64::MAX.into(), 1];
                 let values = picks.iter().map(|p| {
-                    p.map(|p| match end(p) {
-                        true => ends[p],
-                        false => i128::from(p as i64 + offset) * 10_000_000_000,
+                    p.map(|p| {
+                        if end(p) {
+                            ends[p]
+                        } else {
+                            i128::from(p as i64 + offset) * 10_000_000_000
+                        }
                     })
                 });
                 let array = values.collect::<Decimal128Array>();
@@ -225,18 +232,24 @@ impl Shape {
                 let ends = [f64::NAN, -0.0, f64::INFINITY, f64::NEG_INFINITY];
                 // Quarters: their sums are exact in any order.
                 let values = picks.iter().map(|p| {
-                    p.map(|p| match end(p) {
-                        true => ends[p],
-                        false => (p as i64 + offset) as f64 * 0.25,
+                    p.map(|p| {
+                        if end(p) {
+                            ends[p]
+                        } else {
+                            (p as i64 + offset) as f64 * 0.25
+                        }
                     })
                 });
                 Arc::new(values.collect::<Float64Array>())
             }
             Type::Date => {
                 let ends = [-719_162, 2_932_896, -1, 0];
-                let value = |p: usize| match end(p) {
-                    true => ends[p],
-                    false => (p as i64 + offset) % 10_000 + 8_000,
+                let value = |p: usize| {
+                    if end(p) {
+                        ends[p]
+                    } else {
+                        (p as i64 + offset) % 10_000 + 8_000
+                    }
                 };
                 let values = each(&value).into_iter().map(|v| v.map(|v| v as i32));
                 Arc::new(values.collect::<Date32Array>())

@@ -90,7 +90,7 @@ impl Drop for Duck {
     }
 }
 
-/// Says of queries over the database whether DuckDB answers as our engine does; never, where there is no DuckDB.
+/// Whether DuckDB answers a query over the database as Atoll's own engine does; false without DuckDB.
 pub(crate) fn arbiter(database: &Database) -> impl FnMut(&Query) -> bool {
     let mut duck = None;
     move |query| {

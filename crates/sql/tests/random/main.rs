@@ -1,11 +1,11 @@
-//! Random queries over random tables: our own engine, by each executor and plan, against DataFusion, and in the slow
-//! suite against DuckDB.
+//! Random queries over random tables: Atoll's own engine, by each executor and plan, against DataFusion, and in the
+//! slow suite against DuckDB.
 //!
 //! A failure prints the query and the rows it needs, made as small as they get, and the seed: `ATOLL_QUERIES=n` runs
 //! n queries, `ATOLL_SEED=s` others. Answers must have the same rows and types. What may differ: an overflow that one
 //! engine meets and the other does not (an error or the exact value; predicates are evaluated in any order), and the
-//! last digits of floats. In the slow suite DuckDB is asked where the two differ: DataFusion's answer with NaN depends on
-//! the order of rows (`max`) or on the sign of the NaN (`>`).
+//! last digits of floats. In the slow suite DuckDB is asked where the two differ: DataFusion's answer with NaN depends
+//! on the order of rows (`max`) or on the sign of the NaN (`>`).
 
 mod answer;
 mod data;
@@ -29,12 +29,12 @@ pub(crate) struct Database {
     pub(crate) tables: Vec<Table>,
     _directory: tempfile::TempDir,
     workers: Arc<fiber::Workers>,
-    ours: Arc<sql::Engine>,
-    theirs: Arc<sql::Engine>,
+    ours: Arc<sql::Instance>,
+    theirs: Arc<sql::Instance>,
 }
 
-/// A machine, how our engine runs queries on it, and whether it has room for a few rows only, so that whatever it
-/// gathers is put away.
+/// A machine, how Atoll's own engine runs queries on it, and whether there is room for only a few rows, so that it
+/// spills all it gathers.
 type Way = (&'static str, sql::Executor, Plan, Room);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,7 +75,7 @@ impl Database {
         options.pool.nodes = vec![None; workers.nodes()];
         options.pool.budget = Some(Arc::clone(&budget));
         let store = store::Store::create(directory.path().join("r.atoll"), &options).unwrap();
-        let engine = |executor| {
+        let instance = |executor| {
             let mut options = sql::Options::spilling_to(directory.path());
             options.executor = executor;
             options.execution.plan = plan;
@@ -87,9 +87,9 @@ impl Database {
                 _ => Some(2048),
             };
             let (workers, budget) = (Arc::clone(&workers), Arc::clone(&budget));
-            sql::Engine::new(Arc::clone(&store), workers, budget, options).unwrap()
+            sql::Instance::new(Arc::clone(&store), workers, budget, options).unwrap()
         };
-        let (ours, theirs) = (engine(executor), engine(sql::Executor::DataFusion));
+        let (ours, theirs) = (instance(executor), instance(sql::Executor::DataFusion));
         let database = Database {
             tables,
             workers,
@@ -116,8 +116,8 @@ impl Database {
         });
     }
 
-    fn run(&self, engine: &Arc<sql::Engine>, text: &str) -> Outcome {
-        let session = engine.session();
+    fn run(&self, instance: &Arc<sql::Instance>, text: &str) -> Outcome {
+        let session = instance.session();
         Outcome::of(self.workers.handle().block_on(session.execute(text)))
     }
 
@@ -145,13 +145,16 @@ impl Database {
                     rows: expected,
                     ..
                 },
-            ) => match types == wanted {
-                true => match difference(&rows, &expected, &order) {
-                    None => Verdict::Same(ran_on),
-                    Some(what) => Verdict::Different(what),
-                },
-                false => Verdict::Different(format!("columns {types:?}, but {wanted:?}")),
-            },
+            ) => {
+                if types == wanted {
+                    match difference(&rows, &expected, &order) {
+                        None => Verdict::Same(ran_on),
+                        Some(what) => Verdict::Different(what),
+                    }
+                } else {
+                    Verdict::Different(format!("columns {types:?}, but {wanted:?}"))
+                }
+            }
             (
                 Outcome::Arithmetic(_) | Outcome::Failed(_),
                 Outcome::Arithmetic(_) | Outcome::Failed(_),

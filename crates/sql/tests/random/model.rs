@@ -19,9 +19,12 @@ struct Row {
 
 fn rows(random: &mut Random, most: usize) -> Vec<Row> {
     let nulls = *random.one(&[0, 20, 60]);
-    let value = |random: &mut Random| match random.chance(nulls) {
-        true => None,
-        false => Some(random.within(0, 3)),
+    let value = |random: &mut Random| {
+        if random.chance(nulls) {
+            None
+        } else {
+            Some(random.within(0, 3))
+        }
     };
     (0..random.below(most + 1))
         .map(|_| Row {
@@ -138,9 +141,10 @@ impl Member {
         let mut conditions = Vec::new();
         conditions.extend(self.correlated.map(|sign| format!("s.k {sign} o.k")));
         conditions.extend(self.below.map(|most| format!("s.k < {most}")));
-        let filter = match conditions.is_empty() {
-            true => String::new(),
-            false => format!(" where {}", conditions.join(" and ")),
+        let filter = if conditions.is_empty() {
+            String::new()
+        } else {
+            format!(" where {}", conditions.join(" and "))
         };
         let set = format!("(select s.v from s{filter})");
         let left = match self.left {
@@ -312,12 +316,13 @@ fn members_of_subqueries_are_true_false_or_null() {
 fn set(random: &mut Random, o: &[Row], s: &[Row], depth: usize) -> (String, Vec<Row>) {
     if depth == 0 || random.chance(20) {
         let (name, rows) = *random.one(&[("o", o), ("s", s)]);
-        return match random.chance(30) {
-            true => (
+        return if random.chance(30) {
+            (
                 format!("select k, v from {name} where k > 0"),
                 rows.iter().copied().filter(|row| row.k > Some(0)).collect(),
-            ),
-            false => (format!("select k, v from {name}"), rows.to_vec()),
+            )
+        } else {
+            (format!("select k, v from {name}"), rows.to_vec())
         };
     }
     let (a, mine) = set(random, o, s, depth - 1);

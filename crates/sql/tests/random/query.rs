@@ -233,13 +233,12 @@ impl<'t> Maker<'t> {
         for number in 0..tables {
             let alias = self.alias();
             let most = (MOST_PAIRS / rows.max(1)).max(1);
-            let (source, own, count) = match derived && self.random.chance(12) {
-                true => self.derived(&alias, most),
-                false => {
-                    let table = self.table(most);
-                    let source = Source::Table(table.name.clone(), None);
-                    (source, Self::fields(table, &alias), table.rows)
-                }
+            let (source, own, count) = if derived && self.random.chance(12) {
+                self.derived(&alias, most)
+            } else {
+                let table = self.table(most);
+                let source = Source::Table(table.name.clone(), None);
+                (source, Self::fields(table, &alias), table.rows)
             };
             let mut part = Part {
                 join: self.random.one::<&str>(&[
@@ -260,9 +259,10 @@ impl<'t> Maker<'t> {
                 part.join = "cross join";
             }
             // A key that hardly repeats joins about as many rows as there are.
-            rows = match unique {
-                true => rows.max(count),
-                false => rows.max(1) * count.max(1),
+            rows = if unique {
+                rows.max(count)
+            } else {
+                rows.max(1) * count.max(1)
             };
             if number > 0 && !part.join.contains("cross") && self.random.chance(20) {
                 let both: Vec<Field> = fields.iter().chain(&own).cloned().collect();
@@ -286,13 +286,14 @@ impl<'t> Maker<'t> {
             }
             let b = same[self.random.below(same.len())];
             unique |= a.column.values.max(b.column.values) > 300;
-            let equal = match self.random.chance(85) {
-                true => format!("{} = {}", a.name, b.name),
-                false => match a.column.ty {
+            let equal = if self.random.chance(85) {
+                format!("{} = {}", a.name, b.name)
+            } else {
+                match a.column.ty {
                     Type::Int | Type::Big => format!("{} + 1 = {}", a.name, b.name),
                     Type::Text => format!("upper({}) = {}", a.name, b.name),
                     _ => format!("{} = {}", b.name, a.name),
-                },
+                }
             };
             part.on.push(equal);
         }
@@ -356,15 +357,17 @@ impl<'t> Maker<'t> {
     }
 
     fn select(&mut self, derived: bool) -> (Select, Vec<Type>) {
+        // Long because it makes one clause after the other.
         let (from, fields) = self.from(derived);
         let mut select = Select {
             from,
             ..Select::default()
         };
         for _ in 0..*self.random.one(&[0, 0, 1, 1, 2, 3]) {
-            let filter = match self.random.chance(15) {
-                true => self.member(&fields),
-                false => self.predicate(&fields, 2),
+            let filter = if self.random.chance(15) {
+                self.member(&fields)
+            } else {
+                self.predicate(&fields, 2)
             };
             select.filter.push(filter);
         }
@@ -372,9 +375,10 @@ impl<'t> Maker<'t> {
         if self.random.chance(50) {
             for _ in 0..*self.random.one(&[0, 1, 1, 2, 3]) {
                 let ty = self.random.one(&fields).column.ty;
-                let key = match self.random.chance(75) {
-                    true => self.column(&fields, ty).unwrap(),
-                    false => self.expression(&fields, ty, 1),
+                let key = if self.random.chance(75) {
+                    self.column(&fields, ty).unwrap()
+                } else {
+                    self.expression(&fields, ty, 1)
                 };
                 // A constant is another matter: DuckDB takes it for the number of a column.
                 if key.contains('.') {
@@ -406,9 +410,10 @@ impl<'t> Maker<'t> {
             select.distinct = self.random.chance(20);
             for _ in 0..1 + self.random.below(4) {
                 let ty = self.random.one(&fields).column.ty;
-                let item = match self.random.chance(50) {
-                    true => self.column(&fields, ty).unwrap(),
-                    false => self.expression(&fields, ty, 2),
+                let item = if self.random.chance(50) {
+                    self.column(&fields, ty).unwrap()
+                } else {
+                    self.expression(&fields, ty, 2)
                 };
                 select.items.push(item);
                 types.push(ty);
@@ -435,9 +440,10 @@ impl<'t> Maker<'t> {
         let keys = select.group.len();
         while keys > 0 && self.random.chance(20) {
             let key = self.random.below(keys);
-            let named = match self.random.chance(50) {
-                true => select.group[key].clone(),
-                false => (key + 1).to_string(),
+            let named = if self.random.chance(50) {
+                select.group[key].clone()
+            } else {
+                (key + 1).to_string()
             };
             let place = self.random.below(select.group.len() + 1);
             select.group.insert(place, named);

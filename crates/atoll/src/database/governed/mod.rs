@@ -12,18 +12,18 @@ use crate::error::{Error, Result};
 
 /// Starts what publishes what statements do and, where the options say so, governs the workers.
 pub(crate) fn start(
-    engine: &Arc<sql::Engine>,
+    instance: &Arc<sql::Instance>,
     machine: &Machine,
     live: &Machine,
     options: &Options,
 ) -> Result<Arc<Runtime>> {
-    let workers = engine.workers();
+    let workers = instance.workers();
     let on = match options.govern {
         Govern::Auto => live.nodes().len() > 1,
         Govern::On | Govern::Throughput => true,
         Govern::Off => false,
     };
-    let team = Team::new(engine, machine, live);
+    let team = Team::new(instance, machine, live);
     let refused = |e: governor::Error| Error::Options(e.to_string());
     // One worker is always needed.
     if !on || workers.threads() < 2 {
@@ -41,7 +41,7 @@ pub(crate) fn start(
     let runtime = Runtime::start(Arc::new(team), Some(governing));
     let runtime = Arc::new(runtime.map_err(refused)?);
     let telling = Arc::downgrade(&runtime);
-    engine.tell_by(move |began| {
+    instance.report_with(move |began| {
         let runtime = telling.upgrade();
         runtime.map_or_else(Vec::new, |runtime| runtime.since(began))
     });
@@ -52,7 +52,7 @@ pub(crate) fn start(
 struct Team {
     /// Weak: this must not keep the threads alive and the file open.
     workers: Weak<Workers>,
-    engine: Weak<sql::Engine>,
+    instance: Weak<sql::Instance>,
     /// Each cpu, node by node.
     sites: Vec<(u32, Place)>,
     /// The operating system's numbers of the nodes.
@@ -62,12 +62,12 @@ struct Team {
 }
 
 impl Team {
-    fn new(engine: &Arc<sql::Engine>, machine: &Machine, live: &Machine) -> Team {
-        let workers = engine.workers();
+    fn new(instance: &Arc<sql::Instance>, machine: &Machine, live: &Machine) -> Team {
+        let workers = instance.workers();
         let sites = sites(machine, live, workers.layout().pin());
         Team {
             workers: Arc::downgrade(workers),
-            engine: Arc::downgrade(engine),
+            instance: Arc::downgrade(instance),
             each: workers.threads().div_ceil(sites.len().max(1)),
             nodes: machine.nodes().iter().map(|node| node.os_index).collect(),
             sites,
@@ -112,7 +112,7 @@ impl Crew for Team {
     }
 
     fn bytes(&self) -> Vec<(u32, u64)> {
-        let matrix = self.engine.upgrade().map(|engine| engine.bytes());
+        let matrix = self.instance.upgrade().map(|instance| instance.bytes());
         let sum = |page: usize| {
             let rows = matrix.iter().flatten();
             rows.filter_map(|row| row.get(page)).sum()

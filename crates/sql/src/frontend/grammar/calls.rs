@@ -1,4 +1,4 @@
-//! Clauses of calls that their function has no use for: the planner leaves them out without a word.
+//! Refuses clauses of calls that do not apply to their function. The planner would ignore them.
 
 use std::ops::ControlFlow;
 
@@ -9,15 +9,12 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::frontend::grammar::flow;
-use crate::frontend::names::column_name;
+use crate::frontend::flow::{flow, outcome};
+use crate::names::column_name;
 
 /// Refuses `upper(distinct a)`, `upper(a) over ()`, `row_number() filter (...)`, `sum(*)` and the like.
 pub(crate) fn check(tree: &impl Visit, state: &SessionState) -> Result<()> {
-    match tree.visit(&mut Calls { state }) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(e) => Err(*e),
-    }
+    outcome(tree.visit(&mut Calls { state }))
 }
 
 struct Calls<'s> {
@@ -94,7 +91,7 @@ impl Calls<'_> {
         }
         let window = function.over.is_some();
         let aggregate = self.state.aggregate_functions().contains_key(&name);
-        // The planner asks in this order, too.
+        // In the order in which the planner looks functions up.
         let scalar = self.state.scalar_functions().contains_key(&name) && !(window && aggregate);
         let there = [
             (clauses.distinct, "`distinct`"),

@@ -8,10 +8,11 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::frontend::grammar::query::{sort_key, wildcard, window};
-use crate::frontend::grammar::{none_of, refused, refused_for};
+use crate::frontend::grammar::refuse::{none_of, refused, refused_for};
 
-/// One expression, without those in it.
-pub(crate) fn check(expr: &Expr) -> Result<()> {
+/// Checks one expression, but not those inside it.
+pub(super) fn check(expr: &Expr) -> Result<()> {
+    // Long because each kind of expression and each of its parts stands here by name.
     match expr {
         Expr::Identifier(_)
         | Expr::CompoundIdentifier(_)
@@ -240,16 +241,17 @@ fn check_interval(interval: &Interval) -> Result<()> {
         leading_precision.is_some() || fractional_seconds_precision.is_some(),
         "a precision of an interval",
     )])?;
-    match is_constant(value) {
-        true => Ok(()),
-        false => Err(refused_for(
+    if is_constant(value) {
+        Ok(())
+    } else {
+        Err(refused_for(
             "interval of a value that is computed",
             "multiply: x * interval '1 day'",
-        )),
+        ))
     }
 }
 
-/// What the planner takes for the value of an interval.
+/// Whether the planner takes `value` as the value of an interval.
 fn is_constant(value: &Expr) -> bool {
     match value {
         Expr::Value(_) => true,
@@ -354,7 +356,7 @@ fn argument_clause(clause: &FunctionArgumentClause, function: &str) -> Result<()
 }
 
 /// A literal.
-pub(crate) fn value(value: &Value) -> Result<()> {
+pub(super) fn value(value: &Value) -> Result<()> {
     let prefix = match value {
         Value::Number(_, _)
         | Value::SingleQuotedString(_)

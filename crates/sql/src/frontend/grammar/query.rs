@@ -11,11 +11,11 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::frontend::file_names;
-use crate::frontend::grammar::{none_of, refused, refused_for};
+use crate::frontend::grammar::refuse::{none_of, refused, refused_for};
+use crate::frontend::readers;
 
-/// The clauses around the body of a query.
-pub(crate) fn check(query: &Query) -> Result<()> {
+/// Checks the clauses around the body of a query.
+pub(super) fn check(query: &Query) -> Result<()> {
     let Query {
         with,
         body,
@@ -80,7 +80,7 @@ pub(crate) fn check(query: &Query) -> Result<()> {
     pipe_operators.iter().try_for_each(pipe_operator)
 }
 
-/// Why this `fetch` was not made a `limit`.
+/// Why this `fetch` was not rewritten as a `limit`.
 fn fetched(fetch: &Fetch) -> Error {
     let Fetch {
         with_ties,
@@ -145,8 +145,8 @@ fn ordered(order_by: &OrderBy) -> Result<()> {
     }
 }
 
-/// A key of an order, in a query, a window or an aggregate.
-pub(crate) fn sort_key(key: &OrderByExpr) -> Result<()> {
+/// Checks a sort key of a query, a window or an aggregate.
+pub(super) fn sort_key(key: &OrderByExpr) -> Result<()> {
     let OrderByExpr {
         expr: _,
         options: OrderByOptions {
@@ -158,8 +158,9 @@ pub(crate) fn sort_key(key: &OrderByExpr) -> Result<()> {
     none_of(&[(with_fill.is_some(), "with fill")])
 }
 
-/// One `select`.
-pub(crate) fn select(select: &Select) -> Result<()> {
+/// Checks one `select`.
+pub(super) fn select(select: &Select) -> Result<()> {
+    // Long because each part stands here by name.
     let Select {
         select_token: _,
         // Comments.
@@ -245,8 +246,8 @@ pub(crate) fn select(select: &Select) -> Result<()> {
     })
 }
 
-/// What stands in the parentheses after `over`, names of other windows being replaced by what they stand for.
-pub(crate) fn window(spec: &WindowSpec) -> Result<()> {
+/// Checks the window in the parentheses after `over`. Names of other windows have been replaced already.
+pub(super) fn window(spec: &WindowSpec) -> Result<()> {
     let WindowSpec {
         window_name: _,
         partition_by: _,
@@ -274,8 +275,8 @@ fn select_item(item: &SelectItem) -> Result<()> {
     }
 }
 
-/// What may follow `*`.
-pub(crate) fn wildcard(options: &WildcardAdditionalOptions) -> Result<()> {
+/// Checks what follows `*`.
+pub(super) fn wildcard(options: &WildcardAdditionalOptions) -> Result<()> {
     let WildcardAdditionalOptions {
         wildcard_token: _,
         opt_ilike,
@@ -292,8 +293,8 @@ pub(crate) fn wildcard(options: &WildcardAdditionalOptions) -> Result<()> {
     ])
 }
 
-/// A table and what is joined to it.
-pub(crate) fn table_with_joins(table: &TableWithJoins) -> Result<()> {
+/// Checks a table and what is joined to it.
+pub(super) fn table_with_joins(table: &TableWithJoins) -> Result<()> {
     let TableWithJoins { relation: _, joins } = table;
     joins.iter().try_for_each(join)
 }
@@ -345,8 +346,9 @@ fn join(join: &Join) -> Result<()> {
     }
 }
 
-/// A table, query or function in `from`.
-pub(crate) fn table_factor(factor: &TableFactor) -> Result<()> {
+/// Checks a table, query or function in `from`.
+pub(super) fn table_factor(factor: &TableFactor) -> Result<()> {
+    // Long because each kind and each of its parts stands here by name.
     match factor {
         TableFactor::Table {
             name: _,
@@ -459,8 +461,8 @@ fn sampled(sample: &Option<TableSampleKind>) -> Result<()> {
 }
 
 /// Whether this is a call such as `read_csv(...)`, whose options have names.
-pub(crate) fn reads_files(factor: &TableFactor) -> bool {
-    matches!(factor, TableFactor::Table { name, args: Some(_), .. } if file_names::reads(name))
+pub(super) fn reads_files(factor: &TableFactor) -> bool {
+    matches!(factor, TableFactor::Table { name, args: Some(_), .. } if readers::reads(name))
 }
 
 /// The planner drops the names of arguments.

@@ -10,10 +10,11 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::frontend::grammar::query::table_with_joins;
-use crate::frontend::grammar::{none_of, refused, refused_for};
+use crate::frontend::grammar::refuse::{none_of, refused, refused_for};
 
-/// The parts of a statement outside of its queries. Statements that are not done at all are refused where they would run.
-pub(crate) fn check(statement: &Statement) -> Result<()> {
+/// Checks the parts of a statement outside its queries. Statements that are not supported at all are refused where they
+/// would run.
+pub(super) fn check(statement: &Statement) -> Result<()> {
     match statement {
         Statement::Insert(statement) => insert(statement),
         Statement::Update(statement) => update(statement),
@@ -59,12 +60,13 @@ pub(crate) fn check(statement: &Statement) -> Result<()> {
                 || limit.is_some()
                 || limit_from.is_some()
                 || filter_position.is_some();
-            match more {
-                true => Err(refused_for(
+            if more {
+                Err(refused_for(
                     "show tables with more words",
                     "query information_schema.tables",
-                )),
-                false => Ok(()),
+                ))
+            } else {
+                Ok(())
             }
         }
         Statement::ExplainTable {
@@ -251,8 +253,9 @@ fn truncate(statement: &Truncate) -> Result<()> {
     ])
 }
 
-/// Clauses of other databases' `create table`: each would change what the table is.
+/// Checks the clauses of a `create table`. Those of other databases would change what the table is.
 fn create_table(statement: &CreateTable) -> Result<()> {
+    // Long because each part stands here by name.
     let CreateTable {
         or_replace: _,
         temporary,
@@ -411,7 +414,7 @@ fn create_table(statement: &CreateTable) -> Result<()> {
         })
 }
 
-/// What of a primary key would be left out.
+/// Checks the parts of a primary key.
 pub(crate) fn primary_key_parts(key: &PrimaryKeyConstraint) -> Result<()> {
     let PrimaryKeyConstraint {
         name: _,
@@ -443,7 +446,7 @@ pub(crate) fn primary_key_parts(key: &PrimaryKeyConstraint) -> Result<()> {
     characteristic(characteristics)
 }
 
-/// What of a foreign key would be left out.
+/// Checks the parts of a foreign key.
 pub(crate) fn foreign_key(key: &ForeignKeyConstraint) -> Result<()> {
     let ForeignKeyConstraint {
         name: _,

@@ -1,18 +1,19 @@
-//! Calls and operators that are written with others.
+//! Calls and operators that stand for others.
 
 use std::ops::ControlFlow;
 
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Function,
     FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    TimezoneInfo, UnaryOperator, Value, VisitorMut, helpers::attached_token::AttachedToken,
+    TimezoneInfo, UnaryOperator, Value, VisitorMut,
 };
 
 use crate::error::Error;
-use crate::frontend::names::column_name;
 use crate::frontend::rewrite::similar;
+use crate::names::column_name;
 
-/// Functions by another name.
+/// Other names of functions.
 const SYNONYMS: [(&str, &str); 17] = [
     ("any_value", "min"),
     ("approx_count_distinct", "approx_distinct"),
@@ -33,7 +34,7 @@ const SYNONYMS: [(&str, &str); 17] = [
     ("ucase", "upper"),
 ];
 
-/// Functions that take a part of a date.
+/// Functions that extract a part of a date.
 const PARTS: [(&str, DateTimeField); 14] = [
     ("century", DateTimeField::Century),
     ("day", DateTimeField::Day),
@@ -51,7 +52,7 @@ const PARTS: [(&str, DateTimeField); 14] = [
     ("year", DateTimeField::Year),
 ];
 
-/// Names that are values without parentheses.
+/// Functions that are called without parentheses.
 const VALUES: [&str; 6] = [
     "current_catalog",
     "current_role",
@@ -61,8 +62,8 @@ const VALUES: [&str; 6] = [
     "session_user",
 ];
 
-/// The rewriter.
-pub(crate) struct Calls;
+/// Rewrites calls and operators.
+pub(super) struct Calls;
 
 impl VisitorMut for Calls {
     type Break = Box<Error>;
@@ -199,7 +200,7 @@ fn function(name: &str, args: Vec<Expr>) -> Expr {
     })
 }
 
-/// The arguments of a call that has nothing but values between its parentheses.
+/// The arguments of a call without names, clauses or `*`.
 fn plain_arguments(function: &Function) -> Option<Vec<Expr>> {
     let FunctionArguments::List(FunctionArgumentList {
         duplicate_treatment: None,
@@ -257,7 +258,7 @@ fn call(function: &mut Function) -> Rewritten {
     Ok(scalar(&name, args))
 }
 
-/// A separator of `,` where none is given.
+/// Adds the separator `,` if there is none; false if there are other than two arguments then.
 fn separated(function: &mut Function) -> bool {
     let FunctionArguments::List(list) = &mut function.args else {
         return false;
@@ -355,7 +356,7 @@ fn unwrapped(expr: &Expr) -> &Expr {
     }
 }
 
-/// `(a, b) = (c, d)` is `a = c and b = d`, also in what it says of NULL.
+/// `(a, b) = (c, d)` is `a = c and b = d`, also for NULL.
 fn compared(left: &Expr, op: &BinaryOperator, right: &Expr) -> Rewritten {
     let comparison = matches!(
         op,
@@ -371,11 +372,11 @@ fn compared(left: &Expr, op: &BinaryOperator, right: &Expr) -> Rewritten {
             BinaryOperator::Eq => equal(left, right).map(Some),
             BinaryOperator::NotEq => Ok(Some(not(equal(left, right)?))),
             _ => Err(Error::unsupported(
-                "rows of several values are compared by `=`, `<>` and `in`: write out which value decides",
+                "rows of several values can only be compared by `=`, `<>` and `in`: write out which value decides",
             )),
         },
         (Expr::Tuple(_), _) | (_, Expr::Tuple(_)) => Err(Error::unsupported(
-            "a row of several values is compared with another such row only",
+            "a row of several values can only be compared with another row of values",
         )),
         _ => Ok(None),
     }
@@ -414,7 +415,7 @@ fn among(expr: &Expr, list: &[Expr], negated: bool) -> Rewritten {
     for item in list {
         let Expr::Tuple(item) = unwrapped(item) else {
             return Err(Error::invalid(
-                "a row of several values is looked for among other such rows",
+                "a row of several values can only be looked up in a list of such rows",
             ));
         };
         equals.push(equal(row, item)?);
@@ -423,7 +424,7 @@ fn among(expr: &Expr, list: &[Expr], negated: bool) -> Rewritten {
     Ok(Some(if negated { not(found) } else { found }))
 }
 
-/// `parts` with `op` between them, as a tree of little depth.
+/// `parts` with `op` between them, as a balanced tree.
 fn joined(mut parts: Vec<Expr>, op: &BinaryOperator) -> Expr {
     if parts.len() > 1 {
         let right = parts.split_off(parts.len() / 2);

@@ -1,125 +1,36 @@
 //! Names of output columns, as PostgreSQL gives them.
 //!
 //! `count(*)` is called `count`, `cast(1 as bigint)` `int8`, `1 + 1` `?column?`, and two columns may share a name. The
-//! planner takes no two of one name. So where a name would not do inside the plan it is given a tag: a control
-//! character and the number of the column. Tags come off where rows, plans and errors leave for people ([`shown`],
-//! [`untagged`]).
+//! planner takes no two of one name, so names that would clash inside the plan are given a
+//! [tag](crate::messages::tags).
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-use arrow::datatypes::{Field, FieldRef, Schema};
-use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use datafusion::execution::SendableRecordBatchStream;
-use datafusion::logical_expr::{Expr as PlanExpr, LogicalPlan, LogicalPlanBuilder};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType, Distinct, Expr, Function, GroupByExpr, Ident, ObjectName, OrderBy,
     OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TrimWhereField,
     TypedString, Visit, VisitMut, Visitor, VisitorMut,
 };
-use futures::StreamExt;
 
 use crate::error::{Error, Result};
-use crate::frontend::names::column_name;
-
-/// Stands between a name and the number that tells it from others: no name of a table of ours has it.
-const TAG: char = '\u{1f}';
-
-/// The name that people see of a column of a plan.
-pub(crate) fn shown(name: &str) -> &str {
-    match name.rsplit_once(TAG) {
-        Some((plain, number)) if number.bytes().all(|b| b.is_ascii_digit()) => plain,
-        _ => name,
-    }
-}
-
-/// `text` with the tags taken off all names in it.
-pub(crate) fn untagged(text: &str) -> String {
-    let mut parts = text.split(TAG);
-    let mut plain = parts.next().unwrap_or_default().to_string();
-    for part in parts {
-        plain.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
-    }
-    plain
-}
-
-/// The rows with their columns called as people see them, which may give two the same name.
-pub(crate) fn named(rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
-    let schema = rows.schema();
-    if schema.fields().iter().all(|f| shown(f.name()) == f.name()) {
-        return rows;
-    }
-    let plain = |field: &FieldRef| field.as_ref().clone().with_name(shown(field.name()));
-    let fields: Vec<Field> = schema.fields().iter().map(plain).collect();
-    let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
-    let of = Arc::clone(&schema);
-    let rows = rows.map(move |batch| {
-        let batch = batch?;
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let columns = batch.columns().to_vec();
-        Ok(RecordBatch::try_new_with_options(
-            Arc::clone(&of),
-            columns,
-            &options,
-        )?)
-    });
-    Box::pin(RecordBatchStreamAdapter::new(schema, rows))
-}
-
-/// `plan` with its columns called as people see them, for what takes no two of one name.
-///
-/// # Errors
-///
-/// If two would have the same.
-pub(crate) fn distinctly_named(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let fields = plan.schema().fields();
-    let mut taken = HashSet::new();
-    if let Some(twice) = fields.iter().find(|f| !taken.insert(shown(f.name()))) {
-        return Err(twice_named(shown(twice.name())));
-    }
-    if fields.iter().all(|f| shown(f.name()) == f.name()) {
-        return Ok(plan);
-    }
-    let columns = plan
-        .schema()
-        .iter()
-        .map(|(table, field)| PlanExpr::from((table, field)).alias(shown(field.name())));
-    let columns: Vec<PlanExpr> = columns.collect();
-    Ok(LogicalPlanBuilder::from(plan).project(columns)?.build()?)
-}
-
-/// The error for two columns of one name.
-pub(crate) fn twice_named(name: &str) -> Error {
-    Error::invalid(format!(
-        "column \"{name}\" appears twice; rename one with `as`"
-    ))
-}
-
-fn tagged(name: &str, number: usize) -> Ident {
-    Ident::with_quote('"', format!("{name}{TAG}{number}"))
-}
+use crate::frontend::flow::{flow, outcome};
+use crate::frontend::rewrite::shape::leftmost;
+use crate::messages::tags::{shown, tagged};
+use crate::names::column_name;
 
 /// Names the columns of all queries in a statement.
-pub(crate) fn name_statement(statement: &mut Statement) -> Result<()> {
+pub(super) fn name_statement(statement: &mut Statement) -> Result<()> {
     if let Statement::Query(query) = statement {
         return name_query(query);
     }
-    broken(statement.visit(&mut Namer))
+    outcome(statement.visit(&mut Namer))
 }
 
 /// Names the columns of a query that people see, and of those in it.
-pub(crate) fn name_query(query: &mut Query) -> Result<()> {
+pub(super) fn name_query(query: &mut Query) -> Result<()> {
     name(query, true)?;
-    broken(query.visit(&mut Namer))
-}
-
-fn broken(flow: ControlFlow<Box<Error>>) -> Result<()> {
-    match flow {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(e) => Err(*e),
-    }
+    outcome(query.visit(&mut Namer))
 }
 
 struct Namer;
@@ -128,10 +39,7 @@ impl VisitorMut for Namer {
     type Break = Box<Error>;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Box<Error>> {
-        match name(query, false) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(e) => ControlFlow::Break(Box::new(e)),
-        }
+        flow(name(query, false))
     }
 }
 
@@ -154,12 +62,12 @@ fn name_body(body: &mut SetExpr, outermost: bool) -> Result<()> {
     }
 }
 
-/// A column of a `select`, `*` not being one.
+/// A column of a `select`, other than `*`.
 struct Output {
     /// Its place among the items.
     at: usize,
     name: String,
-    /// Whether the planner calls it so by itself.
+    /// Whether the planner gives it this name on its own.
     natural: bool,
     /// Whether the statement gives it its name.
     explicit: bool,
@@ -197,7 +105,7 @@ fn name_select(select: &mut Select, order_by: Option<&mut OrderBy>, outermost: b
     let mentioned = mentioned(select, order_by.as_deref());
     let tags = |output: &Output| {
         let shared = times.get(output.name.as_str()).is_some_and(|n| *n > 1);
-        // What `*` brings may have any name; in a query inside, the planner refuses what cannot be told apart.
+        // `*` may bring a column of any name. In inner queries the planner refuses names that are ambiguous.
         let hidden = star && outermost;
         match (output.explicit, output.natural) {
             (true, _) => shared || (hidden && !mentioned.contains(&output.name)),
@@ -282,7 +190,7 @@ fn name_keys(
     Ok(())
 }
 
-/// The output column that the statement writes as `expr`: of `distinct` rows only output columns give an order.
+/// The output column that is written as `expr`: `select distinct` can only be ordered by output columns.
 fn written_as(
     expr: &Expr,
     select: &Select,
@@ -301,7 +209,7 @@ fn written_as(
     Some(alias.unwrap_or_else(|| Ident::with_quote('"', &output.name)))
 }
 
-/// Names that stand by themselves in clauses where the planner would take an output column for a column of a table.
+/// Names in clauses where the planner would confuse an output column with a column of a table.
 fn mentioned(select: &Select, order_by: Option<&OrderBy>) -> HashSet<String> {
     let mut names = Mentioned(HashSet::new());
     let _ = select.having.visit(&mut names);
@@ -337,11 +245,11 @@ impl Visitor for Mentioned {
     }
 }
 
-/// What a column is called, and whether another part of the expression has a better claim.
+/// The name of a column, and whether another part of the expression would give a better one.
 enum Figure {
     /// A column or a function.
     Name(String),
-    /// A type or `case`: what is inside is asked first.
+    /// A type or `case`: a name from inside the expression is better.
     Weak(String),
     None,
 }
@@ -362,7 +270,7 @@ impl Figure {
     }
 }
 
-/// PostgreSQL's `FigureColname`.
+/// The name that PostgreSQL gives the column `expr`; its `FigureColname`.
 fn figure(expr: &Expr) -> Figure {
     let named = |name: &str| Figure::Name(name.to_string());
     match expr {
@@ -392,10 +300,7 @@ fn figure(expr: &Expr) -> Figure {
         Expr::Array(_) => named("array"),
         Expr::Extract { .. } => named("extract"),
         Expr::Position { .. } => named("position"),
-        Expr::Substring { shorthand, .. } => named(match shorthand {
-            true => "substr",
-            false => "substring",
-        }),
+        Expr::Substring { shorthand, .. } => named(if *shorthand { "substr" } else { "substring" }),
         Expr::Overlay { .. } => named("overlay"),
         Expr::Ceil { .. } => named("ceil"),
         Expr::Floor { .. } => named("floor"),
@@ -419,9 +324,7 @@ fn called(function: &Function) -> Figure {
 
 /// The name of the only column of a query in an expression.
 fn of_query(query: &Query) -> Figure {
-    match crate::frontend::rewrite::shape::leftmost(&query.body)
-        .map(|select| &select.projection[..])
-    {
+    match leftmost(&query.body).map(|select| &select.projection[..]) {
         Some([SelectItem::UnnamedExpr(expr)]) => figure(expr),
         Some([SelectItem::ExprWithAlias { alias, .. }]) => {
             Figure::Name(shown(&column_name(alias)).to_string())
@@ -469,20 +372,4 @@ fn type_word(data_type: &DataType) -> String {
         }
     };
     word.to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tags_come_off() {
-        assert_eq!(shown("count\u{1f}12"), "count");
-        assert_eq!(shown("count"), "count");
-        assert_eq!(shown("odd\u{1f}name"), "odd\u{1f}name");
-        assert_eq!(
-            untagged("sum(t.a) AS sum\u{1f}1, b AS ?column?\u{1f}22"),
-            "sum(t.a) AS sum, b AS ?column?"
-        );
-    }
 }

@@ -10,12 +10,13 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
-use crate::error::Error;
-use crate::frontend::names::column_name;
+use crate::error::{Error, Position};
+use crate::frontend::flow::{flow, outcome};
+use crate::names::column_name;
 
 /// `from t` becomes `select * from t`, `fetch first 3 rows only` becomes `limit 3`, `order by all`
 /// becomes `order by 1, 2`, `minus` becomes `except`, and windows that have a name stand where they are used.
-pub(crate) struct Shape;
+pub(super) struct Shape;
 
 impl VisitorMut for Shape {
     type Break = Box<Error>;
@@ -30,10 +31,7 @@ impl VisitorMut for Shape {
             SetExpr::Select(select) => windows(select, query.order_by.as_mut()),
             body => windows_of_all(body),
         };
-        match windowed {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(e) => ControlFlow::Break(Box::new(e)),
-        }
+        flow(windowed)
     }
 }
 
@@ -98,7 +96,7 @@ fn fetch(query: &mut Query) {
     query.fetch = None;
 }
 
-/// By the number of each column; left alone where `*` hides how many there are.
+/// Replaces `order by all` by the numbers of all columns, unless `*` hides how many there are.
 fn order_by_all(order_by: &mut OrderBy, body: &SetExpr) {
     let OrderByKind::All(options) = order_by.kind else {
         return;
@@ -122,8 +120,8 @@ fn order_by_all(order_by: &mut OrderBy, body: &SetExpr) {
     }
 }
 
-/// The `select` that gives a query its names.
-pub(crate) fn leftmost(body: &SetExpr) -> Option<&Select> {
+/// The `select` from which a query's columns get their names.
+pub(super) fn leftmost(body: &SetExpr) -> Option<&Select> {
     match body {
         SetExpr::Select(select) => Some(select),
         SetExpr::Query(query) => leftmost(&query.body),
@@ -140,7 +138,7 @@ fn group_keys(key: Expr) -> Vec<Expr> {
     }
 }
 
-/// The windows of each `select` of a union and its kind.
+/// Replaces named windows in each `select` of a set operation.
 fn windows_of_all(body: &mut SetExpr) -> Result<(), Error> {
     match body {
         SetExpr::Select(select) => windows(select, None),
@@ -175,13 +173,10 @@ fn windows(select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<(), Er
         depth: 0,
     };
     select.named_window.clear();
-    let mut flow = select.visit(&mut over);
-    if let (ControlFlow::Continue(()), Some(order_by)) = (&flow, order_by) {
-        flow = order_by.visit(&mut over);
-    }
-    match flow {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(e) => Err(*e),
+    outcome(select.visit(&mut over))?;
+    match order_by {
+        Some(order_by) => outcome(order_by.visit(&mut over)),
+        None => Ok(()),
     }
 }
 
@@ -208,10 +203,7 @@ impl VisitorMut for Over<'_> {
         match expr {
             Expr::Function(Function {
                 over: Some(over), ..
-            }) if self.depth == 0 => match replaced(over, self.known) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(e) => ControlFlow::Break(Box::new(e)),
-            },
+            }) if self.depth == 0 => flow(replaced(over, self.known)),
             _ => ControlFlow::Continue(()),
         }
     }
@@ -229,7 +221,7 @@ fn replaced(over: &mut WindowType, known: &HashMap<String, WindowSpec>) -> Resul
     Ok(())
 }
 
-/// `(w order by a)`: the parts of `w`, and those that it leaves open.
+/// `(w order by a)`: the parts of `w` with those that it leaves open.
 fn resolved(
     mut spec: WindowSpec,
     known: &HashMap<String, WindowSpec>,
@@ -263,7 +255,7 @@ fn resolved(
 
 fn unknown(name: &Ident) -> Error {
     let start = name.span.start;
-    let place = (name.span != Span::empty()).then_some(crate::error::Position {
+    let place = (name.span != Span::empty()).then_some(Position {
         line: start.line,
         column: start.column,
     });

@@ -1,4 +1,4 @@
-//! `similar to`: the standard's patterns, which DataFusion takes for regular expressions of its own kind.
+//! `similar to` with the standard's patterns, which DataFusion takes for regular expressions.
 
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value, ValueWithSpan};
 
@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 /// `value [not] similar to pattern [escape 'c']` as a match of a regular expression.
 ///
 /// # Errors
-/// Where the pattern is no constant, or no pattern.
-pub(crate) fn matched(
+/// If the pattern is not a constant, or not valid.
+pub(super) fn matched(
     value: &Expr,
     pattern: &Expr,
     escape: Option<&Value>,
@@ -34,7 +34,7 @@ pub(crate) fn matched(
     };
     let regex = regex(pattern, escape).ok_or_else(|| {
         Error::invalid(format!(
-            "'{pattern}' is no pattern of `similar to`: it ends within brackets or after the escape character"
+            "'{pattern}' is not a valid pattern of `similar to`: it ends within brackets or after the escape character"
         ))
     })?;
     let found = Expr::Nested(Box::new(Expr::BinaryOp {
@@ -42,12 +42,13 @@ pub(crate) fn matched(
         op: BinaryOperator::PGRegexMatch,
         right: Box::new(Expr::value(Value::SingleQuotedString(regex))),
     }));
-    Ok(match negated {
-        true => Expr::UnaryOp {
+    Ok(if negated {
+        Expr::UnaryOp {
             op: UnaryOperator::Not,
             expr: Box::new(found),
-        },
-        false => found,
+        }
+    } else {
+        found
     })
 }
 

@@ -1,11 +1,10 @@
 //! Files as an operator of DataFusion's plans.
 //!
-//! All partitions of a run take pieces from one drawing, so that none waits for another's file.
+//! All partitions of a run take pieces from one reader, so that none waits for another's file.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
@@ -23,10 +22,11 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 use ingest::{Dataset, Request};
-use parking_lot::Mutex;
 
 use crate::error::Error;
-use crate::scan::files::draw::{self, Pieces};
+use crate::scan::files::reader;
+use crate::scan::files::reader::Pieces;
+use crate::scan::runs::{Delivered, Runs, measured};
 
 /// Reads files.
 #[derive(Debug)]
@@ -35,32 +35,23 @@ pub(crate) struct FilesExec {
     dataset: Arc<Dataset>,
     request: Request,
     schema: SchemaRef,
-    /// Rows that are enough.
+    /// Most rows to deliver.
     limit: Option<usize>,
     rows: usize,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
-    runs: Mutex<Runs>,
-}
-
-/// One drawing per run of the plan: the n-th call of `execute` for a partition belongs to the n-th run.
-#[derive(Debug, Default)]
-struct Runs {
-    /// How often each partition was executed.
-    executed: Vec<usize>,
-    runs: Vec<Arc<Run>>,
+    runs: Runs<Run>,
 }
 
 /// What the partitions of one run share.
 #[derive(Debug)]
 struct Run {
     pieces: tokio::sync::Mutex<Pieces>,
-    /// Rows delivered, kept up to date only under a limit.
-    delivered: AtomicUsize,
+    delivered: Delivered,
 }
 
 impl FilesExec {
-    pub(crate) fn new(
+    pub(super) fn new(
         name: String,
         dataset: Arc<Dataset>,
         request: Request,
@@ -85,11 +76,11 @@ impl FilesExec {
             rows,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
-            runs: Mutex::default(),
+            runs: Runs::default(),
         }
     }
 
-    /// A copy that has run never.
+    /// A copy that has not run yet.
     fn copy(&self, limit: Option<usize>) -> FilesExec {
         FilesExec::new(
             self.name.clone(),
@@ -101,20 +92,12 @@ impl FilesExec {
         )
     }
 
-    /// The run that this execution of `partition` belongs to.
-    fn run(&self, partition: usize) -> Arc<Run> {
-        let mut runs = self.runs.lock();
-        let partitions = self.properties.partitioning.partition_count();
-        runs.executed.resize(partitions, 0);
-        let turn = runs.executed[partition];
-        runs.executed[partition] += 1;
-        if runs.runs.len() == turn {
-            runs.runs.push(Arc::new(Run {
-                pieces: draw::begin(&self.dataset, self.request.clone()).into(),
-                delivered: AtomicUsize::new(0),
-            }));
+    /// A run whose partitions take pieces from one reader.
+    fn begin(&self) -> Run {
+        Run {
+            pieces: reader::begin(&self.dataset, self.request.clone()).into(),
+            delivered: Delivered::new(self.limit),
         }
-        Arc::clone(&runs.runs[turn])
     }
 }
 
@@ -177,7 +160,9 @@ impl ExecutionPlan for FilesExec {
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let metrics = BaselineMetrics::new(&self.metrics, partition);
-        let stream = read(self.run(partition), self.limit, metrics);
+        let partitions = self.properties.partitioning.partition_count();
+        let run = self.runs.join(partition, partitions, || self.begin());
+        let stream = read(run, metrics);
         Ok(Box::pin(RecordBatchStreamAdapter::new(
             Arc::clone(&self.schema),
             stream,
@@ -191,7 +176,7 @@ impl ExecutionPlan for FilesExec {
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
         let mut known = Statistics::new_unknown(&self.schema);
         if partition.is_none() || self.properties.partitioning.partition_count() == 1 {
-            // The file may be another when it is read: nothing is answered from this.
+            // Inexact: the file may have changed by the time it is read.
             known.num_rows = Precision::Inexact(self.rows);
             let width = |field: &FieldRef| field.data_type().primitive_width().unwrap_or(32);
             let width: usize = self.schema.fields().iter().map(width).sum();
@@ -211,26 +196,16 @@ impl ExecutionPlan for FilesExec {
 
 fn read(
     run: Arc<Run>,
-    limit: Option<usize>,
     metrics: BaselineMetrics,
 ) -> impl futures::Stream<Item = Result<RecordBatch>> + Send {
     async_stream::try_stream! {
-        loop {
-            let full = limit.is_some_and(|limit| run.delivered.load(Ordering::Relaxed) >= limit);
-            if full {
-                break;
-            }
+        while !run.delivered.is_full() {
             let Some(piece) = run.pieces.lock().await.next().await else { break };
             let mut batches = (piece?.read)().map_err(Error::from)?;
-            while let Some(batch) = step(&mut batches, &metrics)? {
-                // The optimiser takes its own limit away, so not one row too many may leave.
-                let rows = match limit {
-                    Some(limit) => {
-                        let before = run.delivered.fetch_add(batch.num_rows(), Ordering::Relaxed);
-                        batch.num_rows().min(limit.saturating_sub(before))
-                    }
-                    None => batch.num_rows(),
-                };
+            while let Some(batch) =
+                measured(&metrics, || Ok(batches.next().transpose().map_err(Error::from)?))?
+            {
+                let rows = run.delivered.take(batch.num_rows());
                 if rows > 0 {
                     yield batch.slice(0, rows);
                 }
@@ -238,16 +213,6 @@ fn read(
         }
         metrics.done();
     }
-}
-
-fn step(batches: &mut ingest::Batches, metrics: &BaselineMetrics) -> Result<Option<RecordBatch>> {
-    let timer = metrics.elapsed_compute().timer();
-    let batch = batches.next().transpose().map_err(Error::from)?;
-    timer.done();
-    if let Some(batch) = &batch {
-        metrics.record_output(batch.num_rows());
-    }
-    Ok(batch)
 }
 
 // `Any` is what `downcast_ref` of plans needs.

@@ -1,7 +1,7 @@
 //! Which row groups and files a query need not read.
 //!
-//! Statistics of floating-point columns are not asked: the least and greatest values in Parquet leave NaN out, which
-//! is greater than all others.
+//! Statistics of floating-point columns are not used: Parquet's least and greatest values leave out NaN, which is
+//! greater than all others.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,36 +10,36 @@ use arrow::array::{ArrayRef, BooleanArray};
 use arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session;
 use datafusion::common::pruning::PruningStatistics;
-use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
+use ingest::{Dataset, Wanted};
 
-use crate::scan::files::FileTable;
+use crate::scan::predicate::unqualified;
 
-/// For each file which of its parts can hold rows that pass all `filters`; `None` where nothing can be told.
-pub(crate) fn keep(
+/// The columns of a table of files.
+pub(super) struct FileColumns<'a> {
+    pub dataset: &'a Dataset,
+    /// The dataset's column behind each column of the table.
+    pub columns: &'a [Wanted],
+    pub schema: &'a SchemaRef,
+}
+
+/// For each file, which of its row groups may have rows that pass all `filters`; `None` if all of them may.
+pub(super) fn keep(
     state: &dyn Session,
-    table: &FileTable,
+    files: &FileColumns<'_>,
     filters: &[Expr],
 ) -> DataFusionResult<Option<Vec<Vec<bool>>>> {
-    let named = DFSchema::try_from(table.schema.as_ref().clone())?;
+    let named = DFSchema::try_from(files.schema.as_ref().clone())?;
     let mut known = vec![];
     for filter in filters {
-        let unqualified = filter.clone().transform(|e| {
-            Ok(match e {
-                Expr::Column(c) => Transformed::yes(Expr::Column(Column::new_unqualified(c.name))),
-                other => Transformed::no(other),
-            })
-        })?;
-        // None has to be understood.
-        if state
-            .create_physical_expr(unqualified.data.clone(), &named)
-            .is_ok()
-        {
-            known.push(unqualified.data);
+        let plain = unqualified(filter)?;
+        // A filter that cannot be planned excludes nothing.
+        if state.create_physical_expr(plain.clone(), &named).is_ok() {
+            known.push(plain);
         }
     }
     let Some(all) = conjunction(known) else {
@@ -48,14 +48,13 @@ pub(crate) fn keep(
     let Ok(all) = state.create_physical_expr(all, &named) else {
         return Ok(None);
     };
-    let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(&table.schema));
-    // None where it would exclude nothing.
+    let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(files.schema));
+    // `None` where it would exclude nothing.
     let Some(predicate) = builder.build(all) else {
         return Ok(None);
     };
-    let files = 0..table.dataset.files();
-    let keep = files.map(|file| {
-        let statistics = Statistics { table, file };
+    let keep = (0..files.dataset.files()).map(|file| {
+        let statistics = Statistics { files, file };
         let groups = statistics.num_containers();
         // What cannot be evaluated excludes nothing.
         let kept = predicate.prune(&statistics);
@@ -66,25 +65,26 @@ pub(crate) fn keep(
     Ok(Some(keep.collect()))
 }
 
-/// What is known of the parts of one file.
+/// Statistics of the row groups of one file.
 struct Statistics<'a> {
-    table: &'a FileTable,
+    files: &'a FileColumns<'a>,
     file: usize,
 }
 
 impl Statistics<'_> {
-    /// What the file tells of a column, in the type that the table has it in.
+    /// The statistics of a column, if the file has it in the type of the table.
     fn of(&self, column: &Column) -> Option<ingest::RowGroups> {
-        let schema: &SchemaRef = &self.table.schema;
-        let wanted = self
-            .table
-            .columns
-            .get(schema.index_of(&column.name).ok()?)?;
-        let own = self.table.dataset.schema().field(wanted.column);
+        let FileColumns {
+            dataset,
+            columns,
+            schema,
+        } = self.files;
+        let wanted = columns.get(schema.index_of(&column.name).ok()?)?;
+        let own = dataset.schema().field(wanted.column);
         if own.data_type() != wanted.field.data_type() {
             return None;
         }
-        self.table.dataset.statistics(self.file, wanted.column)
+        dataset.statistics(self.file, wanted.column)
     }
 }
 
@@ -98,7 +98,7 @@ impl PruningStatistics for Statistics<'_> {
     }
 
     fn num_containers(&self) -> usize {
-        self.table.dataset.groups(self.file)
+        self.files.dataset.groups(self.file)
     }
 
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
@@ -110,7 +110,7 @@ impl PruningStatistics for Statistics<'_> {
         None
     }
 
-    #[allow(clippy::mutable_key_type)] // DataFusion's signature.
+    #[allow(clippy::mutable_key_type, reason = "the signature is DataFusion's")]
     fn contained(&self, _: &Column, _: &HashSet<ScalarValue>) -> Option<BooleanArray> {
         None
     }

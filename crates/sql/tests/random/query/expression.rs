@@ -8,9 +8,10 @@ use crate::data::Type;
 impl Maker<'_> {
     pub(super) fn column(&mut self, fields: &[Field], ty: Type) -> Option<String> {
         let fit: Vec<&Field> = fields.iter().filter(|f| f.column.ty == ty).collect();
-        match fit.is_empty() {
-            true => None,
-            false => Some(fit[self.random.below(fit.len())].name.clone()),
+        if fit.is_empty() {
+            None
+        } else {
+            Some(fit[self.random.below(fit.len())].name.clone())
         }
     }
 
@@ -170,9 +171,10 @@ impl Maker<'_> {
                     .random
                     .one(&["a%", "%b", "%b%", "_b%", "ab", "%", "a\\%%"]);
                 let not = self.random.one(&["", "not "]);
-                match self.common && pattern.contains('\\') {
-                    true => format!("{a} {not}like 'a%'"),
-                    false => format!("{a} {not}like '{pattern}'"),
+                if self.common && pattern.contains('\\') {
+                    format!("{a} {not}like 'a%'")
+                } else {
+                    format!("{a} {not}like '{pattern}'")
                 }
             }
             5 => {
@@ -209,6 +211,7 @@ impl Maker<'_> {
 
     /// A predicate with a subquery over another table.
     pub(super) fn subquery(&mut self, outer: &[Field]) -> String {
+        // Long because each kind of subquery has its own shape.
         let alias = self.alias();
         let table = self.table(500);
         let fields = Self::fields(table, &alias);
@@ -248,9 +251,10 @@ impl Maker<'_> {
                 )
             }
             1 => {
-                let filter = match conditions.is_empty() {
-                    true => String::new(),
-                    false => format!(" where {}", conditions.join(" and ")),
+                let filter = if conditions.is_empty() {
+                    String::new()
+                } else {
+                    format!(" where {}", conditions.join(" and "))
                 };
                 format!(
                     "{a} {not}in (select {b} from {} as {alias}{filter})",
@@ -258,9 +262,10 @@ impl Maker<'_> {
                 )
             }
             _ => {
-                let filter = match conditions.is_empty() {
-                    true => String::new(),
-                    false => format!(" where {}", conditions.join(" and ")),
+                let filter = if conditions.is_empty() {
+                    String::new()
+                } else {
+                    format!(" where {}", conditions.join(" and "))
                 };
                 if kind == 3 {
                     let sign = self.random.one(&["=", "<>", "<", "<=", ">", ">="]);
@@ -299,9 +304,10 @@ impl Maker<'_> {
         );
         // What sums to too much is an error here and another number there.
         let sums = numeric && (!field.column.extreme || self.random.chance(10));
-        let arg = match self.random.chance(70) || sums {
-            true => field.name.clone(),
-            false => self.expression(fields, ty, 1),
+        let arg = if self.random.chance(70) || sums {
+            field.name.clone()
+        } else {
+            self.expression(fields, ty, 1)
         };
         let distinct = if self.random.chance(15) {
             "distinct "
@@ -329,12 +335,11 @@ impl Maker<'_> {
             3 | 4 => (format!("min({arg})"), ty),
             _ => (format!("max({arg})"), ty),
         };
-        match self.random.chance(12) {
-            true => {
-                let filter = self.predicate(fields, 1);
-                (format!("{call} filter (where {filter})"), result)
-            }
-            false => (call, result),
+        if self.random.chance(12) {
+            let filter = self.predicate(fields, 1);
+            (format!("{call} filter (where {filter})"), result)
+        } else {
+            (call, result)
         }
     }
 }

@@ -1,9 +1,9 @@
-//! What the database says about itself: `information_schema`, `show tables`, `describe`.
+//! `information_schema`: what the database says about its tables.
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray, UInt64Array};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray};
+use arrow::datatypes::{Field, Schema};
 use async_trait::async_trait;
 use datafusion::catalog::information_schema::InformationSchemaProvider;
 use datafusion::catalog::{
@@ -13,16 +13,13 @@ use datafusion::catalog::{
 use datafusion::datasource::MemTable;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::TableType;
-use table::{Column, Definition, Tables};
+use table::{Column, Tables};
 
-use crate::error::Result;
-use crate::run::answer::Answer;
-use crate::run::context::Scope;
+use crate::messages::types;
+use crate::names::{CATALOG, SCHEMA};
 use crate::scan::provider::Provider;
-use crate::types;
-use crate::types::{CATALOG, SCHEMA};
 
-/// A catalog of one snapshot's tables, for DataFusion's `information_schema`.
+/// A catalog of a snapshot's tables for DataFusion's `information_schema`.
 pub(crate) fn catalogs(tables: &Arc<Tables>) -> Arc<dyn CatalogProviderList> {
     let catalog = MemoryCatalogProvider::new();
     // Neither call can fail: both providers are new and take what they are given.
@@ -32,8 +29,8 @@ pub(crate) fn catalogs(tables: &Arc<Tables>) -> Arc<dyn CatalogProviderList> {
     Arc::new(catalogs)
 }
 
-/// A view of `information_schema`, if there is one of that name: DataFusion's, but for the columns, whose types it calls
-/// by Arrow's names.
+/// The view of `information_schema` of that name, if there is one. All are DataFusion's except `columns`, where
+/// DataFusion uses Arrow's names of types.
 pub(crate) async fn view(
     tables: &Arc<Tables>,
     name: &str,
@@ -45,7 +42,7 @@ pub(crate) async fn view(
     views.table(name).await
 }
 
-/// The name of a table, the place of a column in it from 1 on, and the column.
+/// The name of a table, the position of a column in it, counted from 1, and the column.
 type Place<'t> = (String, i32, &'t Column);
 
 /// `information_schema.columns`.
@@ -131,96 +128,4 @@ impl SchemaProvider for SnapshotSchema {
     fn table_exist(&self, name: &str) -> bool {
         self.0.get(name).is_some()
     }
-}
-
-/// `show tables`: name, rows, columns.
-pub(crate) fn show_tables(scope: &Scope) -> Result<Answer> {
-    let mut names = scope.tables.names();
-    names.sort_unstable();
-    let tables: Vec<_> = names
-        .iter()
-        .filter_map(|name| scope.tables.get(name))
-        .collect();
-    let rows = tables.iter().map(|t| t.rows());
-    let columns = tables.iter().map(|t| t.definition().columns.len() as u64);
-    answer(
-        scope,
-        vec![
-            (
-                "name",
-                Arc::new(StringArray::from_iter_values(&names)) as ArrayRef,
-            ),
-            ("rows", Arc::new(UInt64Array::from_iter_values(rows))),
-            ("columns", Arc::new(UInt64Array::from_iter_values(columns))),
-        ],
-    )
-}
-
-/// `describe table`: column, type, whether it may be null, which key it belongs to.
-pub(crate) fn describe(scope: &Scope, name: &str) -> Result<Answer> {
-    let table = scope.table(name)?;
-    let definition = table.definition();
-    let columns = &definition.columns;
-    let nullable = |nullable: bool| if nullable { "yes" } else { "no" };
-    answer(
-        scope,
-        vec![
-            (
-                "column",
-                Arc::new(StringArray::from_iter_values(
-                    columns.iter().map(|c| &c.name),
-                )) as ArrayRef,
-            ),
-            (
-                "type",
-                Arc::new(StringArray::from_iter_values(
-                    columns.iter().map(|c| types::type_name(&c.data_type)),
-                )),
-            ),
-            (
-                "nullable",
-                Arc::new(StringArray::from_iter_values(
-                    columns.iter().map(|c| nullable(c.nullable)),
-                )),
-            ),
-            (
-                "key",
-                Arc::new(StringArray::from_iter_values(
-                    (0..columns.len()).map(|i| keys(definition, i)),
-                )),
-            ),
-        ],
-    )
-}
-
-/// `primary key`, `references region (r_regionkey)`, or both.
-fn keys(definition: &Definition, column: usize) -> String {
-    let mut keys = Vec::new();
-    if definition.primary_key.contains(&column) {
-        keys.push("primary key".to_string());
-    }
-    for key in &definition.foreign_keys {
-        if let Some(at) = key.columns.iter().position(|c| *c == column) {
-            let parent = key.parent_columns.get(at).map_or("", String::as_str);
-            keys.push(format!("references {} ({parent})", key.parent));
-        }
-    }
-    keys.join(", ")
-}
-
-/// An answer of columns that are never null.
-pub(crate) fn answer(scope: &Scope, columns: Vec<(&str, ArrayRef)>) -> Result<Answer> {
-    let fields: Vec<Field> = columns
-        .iter()
-        .map(|(name, array)| Field::new(*name, DataType::clone(array.data_type()), false))
-        .collect();
-    let schema = Arc::new(Schema::new(fields));
-    let arrays = columns.into_iter().map(|(_, array)| array).collect();
-    let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
-    let batches = if batch.num_rows() == 0 {
-        Vec::new()
-    } else {
-        vec![batch]
-    };
-    Ok(Answer::rows_of(schema, batches, &scope.clock))
 }

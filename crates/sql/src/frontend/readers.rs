@@ -1,9 +1,8 @@
-//! `read_csv('file', delim=';', ...)` and the like in a query: files with options.
+//! Calls that read files in a query: `read_csv('file', delim=';', ...)` and the like.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{
@@ -13,16 +12,39 @@ use datafusion::sql::sqlparser::ast::{
 use ingest::{Compression, Format, Options};
 
 use crate::error::{Error, Result};
-use crate::frontend::file_names::function;
-use crate::run::definition;
-use crate::run::engine::Engine;
+
+/// Finds the names and types of the columns in a list such as `zip varchar, n int`.
+pub(crate) type ColumnTypes<'t> = &'t dyn Fn(&str) -> Result<Vec<(String, DataType)>>;
+
+/// Functions that read files, and the format that each is for.
+const FUNCTIONS: [(&str, Format); 9] = [
+    ("read_csv", Format::Csv),
+    ("read_csv_auto", Format::Csv),
+    ("read_json", Format::Json),
+    ("read_json_auto", Format::Json),
+    ("read_ndjson", Format::Json),
+    ("read_ndjson_auto", Format::Json),
+    ("read_parquet", Format::Parquet),
+    ("parquet_scan", Format::Parquet),
+    ("read_arrow", Format::Arrow),
+];
+
+/// Whether `name` is one of the functions that read files.
+pub(crate) fn reads(name: &ObjectName) -> bool {
+    function(name).is_some()
+}
+
+fn function(name: &ObjectName) -> Option<(&'static str, Format)> {
+    let called = name.to_string().to_lowercase();
+    FUNCTIONS.into_iter().find(|(known, _)| *known == called)
+}
 
 /// Options of all formats.
 const COMMON: &str = "compression, hive_partitioning, types";
 /// Options of text files.
 const TEXT: &str = "delim, header, quote, escape, nullstr, names, types, all_varchar, compression, hive_partitioning";
 
-/// A call of one of these functions.
+/// A call of one of these functions: what it reads, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     /// The paths and patterns.
@@ -30,14 +52,14 @@ pub(crate) struct Call {
     pub options: Options,
 }
 
-/// Replaces each call such as `read_csv(...)` in `statement` by a table named after the text of the call, and returns the
-/// call behind each of these names.
+/// Replaces each call such as `read_csv(...)` in `statement` by a table named after the text of the call, and returns
+/// the call behind each of these names.
 pub(crate) fn take(
-    engine: &Arc<Engine>,
+    types: ColumnTypes<'_>,
     statement: &mut Statement,
 ) -> Result<HashMap<String, Call>> {
     let mut taking = Taking {
-        engine,
+        types,
         calls: HashMap::new(),
     };
     match statement.visit(&mut taking) {
@@ -46,8 +68,8 @@ pub(crate) fn take(
     }
 }
 
-struct Taking<'e> {
-    engine: &'e Arc<Engine>,
+struct Taking<'t> {
+    types: ColumnTypes<'t>,
     calls: HashMap<String, Call>,
 }
 
@@ -69,7 +91,7 @@ impl VisitorMut for Taking<'_> {
         };
         let list: Vec<String> = args.args.iter().map(ToString::to_string).collect();
         let text = format!("{function}({})", list.join(", "));
-        match call(self.engine, function, format, &args.args) {
+        match call(self.types, function, format, &args.args) {
             Ok(call) => self.calls.insert(text.clone(), call),
             Err(error) => return ControlFlow::Break(error),
         };
@@ -80,7 +102,7 @@ impl VisitorMut for Taking<'_> {
 }
 
 fn call(
-    engine: &Arc<Engine>,
+    types: ColumnTypes<'_>,
     function: &str,
     format: Format,
     args: &[FunctionArg],
@@ -120,7 +142,7 @@ fn call(
             },
             _ => return Err(usage()),
         };
-        set(engine, &mut options, function, &name, value)?;
+        set(types, &mut options, function, &name, value)?;
     }
     if options.format == Some(Format::Csv) && tbl(&paths) {
         options.format = Some(Format::Tbl);
@@ -129,14 +151,14 @@ fn call(
     Ok(Call { paths, options })
 }
 
-/// Whether all files are of TPC-H's generator, whose lines end with a delimiter.
+/// Whether all files come from TPC-H's generator, whose lines end with a delimiter.
 fn tbl(paths: &[PathBuf]) -> bool {
     let tbl = |path: &PathBuf| Format::of_name(&path.to_string_lossy()) == Some(Format::Tbl);
     paths.iter().all(tbl)
 }
 
 fn set(
-    engine: &Arc<Engine>,
+    types: ColumnTypes<'_>,
     options: &mut Options,
     function: &str,
     name: &str,
@@ -161,9 +183,9 @@ fn set(
             options.names = texts(value).ok_or_else(|| wrong("a list of strings"))?;
         }
         "all_varchar" if text_file => options.all_text = flag()?,
-        "types" | "dtypes" | "column_types" => options.types = types(engine, value)?,
+        "types" | "dtypes" | "column_types" => options.types = declared(types, value)?,
         "columns" if text_file => {
-            options.types = types(engine, value)?;
+            options.types = declared(types, value)?;
             options.names = options.types.iter().map(|(name, _)| name.clone()).collect();
         }
         "compression" => {
@@ -185,7 +207,7 @@ fn set(
 }
 
 /// `{'zip': 'varchar'}` or `'zip varchar, n int'`.
-fn types(engine: &Arc<Engine>, value: &Expr) -> Result<Vec<(String, DataType)>> {
+fn declared(types: ColumnTypes<'_>, value: &Expr) -> Result<Vec<(String, DataType)>> {
     let usage = "types are given as {'column': 'type', ...} or 'column type, ...'";
     let list = match value {
         Expr::Dictionary(fields) => {
@@ -203,11 +225,7 @@ fn types(engine: &Arc<Engine>, value: &Expr) -> Result<Vec<(String, DataType)>> 
     if list.trim().is_empty() {
         return Ok(vec![]);
     }
-    let definition = definition::definition(engine, "types", &list)?;
-    let columns = definition.columns.into_iter();
-    Ok(columns
-        .map(|column| (column.name, column.data_type))
-        .collect())
+    types(&list)
 }
 
 fn value_of(expr: &Expr) -> Option<&Value> {
@@ -238,7 +256,7 @@ fn texts(expr: &Expr) -> Option<Vec<String>> {
     }
 }
 
-/// One character; none for the empty string.
+/// One ASCII character; `Some(None)` for the empty string.
 fn character(expr: &Expr) -> Option<Option<u8>> {
     let text = text(expr)?;
     match text.as_bytes() {

@@ -1,73 +1,18 @@
-//! DataFusion's errors in our words.
+//! DataFusion's errors as errors of statements.
 //!
 //! DataFusion wraps errors in layers ("Arrow error: External error: ..."), appends advice about its own
 //! settings, and asks for bug reports. [`translate`] takes the layers off, sorts what is inside into
 //! [`Error`], and keeps only the sentences that help the person who typed the statement.
 
-use std::sync::Arc;
-
 use arrow::error::ArrowError;
-use datafusion::common::utils::datafusion_strsim::levenshtein;
 use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;
 
 use crate::error::{Error, Position};
-use crate::frontend::{plain, rewrite};
-use crate::resources::budget;
-
-impl From<engine::Error> for Error {
-    fn from(e: engine::Error) -> Error {
-        match e {
-            engine::Error::Table(e) => e.into(),
-            engine::Error::Arrow(e) => e.into(),
-            engine::Error::Source { name, message } => Error::File {
-                path: name.into(),
-                message,
-            },
-            engine::Error::Call(e) => external(e.as_ref()),
-            engine::Error::Overflow { .. } => Error::Arithmetic {
-                message: e.to_string(),
-            },
-            engine::Error::Memory { .. } => Error::Memory {
-                message: e.to_string(),
-            },
-            engine::Error::Cancelled => Error::Cancelled,
-            engine::Error::Unsupported(_) => Error::Unsupported {
-                message: e.to_string(),
-            },
-            engine::Error::Internal(_) => Error::Defect {
-                message: e.to_string(),
-            },
-            other => Error::Execution {
-                message: other.to_string(),
-            },
-        }
-    }
-}
-
-impl From<table::Error> for Error {
-    fn from(e: table::Error) -> Error {
-        match e {
-            table::Error::Store(e) => e.into(),
-            table::Error::Arrow(e) => e.into(),
-            table::Error::NoTable { name } => Error::UnknownTable {
-                name,
-                candidates: Vec::new(),
-                position: None,
-            },
-            table::Error::Exists { name } => Error::TableExists { name },
-            table::Error::Unsupported { .. } => Error::Unsupported {
-                message: e.to_string(),
-            },
-            table::Error::Null { .. } | table::Error::Key { .. } => Error::Constraint {
-                message: e.to_string(),
-            },
-            table::Error::Test(e) => external(e.as_ref()),
-            other => Error::Table(Arc::new(other)),
-        }
-    }
-}
+use crate::messages::nearest::nearest;
+use crate::messages::plain;
+use crate::messages::tags::shown;
 
 impl From<DataFusionError> for Error {
     fn from(e: DataFusionError) -> Error {
@@ -92,6 +37,9 @@ impl From<Error> for DataFusionError {
         DataFusionError::External(Box::new(e))
     }
 }
+
+/// How a message about the memory limit begins: operators wrap it in sentences of their own.
+pub(crate) const MEMORY_LIMIT: &str = "memory limit";
 
 /// The innermost cause of `e` as an [`Error`].
 pub(crate) fn translate(e: &DataFusionError) -> Error {
@@ -129,12 +77,15 @@ pub(crate) fn translate(e: &DataFusionError) -> Error {
         }
         DataFusionError::SchemaError(inner, _) => schema(inner),
         DataFusionError::ResourcesExhausted(message) => memory(message),
-        DataFusionError::ExecutionJoin(join) => match join.is_cancelled() {
-            true => Error::Cancelled,
-            false => Error::Defect {
-                message: tidy(&join.to_string()),
-            },
-        },
+        DataFusionError::ExecutionJoin(join) => {
+            if join.is_cancelled() {
+                Error::Cancelled
+            } else {
+                Error::Defect {
+                    message: tidy(&join.to_string()),
+                }
+            }
+        }
         DataFusionError::Internal(message) => Error::Defect {
             message: tidy(message),
         },
@@ -145,7 +96,7 @@ pub(crate) fn translate(e: &DataFusionError) -> Error {
     }
 }
 
-/// An error of ours that DataFusion carried, or anybody else's.
+/// An [`Error`] that DataFusion carried, or any other error, translated.
 pub(crate) fn external(e: &(dyn std::error::Error + Send + Sync + 'static)) -> Error {
     if let Some(ours) = e.downcast_ref::<Error>() {
         return ours.clone();
@@ -223,15 +174,16 @@ fn object_store(e: &datafusion::object_store::Error) -> Error {
 
 /// Object store paths come without their leading slash.
 fn rooted(path: &str) -> std::path::PathBuf {
-    match path.starts_with('/') {
-        true => path.into(),
-        false => format!("/{path}").into(),
+    if path.starts_with('/') {
+        path.into()
+    } else {
+        format!("/{path}").into()
     }
 }
 
 fn parser(e: &ParserError) -> Error {
     match e {
-        ParserError::RecursionLimitExceeded => crate::resources::guard::too_deep(),
+        ParserError::RecursionLimitExceeded => Error::too_deep(),
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
             let (message, position) = split_position(strip(message, "sql parser error: "));
             Error::Syntax {
@@ -265,12 +217,9 @@ fn schema(e: &SchemaError) -> Error {
             valid_fields,
         } => {
             let (mut qualified, mut plain) = (Vec::new(), Vec::new());
-            for valid in valid_fields
-                .iter()
-                .filter(|c| c.name != crate::types::ROW_ID)
-            {
+            for valid in valid_fields.iter().filter(|c| c.name != table::ROW_COLUMN) {
                 qualified.push(flat(valid));
-                plain.push(rewrite::shown(&valid.name).to_string());
+                plain.push(shown(&valid.name).to_string());
             }
             let mut candidates = nearest(&field.name, plain);
             if candidates.is_empty() {
@@ -285,26 +234,24 @@ fn schema(e: &SchemaError) -> Error {
         }
         SchemaError::AmbiguousReference { field } => Error::invalid(format!(
             "column \"{0}\" is ambiguous: more than one table has it; write table.{0}",
-            rewrite::shown(&field.name)
+            shown(&field.name)
         )),
         SchemaError::DuplicateQualifiedField { name, .. }
-        | SchemaError::DuplicateUnqualifiedField { name } => {
-            rewrite::twice_named(rewrite::shown(name))
-        }
+        | SchemaError::DuplicateUnqualifiedField { name } => Error::duplicate_column(shown(name)),
     }
 }
 
 /// `table.column`, without catalog and schema.
 fn flat(column: &Column) -> String {
     match &column.relation {
-        Some(table) => format!("{}.{}", table.table(), rewrite::shown(&column.name)),
-        None => rewrite::shown(&column.name).to_string(),
+        Some(table) => format!("{}.{}", table.table(), shown(&column.name)),
+        None => shown(&column.name).to_string(),
     }
 }
 
 fn memory(message: &str) -> Error {
-    // The refusal of our pool is a full sentence somewhere inside; what operators add around it is not.
-    match message.find(budget::MARK) {
+    // The memory pool's refusal is a full sentence somewhere inside; what operators add around it is left out.
+    match message.find(MEMORY_LIMIT) {
         Some(start) => Error::Memory {
             message: tidy(&message[start..]),
         },
@@ -340,11 +287,11 @@ fn plan(message: &str) -> Error {
     Error::invalid(lower_first(&message))
 }
 
-/// Errors of kernels reach us as text in places: overflow, division, casts.
+/// Errors of kernels that arrive as text: overflow, division, casts.
 fn execution(message: &str) -> Error {
     let message = tidy(message);
     let lower = message.to_lowercase();
-    if message.contains(budget::MARK) {
+    if message.contains(MEMORY_LIMIT) {
         return memory(&message);
     }
     if lower.contains("divide by zero") || lower.contains("division by zero") {
@@ -378,26 +325,7 @@ fn execution(message: &str) -> Error {
     }
 }
 
-/// Names among `names` that a person may have meant by `name`, nearest first, at most three.
-pub(crate) fn nearest(name: &str, names: impl IntoIterator<Item = String>) -> Vec<String> {
-    let wanted = name.to_lowercase();
-    let mut near: Vec<(usize, String)> = names
-        .into_iter()
-        .filter_map(|candidate| {
-            let lower = candidate.to_lowercase();
-            let distance = levenshtein(&wanted, &lower);
-            let related = wanted.len() >= 3
-                && (lower.contains(&wanted) || wanted.contains(&lower) && lower.len() >= 3);
-            (related || distance * 5 <= wanted.chars().count().max(3) * 2)
-                .then_some((distance, candidate))
-        })
-        .collect();
-    near.sort();
-    near.dedup();
-    near.into_iter().map(|(_, name)| name).take(3).collect()
-}
-
-/// Sentences of DataFusion that help nobody here.
+/// Sentences of DataFusion that are of no use to people who type statements.
 const NOISE: [&str; 8] = [
     "This issue was likely caused by a bug in DataFusion's code.",
     "Please help us to resolve this by filing a bug report in our issue tracker",
@@ -471,7 +399,7 @@ fn strip<'a>(text: &'a str, prefix: &str) -> &'a str {
     text.strip_prefix(prefix).unwrap_or(text)
 }
 
-/// Our messages start in lower case, as they follow a file name or `error:`.
+/// Messages start in lower case because they follow a file name or `error:`.
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
     match (chars.next(), chars.next()) {
@@ -522,13 +450,5 @@ mod tests {
             e.to_string(),
             "syntax error at line 3, column 14: expected: end, found: x"
         );
-    }
-
-    #[test]
-    fn near_names_are_near() {
-        let names = || ["lineitem", "orders", "part", "partsupp", "nation"].map(String::from);
-        assert_eq!(nearest("linitem", names()), ["lineitem"]);
-        assert_eq!(nearest("order", names()), ["orders"]);
-        assert_eq!(nearest("zzz", names()), Vec::<String>::new());
     }
 }

@@ -1,19 +1,35 @@
-//! Cuts text into statements at semicolons, as the text arrives.
+//! Splits scripts into statements at semicolons, as their text arrives.
+//!
+//! The parser splits a complete text at its tokens, which comes to the same; this is for whoever reads a script line by
+//! line, or looks at statements before they run.
+//!
+//! ```
+//! use sql::script::{Splitter, only_reads};
+//!
+//! let mut splitter = Splitter::default();
+//! assert!(splitter.push("select ';' as a\n").is_empty());
+//! let statements = splitter.push("from t; delete");
+//! assert_eq!(statements[0].text, "select ';' as a\nfrom t");
+//! assert!(only_reads(&statements[0].text));
+//! assert!(splitter.pending());
+//! ```
 
-/// One statement and where it starts.
+use crate::error::Error;
+
+/// A statement and its place in the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     /// The text, without the semicolon.
     pub text: String,
-    /// Line of the first character, from 1.
+    /// Line of the first character, counted from 1.
     pub line: usize,
-    /// Characters before it on that line; fewer than 0 if the text begins with words that are not there.
+    /// Characters before it on that line; negative if the text begins with words that the script does not have.
     pub column: i64,
 }
 
 impl Statement {
-    /// The statement that shows how this one runs: `explain`, or `explain analyze`. Those that have no way to run stay
-    /// as they are.
+    /// The statement with `how` before it, which is `explain` or `explain analyze`. Statements that cannot be explained
+    /// stay as they are.
     pub fn shown(&self, how: &str) -> Statement {
         let plain = ["explain", "set", "reset", "show", "describe", "desc"];
         if words(&self.text)
@@ -29,47 +45,42 @@ impl Statement {
         }
     }
 
-    /// The statement's error with its position in the whole text.
-    pub fn place(&self, error: atoll::Error) -> atoll::Error {
-        match error {
-            atoll::Error::Sql(error) => {
-                atoll::Error::Sql(error.within(self.line as u64 - 1, self.column))
-            }
-            other => other,
-        }
+    /// An error of this statement with its position in the whole script.
+    pub fn place(&self, error: Error) -> Error {
+        error.within(self.line as u64 - 1, self.column)
     }
 }
 
-/// Where in the grammar the scan stands.
+/// What the scan is inside of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Inside {
     #[default]
     Nothing,
-    /// A string or a quoted name, and the character that ends it. A doubled one ends it and
-    /// starts another, which comes to the same.
+    /// A string or a quoted name, and the character that ends it. A doubled one ends it and starts another, which
+    /// comes to the same.
     Quotes(char),
-    /// `e'...'`, in which a backslash takes the character behind it along.
+    /// `e'...'`, in which a backslash escapes the next character.
     Escaped,
     LineComment,
-    /// How deep.
+    /// How deep comments are nested.
     BlockComment(u32),
-    /// `$tag$`, the text that ends it.
+    /// A string that this `$tag$` ends.
     Dollar(String),
 }
 
-/// Collects text and yields each statement once its semicolon has come.
+/// Collects text and returns each statement once its semicolon has come.
 #[derive(Clone, Debug)]
 pub struct Splitter {
     /// The statement so far.
     text: String,
-    /// Bytes of `text` that have been looked at.
+    /// Bytes of `text` that have been scanned.
     scanned: usize,
     inside: Inside,
     line: usize,
     column: i64,
     /// Where `text` starts.
     start: (usize, i64),
-    /// `text` holds more than white space and comments.
+    /// Whether `text` holds more than white space and comments.
     substance: bool,
 }
 
@@ -88,8 +99,8 @@ impl Default for Splitter {
 }
 
 impl Splitter {
-    /// Takes more text and returns the statements that it completes. A token such as `--` that is
-    /// cut in two by the end of `more` is understood only if `more` ends with a line end.
+    /// Takes more text and returns the statements that it completes. `more` should end with a line: a token such as
+    /// `--` that its end cuts in two is not recognised.
     pub fn push(&mut self, more: &str) -> Vec<Statement> {
         self.text.push_str(more);
         let mut complete = Vec::new();
@@ -130,7 +141,7 @@ impl Splitter {
         }
     }
 
-    /// The text after the last semicolon, if there is a statement in it.
+    /// The statement after the last semicolon, if there is one.
     pub fn finish(mut self) -> Option<Statement> {
         let mut last = Vec::new();
         let text = std::mem::take(&mut self.text);
@@ -143,7 +154,8 @@ impl Splitter {
         self.substance || self.inside != Inside::Nothing
     }
 
-    /// What has begun inside the statement and not ended: the quote that ends it, `*` for a comment.
+    /// What is still open inside the statement: the quote that ends it, `$` for a dollar-quoted string, `*` for a
+    /// comment.
     pub fn open(&self) -> Option<char> {
         match &self.inside {
             Inside::Nothing | Inside::LineComment => None,
@@ -154,13 +166,13 @@ impl Splitter {
         }
     }
 
-    /// The text of the statement that has begun.
+    /// The text of the statement that has begun so far.
     pub fn text(&self) -> &str {
         &self.text
     }
 }
 
-/// What the scan is inside of after the token that starts `rest` with `c`, and the token's bytes.
+/// What the scan is inside of after the token that starts `rest` with `c`, and the length of the token in bytes.
 fn step(inside: &Inside, rest: &str, c: char) -> (Inside, usize) {
     match inside {
         Inside::Nothing if rest.starts_with("--") => (Inside::LineComment, 2),
@@ -200,12 +212,12 @@ fn step(inside: &Inside, rest: &str, c: char) -> (Inside, usize) {
     }
 }
 
-/// Whether names, keywords and numbers consist of such characters.
+/// Whether `c` may be part of a name, keyword or number.
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The `$tag$` at the start of `rest`.
+/// The `$tag$` at the start of `rest`, if there is one.
 fn dollar_tag(rest: &str) -> Option<&str> {
     let name = rest[1..].split('$').next()?;
     let word = name.chars().all(|c| c.is_alphanumeric() || c == '_')
@@ -221,7 +233,7 @@ pub fn split(text: &str) -> Vec<Statement> {
     all
 }
 
-/// Whether a statement can run on a store that is open for reading. Errs towards no.
+/// Whether a statement only reads, so that it can run on a store that is open for reading. In doubt, no.
 pub fn only_reads(statement: &str) -> bool {
     let mut words = words(statement);
     let mut first = words.next();
@@ -239,8 +251,8 @@ pub fn only_reads(statement: &str) -> bool {
     }
 }
 
-/// Whether a statement makes a table that the store keeps: the one statement with which a store may begin.
-pub fn creates(statement: &str) -> bool {
+/// Whether a statement creates a table: the one kind of statement with which a new store may begin.
+pub fn creates_table(statement: &str) -> bool {
     let mut words = words(statement);
     let mut next = || words.next().unwrap_or_default();
     let mut word = (next() == "create").then(&mut next).unwrap_or_default();
@@ -316,7 +328,7 @@ mod tests {
             "-- a comment\nCREATE OR REPLACE TABLE t as select 1",
             "create table if not exists t (a int)",
         ] {
-            assert!(creates(makes), "{makes}");
+            assert!(creates_table(makes), "{makes}");
         }
         for other in [
             "",
@@ -326,7 +338,7 @@ mod tests {
             "drop table t",
             "'create' table",
         ] {
-            assert!(!creates(other), "{other}");
+            assert!(!creates_table(other), "{other}");
         }
     }
 

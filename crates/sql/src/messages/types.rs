@@ -2,17 +2,6 @@
 
 use arrow::datatypes::{DataType, TimeUnit};
 
-/// The catalog name in `information_schema` and in qualified table names.
-pub(crate) const CATALOG: &str = "atoll";
-/// The one schema.
-pub(crate) const SCHEMA: &str = "public";
-
-/// What a `timestamp` is made of.
-pub(crate) const MICROS: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
-
-/// The hidden column of row ids that `delete` and `update` read.
-pub(crate) const ROW_ID: &str = table::ROW_COLUMN;
-
 /// The SQL name of a column type: what `describe` shows, and what `create table` takes.
 ///
 /// ```
@@ -63,9 +52,10 @@ fn timestamp(unit: &TimeUnit, zone: bool) -> String {
         TimeUnit::Microsecond => "",
         TimeUnit::Nanosecond => "(9)",
     };
-    match zone {
-        true => format!("timestamp{digits} with time zone"),
-        false => format!("timestamp{digits}"),
+    if zone {
+        format!("timestamp{digits} with time zone")
+    } else {
+        format!("timestamp{digits}")
     }
 }
 
@@ -89,7 +79,7 @@ pub(crate) fn standard_name(data_type: &DataType) -> String {
     name.to_string()
 }
 
-/// How many digits numbers of a type have.
+/// The digits of the numbers of a type.
 pub(crate) struct Digits {
     pub precision: i32,
     /// What the precision counts: digits of base 2 or 10.
@@ -98,7 +88,7 @@ pub(crate) struct Digits {
     pub scale: Option<i32>,
 }
 
-/// The digits of a type, if it is one of numbers.
+/// The digits of a type of numbers; `None` for other types.
 pub(crate) fn digits(data_type: &DataType) -> Option<Digits> {
     let (precision, radix, scale) = match data_type {
         DataType::Int8 | DataType::UInt8 => (8, 2, Some(0)),
@@ -119,7 +109,7 @@ pub(crate) fn digits(data_type: &DataType) -> Option<Digits> {
     })
 }
 
-/// Digits of fractions of a second, for types that have a time or a day.
+/// Digits of fractions of a second, for types with a time or a date.
 pub(crate) fn second_digits(data_type: &DataType) -> Option<i32> {
     match data_type {
         DataType::Date32 => Some(0),

@@ -1,8 +1,8 @@
-//! Sums that are exact, or an error.
+//! `sum`, which is exact or fails.
 //!
-//! DataFusion adds numbers in the type of the result and wraps around when they leave it. [`sum`] has the same types,
-//! and adds in one that has room for as many rows as there can be; whether the sum fits is asked once, at its end. So
-//! an error does not depend on the order of rows, either.
+//! DataFusion adds numbers in the type of the result and wraps around when they leave it. [`sum`] returns the same
+//! types but adds in a wider one, which has room for more rows than any table has. Whether the sum fits its type is
+//! checked once, at the end, so whether it fails does not depend on the order of rows.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -24,7 +24,7 @@ use datafusion::logical_expr::{
     Signature,
 };
 
-/// The function.
+/// The aggregate function.
 pub(crate) fn sum() -> Arc<AggregateUDF> {
     static SUM: LazyLock<Arc<AggregateUDF>> =
         LazyLock::new(|| Arc::new(AggregateUDF::from(ExactSum(Sum::new()))));
@@ -37,15 +37,18 @@ pub(crate) fn sum_of(expr: Expr) -> Expr {
     Expr::AggregateFunction(call)
 }
 
-/// Digits that sums have more than what they are of: more rows than 10 to this are in no table.
+/// Digits that a sum may have more than the numbers it adds: no table has more than 10 to the power of this rows.
 const ROWS: u8 = 10;
 
-/// What numbers of type `number` are added in; `None` for what does not wrap around.
+/// The type in which numbers of type `number` are added; `None` for types that do not wrap around.
 fn wide(number: &DataType) -> Option<DataType> {
     use DataType::{Decimal32, Decimal64, Decimal128, Decimal256, Duration};
-    let room = |precision: &u8, scale: &i8| match precision + ROWS <= DECIMAL128_MAX_PRECISION {
-        true => Decimal128(DECIMAL128_MAX_PRECISION, *scale),
-        false => Decimal256(DECIMAL256_MAX_PRECISION, *scale),
+    let room = |precision: &u8, scale: &i8| {
+        if precision + ROWS <= DECIMAL128_MAX_PRECISION {
+            Decimal128(DECIMAL128_MAX_PRECISION, *scale)
+        } else {
+            Decimal256(DECIMAL256_MAX_PRECISION, *scale)
+        }
     };
     match number {
         DataType::Int64 | DataType::UInt64 | Duration(_) => {
@@ -59,19 +62,29 @@ fn wide(number: &DataType) -> Option<DataType> {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ExactSum(Sum);
 
-/// The arguments of a function that adds in the wide type, and that type.
-fn widened<'a>(arguments: AccumulatorArgs<'a>) -> (AccumulatorArgs<'a>, Option<DataType>) {
+/// The types of a sum that is added in a wider type than it returns.
+#[derive(Debug)]
+struct Types {
+    /// What numbers are added in.
+    wide: DataType,
+    /// What the sum is returned as.
+    narrow: DataType,
+}
+
+/// The arguments of a function that adds in the wide type, and the types; `None` where the function's own type will do.
+fn widened<'a>(arguments: AccumulatorArgs<'a>) -> (AccumulatorArgs<'a>, Option<Types>) {
     let number = arguments.expr_fields.first().map(|f| f.data_type());
     let Some(wide) = number.and_then(wide) else {
         return (arguments, None);
     };
+    let narrow = arguments.return_field.data_type().clone();
     let field = arguments.return_field.as_ref().clone();
     let return_field = Arc::new(field.with_data_type(wide.clone()));
     let arguments = AccumulatorArgs {
         return_field,
         ..arguments
     };
-    (arguments, Some(wide))
+    (arguments, Some(Types { wide, narrow }))
 }
 
 impl AggregateUDFImpl for ExactSum {
@@ -88,15 +101,10 @@ impl AggregateUDFImpl for ExactSum {
     }
 
     fn accumulator(&self, arguments: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        let narrow = arguments.return_field.data_type().clone();
-        let (arguments, wide) = widened(arguments);
+        let (arguments, types) = widened(arguments);
         let inner = self.0.accumulator(arguments)?;
-        Ok(match wide {
-            Some(wide) => Box::new(Narrowing {
-                inner,
-                wide,
-                narrow,
-            }),
+        Ok(match types {
+            Some(types) => Box::new(Narrowing { inner, types }),
             None => inner,
         })
     }
@@ -120,15 +128,10 @@ impl AggregateUDFImpl for ExactSum {
         &self,
         arguments: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        let narrow = arguments.return_field.data_type().clone();
-        let (arguments, wide) = widened(arguments);
+        let (arguments, types) = widened(arguments);
         let inner = self.0.create_groups_accumulator(arguments)?;
-        Ok(match wide {
-            Some(wide) => Box::new(Narrowing {
-                inner,
-                wide,
-                narrow,
-            }),
+        Ok(match types {
+            Some(types) => Box::new(Narrowing { inner, types }),
             None => inner,
         })
     }
@@ -137,20 +140,16 @@ impl AggregateUDFImpl for ExactSum {
         &self,
         arguments: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn Accumulator>> {
-        let narrow = arguments.return_field.data_type().clone();
-        let (arguments, wide) = widened(arguments);
-        let Some(wide) = wide else {
+        let (arguments, types) = widened(arguments);
+        let Some(types) = types else {
             return self.0.create_sliding_accumulator(arguments);
         };
-        let inner: Box<dyn Accumulator> = match arguments.is_distinct {
-            true => Box::new(SlidingDistinct::new(&wide)),
-            false => self.0.create_sliding_accumulator(arguments)?,
+        let inner: Box<dyn Accumulator> = if arguments.is_distinct {
+            Box::new(SlidingDistinct::new(&types.wide))
+        } else {
+            self.0.create_sliding_accumulator(arguments)?
         };
-        Ok(Box::new(Narrowing {
-            inner,
-            wide,
-            narrow,
-        }))
+        Ok(Box::new(Narrowing { inner, types }))
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {
@@ -162,12 +161,11 @@ impl AggregateUDFImpl for ExactSum {
     }
 }
 
-/// Adds numbers in the type `wide`, and gives sums of the type `narrow`.
+/// Adds numbers in the wide type, and returns sums of the narrow one.
 #[derive(Debug)]
 struct Narrowing<A> {
     inner: A,
-    wide: DataType,
-    narrow: DataType,
+    types: Types,
 }
 
 impl<A> Narrowing<A> {
@@ -178,17 +176,17 @@ impl<A> Narrowing<A> {
                 DataType::Duration(_) => cast(array, &DataType::Int64)?,
                 _ => Arc::clone(array),
             };
-            Ok(cast(&number, &self.wide)?)
+            Ok(cast(&number, &self.types.wide)?)
         };
         values.iter().map(wide).collect()
     }
 
     fn sums(&self, sums: &ArrayRef) -> Result<ArrayRef> {
-        Ok(narrowed(sums, &self.narrow)?)
+        Ok(narrowed(sums, &self.types.narrow)?)
     }
 }
 
-/// The numbers as type `narrow`, which has as many digits after the point.
+/// `sums` as type `narrow`, which has the same scale.
 fn narrowed(sums: &ArrayRef, narrow: &DataType) -> Result<ArrayRef, ArrowError> {
     let number = match narrow {
         DataType::Duration(_) => &DataType::Int64,
@@ -211,15 +209,16 @@ fn exactly(sums: &ArrayRef, number: &DataType) -> Result<ArrayRef, ArrowError> {
             .is_none_or(|sums| sums.validate_decimal_precision(*p).is_ok() && *s == sums.scale()),
         _ => true,
     };
-    match fits {
-        true => cast(sums, number),
-        false => Err(ArrowError::ArithmeticOverflow(
+    if fits {
+        cast(sums, number)
+    } else {
+        Err(ArrowError::ArithmeticOverflow(
             "a sum has too many digits for its type".into(),
-        )),
+        ))
     }
 }
 
-/// Whether the whole numbers that decimals are stored as lie within the bounds.
+/// Whether the unscaled values of decimals lie within the bounds.
 fn within(sums: &ArrayRef, low: i128, high: i128) -> bool {
     if let Some(sums) = sums.as_primitive_opt::<Decimal128Type>() {
         return sums.iter().flatten().all(|v| (low..=high).contains(&v));
@@ -302,7 +301,7 @@ impl GroupsAccumulator for Narrowing<Box<dyn GroupsAccumulator>> {
     }
 }
 
-/// The sum of the different numbers in a frame that moves: how often each is in it.
+/// The sum of the distinct numbers in a moving window frame, with a count of how often each occurs.
 #[derive(Debug)]
 struct SlidingDistinct {
     times: HashMap<i256, usize>,
@@ -320,7 +319,7 @@ impl SlidingDistinct {
     }
 }
 
-/// The whole numbers that decimals are stored as.
+/// The unscaled values of decimals.
 fn stored(array: &ArrayRef) -> Vec<i256> {
     if let Some(array) = array.as_primitive_opt::<Decimal128Type>() {
         return array.iter().flatten().map(i256::from_i128).collect();
@@ -359,7 +358,7 @@ impl Accumulator for SlidingDistinct {
         let sum = (!self.times.is_empty()).then_some(self.sum);
         Ok(match self.wide {
             DataType::Decimal128(p, s) => {
-                // Few enough numbers of few enough digits: it has room.
+                // The wide type has room for it.
                 let sum = sum.map(|sum| sum.to_i128().unwrap_or(i128::MAX));
                 ScalarValue::Decimal128(sum, p, s)
             }
@@ -373,11 +372,11 @@ impl Accumulator for SlidingDistinct {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        datafusion::common::internal_err!("frames that move are not divided")
+        datafusion::common::internal_err!("moving window frames have no partial states")
     }
 
     fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
-        datafusion::common::internal_err!("frames that move are not divided")
+        datafusion::common::internal_err!("moving window frames have no partial states")
     }
 
     fn supports_retract_batch(&self) -> bool {

@@ -1,31 +1,32 @@
-//! Draws the pieces of files on a thread of their own, so that workers sleep while the device is waited for.
+//! Reads the pieces of files on a thread of their own, so that no worker waits for the device.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use futures::SinkExt;
-use futures::channel::mpsc::{self, Receiver, Sender};
+use futures::channel::mpsc;
+use futures::channel::mpsc::{Receiver, Sender};
 use ingest::{Dataset, Piece, Request};
 
 use crate::error::{Error, Result};
 
-/// Pieces that are drawn before somebody asks for them.
+/// Pieces that are read before somebody asks for them.
 const AHEAD: usize = 2;
 
-/// The pieces of a dataset as they are drawn. Dropping it ends the reading.
-pub(crate) type Pieces = Receiver<Result<Piece>>;
+/// The pieces of a dataset as they are read. Dropping it ends the reading.
+pub(super) type Pieces = Receiver<Result<Piece>>;
 
-/// Begins to draw the pieces.
-pub(crate) fn begin(dataset: &Arc<Dataset>, request: Request) -> Pieces {
+/// Begins to read the pieces that `request` asks for.
+pub(super) fn begin(dataset: &Arc<Dataset>, request: Request) -> Pieces {
     let (sender, receiver) = mpsc::channel(AHEAD);
     let once = dataset.is_once();
     let dataset = Arc::clone(dataset);
-    let (drawing, mut failing) = (sender.clone(), sender.clone());
-    let draw = move || {
+    let (pieces, mut failing) = (sender.clone(), sender.clone());
+    let read = move || {
         // Decoders of damaged data have been seen to panic, which must not look like the end of the file.
-        let drawn = catch_unwind(AssertUnwindSafe(|| all(&dataset, &request, drawing)));
-        if let Err(panic) = drawn {
-            let panic = crate::error::panicked(panic.as_ref());
+        let outcome = catch_unwind(AssertUnwindSafe(|| all(&dataset, &request, pieces)));
+        if let Err(panic) = outcome {
+            let panic = Error::of_panic(panic.as_ref());
             let error = Error::File {
                 path: dataset.path().into(),
                 message: format!("cannot be decoded: {panic}"),
@@ -34,15 +35,16 @@ pub(crate) fn begin(dataset: &Arc<Dataset>, request: Request) -> Pieces {
         }
     };
     if once {
-        // A pipe may never say another word; the runtime would wait for that when it ends.
+        // A pipe may stay silent forever, and the runtime would wait for it when it shuts down: a thread of its own
+        // does not.
         let mut refused = sender;
-        let spawned = std::thread::Builder::new().name("pipe".into()).spawn(draw);
+        let spawned = std::thread::Builder::new().name("pipe".into()).spawn(read);
         if let Err(e) = spawned {
             let message = format!("no thread to read files with: {e}");
             let _ = refused.try_send(Err(Error::Execution { message }));
         }
     } else {
-        tokio::task::spawn_blocking(draw);
+        tokio::task::spawn_blocking(read);
     }
     receiver
 }

@@ -1,13 +1,14 @@
-//! Files as a source of our own engine.
+//! Files as an external scan of Atoll's own engine.
 //!
-//! The engine's workers decode, a piece at a time, with the columns and the row groups that the query needs; every
-//! filter is evaluated by the engine.
+//! The engine's workers decode, a piece at a time, only the columns and row groups that the query needs. The engine
+//! evaluates all filters itself.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
+use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::TableScan;
 use engine::{Batches, Part, Parts};
@@ -17,9 +18,9 @@ use ingest::{Dataset, Request, RowGroups};
 use tokio::sync::Mutex;
 
 use crate::error::Error;
-use crate::scan::failure::failed;
-use crate::scan::files::draw::{self, Pieces};
-use crate::scan::files::{FileTable, prune};
+use crate::scan::files::reader::Pieces;
+use crate::scan::files::table::FileTable;
+use crate::scan::files::{prune, reader};
 
 /// The files of one scan, as the engine reads them.
 #[derive(Clone, Debug)]
@@ -28,11 +29,11 @@ pub(crate) struct Files {
     name: String,
     /// The columns that are read.
     pub schema: SchemaRef,
-    /// How many rows there are, about.
+    /// Estimated number of rows.
     pub rows: f64,
-    /// For each column the least and the greatest value, where the files tell.
+    /// For each column the least and the greatest value, where the files' statistics tell them.
     pub bounds: Vec<Option<(i128, i128)>>,
-    /// For each column whether there may be NULLs.
+    /// For each column whether it may hold NULLs.
     pub nullable: Vec<bool>,
     dataset: Arc<Dataset>,
     request: Request,
@@ -44,16 +45,17 @@ impl Files {
         state: &SessionState,
         scan: &TableScan,
         table: &FileTable,
-    ) -> engine::Result<Files> {
+    ) -> DataFusionResult<Files> {
         let width = state.config().target_partitions();
         let mut request = table.request(scan.projection.as_ref(), width);
-        request.keep = prune::keep(state, table, &scan.filters).map_err(failed)?;
+        request.keep = prune::keep(state, &table.file_columns(), &scan.filters)?;
         let fields: Vec<FieldRef> = request.columns.iter().map(|c| c.field.clone()).collect();
         let columns = request.columns.iter().map(|wanted| {
             let own = table.dataset.schema().field(wanted.column).data_type();
-            match own == wanted.field.data_type() {
-                true => known(&table.dataset, wanted.column),
-                false => (None, true),
+            if own == wanted.field.data_type() {
+                known(&table.dataset, wanted.column)
+            } else {
+                (None, true)
             }
         });
         let (bounds, nullable) = columns.unzip();
@@ -69,9 +71,9 @@ impl Files {
     }
 }
 
-/// Bounds of all values of a column, where all files tell, and whether some may be NULL.
+/// The bounds of a column's values, if all files tell them, and whether some may be NULL.
 fn known(dataset: &Dataset, column: usize) -> (Option<(i128, i128)>, bool) {
-    let (mut bounds, mut told, mut nullable) = (None::<(i128, i128)>, true, false);
+    let (mut bounds, mut complete, mut nullable) = (None::<(i128, i128)>, true, false);
     for file in 0..dataset.files() {
         let Some(groups) = dataset.statistics(file, column) else {
             return (None, true);
@@ -94,11 +96,14 @@ fn known(dataset: &Dataset, column: usize) -> (Option<(i128, i128)>, bool) {
                     let (low, high) = bounds.unwrap_or((least, greatest));
                     bounds = Some((low.min(least), high.max(greatest)));
                 }
-                None => told = false,
+                None => complete = false,
             }
         }
     }
-    (bounds.filter(|(low, high)| told && low <= high), nullable)
+    (
+        bounds.filter(|(low, high)| complete && low <= high),
+        nullable,
+    )
 }
 
 fn bounds_of(groups: &RowGroups, group: usize) -> Option<(i128, i128)> {
@@ -140,32 +145,32 @@ impl Batches for Files {
             share,
             ..self.request.clone()
         };
-        Ok(Arc::new(Handing {
+        Ok(Arc::new(PieceQueue {
             dataset: Arc::clone(&self.dataset),
             request: share.map(request),
-            drawn: Mutex::default(),
+            pieces: Mutex::default(),
         }))
     }
 }
 
-/// Pieces on their way to workers.
-struct Handing {
+/// Hands pieces to workers.
+struct PieceQueue {
     dataset: Arc<Dataset>,
-    /// None if there is nothing to read.
+    /// `None` if there is nothing to read.
     request: Option<Request>,
-    /// The pieces, from when the first is asked for.
-    drawn: Mutex<Option<Pieces>>,
+    /// The reader, from when the first piece is asked for.
+    pieces: Mutex<Option<Pieces>>,
 }
 
-impl Parts for Handing {
+impl Parts for PieceQueue {
     fn next(&self) -> BoxFuture<'_, engine::Result<Option<Part>>> {
         async move {
             let Some(request) = &self.request else {
                 return Ok(None);
             };
-            let mut drawn = self.drawn.lock().await;
-            let begin = || draw::begin(&self.dataset, request.clone());
-            let piece = drawn.get_or_insert_with(begin).next().await;
+            let mut pieces = self.pieces.lock().await;
+            let begin = || reader::begin(&self.dataset, request.clone());
+            let piece = pieces.get_or_insert_with(begin).next().await;
             let Some(piece) = piece.transpose().map_err(ours)? else {
                 return Ok(None);
             };
@@ -198,7 +203,7 @@ fn decoded(
         });
         let next = match catch_unwind(step) {
             Ok(next) => next.map_err(|e| ours(e.into())),
-            Err(panic) => Err(ours(crate::error::panicked(panic.as_ref()))),
+            Err(panic) => Err(ours(Error::of_panic(panic.as_ref()))),
         };
         ended = !matches!(next, Ok(Some(_)));
         next.transpose()

@@ -1,15 +1,14 @@
-//! The scan as an operator of DataFusion's plans.
+//! The scan of a table as an operator of DataFusion's plans.
 //!
-//! All partitions claim blocks from one list: each worker those of its own node first, then the
-//! nearest ones (design point 4). Filters that joins and top-n operators find while running
-//! (dynamic filters) are taken up from block to block; they may be skipped where they prove
-//! useless, since their operator tests again.
+//! All partitions claim blocks from one list: each worker those of its own node first, then those of the nearest nodes.
+//! Dynamic filters, which joins and top-k operators find while they run, are updated from block to block. A scan may
+//! skip them where they prove useless, because their operator tests again.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::Statistics;
 use datafusion::common::config::ConfigOptions;
@@ -33,36 +32,27 @@ use datafusion::physical_plan::{
 };
 use fiber::Morsels;
 use memory::Traffic;
-use parking_lot::Mutex;
 use table::{BATCH_ROWS, Filter, Form, Gauge, Morsel, Scan};
 
 use crate::error::Error;
+use crate::scan::context::ScanContext;
 use crate::scan::predicate::compile;
-use crate::scan::query::Query;
+use crate::scan::runs::{Delivered, Runs, measured};
 
 /// Reads a table: projection, filters and limit included.
 #[derive(Debug)]
 pub(crate) struct ScanExec {
     scan: Arc<Scan>,
     filters: Arc<[Filter]>,
-    /// The same filters as the plan shows them.
+    /// The same filters for `explain`.
     shown: Vec<Arc<dyn PhysicalExpr>>,
-    /// Filters that change while the query runs; columns count in the table.
+    /// Filters that change while the query runs; their columns are positions in the table.
     dynamic: Vec<Arc<dyn PhysicalExpr>>,
     statistics: Arc<Statistics>,
     limit: Option<usize>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
-    runs: Mutex<Runs>,
-}
-
-/// One list of morsels per run of the plan: the n-th call of `execute` for a partition belongs
-/// to the n-th run.
-#[derive(Debug, Default)]
-struct Runs {
-    /// How often each partition was executed.
-    executed: Vec<usize>,
-    runs: Vec<Arc<Run>>,
+    runs: Runs<Run>,
 }
 
 /// What the partitions of one run share.
@@ -70,11 +60,10 @@ struct Runs {
 struct Run {
     morsels: Morsels,
     pieces: Vec<Morsel>,
-    /// Rows delivered, kept up to date only under a limit.
-    delivered: AtomicUsize,
+    delivered: Delivered,
 }
 
-/// Cheapest filters first, so that costly ones see few rows.
+/// Orders filters from cheap to costly, so that costly ones see fewer rows.
 pub(crate) fn order(filters: &mut [Filter]) {
     filters.sort_by_key(|filter| match filter.form {
         Form::Ranges(_) => 0,
@@ -84,7 +73,7 @@ pub(crate) fn order(filters: &mut [Filter]) {
 }
 
 impl ScanExec {
-    /// A scan in at most `partitions` partitions, each of which has a block to begin with.
+    /// A scan in at most `partitions` partitions, and no more than there are blocks.
     pub(crate) fn new(
         scan: Scan,
         filters: Vec<Filter>,
@@ -96,9 +85,10 @@ impl ScanExec {
         let partitions = partitions.min(scan.morsels().count()).max(1);
         let columns = scan.columns().to_vec();
         let statistics = statistics.project(Some(&columns));
-        let statistics = match statistics.column_statistics.len() < scan.schema().fields().len() {
-            true => with_row_ids(statistics),
-            false => statistics,
+        let statistics = if statistics.column_statistics.len() < scan.schema().fields().len() {
+            with_row_ids(statistics)
+        } else {
+            statistics
         };
         let properties = PlanProperties::new(
             EquivalenceProperties::new(scan.schema().clone()),
@@ -115,7 +105,7 @@ impl ScanExec {
             limit,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
-            runs: Mutex::default(),
+            runs: Runs::default(),
         })
     }
 
@@ -135,7 +125,7 @@ impl ScanExec {
         )?))
     }
 
-    /// A copy that has run never, with these dynamic filters and this limit.
+    /// A copy that has not run yet, with these dynamic filters and this limit.
     fn copy(&self, dynamic: Vec<Arc<dyn PhysicalExpr>>, limit: Option<usize>) -> ScanExec {
         ScanExec {
             scan: self.scan.clone(),
@@ -146,40 +136,27 @@ impl ScanExec {
             limit,
             properties: self.properties.clone(),
             metrics: ExecutionPlanMetricsSet::new(),
-            runs: Mutex::default(),
+            runs: Runs::default(),
         }
     }
 
-    /// The run that this execution of `partition` belongs to.
-    fn run(&self, partition: usize, query: &Query) -> Arc<Run> {
-        let mut runs = self.runs.lock();
-        let partitions = self.properties.partitioning.partition_count();
-        runs.executed.resize(partitions, 0);
-        let turn = runs.executed[partition];
-        runs.executed[partition] += 1;
-        if runs.runs.len() == turn {
-            runs.runs.push(Arc::new(self.begin(query)));
-        }
-        runs.runs[turn].clone()
-    }
-
-    fn begin(&self, query: &Query) -> Run {
-        let nodes = query.nearness.nodes();
+    /// A run whose partitions claim the blocks of their own nodes first.
+    fn begin(&self, context: &ScanContext) -> Run {
+        let nodes = context.nearness.nodes();
         let (buckets, pieces): (Vec<u8>, Vec<Morsel>) = self.scan.morsels().unzip();
         let homes = buckets
             .into_iter()
             .map(|bucket| usize::from(bucket) % nodes)
             .zip(0..);
-        let morsels = Morsels::near(&query.nearness, homes);
+        let morsels = Morsels::near(&context.nearness, homes);
         Run {
             morsels,
             pieces,
-            delivered: AtomicUsize::new(0),
+            delivered: Delivered::new(self.limit),
         }
     }
 
-    /// `expr`, whose columns count in this scan's output, with columns that count in the table;
-    /// `None` if it reads the row ids.
+    /// `expr` with positions of columns in the table instead of in this scan's output; `None` if it reads row ids.
     fn in_table(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<Option<Arc<dyn PhysicalExpr>>> {
         let mut foreign = false;
         let moved = expr.clone().transform(|node| {
@@ -205,7 +182,7 @@ fn with_row_ids(statistics: Statistics) -> Statistics {
     statistics
 }
 
-/// The dynamic filters of one stream, compiled anew when they change.
+/// The dynamic filters of one stream, compiled again when they change.
 struct Dynamic {
     parts: Vec<(Arc<dyn PhysicalExpr>, u64, Vec<Filter>)>,
     schema: SchemaRef,
@@ -230,7 +207,7 @@ impl Dynamic {
         }
     }
 
-    /// The filters as of now.
+    /// The current filters.
     fn current(&mut self) -> Result<&[Filter]> {
         let mut changed = false;
         for (expr, seen, filters) in &mut self.parts {
@@ -327,24 +304,17 @@ impl ExecutionPlan for ScanExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let query = match context.session_config().get_extension::<Query>() {
-            Some(query) => query,
-            None => {
-                return Err(DataFusionError::Internal(
-                    "a scan outside a statement".into(),
-                ));
-            }
+        let Some(context) = context.session_config().get_extension::<ScanContext>() else {
+            return Err(DataFusionError::Internal(
+                "a scan that no statement runs".into(),
+            ));
         };
-        let run = self.run(partition, &query);
+        let partitions = self.properties.partitioning.partition_count();
+        let run = self
+            .runs
+            .join(partition, partitions, || self.begin(&context));
         let metrics = BaselineMetrics::new(&self.metrics, partition);
-        let stream = read(
-            self.scan.clone(),
-            Dynamic::new(self),
-            run,
-            query,
-            self.limit,
-            metrics,
-        );
+        let stream = read(self.scan.clone(), Dynamic::new(self), run, context, metrics);
         let schema = self.scan.schema().clone();
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream)))
     }
@@ -386,7 +356,7 @@ impl ExecutionPlan for ScanExec {
                 dynamic.extend(self.in_table(&filter.filter)?);
             }
         }
-        // Answered "no": whoever made the filter goes on testing, which lets a scan skip it.
+        // "No" makes the operator that made the filter test it, too, so that the scan may skip it.
         let answers = vec![PushedDown::No; count];
         let propagation = FilterPushdownPropagation::with_parent_pushdown_result(answers);
         if dynamic.len() == self.dynamic.len() {
@@ -401,31 +371,24 @@ fn read(
     scan: Arc<Scan>,
     mut dynamic: Dynamic,
     run: Arc<Run>,
-    query: Arc<Query>,
-    limit: Option<usize>,
+    context: Arc<ScanContext>,
     metrics: BaselineMetrics,
-) -> impl futures::Stream<Item = Result<arrow::array::RecordBatch>> + Send {
+) -> impl futures::Stream<Item = Result<RecordBatch>> + Send {
     async_stream::try_stream! {
         let pool = scan.table().snapshot().pool().clone();
-        let traffic: &Traffic = &query.traffic;
+        let traffic: &Traffic = &context.traffic;
         while let Some(piece) = run.morsels.claim(node()) {
-            let full = limit.is_some_and(|limit| run.delivered.load(Ordering::Relaxed) >= limit);
-            if full {
+            if run.delivered.is_full() {
                 break;
             }
             let filters = dynamic.current()?;
             let morsel = run.pieces[piece as usize];
             let opened = scan.open(&pool, morsel, filters, traffic, node).await;
             let Some(mut cursor) = opened.map_err(Error::from)? else { continue };
-            while let Some(batch) = step(&mut cursor, &metrics)? {
-                // The optimiser takes its own limit away, so not one row too many may leave.
-                let rows = match limit {
-                    Some(limit) => {
-                        let before = run.delivered.fetch_add(batch.num_rows(), Ordering::Relaxed);
-                        batch.num_rows().min(limit.saturating_sub(before))
-                    }
-                    None => batch.num_rows(),
-                };
+            while let Some(batch) =
+                measured(&metrics, || Ok(cursor.next(BATCH_ROWS).map_err(Error::from)?))?
+            {
+                let rows = run.delivered.take(batch.num_rows());
                 if rows > 0 {
                     yield batch.slice(0, rows);
                 }
@@ -433,19 +396,6 @@ fn read(
         }
         metrics.done();
     }
-}
-
-fn step(
-    cursor: &mut table::Cursor<'_>,
-    metrics: &BaselineMetrics,
-) -> Result<Option<arrow::array::RecordBatch>> {
-    let timer = metrics.elapsed_compute().timer();
-    let batch = cursor.next(BATCH_ROWS).map_err(Error::from)?;
-    timer.done();
-    if let Some(batch) = &batch {
-        metrics.record_output(batch.num_rows());
-    }
-    Ok(batch)
 }
 
 // `Any` is what `downcast_ref` of plans needs.

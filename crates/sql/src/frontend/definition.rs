@@ -1,9 +1,7 @@
-//! The definition of a table, as statements declare it.
-
-use std::sync::Arc;
-use std::time::Instant;
+//! Table definitions from the columns and constraints of `create table`.
 
 use arrow::datatypes::Schema;
+use datafusion::logical_expr::planner::ContextProvider;
 use datafusion::sql::planner::SqlToRel;
 use datafusion::sql::sqlparser::ast::{
     ColumnDef, ColumnOption, Expr, ForeignKeyConstraint, Ident, IndexColumn, Statement as Sql,
@@ -13,24 +11,22 @@ use table::{Definition, ForeignKey, Tables};
 
 use crate::error::{Error, Result};
 use crate::frontend::grammar;
-use crate::frontend::names::{check_column, check_new, column_name, table_name};
-use crate::run::context::Scope;
-use crate::run::engine::Engine;
+use crate::frontend::parse::{Statement, parse};
+use crate::messages::nearest::{unknown_column, unknown_table};
+use crate::messages::types::type_name;
+use crate::names::{check_column, check_new, column_name, table_name};
 
-impl Engine {
-    /// The definition that `text` declares for a table `name`: a `create table` statement, whose own name does
-    /// not matter, or only its list of columns and keys. Nothing is created.
-    ///
-    /// # Errors
-    ///
-    /// As `create table` would fail, but for a table of that name that exists.
-    pub fn definition(self: &Arc<Self>, name: &str, text: &str) -> Result<table::Definition> {
-        definition(self, name, text)
-    }
-}
-
-/// See [`Engine::definition`].
-pub(crate) fn definition(engine: &Arc<Engine>, name: &str, text: &str) -> Result<Definition> {
+/// The definition that `text` declares for a table `name`: a `create table` statement, whose own name does not matter,
+/// or only its list of columns and keys. `context` knows the types, `tables` are those that foreign keys may name.
+///
+/// # Errors
+/// As [`define`], and for texts that are neither.
+pub(crate) fn of_text(
+    name: &str,
+    text: &str,
+    context: &impl ContextProvider,
+    tables: &Tables,
+) -> Result<Definition> {
     let text = text.trim().trim_end_matches(';');
     let whole = text
         .get(..6)
@@ -40,39 +36,41 @@ pub(crate) fn definition(engine: &Arc<Engine>, name: &str, text: &str) -> Result
         (false, true) => format!("create table t {text}"),
         (false, false) => format!("create table t ({text})"),
     };
-    let mut statements = crate::frontend::parse::parse(&statement)?;
-    let statement = match (statements.pop(), statements.is_empty()) {
-        (
-            Some(crate::frontend::parse::Parsed {
-                statement: crate::frontend::parse::Statement::Sql(sql),
-                ..
-            }),
-            true,
-        ) => match *sql {
-            Sql::CreateTable(statement) if statement.query.is_none() => statement,
-            _ => {
-                return Err(Error::invalid(
-                    "a schema is one `create table` with its columns, or their list",
-                ));
-            }
-        },
-        _ => {
-            return Err(Error::invalid(
-                "a schema is one `create table` with its columns, or their list",
-            ));
-        }
+    let neither =
+        || Error::invalid("a schema is one `create table` with its columns, or their list");
+    let mut statements = parse(&statement)?;
+    let (Some(only), true) = (statements.pop(), statements.is_empty()) else {
+        return Err(neither());
     };
+    let Statement::Sql(sql) = only.statement else {
+        return Err(neither());
+    };
+    let Sql::CreateTable(statement) = *sql else {
+        return Err(neither());
+    };
+    if statement.query.is_some() {
+        return Err(neither());
+    }
     check_new(name)?;
-    let scope = Scope::new(engine, &engine.store().snapshot(), Instant::now())?;
-    define(&scope, name, statement.columns, statement.constraints)
+    define(
+        name,
+        statement.columns,
+        statement.constraints,
+        context,
+        tables,
+    )
 }
 
-/// The definition of a table from its columns and constraints.
+/// The definition of a table `name` with these columns and constraints.
+///
+/// # Errors
+/// For columns and keys that cannot be declared, and for references to tables or columns that do not exist.
 pub(crate) fn define(
-    scope: &Scope,
     name: &str,
     columns: Vec<ColumnDef>,
     constraints: Vec<TableConstraint>,
+    context: &impl ContextProvider,
+    tables: &Tables,
 ) -> Result<Definition> {
     if columns.is_empty() {
         return Err(Error::invalid(format!(
@@ -80,7 +78,7 @@ pub(crate) fn define(
         )));
     }
     let (columns, keys) = split_columns(columns)?;
-    let schema = column_types(scope, columns)?;
+    let schema = column_types(context, columns)?;
     let mut definition = Definition::from_schema(name, &schema)?;
     for key in keys.into_iter().chain(table_keys(constraints)?) {
         match key {
@@ -101,7 +99,7 @@ pub(crate) fn define(
                 parent_columns,
             } => {
                 let columns = indices(&definition, &columns)?;
-                let key = foreign_key(&scope.tables, &definition, columns, parent, parent_columns)?;
+                let key = foreign_key(tables, &definition, columns, parent, parent_columns)?;
                 definition.foreign_keys.push(key);
             }
         }
@@ -119,7 +117,7 @@ enum Key {
     },
 }
 
-/// Takes the keys off the columns; what is left is name, type and NOT NULL.
+/// Separates the keys from the columns, which keep their name, type and NOT NULL.
 fn split_columns(columns: Vec<ColumnDef>) -> Result<(Vec<ColumnDef>, Vec<Key>)> {
     let mut keys = Vec::new();
     let mut plain = Vec::with_capacity(columns.len());
@@ -203,10 +201,9 @@ fn foreign(key: ForeignKeyConstraint, column: Option<&str>) -> Result<Key> {
     })
 }
 
-/// Column types as DataFusion understands SQL's names.
-fn column_types(scope: &Scope, columns: Vec<ColumnDef>) -> Result<Schema> {
-    let names = scope.names();
-    let schema = SqlToRel::new(&names).build_schema(columns)?;
+/// The columns with the types that DataFusion's planner gives SQL's names.
+fn column_types(context: &impl ContextProvider, columns: Vec<ColumnDef>) -> Result<Schema> {
+    let schema = SqlToRel::new(context).build_schema(columns)?;
     for (i, field) in schema.fields().iter().enumerate() {
         if schema.fields()[..i]
             .iter()
@@ -233,16 +230,7 @@ fn indices(definition: &Definition, names: &[String]) -> Result<Vec<usize>> {
         .collect()
 }
 
-fn unknown_column(name: &str, definition: &Definition) -> Error {
-    let names = definition.columns.iter().map(|c| c.name.clone());
-    Error::UnknownColumn {
-        name: name.to_string(),
-        candidates: crate::run::translate::nearest(name, names),
-        position: None,
-    }
-}
-
-/// Checks a reference against its parent: there, with those columns, as many, of the same types.
+/// A foreign key, once its parent is known to exist with as many columns of the same types.
 fn foreign_key(
     tables: &Tables,
     child: &Definition,
@@ -255,14 +243,7 @@ fn foreign_key(
         _ if parent == child.name => child,
         Some(table) => table.definition(),
         None => {
-            return Err(Error::UnknownTable {
-                candidates: crate::run::translate::nearest(
-                    &parent,
-                    tables.names().into_iter().map(str::to_string),
-                ),
-                name: parent,
-                position: None,
-            });
+            return Err(unknown_table(&parent, tables));
         }
     };
     if parent_columns.is_empty() {
@@ -290,9 +271,9 @@ fn foreign_key(
                     "foreign key of \"{}\": {} is {}, but {parent}.{} is {}",
                     child.name,
                     here.name,
-                    crate::types::type_name(&here.data_type),
+                    type_name(&here.data_type),
                     there.name,
-                    crate::types::type_name(&there.data_type)
+                    type_name(&there.data_type)
                 ),
             });
         }

@@ -1,8 +1,8 @@
-//! Filters that stay where they are.
+//! Filters that must not be pushed down.
 //!
-//! DataFusion moves a filter below whatever does not compute what it reads. That is wrong of one that is evaluated anew
-//! for each row, such as `random() < 0.5`: below a group it chooses rows, not groups. It is wrong, too, of one that reads
-//! no column and stands above a group that has a row even for no rows: `having (select false)`.
+//! DataFusion pushes a filter below every node that does not compute what the filter reads. That is wrong for volatile
+//! filters such as `random() < 0.5`: below an aggregate they choose rows instead of groups. It is also wrong for a
+//! filter that reads no column above an aggregate that returns a row even for no rows: `having (select false)`.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::push_down_filter::PushDownFilter;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-/// DataFusion's rule, for filters that may be moved.
+/// DataFusion's filter pushdown, for filters that may be moved.
 #[derive(Debug, Default)]
 pub(crate) struct MoveFilters(PushDownFilter);
 
@@ -33,9 +33,10 @@ impl OptimizerRule for MoveFilters {
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
         let LogicalPlan::Filter(filter) = plan else {
-            return match chooses_pairs(&plan) {
-                true => Ok(Transformed::no(plan)),
-                false => self.0.rewrite(plan, config),
+            return if chooses_pairs(&plan) {
+                Ok(Transformed::no(plan))
+            } else {
+                self.0.rewrite(plan, config)
             };
         };
         let (predicates, input) = chain(&filter);
@@ -57,7 +58,7 @@ impl OptimizerRule for MoveFilters {
     }
 }
 
-/// The conjuncts of filters that stand on each other, in the order they are applied, and what they filter.
+/// The conjuncts of `filter` and of filters directly below it, in the order in which they apply, and their input.
 fn chain(filter: &Filter) -> (Vec<Expr>, &LogicalPlan) {
     let (mut filters, mut input) = (vec![filter], filter.input.as_ref());
     while let LogicalPlan::Filter(next) = input {
@@ -71,7 +72,7 @@ fn chain(filter: &Filter) -> (Vec<Expr>, &LogicalPlan) {
     )
 }
 
-/// Whether `predicate` must not go below `input`.
+/// Whether `predicate` must stay above `input`.
 fn stays(predicate: &Expr, input: &LogicalPlan) -> bool {
     if predicate.is_volatile() {
         return true;
@@ -83,7 +84,7 @@ fn stays(predicate: &Expr, input: &LogicalPlan) -> bool {
     one_row_of_none && !predicate.any_column_refs() || group_expr.iter().any(Expr::is_volatile)
 }
 
-/// Whether `plan` is a join whose condition is evaluated anew for each pair of rows.
+/// Whether `plan` is a join with a volatile condition.
 fn chooses_pairs(plan: &LogicalPlan) -> bool {
     let LogicalPlan::Join(join) = plan else {
         return false;

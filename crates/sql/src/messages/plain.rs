@@ -1,4 +1,4 @@
-//! DataFusion's texts of plans and expressions as people write them.
+//! DataFusion's texts of plans, expressions and types, written as in SQL.
 //!
 //! It prints literals as it holds them (`Int64(1)`, `Decimal128(Some(150),3,2)`,
 //! `IntervalMonthDayNano("IntervalMonthDayNano { months: 0, days: 90, nanoseconds: 0 }")`) and types by Arrow's names.
@@ -9,11 +9,11 @@ use std::sync::LazyLock;
 use chrono::DateTime;
 use regex::{Captures, Regex};
 
-use crate::frontend::rewrite;
+use crate::messages::tags;
 
 /// The text of a plan: literals as in a statement, without the tags of columns.
 pub(crate) fn plan(text: &str) -> String {
-    literals(&rewrite::untagged(text)).into_owned()
+    literals(&tags::untagged(text)).into_owned()
 }
 
 /// The text of an error: types as in a statement, too.
@@ -21,7 +21,7 @@ pub(crate) fn message(text: &str) -> String {
     types(&plan(text))
 }
 
-/// A pattern of this file.
+/// Compiles a constant pattern.
 fn regex(pattern: &str) -> Regex {
     match Regex::new(pattern) {
         Ok(regex) => regex,
@@ -29,14 +29,14 @@ fn regex(pattern: &str) -> Regex {
     }
 }
 
-/// The name of a kind of value, and what it holds.
+/// A literal as DataFusion prints it: the name of its type, and its value.
 static LITERAL: LazyLock<Regex> = LazyLock::new(|| {
     regex(
         r#"\b(Boolean|U?Int(?:8|16|32|64)|Float(?:16|32|64)|(?:Large)?Utf8(?:View)?|Date(?:32|64)|Decimal(?:32|64|128|256)|Timestamp(?:Second|Millisecond|Microsecond|Nanosecond)|Time(?:32|64)(?:Second|Millisecond|Microsecond|Nanosecond)|Interval(?:YearMonth|DayTime|MonthDayNano)|Duration(?:Second|Millisecond|Microsecond|Nanosecond))\(("(?:[^"\\]|\\.)*"|Some\([^()]*\), ?\d+, ?-?\d+|-?\d+, Some\("[^"]*"\)|[^()"]*)\)"#,
     )
 });
 
-/// A decimal as the operators hold it.
+/// A decimal as operators print it: digits, precision, scale.
 static DECIMAL: LazyLock<Regex> = LazyLock::new(|| regex(r"\bSome\((-?\d+)\), ?(\d+), ?(-?\d+)"));
 
 static INTERVAL: LazyLock<Regex> = LazyLock::new(|| {
@@ -142,13 +142,14 @@ fn interval(parts: &Captures<'_>) -> String {
         0 => add(rest / 1_000_000_000, "second"),
         _ => text.push(format!("{} seconds", rest as f64 / 1e9)),
     }
-    match text.is_empty() {
-        true => "0 seconds".to_string(),
-        false => text.join(" "),
+    if text.is_empty() {
+        "0 seconds".to_string()
+    } else {
+        text.join(" ")
     }
 }
 
-/// Arrow's names of types, where they stand as words, in SQL's.
+/// Replaces Arrow's names of types, where they are whole words, by SQL's.
 fn types(line: &str) -> String {
     let name = |word: &str| match word {
         "Int8" => "tinyint",

@@ -3,27 +3,35 @@
 use datafusion::common::TableReference;
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
+use ingest::Format;
+use table::ROW_COLUMN;
 
 use crate::error::{Error, Result};
-use crate::types::{CATALOG, ROW_ID, SCHEMA};
 
-/// The plain name of a table of ours: lower case unless quoted, `public.` and `atoll.public.` taken off.
+/// The only catalog, as `information_schema` and qualified names call it.
+pub(crate) const CATALOG: &str = "atoll";
+
+/// The only schema.
+pub(crate) const SCHEMA: &str = "public";
+
+/// The name of a table without `public.` or `atoll.public.`, in lower case unless quoted.
 ///
 /// # Errors
 ///
-/// For names in other schemas, and for names that would be taken for a file.
+/// For names in other schemas.
 pub(crate) fn table_name(name: &ObjectName) -> Result<String> {
     let reference: TableReference = object_name_to_table_reference(name.clone(), true)?;
     let elsewhere = reference.schema().is_some_and(|schema| schema != SCHEMA)
         || reference
             .catalog()
             .is_some_and(|catalog| catalog != CATALOG);
-    match elsewhere {
-        true => Err(Error::unsupported(format!(
+    if elsewhere {
+        Err(Error::unsupported(format!(
             "there is one schema, {SCHEMA}: write {} instead of {reference}",
             reference.table()
-        ))),
-        false => Ok(reference.table().to_string()),
+        )))
+    } else {
+        Ok(reference.table().to_string())
     }
 }
 
@@ -34,12 +42,18 @@ pub(crate) fn check_new(name: &str) -> Result<()> {
             "{name:?} cannot name a table: 1 to 255 bytes without control characters"
         )));
     }
-    match crate::frontend::file_names::looks_like_file(name) {
-        true => Err(Error::invalid(format!(
+    if looks_like_file(name) {
+        Err(Error::invalid(format!(
             "{name:?} cannot name a table: in a query it would name a file"
-        ))),
-        false => Ok(()),
+        )))
+    } else {
+        Ok(())
     }
+}
+
+/// Whether a name that no table has is the path of a file.
+pub(crate) fn looks_like_file(name: &str) -> bool {
+    name.contains(std::path::MAIN_SEPARATOR) || Format::of_name(name).is_some()
 }
 
 /// A column's name: lower case unless quoted.
@@ -52,10 +66,11 @@ pub(crate) fn column_name(ident: &Ident) -> String {
 
 /// Refuses the name of the hidden column.
 pub(crate) fn check_column(name: &str) -> Result<()> {
-    match name == ROW_ID {
-        true => Err(Error::invalid(format!(
-            "{ROW_ID} is reserved; choose another column name"
-        ))),
-        false => Ok(()),
+    if name == ROW_COLUMN {
+        Err(Error::invalid(format!(
+            "{ROW_COLUMN} is reserved; choose another column name"
+        )))
+    } else {
+        Ok(())
     }
 }

@@ -1,0 +1,228 @@
+//! The walk over all parts of a statement or a query.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Query, Select, Statement, TableFactor, ValueWithSpan, Visit, Visitor,
+};
+
+use crate::error::{Error, Result};
+use crate::frontend::flow::{flow, outcome};
+use crate::frontend::grammar::{expr, query, statement};
+
+/// Refuses the parts of `tree`, a statement or a query, that are not supported.
+pub(crate) fn check(tree: &impl Visit) -> Result<()> {
+    outcome(tree.visit(&mut Checker { reading: 0 }))
+}
+
+struct Checker {
+    /// How many calls that read files are open: they check their arguments themselves.
+    reading: usize,
+}
+
+impl Visitor for Checker {
+    type Break = Box<Error>;
+
+    fn pre_visit_statement(&mut self, statement: &Statement) -> ControlFlow<Box<Error>> {
+        flow(statement::check(statement))
+    }
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Box<Error>> {
+        flow(query::check(query))
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Box<Error>> {
+        flow(query::select(select))
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Box<Error>> {
+        self.reading += usize::from(query::reads_files(factor));
+        flow(query::table_factor(factor))
+    }
+
+    fn post_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Box<Error>> {
+        self.reading -= usize::from(query::reads_files(factor));
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Box<Error>> {
+        match self.reading {
+            0 => flow(expr::check(expr)),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn pre_visit_value(&mut self, value: &ValueWithSpan) -> ControlFlow<Box<Error>> {
+        flow(expr::value(&value.value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::frontend::parse::parse;
+
+    /// The message of the refusal of `text`.
+    fn refusal(text: &str) -> String {
+        match parse(text) {
+            Ok(_) => panic!("taken: {text}"),
+            Err(e) => e.to_string(),
+        }
+    }
+
+    #[test]
+    fn what_is_refused_is_named() {
+        // Long because it is a table of cases.
+        for (text, named) in [
+            ("select * from t tablesample bernoulli (10)", "tablesample"),
+            ("select * from t sample 10", "sample"),
+            (
+                "select * from (select 1) q tablesample (10 percent)",
+                "tablesample",
+            ),
+            ("select * from t for update", "for update"),
+            ("select * from t for share", "for share"),
+            ("select * from t with (nolock)", "with (...)"),
+            ("select * from t partition (p0)", "partition"),
+            ("select * from f(1) with ordinality", "with ordinality"),
+            ("select * from t pivot (sum(a) for b in (1, 2))", "pivot"),
+            ("select * from t unpivot (a for b in (c, d))", "unpivot"),
+            (
+                "select * from t match_recognize (pattern (a) define a as true)",
+                "match_recognize",
+            ),
+            ("select * ilike 'c%' from t", "* ilike"),
+            ("select * rename (a as b) from t", "* rename"),
+            ("select top 3 * from t", "top"),
+            ("select a into u from t", "select into"),
+            ("select a from t prewhere a > 1", "prewhere"),
+            ("select a from t connect by prior a = b", "connect by"),
+            ("select a from t cluster by a", "cluster by"),
+            ("select a from t distribute by a", "distribute by"),
+            ("select a from t sort by a", "sort by"),
+            (
+                "select a from t lateral view explode(b) x as c",
+                "lateral view",
+            ),
+            (
+                "select a, sum(b) from t group by a with rollup",
+                "with rollup",
+            ),
+            (
+                "select a, sum(b) from t group by a with totals",
+                "with totals",
+            ),
+            ("select a from t order by a with fill", "with fill"),
+            ("select a from t limit 3 by a", "limit by"),
+            ("select a from t fetch first 3 rows with ties", "with ties"),
+            ("select a from t fetch first 3 percent rows only", "percent"),
+            ("select a from t settings max_threads = 1", "settings"),
+            ("select a from t format JSON", "format"),
+            ("select a from t for json auto", "for json"),
+            ("select a from t join u", "join"),
+            (
+                "select a from t asof join u match_condition (t.a > u.a)",
+                "asof join",
+            ),
+            ("select a from t cross apply f(a)", "apply"),
+            ("insert or replace into t values (1)", "insert or replace"),
+            ("insert or ignore into t values (1)", "insert or ignore"),
+            ("replace into t values (1)", "replace into"),
+            ("insert ignore into t values (1)", "insert ignore"),
+            ("insert overwrite table t select 1", "insert overwrite"),
+            (
+                "insert into t values (1) on conflict do nothing",
+                "on conflict",
+            ),
+            ("insert into t values (1) returning a", "returning"),
+            ("insert into t default values", "default values"),
+            ("insert into t partition (a = 1) select 1", "partition"),
+            ("update t set a = 1 returning a", "returning"),
+            ("update t set a = 1 limit 1", "limit"),
+            ("update or replace t set a = 1", "update or"),
+            ("delete from t limit 1", "limit"),
+            ("delete from t order by a", "order by"),
+            ("delete from t using u where t.a = u.a", "using"),
+            ("delete from t returning a", "returning"),
+            ("truncate table t restart identity", "restart identity"),
+            ("truncate table t cascade", "cascade"),
+            ("create table t (a int) without rowid", "without rowid"),
+            ("create table t (a int) engine = memory", "engine"),
+            ("create table t (a int) with (fillfactor = 70)", "with"),
+            ("create table t (a int) comment 'x'", "comment"),
+            ("create temporary table t (a int)", "temporary"),
+            ("create table t (a int) order by a", "order by"),
+            ("select quantile(0.9)(a) from t", "(0.9)(...)"),
+            ("select [1, 2]", "arrays"),
+            ("select array[1, 2]", "arrays"),
+            ("select array_agg(a)[1] from t", "array_agg(a)[1]"),
+            ("select a:b from t", "a:b"),
+            ("select a collate \"C\" from t", "collate"),
+            ("select cast(a as int array) from t", "array"),
+            ("select cast(a as date format 'YYYY') from t", "format"),
+            ("select a is normalized from t", "is normalized"),
+            ("select a rlike 'x' from t", "rlike"),
+            ("select convert(a, int) from t", "convert"),
+            ("select N'a'", "N'...'"),
+            ("select $1", "$1"),
+            ("select interval '1-2' year to month", "year to month"),
+            ("select !a from t", "!"),
+            ("select from t", "columns"),
+            ("show tables like 'a%'", "show tables"),
+            ("describe extended t", "describe extended"),
+            ("drop table t purge", "purge"),
+            ("explain (format json) select 1", "format"),
+            (
+                "with q as (insert into t values (1) returning a) select * from q",
+                "insert",
+            ),
+            ("select 1abc", "1abc"),
+            ("select 1__0", "1__0"),
+            ("select 1_", "1_"),
+            ("select 10L", "10L"),
+        ] {
+            let message = refusal(text);
+            assert!(
+                message.to_lowercase().contains(&named.to_lowercase()),
+                "{text}: {message}"
+            );
+            assert!(!message.contains(" { "), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn what_is_done_is_taken() {
+        for text in [
+            "from t",
+            "from t select a",
+            "select * from (from (select 42 a), (select 43 b)) q",
+            "table t",
+            "table \"T\" order by 1 limit 2",
+            "select a from (table t) q union all table t",
+            "create table u as table t",
+            "create table u (\"table\" int)",
+            "select 1 as table from t",
+            "select a from t fetch first 3 rows only",
+            "select a from t offset 2 rows fetch next row only",
+            "select * exclude (a) from t",
+            "select * except (a) from t",
+            "select * replace (a + 1 as a) from t",
+            "select a, b from t order by all desc",
+            "select sum(a) over w from t window w as (partition by b)",
+            "select sum(a) filter (where b > 1) from t",
+            "select percentile_cont(0.5) within group (order by a) from t",
+            "select a from t natural join u",
+            "with recursive q(n) as (select 1 union all select n + 1 from q where n < 5) select n from q",
+            "insert into t (a) select 1",
+            "create table t (a int primary key, b varchar not null references u (c))",
+            "delete from t where a = 1",
+            "update t set a = a + 1 where b in (select b from u)",
+            "select case a when 1 then 2 end, a is distinct from b, (a, b) = (1, 2), -a ^ 2 from t",
+            "select 1_000, 0.000_1, 1e3",
+            "select * from read_csv('a.csv', nullstr = ['NA', '-'], types = {'a': 'int'})",
+        ] {
+            if let Err(e) = parse(text) {
+                panic!("{text}: {e}");
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What the planner asks while it turns a statement into a plan: types and operators with PostgreSQL's meaning.
+//!
+//! * [`Types`]: a `timestamp` counts microseconds, so that years 1 to 294,246 fit; `float` has 64 bits.
+//! * [`Operators`]: `^` is the power; a date plus an interval is a timestamp.
+
+use arrow::datatypes::{DataType, FieldRef, TimeUnit};
+use datafusion::common::datatype::DataTypeExt;
+use datafusion::common::{DFSchema, Result, plan_err};
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, TypePlanner};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, DataType as SqlType, ExactNumberInfo, TimezoneInfo,
+};
+
+use crate::functions::arguments::{MICROS, UTC};
+use crate::functions::intervals;
+
+/// Types that DataFusion's planner reads differently or not at all.
+#[derive(Debug)]
+pub(crate) struct Types;
+
+impl TypePlanner for Types {
+    fn plan_type_field(&self, sql_type: &SqlType) -> Result<Option<FieldRef>> {
+        let data_type = match sql_type {
+            SqlType::Timestamp(digits, zone) => {
+                let zone = matches!(zone, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone);
+                timestamp(*digits, zone)?
+            }
+            SqlType::Datetime(digits) => timestamp(*digits, false)?,
+            SqlType::Float(digits) => match digits {
+                ExactNumberInfo::Precision(1..=24) => DataType::Float32,
+                ExactNumberInfo::None | ExactNumberInfo::Precision(25..=53) => DataType::Float64,
+                _ => return plan_err!("float(n) takes 1 to 53 bits"),
+            },
+            SqlType::Character(_)
+            | SqlType::CharacterVarying(_)
+            | SqlType::CharVarying(_)
+            | SqlType::Nvarchar(_) => DataType::Utf8View,
+            SqlType::Dec(digits) => match *digits {
+                ExactNumberInfo::None => DataType::Decimal128(38, 10),
+                ExactNumberInfo::Precision(precision) => decimal(precision, 0)?,
+                ExactNumberInfo::PrecisionAndScale(precision, scale) => decimal(precision, scale)?,
+            },
+            SqlType::Blob(_) | SqlType::Varbinary(_) | SqlType::Binary(_) => DataType::Binary,
+            _ => return Ok(None),
+        };
+        Ok(Some(data_type.into_nullable_field_ref()))
+    }
+}
+
+fn decimal(precision: u64, scale: i64) -> Result<DataType> {
+    match (u8::try_from(precision), i8::try_from(scale)) {
+        (Ok(p @ 1..=38), Ok(s @ 0..)) if s as u8 <= p => Ok(DataType::Decimal128(p, s)),
+        _ => plan_err!(
+            "dec({precision}, {scale}) is not supported: it takes up to 38 digits, no more of them after the point than in all"
+        ),
+    }
+}
+
+fn timestamp(digits: Option<u64>, zone: bool) -> Result<DataType> {
+    let unit = match digits {
+        Some(0) => TimeUnit::Second,
+        Some(3) => TimeUnit::Millisecond,
+        None | Some(6) => TimeUnit::Microsecond,
+        Some(9) => TimeUnit::Nanosecond,
+        Some(n) => {
+            return plan_err!("timestamp({n}) is not supported: it takes 0, 3, 6 or 9 digits");
+        }
+    };
+    Ok(DataType::Timestamp(unit, zone.then(|| UTC.into())))
+}
+
+/// Operators that DataFusion's planner reads differently.
+#[derive(Debug)]
+pub(crate) struct Operators;
+
+impl ExprPlanner for Operators {
+    fn plan_binary_op(
+        &self,
+        expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        let RawBinaryExpr { op, left, right } = expr;
+        Ok(match op {
+            BinaryOperator::BitwiseXor | BinaryOperator::PGExp => {
+                PlannerResult::Planned(datafusion::functions::math::power().call(vec![left, right]))
+            }
+            BinaryOperator::Plus | BinaryOperator::Minus => {
+                let widened = |date: Expr| Expr::Cast(Cast::new(Box::new(date), MICROS));
+                // The right side first: in a long sum it is the shorter one.
+                let (left, right) = match kind(&right, schema) {
+                    Kind::Interval if kind(&left, schema) == Kind::Date => (widened(left), right),
+                    Kind::Date
+                        if op == BinaryOperator::Plus && kind(&left, schema) == Kind::Interval =>
+                    {
+                        (left, widened(right))
+                    }
+                    _ => (left, right),
+                };
+                PlannerResult::Original(RawBinaryExpr { op, left, right })
+            }
+            BinaryOperator::Multiply => match kind(&right, schema) {
+                Kind::Number if kind(&left, schema) == Kind::Interval => {
+                    PlannerResult::Planned(intervals::interval_times(left, right))
+                }
+                Kind::Interval if kind(&left, schema) == Kind::Number => {
+                    PlannerResult::Planned(intervals::interval_times(right, left))
+                }
+                _ => PlannerResult::Original(RawBinaryExpr { op, left, right }),
+            },
+            op => PlannerResult::Original(RawBinaryExpr { op, left, right }),
+        })
+    }
+}
+
+/// The kinds of operands that operators of dates and intervals distinguish.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Date,
+    Interval,
+    Number,
+    Other,
+}
+
+fn kind(expr: &Expr, schema: &DFSchema) -> Kind {
+    match expr.get_type(schema) {
+        Ok(DataType::Date32) => Kind::Date,
+        Ok(DataType::Interval(_)) => Kind::Interval,
+        Ok(ty) if ty.is_numeric() => Kind::Number,
+        _ => Kind::Other,
+    }
+}

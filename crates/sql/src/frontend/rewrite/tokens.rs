@@ -1,0 +1,147 @@
+//! Rewrites of tokens: numbers, and `table t`.
+
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
+
+use crate::error::Position;
+
+/// Numbers as the planner reads them.
+///
+/// `1e3` becomes `cast('1e3' as double)`, as a number with an exponent is a double and one with a point a decimal;
+/// `1_000` becomes `1000`, `0x1f` becomes `31`.
+///
+/// # Errors
+///
+/// For a number that runs into a word: `1abc` would be a column `1` with the name `abc`.
+pub(crate) fn numbers(
+    tokens: &[TokenWithSpan],
+) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
+    let mut changed = Vec::with_capacity(tokens.len());
+    for (at, token) in tokens.iter().enumerate() {
+        match &token.token {
+            Token::Number(text, long) => {
+                let junk = match tokens.get(at + 1).map(|next| &next.token) {
+                    _ if *long => "L",
+                    Some(Token::Word(word)) => &word.value,
+                    _ => "",
+                };
+                if !junk.is_empty() {
+                    return Err(run_together(text, junk, token));
+                }
+                number(&text.replace('_', ""), token, &mut changed);
+            }
+            Token::HexStringLiteral(digits) if is_number(token, digits) => {
+                let value = u128::from_str_radix(&digits.replace('_', ""), 16);
+                let Ok(value) = value else {
+                    return Err(run_together("0x", digits, token));
+                };
+                changed.push(TokenWithSpan::new(
+                    Token::Number(value.to_string(), false),
+                    token.span,
+                ));
+            }
+            _ => changed.push(token.clone()),
+        }
+    }
+    Ok(changed)
+}
+
+/// `table t` as the planner knows it, wherever a query may stand: `select * from t`.
+pub(crate) fn tables(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let keyword = |token: Option<&TokenWithSpan>| match token.map(|token| &token.token) {
+        Some(Token::Word(word)) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
+    let whole: Vec<usize> = (0..tokens.len())
+        .filter(|&at| !matches!(tokens[at].token, Token::Whitespace(_)))
+        .collect();
+    let create = keyword(whole.first().map(|&at| &tokens[at])) == Keyword::CREATE;
+    let is_query = |place: usize| {
+        let near = |by: usize| Some(&tokens[whole[place.checked_sub(by)?]]);
+        let set = |by| {
+            matches!(
+                keyword(near(by)),
+                Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT | Keyword::MINUS
+            )
+        };
+        let begins = match near(1).map(|before| &before.token) {
+            None => true,
+            // In the parentheses of a `create table` it would be a column.
+            Some(Token::LParen) => !create,
+            Some(Token::Word(word)) => match word.keyword {
+                Keyword::AS => create,
+                Keyword::ALL | Keyword::DISTINCT => set(2),
+                _ => set(1),
+            },
+            _ => false,
+        };
+        let next = whole.get(place + 1).map(|&at| &tokens[at].token);
+        begins && matches!(next, Some(Token::Word(_)))
+    };
+    let mut changed = Vec::with_capacity(tokens.len());
+    let mut places = whole.iter().enumerate().peekable();
+    for (at, token) in tokens.iter().enumerate() {
+        let place = places.next_if(|(_, whole)| **whole == at);
+        let of_table = keyword(Some(token)) == Keyword::TABLE;
+        match place {
+            Some((place, _)) if of_table && is_query(place) => {
+                let parts = [
+                    Token::make_keyword("SELECT"),
+                    Token::Mul,
+                    Token::make_keyword("FROM"),
+                ];
+                changed.extend(parts.map(|part| TokenWithSpan::new(part, token.span)));
+            }
+            _ => changed.push(token.clone()),
+        }
+    }
+    changed
+}
+
+fn number(text: &str, token: &TokenWithSpan, changed: &mut Vec<TokenWithSpan>) {
+    let put = |token: Token, span| TokenWithSpan::new(token, span);
+    if !text.contains(['e', 'E']) {
+        changed.push(put(Token::Number(text.to_string(), false), token.span));
+        return;
+    }
+    let space = Token::Whitespace(Whitespace::Space);
+    let parts = [
+        Token::make_keyword("CAST"),
+        Token::LParen,
+        Token::SingleQuotedString(text.to_string()),
+        space.clone(),
+        Token::make_keyword("AS"),
+        space,
+        Token::make_keyword("DOUBLE"),
+        Token::RParen,
+    ];
+    changed.extend(parts.map(|part| put(part, token.span)));
+}
+
+/// Whether the token is `0x1f` and not `X'1f'`: the tokeniser makes one of both, but the second is longer by a quote.
+fn is_number(token: &TokenWithSpan, digits: &str) -> bool {
+    let (start, end) = (token.span.start, token.span.end);
+    start.line == end.line
+        && end.column.saturating_sub(start.column) == digits.chars().count() as u64 + 2
+}
+
+fn run_together(number: &str, junk: &str, token: &TokenWithSpan) -> ParserError {
+    let start = token.span.start;
+    ParserError::ParserError(format!(
+        "the number {number}{junk} does not end where a word begins: put a space between, or `as` before a name at Line: {}, Column: {}",
+        start.line, start.column
+    ))
+}
+
+/// The position of the end of `tokens`, to report where something is missing behind them.
+pub(crate) fn end(tokens: &[TokenWithSpan]) -> Option<Position> {
+    let last = tokens
+        .iter()
+        .rev()
+        .find(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF))?;
+    (last.span.end.line > 0).then_some(Position {
+        line: last.span.end.line,
+        column: last.span.end.column,
+    })
+}

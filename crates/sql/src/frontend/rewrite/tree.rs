@@ -1,0 +1,21 @@
+//! The rewrites of a syntax tree, in the order in which they must happen.
+
+use datafusion::sql::sqlparser::ast::{Query, Statement, VisitMut};
+
+use crate::error::Result;
+use crate::frontend::flow::outcome;
+use crate::frontend::rewrite::{calls, columns, shape};
+
+/// Rewrites a statement; the order of its steps matters.
+pub(crate) fn statement(statement: &mut Statement) -> Result<()> {
+    outcome(statement.visit(&mut shape::Shape))?;
+    columns::name_statement(statement)?;
+    outcome(statement.visit(&mut calls::Calls))
+}
+
+/// Rewrites a query that is not part of a statement.
+pub(crate) fn query(query: &mut Query) -> Result<()> {
+    outcome(query.visit(&mut shape::Shape))?;
+    columns::name_query(query)?;
+    outcome(query.visit(&mut calls::Calls))
+}

@@ -1,0 +1,58 @@
+//! The state of lowering one plan.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::LogicalPlan;
+use engine::{Error, Expr, Query, Rel, Result, Var};
+
+use crate::lower::source::Source;
+use crate::scan::files::external::Files;
+
+/// Lowers one plan. Its methods are in [`rel`](super::rel), [`join`](super::join), [`shared`](super::shared) and
+/// [`expr`](super::expr).
+pub(crate) struct Lowering<'a> {
+    pub(super) state: &'a SessionState,
+    /// By the address of their scan in the plan, which stays in place while the plan is borrowed.
+    pub(super) sources: HashMap<usize, Source>,
+    /// External scans, by the same address.
+    pub(super) files: HashMap<usize, Files>,
+    /// Aggregates that the plan has more than once, and what the first became.
+    pub(super) shared: HashMap<LogicalPlan, Option<Shared>>,
+    pub(super) query: Query,
+}
+
+/// A relation, and the vector of each column of the plan's schema.
+pub(super) type Lowered = (Rel, Vec<Var>);
+
+/// A relation that is read several times, and the vector of each of its columns.
+pub(super) type Shared = (Arc<Rel>, Vec<Var>);
+
+/// The refusal of `what`, which DataFusion then runs.
+pub(super) fn unsupported<T>(what: impl Into<String>) -> Result<T> {
+    Err(Error::Unsupported(what.into()))
+}
+
+/// Each vector once.
+pub(super) fn once(vars: &[Var]) -> Vec<Var> {
+    let mut all: Vec<Var> = Vec::with_capacity(vars.len());
+    for var in vars {
+        if !all.contains(var) {
+            all.push(*var);
+        }
+    }
+    all
+}
+
+/// `rel` with the vectors that `exprs` compute, if there are any.
+pub(super) fn mapped(rel: Rel, exprs: Vec<(Var, Expr)>) -> Rel {
+    if exprs.is_empty() {
+        rel
+    } else {
+        Rel::Map {
+            input: Box::new(rel),
+            exprs,
+        }
+    }
+}

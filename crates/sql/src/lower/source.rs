@@ -1,0 +1,90 @@
+//! What is known of the tables of a plan before it is lowered.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::datasource::source_as_provider;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
+use engine::{Error, Result};
+use table::{Dictionary, Filter, Form};
+
+use crate::lower::call::failed;
+use crate::scan::provider::Provider;
+
+/// The table of a scan, with what can only be found by reading it.
+pub(crate) struct Source {
+    pub provider: Provider,
+    /// The filters that the scan tests itself.
+    pub filters: Vec<Filter>,
+    /// The same filters as `explain` shows them.
+    pub shown: Vec<String>,
+    /// The other filters, each as it is in the plan and as the scan would test it.
+    pub tests: Vec<(Expr, Vec<Filter>)>,
+    /// Estimated number of rows that pass `filters`.
+    pub expected: f64,
+    /// Dictionaries of coded columns, by column.
+    pub labels: HashMap<usize, Arc<Dictionary>>,
+}
+
+/// All scans of a plan, also those in subqueries, with their addresses.
+pub(super) fn scans(plan: &LogicalPlan) -> Result<Vec<(usize, TableScan)>> {
+    let mut found = Vec::new();
+    let visit = |plan: &LogicalPlan| {
+        if let LogicalPlan::TableScan(scan) = plan {
+            found.push((std::ptr::from_ref(scan) as usize, scan.clone()));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    };
+    plan.apply_with_subqueries(visit).map_err(failed)?;
+    Ok(found)
+}
+
+/// Compiles the filters of `scan` and reads the dictionaries of its table.
+///
+/// # Errors
+/// [`Error::Unsupported`] if the table is not in the store; those of reading.
+pub(super) async fn source(state: &SessionState, scan: &TableScan) -> Result<Source> {
+    let provider = source_as_provider(&scan.source).map_err(failed)?;
+    let Some(provider) = provider.downcast_ref::<Provider>() else {
+        return Err(Error::Unsupported(
+            "tables that are not in the store".into(),
+        ));
+    };
+    let provider = provider.clone();
+    let (mut kept, mut tests) = (Vec::new(), Vec::new());
+    for filter in &scan.filters {
+        let compiled = provider
+            .compile(state, std::slice::from_ref(filter))
+            .map_err(failed)?;
+        // What has no encoded form is tested on decoded values anyway: kernels do that faster.
+        if compiled.iter().all(|f| matches!(f.form, Form::Any)) {
+            tests.push((filter.clone(), compiled))
+        } else {
+            kept.push(filter.clone())
+        }
+    }
+    let filters = provider.compile(state, &kept).map_err(failed)?;
+    let expected = provider
+        .expected(&filters)
+        .await
+        .map_err(|e| Error::Call(Box::new(e)))?;
+    let mut labels = HashMap::new();
+    let table = provider.table();
+    for column in 0..table.definition().columns.len() {
+        if table.is_coded(column)
+            && let Some(dictionary) = table.dictionary(column).await?
+        {
+            labels.insert(column, dictionary);
+        }
+    }
+    Ok(Source {
+        provider,
+        filters,
+        shown: kept.iter().map(ToString::to_string).collect(),
+        tests,
+        expected,
+        labels,
+    })
+}

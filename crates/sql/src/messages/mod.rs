@@ -1,0 +1,10 @@
+//! What people read: types, columns, plans and errors in the words of SQL instead of DataFusion's.
+//!
+//! Uses `error` only.
+
+mod convert;
+pub(crate) mod nearest;
+pub(crate) mod plain;
+pub(crate) mod tags;
+pub(crate) mod translate;
+pub(crate) mod types;

@@ -1,0 +1,76 @@
+//! PostgreSQL's meaning of casts: a cast to an integer rounds, half away from zero for decimals and to the even
+//! neighbour for doubles; texts and dates become timestamps of any year.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr::TryCast;
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
+use datafusion::optimizer::AnalyzerRule;
+
+use crate::functions::casts;
+use crate::optimize::expressions::{is_text, rewritten};
+
+/// The analyzer rule that gives casts PostgreSQL's meaning. It must come after type coercion, which adds casts.
+#[derive(Debug)]
+pub(crate) struct Casts;
+
+impl AnalyzerRule for Casts {
+    fn name(&self) -> &str {
+        "casts"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        rewritten(plan, convert)
+    }
+}
+
+fn convert(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let (inner, to, strict) = match &expr {
+        Expr::Cast(cast) => (&cast.expr, cast.field.data_type(), true),
+        Expr::TryCast(cast) => (&cast.expr, cast.field.data_type(), false),
+        _ => return Ok(Transformed::no(expr)),
+    };
+    let Ok(from) = inner.get_type(schema) else {
+        return Ok(Transformed::no(expr));
+    };
+    use DataType::{Date32, Decimal128, Float16, Float32, Float64, Timestamp};
+    let better: Option<Expr> = match (&from, to) {
+        (Float16 | Float32 | Float64, to) if to.is_integer() => {
+            Some(casts::round_half_even((**inner).clone()))
+        }
+        (Decimal128(precision, scale), to) if to.is_integer() && *scale > 0 => {
+            // One more digit: 9.5 becomes 10.
+            let digits = (i16::from(*precision) - i16::from(*scale) + 1).clamp(1, 38) as u8;
+            let whole = Decimal128(digits, 0);
+            let inner = inner.clone();
+            Some(if strict {
+                Expr::Cast(Cast::new(inner, whole))
+            } else {
+                Expr::TryCast(TryCast::new(inner, whole))
+            })
+        }
+        (text, to @ Timestamp(_, _)) if is_text(text) => {
+            let read = casts::read_timestamp((**inner).clone(), to, strict);
+            return Ok(Transformed::yes(read));
+        }
+        (Date32, to @ Timestamp(TimeUnit::Nanosecond, _)) if strict => {
+            let read = casts::date_to_nanoseconds((**inner).clone(), to);
+            return Ok(Transformed::yes(read));
+        }
+        _ => None,
+    };
+    Ok(match (better, expr) {
+        (Some(better), Expr::Cast(cast)) => Transformed::yes(Expr::Cast(Cast::new_from_field(
+            Box::new(better),
+            Arc::clone(&cast.field),
+        ))),
+        (Some(better), Expr::TryCast(cast)) => Transformed::yes(Expr::TryCast(
+            TryCast::new_from_field(Box::new(better), Arc::clone(&cast.field)),
+        )),
+        (_, expr) => Transformed::no(expr),
+    })
+}

@@ -1,0 +1,117 @@
+//! One instance per open store, shared by its sessions.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use datafusion::execution::SessionState;
+use engine::Execution;
+use fiber::Workers;
+use memory::Budget;
+use store::Store;
+
+use crate::error::Result;
+use crate::resources::admission::Admission;
+use crate::resources::work::Work;
+use crate::run::environment;
+use crate::run::options::{Executor, Options};
+
+/// SQL over one open store: its tables, the workers that run statements, and the memory that they may use.
+///
+/// Sessions of one instance run their statements at the same time. Statements that write take turns; statements that
+/// only read never wait for them.
+#[derive(Debug)]
+pub struct Instance {
+    pub(crate) store: Arc<Store>,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) catalog: table::Catalog,
+    pub(crate) admission: Arc<Admission>,
+    /// Bytes that statements have read.
+    pub(crate) work: Work,
+    /// Statements that write queue for this lock, without holding a worker.
+    pub(crate) writing: tokio::sync::Mutex<()>,
+    pub(crate) executor: Executor,
+    pub(crate) execution: Execution,
+    /// The state that each statement gets a clone of.
+    pub(crate) template: SessionState,
+    /// `Some` until dropped.
+    workers: Option<Arc<Workers>>,
+}
+
+impl Instance {
+    /// An instance over `store` that computes on `workers` within `budget`.
+    ///
+    /// # Errors
+    ///
+    /// If DataFusion's runtime cannot be set up, or an option of the execution is out of range.
+    pub fn new(
+        store: Arc<Store>,
+        workers: Arc<Workers>,
+        budget: Arc<Budget>,
+        options: Options,
+    ) -> Result<Arc<Instance>> {
+        let mut execution = options.execution;
+        execution.executor = match options.executor {
+            Executor::Stream => engine::Executor::Stream,
+            Executor::Staged => engine::Executor::Staged,
+            Executor::DataFusion | Executor::Fused => engine::Executor::Fused,
+        };
+        execution.check()?;
+        let directory = options.spill_directory.unwrap_or_else(std::env::temp_dir);
+        execution.spill = Some(directory.as_path().into());
+        let template = environment::template(&budget, directory, workers.threads())?;
+        Ok(Arc::new(Instance {
+            store,
+            budget,
+            catalog: table::Catalog::new(),
+            admission: Admission::new(workers.threads()),
+            work: Work::new(workers.nodes()),
+            writing: tokio::sync::Mutex::new(()),
+            executor: options.executor,
+            execution,
+            template,
+            workers: Some(workers),
+        }))
+    }
+
+    /// The store that the statements read and write.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// The memory that statements share with the buffer pool.
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    /// Bytes that all statements have read so far, including those that still run: a row for each node that read, a
+    /// column for each node that held the page. The numbers never fall.
+    pub fn bytes(&self) -> Vec<Vec<u64>> {
+        self.work.bytes()
+    }
+
+    /// Adds the lines of `report` to the end of every `explain analyze` from now on. `report` gets the time at which
+    /// the statement began. Only the first call has an effect.
+    pub fn report_with(&self, report: impl Fn(Instant) -> Vec<String> + Send + Sync + 'static) {
+        self.work.report_with(Box::new(report));
+    }
+
+    /// The workers that run the statements.
+    pub fn workers(&self) -> &Arc<Workers> {
+        match &self.workers {
+            Some(workers) => workers,
+            None => unreachable!("the workers are taken only when the instance is dropped"),
+        }
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // The last reference may go with a cancelled statement's task, on a worker; a runtime must not be
+        // shut down by one of its own threads.
+        if let Some(workers) = self.workers.take()
+            && fiber::here().is_some()
+        {
+            std::thread::spawn(move || drop(workers));
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Queries on Atoll's own engine.
+
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use engine::{Error, Execution, Prepared, Runtime};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
+use tokio::sync::mpsc;
+
+use crate::error::Result;
+use crate::lower::hybrid;
+use crate::lower::hybrid::HybridPlan;
+use crate::lower::plan::lower;
+use crate::optimize::rules;
+use crate::resources::stop;
+use crate::run::context::StatementContext;
+
+/// What the engine runs of a query.
+#[derive(Debug)]
+pub(crate) enum NativePlan {
+    /// All of it.
+    Whole(Arc<Prepared>),
+    /// Subplans, over whose rows DataFusion runs the rest.
+    Hybrid(HybridPlan),
+}
+
+/// The profile of a query, a line each, which comes to be while it runs.
+pub(crate) type Profile = Arc<parking_lot::Mutex<Vec<String>>>;
+
+/// Batches of an answer that wait to be taken.
+const QUEUE: usize = 4;
+
+/// A plan that runs: its rows, and what of it DataFusion runs.
+pub(crate) struct Running {
+    pub rows: SendableRecordBatchStream,
+    pub rest: Option<Arc<dyn ExecutionPlan>>,
+    /// What the engine did; complete once all rows were taken.
+    pub profile: Profile,
+}
+
+impl NativePlan {
+    /// What runs it, as [`Statistics`](crate::run::clock::Statistics) tell it.
+    pub(crate) fn ran_on(&self) -> &'static str {
+        match self {
+            NativePlan::Whole(_) => "algebra",
+            NativePlan::Hybrid(_) => "both",
+        }
+    }
+
+    /// What it will do, a line each.
+    pub(crate) fn explain(&self) -> Vec<String> {
+        let hybrid = match self {
+            NativePlan::Whole(prepared) => return prepared.explain(),
+            NativePlan::Hybrid(hybrid) => hybrid,
+        };
+        let mut lines = Vec::new();
+        for (number, subplan) in hybrid.subplans.iter().enumerate() {
+            lines.push(format!("part {}, run by the algebra:", number + 1));
+            let own = subplan.prepared.explain();
+            lines.extend(own.into_iter().map(|line| format!("  {line}")));
+        }
+        lines.push("the rest, run by datafusion:".into());
+        let rest = hybrid.plan.display_indent().to_string();
+        lines.extend(rest.lines().map(|line| format!("  {line}")));
+        lines
+    }
+}
+
+/// What the engine runs of `plan`; `None` if there is nothing in it that the engine can run and that is worth it.
+pub(crate) async fn prepare(
+    context: &StatementContext,
+    plan: &LogicalPlan,
+) -> Result<Option<NativePlan>> {
+    let optimised = rules::logical(&context.state, plan)?;
+    match lower(&context.state, &optimised).await {
+        Ok(prepared) => Ok(Some(NativePlan::Whole(Arc::new(prepared)))),
+        Err(Error::Unsupported(_)) => {
+            let hybrid = hybrid::extract(&context.state, &optimised).await?;
+            Ok(hybrid.map(NativePlan::Hybrid))
+        }
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// What became of a plan by the time of its first rows.
+pub(crate) enum Outcome {
+    Running(Running),
+    /// The memory limit does not leave enough for it.
+    OutOfMemory,
+    /// It turned out that the engine cannot run it.
+    Unsupported,
+}
+
+impl Outcome {
+    /// The outcome of a plan that failed before its first rows; an error if the query itself is at fault.
+    fn of(e: Error) -> Result<Outcome> {
+        match e {
+            Error::Memory { .. } => Ok(Outcome::OutOfMemory),
+            Error::Unsupported(_) => Ok(Outcome::Unsupported),
+            e => Err(e.into()),
+        }
+    }
+}
+
+/// Runs `plan` until its first rows come.
+pub(crate) async fn run(context: &StatementContext, plan: &NativePlan) -> Result<Outcome> {
+    let hybrid = match plan {
+        NativePlan::Whole(prepared) => return whole(context, prepared).await,
+        NativePlan::Hybrid(hybrid) => hybrid,
+    };
+    let mut profile = vec![];
+    for subplan in &hybrid.subplans {
+        match subplan
+            .fill(&runtime(context), &context.instance.execution)
+            .await
+        {
+            Ok(lines) => profile.extend(lines),
+            Err(e) => return Outcome::of(e),
+        }
+    }
+    rest(context, hybrid, profile).await.map(Outcome::Running)
+}
+
+/// Runs a prepared program to its end; returns its rows and its profile.
+pub(crate) async fn batches(
+    context: &StatementContext,
+    prepared: &Prepared,
+) -> engine::Result<(Vec<RecordBatch>, Vec<String>)> {
+    let runtime = runtime(context);
+    prepared.run_by(&runtime, &context.instance.execution).await
+}
+
+fn runtime(context: &StatementContext) -> Runtime {
+    let workers = context.instance.workers();
+    Runtime {
+        workers: Arc::clone(workers),
+        budget: Arc::clone(&context.instance.budget),
+        traffic: Arc::clone(context.clock.traffic()),
+        nearness: workers.layout().nearness().clone(),
+        stop: stop::present(),
+    }
+}
+
+/// Runs a whole query until its first rows come: after that no other executor can take over.
+async fn whole(context: &StatementContext, prepared: &Arc<Prepared>) -> Result<Outcome> {
+    let profile = Profile::default();
+    let mut rows = Box::pin(sent(
+        prepared.clone(),
+        runtime(context),
+        context.instance.execution.clone(),
+        profile.clone(),
+    ));
+    let first = match rows.next().await {
+        None => None,
+        Some(Ok(batch)) => Some(Ok(batch)),
+        Some(Err(e)) => return Outcome::of(e),
+    };
+    let rows = stream::iter(first).chain(rows);
+    let rows = rows.map_err(|e| crate::error::Error::from(e).into());
+    let rows = RecordBatchStreamAdapter::new(Arc::clone(prepared.schema()), rows);
+    Ok(Outcome::Running(Running {
+        rows: Box::pin(rows),
+        rest: None,
+        profile,
+    }))
+}
+
+/// The rows of a prepared program as it sends them.
+fn sent(
+    prepared: Arc<Prepared>,
+    runtime: Runtime,
+    execution: Execution,
+    profile: Profile,
+) -> impl Stream<Item = engine::Result<RecordBatch>> + Send {
+    let (sender, mut rows) = mpsc::channel(QUEUE);
+    async_stream::stream! {
+        let work = prepared.send(&runtime, &execution, sender);
+        let mut work = std::pin::pin!(work);
+        let done = loop {
+            tokio::select! {
+                biased;
+                Some(batch) = rows.recv() => yield Ok(batch),
+                done = &mut work => break done,
+            }
+        };
+        match done {
+            Ok(lines) => profile.lock().extend(lines),
+            Err(e) => {
+                yield Err(e);
+                return;
+            }
+        }
+        while let Some(batch) = rows.recv().await {
+            yield Ok(batch);
+        }
+    }
+}
+
+/// Runs DataFusion's part of a hybrid plan, once the subplans have run.
+async fn rest(
+    context: &StatementContext,
+    hybrid: &HybridPlan,
+    profile: Vec<String>,
+) -> Result<Running> {
+    let planner = context.state.query_planner();
+    let physical = planner
+        .create_physical_plan(&hybrid.plan, &context.state)
+        .await?;
+    let physical = stop::watched(physical)?;
+    Ok(Running {
+        rows: execute_stream(Arc::clone(&physical), context.task())?,
+        rest: Some(physical),
+        profile: Arc::new(parking_lot::Mutex::new(profile)),
+    })
+}

@@ -1,0 +1,50 @@
+//! How statements run: what is asked of an instance when it is made.
+
+use std::path::PathBuf;
+
+use engine::Execution;
+
+/// Options of an [`Instance`](crate::Instance).
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// Directory for spilled data; the system's temporary directory if absent.
+    pub spill_directory: Option<PathBuf>,
+    /// Which executor runs queries.
+    pub executor: Executor,
+    /// How the executors of Atoll's own engine work. Its own choice of an executor is ignored: `executor` decides.
+    pub execution: Execution,
+}
+
+impl Options {
+    /// Options that spill to `directory`.
+    pub fn spilling_to(directory: impl Into<PathBuf>) -> Options {
+        Options {
+            spill_directory: Some(directory.into()),
+            ..Options::default()
+        }
+    }
+}
+
+/// Which executor runs queries. All give the same answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Executor {
+    /// DataFusion's operators over Atoll's scans.
+    DataFusion,
+    /// Atoll's own engine with fused pipelines: each worker takes rows through a whole pipeline. DataFusion runs what
+    /// the engine cannot run, or has too little memory for.
+    #[default]
+    Fused,
+    /// The same engine with streaming operators: concurrent tasks that pass blocks of rows to each other.
+    Stream,
+    /// The same engine with staged operators: some tasks prepare the blocks of a ring, others process them.
+    Staged,
+}
+
+impl Executor {
+    /// Whether it belongs to Atoll's own engine.
+    pub(crate) fn is_native(self) -> bool {
+        self != Executor::DataFusion
+    }
+}

@@ -1,0 +1,218 @@
+//! The names in a statement, resolved for DataFusion's planner.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::catalog::TableProvider;
+use datafusion::catalog::cte_worktable::CteWorkTable;
+use datafusion::catalog::information_schema::INFORMATION_SCHEMA;
+use datafusion::common::TableReference;
+use datafusion::common::file_options::file_type::FileType;
+use datafusion::config::ConfigOptions;
+use datafusion::datasource::file_format::format_as_file_type;
+use datafusion::datasource::provider_as_source;
+use datafusion::error::Result as DataFusionResult;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, TypePlanner};
+use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+use datafusion::sql::parser::Statement as Extended;
+use table::Tables;
+
+use crate::error::{Error, Result};
+use crate::frontend::planners::{Operators, Types};
+use crate::frontend::readers::Call;
+use crate::messages::nearest::unknown_table;
+use crate::names::{CATALOG, SCHEMA, looks_like_file};
+use crate::scan::files::table::FileTable;
+use crate::scan::information;
+use crate::scan::provider::Provider;
+
+/// Resolves the names of one statement for DataFusion's planner.
+pub(crate) struct Resolver<'a> {
+    state: &'a SessionState,
+    tables: &'a Tables,
+    /// The tables that the statement names, looked up beforehand as files are read to know their columns.
+    sources: HashMap<TableReference, Arc<dyn TableSource>>,
+    /// Ours before DataFusion's.
+    planners: Vec<Arc<dyn ExprPlanner>>,
+}
+
+impl<'a> Resolver<'a> {
+    /// A resolver of the tables, files and views that `statement` names. `target` is the table that is scanned with its
+    /// row ids, if there is one; `calls` are the calls behind names such as `read_csv(...)`.
+    ///
+    /// # Errors
+    ///
+    /// Those of opening files.
+    pub(crate) async fn resolve(
+        state: &'a SessionState,
+        tables: &'a Arc<Tables>,
+        statement: &Extended,
+        target: Option<&str>,
+        calls: &HashMap<String, Call>,
+    ) -> Result<Resolver<'a>> {
+        let mut sources = HashMap::new();
+        for reference in state.resolve_table_references(statement)? {
+            if let Some(provider) = find(tables, &reference, target, calls).await? {
+                sources.insert(reference, provider_as_source(provider));
+            }
+        }
+        Ok(Resolver::new(state, tables, sources))
+    }
+
+    pub(crate) fn new(
+        state: &'a SessionState,
+        tables: &'a Tables,
+        sources: HashMap<TableReference, Arc<dyn TableSource>>,
+    ) -> Resolver<'a> {
+        let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(Operators)];
+        planners.extend(state.expr_planners().iter().cloned());
+        Resolver {
+            state,
+            tables,
+            sources,
+            planners,
+        }
+    }
+}
+
+/// The table, file, call that reads files, or view of the information schema that `reference` names.
+async fn find(
+    tables: &Arc<Tables>,
+    reference: &TableReference,
+    target: Option<&str>,
+    calls: &HashMap<String, Call>,
+) -> Result<Option<Arc<dyn TableProvider>>> {
+    if reference
+        .catalog()
+        .is_some_and(|catalog| catalog != CATALOG)
+    {
+        return Ok(None);
+    }
+    match reference.schema() {
+        None | Some(SCHEMA) => {}
+        Some(INFORMATION_SCHEMA) => {
+            return Ok(information::view(tables, reference.table()).await?);
+        }
+        Some(_) => return Ok(None),
+    }
+    if let Some(table) = tables.get(reference.table()) {
+        let row_ids = target == Some(reference.table());
+        return Ok(Some(Arc::new(Provider::new(Arc::clone(table), row_ids))));
+    }
+    let name = reference.table();
+    let files = match calls.get(name) {
+        Some(call) => FileTable::open_with(name, call.paths.clone(), call.options.clone()).await?,
+        None if looks_like_file(name) => FileTable::open(name).await?,
+        None => return Ok(None),
+    };
+    Ok(Some(Arc::new(files)))
+}
+
+impl ContextProvider for Resolver<'_> {
+    fn get_table_source(&self, name: TableReference) -> DataFusionResult<Arc<dyn TableSource>> {
+        match self.sources.get(&name) {
+            Some(source) => Ok(Arc::clone(source)),
+            None => Err(unknown_table(&name.to_string(), self.tables).into()),
+        }
+    }
+
+    fn get_file_type(&self, extension: &str) -> DataFusionResult<Arc<dyn FileType>> {
+        match self.state.get_file_format_factory(extension) {
+            Some(format) => Ok(format_as_file_type(format)),
+            None => Err(Error::unknown_format(extension).into()),
+        }
+    }
+
+    fn get_table_function_source(
+        &self,
+        name: &str,
+        args: Vec<datafusion::logical_expr::Expr>,
+    ) -> DataFusionResult<Arc<dyn TableSource>> {
+        let Some(function) = self.state.table_functions().get(name) else {
+            return Err(Error::invalid(format!("no table function \"{name}\"")).into());
+        };
+        let args: Vec<_> = args
+            .into_iter()
+            .map(|arg| {
+                use datafusion::common::DFSchema;
+                use datafusion::logical_expr::simplify::SimplifyContext;
+                use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+                let context = SimplifyContext::builder()
+                    .with_config_options(Arc::clone(self.state.config_options()))
+                    .build();
+                let simplifier = ExprSimplifier::new(context);
+                simplifier
+                    .coerce(arg, &DFSchema::empty())
+                    .and_then(|e| simplifier.simplify(e))
+            })
+            .collect::<DataFusionResult<_>>()?;
+        let arguments = datafusion::catalog::TableFunctionArgs::new(&args, self.state);
+        Ok(provider_as_source(
+            function.create_table_provider_with_args(arguments)?,
+        ))
+    }
+
+    fn create_cte_work_table(
+        &self,
+        name: &str,
+        schema: SchemaRef,
+    ) -> DataFusionResult<Arc<dyn TableSource>> {
+        Ok(provider_as_source(Arc::new(CteWorkTable::new(
+            name, schema,
+        ))))
+    }
+
+    fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
+        &self.planners
+    }
+
+    fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
+        Some(Arc::new(Types))
+    }
+
+    fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        self.state.scalar_functions().get(name).cloned()
+    }
+
+    fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
+        self.state.higher_order_functions().get(name).cloned()
+    }
+
+    fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        self.state.aggregate_functions().get(name).cloned()
+    }
+
+    fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
+        self.state.window_functions().get(name).cloned()
+    }
+
+    fn get_variable_type(&self, _: &[String]) -> Option<DataType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        self.state.config_options()
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        self.state.scalar_functions().keys().cloned().collect()
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        self.state
+            .higher_order_functions()
+            .keys()
+            .cloned()
+            .collect()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        self.state.aggregate_functions().keys().cloned().collect()
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        self.state.window_functions().keys().cloned().collect()
+    }
+}

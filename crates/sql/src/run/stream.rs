@@ -1,0 +1,100 @@
+//! The rows of a statement as they come.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use engine::Stop;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use crate::error::Result;
+use crate::run::clock::{Clock, Statistics};
+
+/// The rows of one statement as they come. Dropping it cancels the statement.
+///
+/// Implements [`futures::Stream`]. At most two batches wait for the reader: a slow one holds the statement back instead
+/// of filling memory.
+#[derive(Debug)]
+pub struct AnswerStream {
+    pub(crate) schema: SchemaRef,
+    pub(crate) changed: Option<u64>,
+    pub(crate) rows: mpsc::Receiver<Result<RecordBatch>>,
+    pub(crate) clock: Clock,
+    pub(crate) finished: Option<Statistics>,
+    /// What produces the rows.
+    _task: Option<AbortOnDrop>,
+}
+
+impl AnswerStream {
+    pub(crate) fn new(
+        schema: SchemaRef,
+        rows: mpsc::Receiver<Result<RecordBatch>>,
+        clock: Clock,
+        task: Option<AbortOnDrop>,
+    ) -> AnswerStream {
+        AnswerStream {
+            schema,
+            changed: None,
+            rows,
+            clock,
+            finished: None,
+            _task: task,
+        }
+    }
+
+    /// Columns of the result.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Rows inserted, deleted, updated or written, for statements that do so.
+    pub fn changed(&self) -> Option<u64> {
+        self.changed
+    }
+
+    /// What the statement cost so far; final once the stream has ended.
+    pub fn statistics(&self) -> Statistics {
+        self.finished
+            .clone()
+            .unwrap_or_else(|| self.clock.statistics())
+    }
+
+    /// The next batch; `None` after the last one.
+    pub async fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
+        std::future::poll_fn(|cx| self.poll_batch(cx)).await
+    }
+
+    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
+        let polled = self.rows.poll_recv(cx);
+        if let Poll::Ready(None) = polled
+            && self.finished.is_none()
+        {
+            self.finished = Some(self.clock.statistics());
+        }
+        polled
+    }
+}
+
+impl futures::Stream for AnswerStream {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.get_mut().poll_batch(cx)
+    }
+}
+
+/// When dropped, stops a statement and aborts its task, unless the task has ended.
+#[derive(Debug)]
+pub(crate) struct AbortOnDrop {
+    pub task: AbortHandle,
+    pub stop: Stop,
+}
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.stop.stop();
+        self.task.abort();
+    }
+}

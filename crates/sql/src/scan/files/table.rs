@@ -1,0 +1,154 @@
+//! Files as a table of DataFusion's catalog.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use ingest::{Dataset, Options, Request, Wanted};
+
+use crate::error::{Error, Result};
+use crate::scan::files::exec::FilesExec;
+use crate::scan::files::prune::{self, FileColumns};
+
+/// Least and most bytes of text that one worker reads at a time.
+const PIECE_BYTES: (u64, u64) = (1 << 20, 4 << 20);
+
+/// Files as a table.
+#[derive(Clone, Debug)]
+pub(crate) struct FileTable {
+    /// The path or pattern as the statement writes it.
+    pub(super) name: String,
+    pub(super) dataset: Arc<Dataset>,
+    /// The dataset's column behind each column of the table.
+    columns: Vec<Wanted>,
+    schema: SchemaRef,
+    /// Whether rows must come in the order of the files.
+    ordered: bool,
+}
+
+impl FileTable {
+    /// Opens the file of that name, or the files that match it as a pattern.
+    pub(crate) async fn open(name: &str) -> Result<FileTable> {
+        FileTable::open_with(name, vec![name.into()], Options::default()).await
+    }
+
+    /// Opens several paths or patterns with options; messages call them `name`.
+    pub(crate) async fn open_with(
+        name: &str,
+        paths: Vec<PathBuf>,
+        options: Options,
+    ) -> Result<FileTable> {
+        let opened = tokio::task::spawn_blocking(move || Dataset::open(&paths, &options)).await;
+        let dataset = match opened {
+            Ok(opened) => Arc::new(opened?),
+            Err(join) => return Err(Error::of_task(join)),
+        };
+        let columns = Request::all(&dataset).columns;
+        Ok(FileTable {
+            name: name.into(),
+            schema: Arc::clone(dataset.schema()),
+            dataset,
+            columns,
+            ordered: false,
+        })
+    }
+
+    /// The files.
+    pub(crate) fn dataset(&self) -> &Dataset {
+        &self.dataset
+    }
+
+    /// The same files with these columns of them, and with their rows in order.
+    pub(crate) fn with_columns(mut self, columns: Vec<Wanted>) -> FileTable {
+        let fields: Vec<FieldRef> = columns.iter().map(|column| column.field.clone()).collect();
+        self.schema = Arc::new(Schema::new(fields));
+        self.columns = columns;
+        self.ordered = true;
+        self
+    }
+
+    /// What to read of the files for some columns of the table, on `width` workers.
+    pub(super) fn request(&self, projection: Option<&Vec<usize>>, width: usize) -> Request {
+        let all: Vec<usize> = (0..self.columns.len()).collect();
+        let columns = projection.unwrap_or(&all);
+        let bytes = self.dataset.bytes().unwrap_or(u64::MAX);
+        let (least, most) = PIECE_BYTES;
+        Request {
+            columns: columns.iter().map(|c| self.columns[*c].clone()).collect(),
+            piece_bytes: (bytes / width.max(1) as u64).clamp(least, most) as usize,
+            ahead: true,
+            ..Request::of(&self.dataset, [])
+        }
+    }
+
+    /// The table's columns, for [`prune`].
+    pub(super) fn file_columns(&self) -> FileColumns<'_> {
+        FileColumns {
+            dataset: &self.dataset,
+            columns: &self.columns,
+            schema: &self.schema,
+        }
+    }
+
+    /// Estimated number of rows.
+    pub(super) fn rows(&self) -> f64 {
+        /// Bytes of one value in a file whose number of rows is not known.
+        const VALUE_BYTES: u64 = 8;
+        let columns = self.dataset.schema().fields().len().max(1) as u64;
+        let guess = || self.dataset.bytes().unwrap_or_default() / VALUE_BYTES / columns;
+        self.dataset.rows().unwrap_or_else(guess) as f64
+    }
+}
+
+#[async_trait]
+impl TableProvider for FileTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> DataFusionResult<Vec<TableProviderFilterPushDown>> {
+        // They only tell what need not be read; the operator above tests them again.
+        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
+        let width = state.config().target_partitions();
+        let mut request = self.request(projection, width);
+        request.keep = prune::keep(state, &self.file_columns(), filters)?;
+        let partitions = if self.ordered {
+            1
+        } else {
+            self.dataset
+                .parts(request.piece_bytes)
+                .clamp(1, width.max(1))
+        };
+        let rows = self.rows() as usize;
+        Ok(Arc::new(FilesExec::new(
+            self.name.clone(),
+            Arc::clone(&self.dataset),
+            request,
+            // Filters let fewer rows through than a limit asks for.
+            limit.filter(|_| filters.is_empty()),
+            partitions,
+            rows,
+        )))
+    }
+}
