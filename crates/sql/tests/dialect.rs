@@ -54,8 +54,8 @@ impl Database {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "it is a table of cases")]
 fn columns_are_called_as_postgresql_calls_them() {
-    // Long because it is a table of cases.
     for executor in [sql::Executor::Fused, sql::Executor::DataFusion] {
         let database = Database::new(executor);
         for (query, names) in [
@@ -241,7 +241,6 @@ const JARGON: [&str; 14] = [
 
 #[test]
 fn plans_and_errors_are_for_people() {
-    // Long because it is a list of cases.
     for executor in [sql::Executor::Fused, sql::Executor::DataFusion] {
         let database = Database::new(executor);
         for query in [

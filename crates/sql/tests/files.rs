@@ -57,8 +57,8 @@ impl Fixture {
 }
 
 /// Some rows with a column of each kind, from number `from` on. Sums of what CSV makes floats are exact.
+#[expect(clippy::too_many_lines, reason = "it is a table of columns")]
 fn batch(from: i64, rows: i64) -> RecordBatch {
-    // Long because it is a table of columns.
     let numbers = || from..from + rows;
     let some = |i: i64, n: i64| (i % n != 0).then_some(i);
     let words = [

@@ -225,8 +225,8 @@ fn row_groups_are_left_out_by_what_is_known() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "it is a list of cases")]
 fn functions_take_options() {
-    // Long because it is a list of cases.
     let fixture = Fixture::new();
     fixture.write("a.dat", "id;'name';zip\n1;'a;''b';01234\n2;NA;-\n");
     let read = "read_csv('$a.dat', delim=';', header=true, quote='''', nullstr=['NA', '-'])";

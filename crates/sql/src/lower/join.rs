@@ -11,6 +11,9 @@ use crate::lower::call::{OrEmpty, failed};
 use crate::lower::expr::Scope;
 use crate::lower::lowering::{Lowered, Lowering, mapped, once, unsupported};
 
+/// The vectors of two sides whose values a join compares.
+type Keys = Vec<(Var, Var)>;
+
 impl Lowering<'_> {
     pub fn join(&mut self, join: &Join) -> Result<Lowered> {
         let (left, left_vars) = self.rel(&join.left)?;
@@ -88,7 +91,7 @@ impl Lowering<'_> {
         join: &Join,
         (left, left_vars): (Rel, &[Var]),
         (right, right_vars): (Rel, &[Var]),
-    ) -> Result<(Rel, Rel, Vec<(Var, Var)>)> {
+    ) -> Result<(Rel, Rel, Keys)> {
         let left_scope = Scope {
             schema: join.left.schema(),
             vars: left_vars,

@@ -172,8 +172,8 @@ impl Shape {
             .collect()
     }
 
+    #[expect(clippy::too_many_lines, reason = "each type has its own values")]
     fn array(&self, random: &mut Random, ty: Type) -> ArrayRef {
-        // Long because each type has its own values.
         let offset = random.within(-3, 3);
         let extreme = self.extreme;
         let end = |pick: usize| extreme && pick < 4;

@@ -70,8 +70,8 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "it is a table of cases")]
     fn what_is_refused_is_named() {
-        // Long because it is a table of cases.
         for (text, named) in [
             ("select * from t tablesample bernoulli (10)", "tablesample"),
             ("select * from t sample 10", "sample"),

@@ -211,7 +211,6 @@ impl Maker<'_> {
 
     /// A predicate with a subquery over another table.
     pub(super) fn subquery(&mut self, outer: &[Field]) -> String {
-        // Long because each kind of subquery has its own shape.
         let alias = self.alias();
         let table = self.table(500);
         let fields = Self::fields(table, &alias);
@@ -241,46 +240,25 @@ impl Maker<'_> {
             correlated = pair(self).map(|(a, b)| format!("{a} = {b}"));
         }
         conditions.extend(correlated);
+        if kind == 0 {
+            conditions.push(format!("{a} = {b}"));
+        }
+        let mut rows = format!("{} as {alias}", table.name);
+        if !conditions.is_empty() {
+            rows += &format!(" where {}", conditions.join(" and "));
+        }
         match kind {
-            0 => {
-                conditions.push(format!("{a} = {b}"));
-                format!(
-                    "{not}exists (select 1 from {} as {alias} where {})",
-                    table.name,
-                    conditions.join(" and ")
-                )
-            }
-            1 => {
-                let filter = if conditions.is_empty() {
-                    String::new()
-                } else {
-                    format!(" where {}", conditions.join(" and "))
-                };
-                format!(
-                    "{a} {not}in (select {b} from {} as {alias}{filter})",
-                    table.name
-                )
-            }
-            _ => {
-                let filter = if conditions.is_empty() {
-                    String::new()
-                } else {
-                    format!(" where {}", conditions.join(" and "))
-                };
-                if kind == 3 {
-                    let sign = self.random.one(&["=", "<>", "<", "<=", ">", ">="]);
-                    let quantifier = self.random.one(&["any", "all"]);
-                    return format!(
-                        "{a} {sign} {quantifier} (select {b} from {} as {alias}{filter})",
-                        table.name
-                    );
-                }
+            0 => format!("{not}exists (select 1 from {rows})"),
+            1 => format!("{a} {not}in (select {b} from {rows})"),
+            2 => {
                 let function = self.random.one(&["min", "max"]);
                 let sign = self.random.one(&["=", "<", ">=", "<>"]);
-                format!(
-                    "{a} {sign} (select {function}({b}) from {} as {alias}{filter})",
-                    table.name
-                )
+                format!("{a} {sign} (select {function}({b}) from {rows})")
+            }
+            _ => {
+                let sign = self.random.one(&["=", "<>", "<", "<=", ">", ">="]);
+                let quantifier = self.random.one(&["any", "all"]);
+                format!("{a} {sign} {quantifier} (select {b} from {rows})")
             }
         }
     }

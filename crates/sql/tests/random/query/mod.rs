@@ -357,7 +357,6 @@ impl<'t> Maker<'t> {
     }
 
     fn select(&mut self, derived: bool) -> (Select, Vec<Type>) {
-        // Long because it makes one clause after the other.
         let (from, fields) = self.from(derived);
         let mut select = Select {
             from,
@@ -371,68 +370,81 @@ impl<'t> Maker<'t> {
             };
             select.filter.push(filter);
         }
-        let mut types = Vec::new();
-        if self.random.chance(50) {
-            for _ in 0..*self.random.one(&[0, 1, 1, 2, 3]) {
-                let ty = self.random.one(&fields).column.ty;
-                let key = if self.random.chance(75) {
-                    self.column(&fields, ty).unwrap()
-                } else {
-                    self.expression(&fields, ty, 1)
-                };
-                // A constant is another matter: DuckDB takes it for the number of a column.
-                if key.contains('.') {
-                    select.group.push(key.clone());
-                    select.items.push(key);
-                    types.push(ty);
-                }
-            }
-            self.repeat_keys(&mut select, &mut types);
-            for _ in 0..*self.random.one(&[0, 1, 1, 2, 3, 4]) {
-                let (item, ty) = self.aggregate(&fields);
-                select.items.push(item);
-                types.push(ty);
-            }
-            if select.items.is_empty() {
-                select.items.push("count(*)".into());
-                types.push(Type::Big);
-            }
-            self.repeat_items(&mut select, &mut types);
-            if self.random.chance(20) {
-                let having = match self.random.below(3) {
-                    0 => "count(*) > 1".into(),
-                    1 => format!("{} is not null", self.aggregate(&fields).0),
-                    _ => format!("{} >= 2", self.counted(&fields)),
-                };
-                select.having.push(having);
-            }
+        let types = if self.random.chance(50) {
+            self.grouped(&mut select, &fields)
         } else {
-            select.distinct = self.random.chance(20);
-            for _ in 0..1 + self.random.below(4) {
-                let ty = self.random.one(&fields).column.ty;
-                let item = if self.random.chance(50) {
-                    self.column(&fields, ty).unwrap()
-                } else {
-                    self.expression(&fields, ty, 2)
-                };
-                select.items.push(item);
+            self.plain(&mut select, &fields)
+        };
+        (select, types)
+    }
+
+    /// Keys, aggregates and `having`; the types of the items.
+    fn grouped(&mut self, select: &mut Select, fields: &[Field]) -> Vec<Type> {
+        let mut types = Vec::new();
+        for _ in 0..*self.random.one(&[0, 1, 1, 2, 3]) {
+            let ty = self.random.one(fields).column.ty;
+            let key = if self.random.chance(75) {
+                self.column(fields, ty).unwrap()
+            } else {
+                self.expression(fields, ty, 1)
+            };
+            // A constant is another matter: DuckDB takes it for the number of a column.
+            if key.contains('.') {
+                select.group.push(key.clone());
+                select.items.push(key);
                 types.push(ty);
-            }
-            self.repeat_items(&mut select, &mut types);
-            if self.random.chance(4) {
-                let member = self.subquery(&fields);
-                select.items.push(format!("({member})"));
-                types.push(Type::Bool);
-            }
-            if !self.common && !select.distinct && self.random.chance(6) {
-                let by = self.random.one(&fields).name.clone();
-                select
-                    .items
-                    .push(format!("count(*) over (partition by {by})"));
-                types.push(Type::Big);
             }
         }
-        (select, types)
+        self.repeat_keys(select, &mut types);
+        for _ in 0..*self.random.one(&[0, 1, 1, 2, 3, 4]) {
+            let (item, ty) = self.aggregate(fields);
+            select.items.push(item);
+            types.push(ty);
+        }
+        if select.items.is_empty() {
+            select.items.push("count(*)".into());
+            types.push(Type::Big);
+        }
+        self.repeat_items(select, &mut types);
+        if self.random.chance(20) {
+            let having = match self.random.below(3) {
+                0 => "count(*) > 1".into(),
+                1 => format!("{} is not null", self.aggregate(fields).0),
+                _ => format!("{} >= 2", self.counted(fields)),
+            };
+            select.having.push(having);
+        }
+        types
+    }
+
+    /// Items without groups; their types.
+    fn plain(&mut self, select: &mut Select, fields: &[Field]) -> Vec<Type> {
+        let mut types = Vec::new();
+        select.distinct = self.random.chance(20);
+        for _ in 0..1 + self.random.below(4) {
+            let ty = self.random.one(fields).column.ty;
+            let item = if self.random.chance(50) {
+                self.column(fields, ty).unwrap()
+            } else {
+                self.expression(fields, ty, 2)
+            };
+            select.items.push(item);
+            types.push(ty);
+        }
+        self.repeat_items(select, &mut types);
+        if self.random.chance(4) {
+            let member = self.subquery(fields);
+            select.items.push(format!("({member})"));
+            types.push(Type::Bool);
+        }
+        if !self.common && !select.distinct && self.random.chance(6) {
+            let by = self.random.one(fields).name.clone();
+            select
+                .items
+                .push(format!("count(*) over (partition by {by})"));
+            types.push(Type::Big);
+        }
+        types
     }
 
     /// Names keys of groups once more: as they read, or by the number of their column.
