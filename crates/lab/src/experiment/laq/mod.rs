@@ -19,7 +19,6 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use report::Table;
-use serde_json::json;
 
 use self::bench::Bench;
 use self::figures::Figures;
@@ -206,40 +205,5 @@ fn watching<T>(asked: &AtomicBool, end: &engine::Stop, work: impl FnOnce() -> T)
         });
         let _done = Done(&over);
         work()
-    })
-}
-
-/// The file of raw numbers.
-fn raw(page: &page::Page<'_>) -> serde_json::Value {
-    let (scope, measured) = (page.scope, page.measured);
-    let runs = measured.variants.iter().map(|one| {
-        json!({
-            "query": page.figures[one.query].query,
-            "executor": measure::name(one.way.executor),
-            "block_rows": one.way.block,
-            "threads": one.way.threads,
-            "reuse": one.way.reuse,
-            "seconds": one.seconds,
-            "page_faults": one.faults,
-        })
-    });
-    let executors = scope
-        .executors
-        .iter()
-        .map(|executor| measure::name(*executor));
-    json!({
-        "store": page.store,
-        "executors": executors.collect::<Vec<_>>(),
-        "block_rows": scope.blocks,
-        "threads": scope.threads,
-        "repeat": scope.repeat,
-        "rounds": measured.rounds,
-        "ended_early": measured.ended,
-        "nodes": page.bench.machine.nodes().len(),
-        "pages_loaded_in_runs": measured.loads,
-        "bare_loops": figures::loops(scope, measured),
-        "bare_loop_bytes": measured.field,
-        "queries": page.figures,
-        "runs": runs.collect::<Vec<_>>(),
     })
 }

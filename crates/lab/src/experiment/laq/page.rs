@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use report::{Axis, Cell, Heat, Line, Lines, Point, Report, Roofline, Table, Unit};
+use serde_json::json;
 
 use super::bare::Bare;
 use super::bench::Bench;
@@ -59,7 +60,39 @@ impl Page<'_> {
         for figures in self.figures {
             report = self.query(report, figures, &mut tables);
         }
-        (report.results(super::raw(self)), tables)
+        (report.results(self.raw()), tables)
+    }
+
+    /// The raw numbers: every run, and the figures of each query.
+    fn raw(&self) -> serde_json::Value {
+        let (scope, measured) = (self.scope, self.measured);
+        let runs = measured.variants.iter().map(|one| {
+            json!({
+                "query": self.figures[one.query].query,
+                "executor": name(one.way.executor),
+                "block_rows": one.way.block,
+                "threads": one.way.threads,
+                "reuse": one.way.reuse,
+                "seconds": one.seconds,
+                "page_faults": one.faults,
+            })
+        });
+        let executors = scope.executors.iter().map(|executor| name(*executor));
+        json!({
+            "store": self.store,
+            "executors": executors.collect::<Vec<_>>(),
+            "block_rows": scope.blocks,
+            "threads": scope.threads,
+            "repeat": scope.repeat,
+            "rounds": measured.rounds,
+            "ended_early": measured.ended,
+            "nodes": self.bench.machine.nodes().len(),
+            "pages_loaded_in_runs": measured.loads,
+            "bare_loops": loops(scope, measured),
+            "bare_loop_bytes": measured.field,
+            "queries": self.figures,
+            "runs": runs.collect::<Vec<_>>(),
+        })
     }
 
     /// What was found, in a sentence for each query.
