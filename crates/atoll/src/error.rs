@@ -1,4 +1,4 @@
-//! Everything that can go wrong, in one type.
+//! The one error type of this crate.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ pub enum Error {
     Input {
         /// The file.
         path: PathBuf,
-        /// The line, counted from 1, where there is one.
+        /// The line, counted from 1, if there is one.
         line: Option<u64>,
         /// What is wrong with it.
         reason: String,
@@ -40,7 +40,7 @@ pub enum Error {
     /// The machine description cannot be read.
     #[error("{0}")]
     Topology(#[from] topology::Error),
-    /// What memory there is cannot be found out.
+    /// The machine's memory cannot be determined.
     #[error("{0}")]
     Memory(#[from] memory::Error),
     /// The workers cannot be started.
@@ -59,13 +59,13 @@ pub enum Error {
     Blocking,
 }
 
-/// `:12`, or nothing where no line is known.
+/// `:12`, or nothing if no line is known.
 fn at(line: Option<u64>) -> String {
     line.map_or_else(String::new, |line| format!(":{line}"))
 }
 
 impl Error {
-    /// Whether a database was asked for where there is a [`PageStore`](crate::PageStore).
+    /// Whether the file is a [`PageStore`](crate::PageStore), and was to be opened as a database.
     pub fn is_raw_pages(&self) -> bool {
         matches!(self.of_store(), Some(store::Error::RawPages { .. }))
     }
@@ -80,7 +80,7 @@ impl Error {
         matches!(self.of_store(), Some(store::Error::Changed { .. }))
     }
 
-    /// The failure of the store that this is, through whichever layer it came.
+    /// The store's failure that caused this error, through whichever layer it came.
     fn of_store(&self) -> Option<&store::Error> {
         match self {
             Error::Store(error) | Error::Table(table::Error::Store(error)) => Some(error),

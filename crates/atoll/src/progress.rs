@@ -1,8 +1,8 @@
-//! How a long load tells its caller where it stands, and how the caller stops it.
+//! How a long load reports its progress to the caller, and how the caller stops it.
 
 use std::ops::ControlFlow;
 
-/// Where a load stands.
+/// The progress of a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Position {
@@ -10,11 +10,11 @@ pub struct Position {
     pub what: String,
     /// Rows stored so far.
     pub rows: u64,
-    /// Rows there will be, where that is known beforehand.
+    /// Rows in all, if known beforehand.
     pub total_rows: Option<u64>,
     /// Bytes of the source consumed so far.
     pub bytes: u64,
-    /// Bytes the source has, where that is known beforehand.
+    /// Bytes of the source, if known beforehand.
     pub total_bytes: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ impl Position {
         }
     }
 
-    /// The share that is done, in 0..=1: of the rows where their number is known, else of the bytes.
+    /// The share that is done, in 0..=1: of the rows if their number is known, else of the bytes.
     pub fn fraction(&self) -> Option<f64> {
         let (done, total) = match (self.total_rows, self.total_bytes) {
             (Some(total), _) => (self.rows, total),

@@ -1,14 +1,14 @@
-//! Why a command failed, and how that is told.
+//! Why a command failed, and how that is reported.
 
 /// Why a command failed.
 pub enum Failure {
-    /// To be told in one line.
+    /// An error that is to be reported in one line.
     Error(anyhow::Error),
-    /// Told already.
+    /// The error was reported already.
     Told,
-    /// That of a command which was run for the user: its exit status.
+    /// A command that was run for the user failed with this exit status.
     Status(u8),
-    /// By Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
 }
 
@@ -22,7 +22,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// An error, with its causes as far as they say more, as one line.
+/// An error as one line, with those of its causes that add something.
 pub fn one_line(error: &anyhow::Error) -> String {
     let mut line = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {

@@ -1,4 +1,4 @@
-//! A command run on a placement, and placements as JSON: what pinning and tuning share.
+//! What `pin` and `tune` share: running a command on a placement, and placements as JSON.
 
 use std::process::{Command, Stdio};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::terminal::interrupt;
 
-/// A number of classes: a string beyond 2^53, nothing beyond 2^128.
+/// A number of classes as JSON: a string beyond 2^53, null beyond 2^128.
 pub fn count(classes: &Classes) -> Value {
     match classes.count() {
         Some(count) if count <= 1 << 53 => json!(count as u64),

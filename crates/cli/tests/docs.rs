@@ -201,15 +201,15 @@ fn run_block(folder: &Path, text: &str) -> Result<(), String> {
         .env_remove("RUST_BACKTRACE")
         .output()
         .map_err(|e| format!("cannot start bash: {e}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(format!(
-            "{}\n{text}---\n{}{}",
-            output.status,
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        )),
+    if output.status.success() {
+        return Ok(());
     }
+    Err(format!(
+        "{}\n{text}---\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    ))
 }
 
 #[test]

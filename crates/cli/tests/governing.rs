@@ -25,6 +25,25 @@ impl Drop for Idle {
     }
 }
 
+/// A decision says what it was made of.
+fn says_all(decision: &Value) {
+    for field in [
+        "time",
+        "readings",
+        "place",
+        "transitions",
+        "action",
+        "cpus",
+        "why",
+        "decision_seconds",
+    ] {
+        assert!(!decision[field].is_null(), "{field} in {decision}");
+    }
+    let busy = &decision["readings"]["busy"];
+    assert_eq!(busy["unit"], "cpus");
+    assert!(busy["source"].is_string() && busy["age_seconds"].is_number());
+}
+
 #[test]
 fn a_command_is_governed_until_it_ends() {
     let folder = Folder::new();
@@ -65,23 +84,7 @@ fn a_command_is_governed_until_it_ends() {
         run.stderr
     );
     assert!(decisions.len() >= 2);
-    for decision in &decisions {
-        for field in [
-            "time",
-            "readings",
-            "place",
-            "transitions",
-            "action",
-            "cpus",
-            "why",
-            "decision_seconds",
-        ] {
-            assert!(!decision[field].is_null(), "{field} in {decision}");
-        }
-        let busy = &decision["readings"]["busy"];
-        assert_eq!(busy["unit"], "cpus");
-        assert!(busy["source"].is_string() && busy["age_seconds"].is_number());
-    }
+    decisions.iter().for_each(says_all);
     assert_eq!(decisions[0]["action"], "allocate");
     assert_eq!(decisions[0]["cpus"].as_array().unwrap().len(), 1);
     let again = folder.run(&["govern", "replay", "t.jsonl", "--json"]);
@@ -220,11 +223,8 @@ fn a_database_says_what_it_does() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn what_is_typed_wrong_is_said() {
     let folder = Folder::new();
-    folder.write("bad.jsonl", "{\"time\": 1}\n");
-    folder.write("bad.json", "{\"th_min\": 80}");
-    folder.write("bad.toml", "x = 1");
     folder.run(&["govern"]).failed_usage(&["--name"]);
     folder
         .run(&["govern", "--pid", "1", "--", "true"])
@@ -252,6 +252,14 @@ fn what_is_wrong_is_said() {
             "2",
         ])
         .failed_usage(&["max_cores 2 is below min_cores 3"]);
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let folder = Folder::new();
+    folder.write("bad.jsonl", "{\"time\": 1}\n");
+    folder.write("bad.json", "{\"th_min\": 80}");
+    folder.write("bad.toml", "x = 1");
     let run = folder.run(&[
         "govern",
         "--state",

@@ -27,6 +27,51 @@ fn names(rows: &Value, key: &str) -> Vec<String> {
     rows.map(|row| row[key].to_string()).collect()
 }
 
+/// The times of Q6, by size of blocks and by threads.
+fn says_times(query: &Value) {
+    let by_block = names(&query["by_block"], "executor");
+    assert_eq!(by_block.len(), 9);
+    assert_eq!(
+        by_block.iter().filter(|name| *name == "\"staged\"").count(),
+        3
+    );
+    assert_eq!(names(&query["by_threads"], "threads").concat(), "121212");
+    for row in query["by_threads"].as_array().unwrap() {
+        let time = &row["seconds"];
+        let (least, median) = (
+            time["least"].as_f64().unwrap(),
+            time["median"].as_f64().unwrap(),
+        );
+        assert!(0.0 < least && least <= median, "{row}");
+        assert!(row["speedup"].as_f64().unwrap() > 0.0, "{row}");
+    }
+}
+
+/// The operators of Q6, and the roofs above them.
+fn says_operators(query: &Value) {
+    // Three filters on stored codes, what they leave read, multiplied, added up.
+    let operators = query["operators"].as_array().unwrap();
+    let first = &operators[0];
+    assert!(
+        first["name"]
+            .as_str()
+            .unwrap()
+            .starts_with("filter codes of lineitem (l_shipdate"),
+        "{first}"
+    );
+    assert!(first["page_bytes"].as_u64().unwrap() > 60_000, "{first}");
+    for part in ["lift", "fold"] {
+        let found = operators
+            .iter()
+            .any(|one| one["name"].as_str().unwrap().starts_with(part));
+        assert!(found, "{part} in {operators:?}");
+    }
+    for one in operators {
+        let share = one["share"].as_f64().unwrap();
+        assert!((0.0..=1.0).contains(&share), "{one}");
+    }
+}
+
 #[test]
 fn queries_are_measured_and_reported() {
     let folder = store();
@@ -64,22 +109,7 @@ fn queries_are_measured_and_reported() {
     assert_eq!(results["queries"][1]["query"], "own");
     assert_eq!(results["queries"][1]["rows"], 25);
 
-    let by_block = names(&query["by_block"], "executor");
-    assert_eq!(by_block.len(), 9);
-    assert_eq!(
-        by_block.iter().filter(|name| *name == "\"staged\"").count(),
-        3
-    );
-    assert_eq!(names(&query["by_threads"], "threads").concat(), "121212");
-    for row in query["by_threads"].as_array().unwrap() {
-        let time = &row["seconds"];
-        let (least, median) = (
-            time["least"].as_f64().unwrap(),
-            time["median"].as_f64().unwrap(),
-        );
-        assert!(0.0 < least && least <= median, "{row}");
-        assert!(row["speedup"].as_f64().unwrap() > 0.0, "{row}");
-    }
+    says_times(query);
     let runs = results["runs"].as_array().unwrap();
     assert!(
         runs.iter()
@@ -94,27 +124,7 @@ fn queries_are_measured_and_reported() {
         }
         assert!(row["peak_bytes"].as_f64().unwrap() > 1e6, "{row}");
     }
-    // Three filters on stored codes, what they leave read, multiplied, added up.
-    let operators = query["operators"].as_array().unwrap();
-    let first = &operators[0];
-    assert!(
-        first["name"]
-            .as_str()
-            .unwrap()
-            .starts_with("filter codes of lineitem (l_shipdate"),
-        "{first}"
-    );
-    assert!(first["page_bytes"].as_u64().unwrap() > 60_000, "{first}");
-    for part in ["lift", "fold"] {
-        let found = operators
-            .iter()
-            .any(|one| one["name"].as_str().unwrap().starts_with(part));
-        assert!(found, "{part} in {operators:?}");
-    }
-    for one in operators {
-        let share = one["share"].as_f64().unwrap();
-        assert!((0.0..=1.0).contains(&share), "{one}");
-    }
+    says_operators(query);
     let tasks = names(&query["tasks"], "executor");
     assert!(tasks.contains(&"\"stream\"".to_string()) && tasks.contains(&"\"staged\"".to_string()));
     for plan in query["plans"].as_array().unwrap() {

@@ -1,18 +1,20 @@
 //! The one error type of this crate.
 
+use std::io;
 use std::path::PathBuf;
-use std::{fmt, io};
 
-/// What this crate returns.
+/// A result with this crate's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a database cannot be governed. Each message says what failed and what to do.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The policy, its net, or a name that stands for nothing.
-    Governor(governor::Error),
-    /// Nothing to govern was found.
+    /// An error of the policy: its net, its settings, an unknown name.
+    #[error(transparent)]
+    Governor(#[from] governor::Error),
+    /// There is nothing to govern.
+    #[error("nothing to govern: {what}; {hint}")]
     NoTarget {
         /// What was looked for.
         what: String,
@@ -20,11 +22,13 @@ pub enum Error {
         hint: &'static str,
     },
     /// The target has ended.
+    #[error("{what} has ended")]
     Ended {
-        /// What it was.
+        /// The target.
         what: String,
     },
     /// Another governor has this process, or one above or below it.
+    #[error("{}; end that one first", already(*.pid, *.by))]
     Governed {
         /// The process that is governed already; 0 where it is a control group.
         pid: u32,
@@ -32,70 +36,32 @@ pub enum Error {
         by: u32,
     },
     /// The system refused to change something.
+    #[error("{what}: {source}; govern processes of your own user, or as root")]
     Refused {
         /// What was to be changed.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A file that could not be read or written.
+    #[error("{}: {source}", .path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A command that did not do what it should.
+    #[error("{what}: {why}")]
     Command {
         /// The command.
         what: String,
-        /// What it said.
+        /// Why it failed.
         why: String,
     },
-    /// Looking at a process.
-    Process(counters::Error),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Governor(error) => write!(f, "{error}"),
-            Error::NoTarget { what, hint } => write!(f, "nothing to govern: {what}; {hint}"),
-            Error::Ended { what } => write!(f, "{what} has ended"),
-            Error::Governed { pid: 0, by } => write!(
-                f,
-                "this control group, or one above or below it, is governed already, by process {by}; end that one first"
-            ),
-            Error::Governed { pid, by } => write!(
-                f,
-                "process {pid} is governed already, by process {by}; end that one first"
-            ),
-            Error::Refused { what, source } => write!(
-                f,
-                "{what}: {source}; govern processes of your own user, or as root"
-            ),
-            Error::File { path, source } => write!(f, "{}: {source}", path.display()),
-            Error::Command { what, why } => write!(f, "{what}: {why}"),
-            Error::Process(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Governor(error) => error.source(),
-            Error::Process(error) => Some(error),
-            Error::Refused { source, .. } | Error::File { source, .. } => Some(source),
-            _ => None,
-        }
-    }
-}
-
-impl From<governor::Error> for Error {
-    fn from(error: governor::Error) -> Error {
-        Error::Governor(error)
-    }
+    /// A process cannot be looked at.
+    #[error("{0}")]
+    Process(#[from] counters::Error),
 }
 
 impl From<petri::Error> for Error {
@@ -104,8 +70,13 @@ impl From<petri::Error> for Error {
     }
 }
 
-impl From<counters::Error> for Error {
-    fn from(error: counters::Error) -> Error {
-        Error::Process(error)
+/// Says that process `pid`, or a control group if that is 0, is governed by process `by`.
+fn already(pid: u32, by: u32) -> String {
+    if pid == 0 {
+        format!(
+            "this control group, or one above or below it, is governed already, by process {by}"
+        )
+    } else {
+        format!("process {pid} is governed already, by process {by}")
     }
 }

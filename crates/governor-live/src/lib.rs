@@ -1,14 +1,14 @@
-//! Governs databases that run: reads the sensors, has crate [`governor`] decide, and gives processes their cores.
+//! Governs running databases: reads the sensors, has crate [`governor`] decide, and gives processes their cores.
 //!
-//! Everything that is changed is recorded first, so that it is put back however the governor ends: by itself
-//! ([`Live::end`]), by a guard when it is killed ([`guard`]), or by [`undo`].
+//! Every change is recorded before it is made, so that everything is put back however the governor ends: by the
+//! governor itself ([`Live::end`]), by a guard when it is killed ([`guard`]), or by [`undo`].
 //!
 //! # Layers
 //!
 //! From top to bottom; a file uses what stands below it, never above.
 //!
 //! * `service`: the loop over targets ([`Live`]), [`Metrics`], signals;
-//! * `journal`: what was changed, in files; what puts it back;
+//! * `journal`: records of what was changed, from which it is put back;
 //! * `actuators` and `sensors`;
 //! * `group`: a [`Target`] and its processes, control groups;
 //! * `system`: `/proc` and files of the kernel.

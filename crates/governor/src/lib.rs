@@ -10,10 +10,10 @@
 //!
 //! # What touches the system
 //!
-//! Only the folder `runtime/process`: one thread, the clock that it reads, the cpu times of this process's own workers,
-//! and the counter that it publishes. A worker's time cannot be an argument of whoever starts a statement, as it is
-//! looked at while that one waits; so the loop is here, and everything that it decides is a function of what it has
-//! read. The test `pure` holds this: no other file of this crate names a file, clock, thread or system call.
+//! Only the folder `runtime/process`: it has one thread, and reads the clock and the cpu times of this process's own
+//! workers, and publishes a counter. The workers' times change while whoever started a statement waits, so that they
+//! cannot be passed in; therefore the loop is here, and each decision in it is a function of what it has read. The
+//! test `pure` holds this: no other file of this crate names a file, clock, thread or system call.
 
 mod error;
 mod policy;

@@ -23,11 +23,11 @@
 //! From top to bottom; a file uses what stands below it, never above.
 //!
 //! * [`experiment`]: one file or folder each;
-//! * [`result`]: what runs say together, in tables that several experiments have;
+//! * `result`: tables of results that several experiments have in common;
 //! * `guest`: the emulated machine of an experiment;
 //! * [`workload`]: compute kernels, and databases that answer statements;
-//! * [`Desk`] and [`Options`]: what experiments are given, and where results go; `json`: what processes of the lab hand
-//!   each other.
+//! * [`Desk`] and [`Options`]: an experiment's environment and options; `json`: messages between processes of the
+//! lab.
 //!
 //! # Tests on an emulated machine
 //!
@@ -40,7 +40,7 @@ pub mod experiment;
 mod guest;
 mod json;
 mod options;
-pub mod result;
+mod result;
 pub mod workload;
 
 pub use desk::Desk;

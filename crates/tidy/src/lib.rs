@@ -13,9 +13,12 @@
 //! ```
 
 mod circles;
+mod code;
 mod error;
 mod module;
+mod unused;
 mod walls;
+mod words;
 mod workspace;
 
 use std::path::{Path, PathBuf};

@@ -9,6 +9,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::error::Error;
+use crate::unused::unused;
+use crate::words::Words;
 use crate::workspace::{Member, Workspace};
 
 /// What `walls.toml` says.
@@ -24,20 +26,10 @@ pub struct Walls {
     layers: BTreeMap<String, Vec<Vec<String>>>,
     /// By crate: the most files that circles of imports may have together.
     circles: BTreeMap<String, usize>,
-    /// Words that only some crates may say.
-    words: Vec<Word>,
-}
-
-/// A word that stands in the source of a few crates only.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Word {
-    /// The word, as it stands in the source.
-    word: String,
-    /// The crates, or files (`memory/src/limits.rs`), that may say it.
-    only: Vec<String>,
-    /// Why.
-    why: String,
+    /// Words that only some crates or files may say.
+    words: Vec<Words>,
+    /// By crate: what it depends on without naming it, and why.
+    unnamed: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 /// A wall that is broken, as a sentence.
@@ -72,9 +64,13 @@ impl Walls {
             self.edges(member, &names, &mut broken);
             self.circles(member, &mut broken);
             self.layers(member, &mut broken);
-            self.words(member, &mut broken);
             self.lengths(member, &mut broken);
+            let none = BTreeMap::new();
+            let unnamed = self.unnamed.get(&member.name).unwrap_or(&none);
+            broken.extend(unused(member, unnamed).into_iter().map(Wall));
         }
+        let words = self.words.iter();
+        broken.extend(words.flat_map(|words| words.broken(workspace)).map(Wall));
         broken
     }
 
@@ -150,29 +146,6 @@ impl Walls {
                     broken.push(Wall(format!(
                         "{}/src/{} imports {other}, a layer above it",
                         member.name, file.path
-                    )));
-                }
-            }
-        }
-    }
-
-    fn words(&self, member: &Member, broken: &mut Vec<Wall>) {
-        for Word { word, only, why } in &self.words {
-            for (path, text) in &member.texts {
-                let full = format!("{}/{path}", member.name);
-                let allowed = only
-                    .iter()
-                    .any(|name| *name == member.name || full.starts_with(name.as_str()));
-                let code = text
-                    .lines()
-                    .filter(|line| !line.trim_start().starts_with("//"));
-                if !allowed
-                    && member.name != "tidy"
-                    && code.into_iter().any(|line| line.contains(word.as_str()))
-                {
-                    broken.push(Wall(format!(
-                        "{full} says {word:?}, which only {} may: {why}",
-                        only.join(", ")
                     )));
                 }
             }

@@ -20,13 +20,17 @@ pub struct Workspace {
 pub struct Member {
     /// The crate's name.
     pub name: String,
-    /// Names of the workspace's crates that it depends on; what only its tests need is not among them.
+    /// The crates that it depends on, by the names in its `Cargo.toml`; what only its tests need is not among them.
     pub dependencies: BTreeSet<String>,
+    /// The crates that only its tests, examples and benchmarks depend on.
+    pub test_dependencies: BTreeSet<String>,
+    /// The crates that its `build.rs` depends on.
+    pub build_dependencies: BTreeSet<String>,
     /// The source files of its library, or of its program if it has no library.
     pub files: Vec<SourceFile>,
     /// Every Rust file of the crate, tests and examples too: path from the crate's folder, and lines.
     pub lines: Vec<(String, usize)>,
-    /// The text of every Rust file under `src`: path from the crate's folder, and text.
+    /// The text of every Rust file of the crate, tests and examples too: path from the crate's folder, and text.
     pub texts: Vec<(String, String)>,
 }
 
@@ -66,12 +70,6 @@ impl Member {
             .as_str()
             .unwrap_or_default()
             .to_owned();
-        let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
-        let dependencies = dependencies
-            .into_iter()
-            .flatten()
-            .map(|(name, _)| name.clone())
-            .collect();
         let library = folder.join("src/lib.rs");
         let root = if library.exists() {
             library
@@ -87,13 +85,13 @@ impl Member {
                 fs::read_to_string(&path).map_err(|error| Error::Read(path.clone(), error))?;
             let name = relative(&path, folder);
             lines.push((name.clone(), text.lines().count()));
-            if name.starts_with("src/") {
-                texts.push((name, text));
-            }
+            texts.push((name, text));
         }
         Ok(Self {
             name,
-            dependencies,
+            dependencies: depends_on(&manifest, "dependencies"),
+            test_dependencies: depends_on(&manifest, "dev-dependencies"),
+            build_dependencies: depends_on(&manifest, "build-dependencies"),
             files: source_files(&root)?,
             lines,
             texts,
@@ -111,6 +109,19 @@ impl Member {
         };
         circles(&edges).into_iter().map(named).collect()
     }
+}
+
+/// The names in the table `kind` of a `Cargo.toml`, and in that of each platform.
+fn depends_on(manifest: &toml::Value, kind: &str) -> BTreeSet<String> {
+    let platforms = manifest.get("target").and_then(toml::Value::as_table);
+    let platforms = platforms.into_iter().flat_map(toml::Table::values);
+    let tables = platforms
+        .chain([manifest])
+        .filter_map(|table| table.get(kind));
+    let names = tables
+        .filter_map(toml::Value::as_table)
+        .flat_map(toml::Table::keys);
+    names.cloned().collect()
 }
 
 fn source_files(root: &Path) -> Result<Vec<SourceFile>, Error> {

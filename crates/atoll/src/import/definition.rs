@@ -1,4 +1,4 @@
-//! The table that an import fills: the one that is there, or one as declared, as TPC-H has it, or as inferred.
+//! The table that an import fills: an existing one, or a new one as declared, as defined by TPC-H, or as inferred.
 
 use arrow::datatypes::Schema;
 use ingest::Dataset;
@@ -58,7 +58,7 @@ fn define(
     Ok((definition, declared))
 }
 
-/// The columns of the files; NOT NULL where all files say so.
+/// The columns of the files; NOT NULL if all files say so.
 fn inferred(dataset: &Dataset) -> Schema {
     let fields = dataset.schema().fields().iter().enumerate();
     let fields = fields.map(|(column, field)| {

@@ -1,7 +1,7 @@
 //! Files into tables.
 //!
-//! What a file holds is the business of the crate `ingest`, which queries over files read with, too; here its pieces
-//! are turned into the blocks of a table ([`pipeline`]).
+//! Files are read by crate `ingest`, as in queries over files; here their pieces are turned into the blocks of a
+//! table ([`pipeline`]).
 
 mod assemble;
 mod columns;
@@ -30,7 +30,7 @@ use crate::progress::{Position, Progress};
 /// Pieces of a pipe or of a compressed file that are read before a worker asks for them.
 const AHEAD: usize = 4;
 
-/// What an import did.
+/// The result of an import.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ImportReport {
@@ -38,7 +38,7 @@ pub struct ImportReport {
     pub rows: u64,
     /// Size of the files.
     pub bytes: u64,
-    /// From the first look at a file to the commit.
+    /// Time from the first look at a file to the commit.
     pub seconds: f64,
 }
 

@@ -1,4 +1,4 @@
-//! How to import.
+//! Options of an import.
 
 pub use ingest::{Compression, Format as FileFormat, Options as FileOptions};
 
@@ -26,7 +26,7 @@ pub struct Reference {
     pub parent_columns: Vec<String>,
 }
 
-/// How to import. The default finds everything out by itself and refuses a table that exists.
+/// Options of an import. By default everything is inferred, and a table that exists is refused.
 ///
 /// ```
 /// let mut options = atoll::ImportOptions::default();

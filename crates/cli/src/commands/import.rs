@@ -191,7 +191,7 @@ fn options(args: &Import) -> Result<ImportOptions, Failure> {
     Ok(options)
 }
 
-/// How the files are laid out, as far as the command says.
+/// The layout of the files, as far as options set it.
 fn file_options(args: &Import) -> FileOptions {
     FileOptions {
         format: match args.format {
@@ -226,8 +226,8 @@ fn file_options(args: &Import) -> FileOptions {
     }
 }
 
-/// DDL, or the contents of the file that is named: DDL has white space or parentheses, and a file
-/// of that name would exist.
+/// The DDL itself, or the contents of the named file. DDL contains white space or parentheses; otherwise it names a
+/// file.
 fn schema(text: &str) -> anyhow::Result<String> {
     let ddl = text.contains(['(', ' ', '\n']);
     if ddl && !Path::new(text).is_file() {

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::placed;
 use crate::terminal::{interrupt, out};
 
-/// Placements that are listed at most.
+/// The most placements that are listed.
 const MOST_LISTED: u128 = 10_000_000;
 
 /// `atoll pin`
@@ -79,8 +79,7 @@ pub fn run(args: &Pin) -> Result<(), Failure> {
     }
 }
 
-/// The cpus to place threads on: those of the machine or, where something is to run on it, those that this process may
-/// use.
+/// The cpus to place threads on: those of the machine or, if something is to run, those that this process may use.
 fn site(args: &Pin) -> Result<Site, Failure> {
     let site = Site::new(&Machine::parse(&args.machine)?);
     let alone = args.pid.is_none() && args.command.is_empty();
@@ -100,7 +99,7 @@ fn groups(args: &Pin, site: &Site, threads: usize) -> usize {
     args.groups.unwrap_or(default)
 }
 
-/// What every form of the command says.
+/// The part of the output that every form of the command has.
 fn object(args: &Pin, site: &Site, threads: &Threads, classes: &Classes) -> Value {
     json!({
         "strategy": args.strategy.to_string(),
@@ -205,13 +204,13 @@ fn threads_of(
         .collect())
 }
 
-/// So many of them, in words.
+/// A number of threads, as text.
 fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 
-/// A command with its threads placed.
+/// Runs a command with its threads placed.
 fn once(args: &Pin, placement: &Placement, mut object: Value) -> Result<(), Failure> {
     let ran = placed::run(&args.command, placement, args.skip, args.json, |_| {})?;
     let (placed, most, time) = (ran.placed, ran.most, ran.time.as_secs_f64());
@@ -236,7 +235,7 @@ fn once(args: &Pin, placement: &Placement, mut object: Value) -> Result<(), Fail
     placed::ended_well(&args.command, &ran)
 }
 
-/// The threads of a running process.
+/// Places the threads of a running process.
 fn keep(args: &Pin, pid: i32, placement: &Placement, mut object: Value) -> Result<(), Failure> {
     let options = Options {
         skip: args.skip,
@@ -281,7 +280,7 @@ fn keep(args: &Pin, pid: i32, placement: &Placement, mut object: Value) -> Resul
     Ok(())
 }
 
-/// Every placement that differs: listed, or run one after the other.
+/// Goes through all placements that differ: lists them, or runs them one after the other.
 fn exhaustive(
     args: &Pin,
     site: &Site,
@@ -347,7 +346,7 @@ fn exhaustive(
     Ok(out.flush()?)
 }
 
-/// Lists every placement that differs: a line of cpus each, or all in one object.
+/// Lists all placements that differ: a line of cpus for each, or all in one object.
 fn list(args: &Pin, site: &Site, threads: &Threads, classes: &Classes) -> Result<(), Failure> {
     let mut out = out::stdout();
     let object = object(args, site, threads, classes).to_string();

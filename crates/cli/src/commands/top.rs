@@ -77,13 +77,13 @@ pub fn run(args: &Top) -> Result<(), Failure> {
     }
 }
 
-/// Names of processes and states of others may hold what a terminal would obey.
+/// Removes control characters, which names of processes and the states of other users' governors may contain.
 fn plain(line: &str) -> impl Iterator<Item = char> {
     let plain = |letter: char| if letter.is_control() { '?' } else { letter };
     line.chars().map(plain)
 }
 
-/// The load of each cpu, 0..=1, where it is known.
+/// The load of each cpu, 0..=1, if known.
 fn by_cpu(load: &mut CpuLoad) -> BTreeMap<u32, f64> {
     let mut loads = BTreeMap::new();
     for reading in load.read() {

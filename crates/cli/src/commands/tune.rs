@@ -94,7 +94,7 @@ pub fn run(args: &Tune) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// What a run is for, in the file of raw numbers. A pair's ratio stands at its second run.
+/// The purpose of a run, in the file of raw numbers. A pair's ratio is listed with its second run.
 fn name(role: Role) -> &'static str {
     match role {
         Role::WarmUp => "warm-up",
@@ -143,7 +143,7 @@ fn stopped(search: &Search) -> String {
     }
 }
 
-/// The answer for people.
+/// The result as text.
 fn text(tuner: &Tuner) -> String {
     let (search, pairs) = (tuner.search(), tuner.pairs());
     let mut text = format!("{} placements tried ({}); ", search.runs(), stopped(search));
@@ -175,7 +175,7 @@ fn text(tuner: &Tuner) -> String {
     text
 }
 
-/// The answer for programs. `placements` is what is recommended, so that `atoll pin` can read it.
+/// The result as JSON. `placements` is the recommendation, in the form that `atoll pin` reads.
 fn object(args: &Tune, site: &Site, tuner: &Tuner, none: &Placement, history: Vec<Value>) -> Value {
     let (search, pairs) = (tuner.search(), tuner.pairs());
     let recommended = tuner.verdict() == Verdict::Better;
@@ -224,7 +224,7 @@ fn object(args: &Tune, site: &Site, tuner: &Tuner, none: &Placement, history: Ve
 /// Why a quantity has no value, by quantity.
 type Missing = Vec<(Quantity, String)>;
 
-/// One run, and what could be read of it.
+/// One run, and the sensors that could be read.
 fn measure(args: &Tune, placement: &Placement) -> Result<(Reading, Missing), Failure> {
     let system = System::real();
     let wanted: Vec<Quantity> = args.metric.quantities().collect();

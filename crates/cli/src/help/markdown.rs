@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::builder::StyledStr;
 use clap::{Arg, Command};
 
-/// What stands at the top of the page.
+/// The beginning of the page.
 const INTRODUCTION: &str = "\
 <!-- Written from the program: UPDATE_DOCS=1 cargo test -p cli --test reference -->
 # The command line
@@ -41,7 +41,7 @@ fn chapter(page: &mut String, command: &mut Command, level: usize) {
     }
 }
 
-/// Adds what a command takes, heading by heading, in the order of its help text.
+/// Adds the arguments of a command, heading by heading, in the order of its help text.
 fn arguments(page: &mut String, command: &Command) {
     let mut sections: Vec<(&str, Vec<&Arg>)> = Vec::new();
     for argument in command.get_arguments().filter(|argument| shown(argument)) {
@@ -69,7 +69,7 @@ fn shown(argument: &Arg) -> bool {
     !argument.is_hide_set() && !matches!(argument.get_id().as_str(), "help" | "version")
 }
 
-/// Adds what an argument is called, what it does, its values and what it is where it is not given.
+/// Adds an argument: its name, its description, its values and its default.
 fn item(page: &mut String, argument: &Arg) {
     let _ = write!(page, "- `{}`", synopsis(argument));
     if let Some(help) = argument.get_long_help().or(argument.get_help()) {

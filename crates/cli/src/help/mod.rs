@@ -1,4 +1,5 @@
-//! What `--help`, the manual pages and the reference of the command line say: what [`Cli`] defines, and the examples.
+//! The text of `--help`, the manual pages and the reference of the command line: the definitions of [`Cli`], with
+//! examples.
 
 mod examples;
 pub mod markdown;
@@ -20,7 +21,7 @@ pub fn command() -> clap::Command {
     walk(Cli::command(), &[], &with)
 }
 
-/// What `with` makes of a command and all below it.
+/// Applies `with` to a command and all its subcommands.
 fn walk(
     mut command: clap::Command,
     path: &[&str],

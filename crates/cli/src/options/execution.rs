@@ -130,7 +130,7 @@ pub enum Executor {
 /// The options of the library for those of a command that runs queries.
 ///
 /// # Errors
-/// Where an option was given that the executor has no use for.
+/// If an option was given that the executor does not use.
 pub fn options(
     resources: &Resources,
     execution: &Execution,

@@ -1,4 +1,4 @@
-//! `--threads`, `--memory-limit`, `--pool` and what else of the machine a command may use.
+//! `--threads`, `--memory-limit`, `--pool` and the other limits on what a command may use of the machine.
 
 use atoll::{Access, Options};
 use clap::{Args, ValueEnum};

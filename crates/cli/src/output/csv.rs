@@ -22,7 +22,7 @@ const FULL: usize = 256 << 10;
 /// Writes all rows of `results`.
 ///
 /// # Errors
-/// Where a value cannot be computed, or the bytes not be written.
+/// If a value cannot be computed, or the bytes cannot be written.
 pub fn write(out: &mut dyn Write, results: &mut dyn Results) -> anyhow::Result<()> {
     let mut lines = Vec::new();
     for (at, field) in results.schema().fields().iter().enumerate() {
@@ -142,7 +142,7 @@ impl Other<'_> {
     }
 }
 
-/// A text, in quotes where it needs them.
+/// Writes a text, in quotes if it needs them.
 fn text(value: &str, line: &mut Vec<u8>) {
     let special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
     if !value.is_empty() && !value.as_bytes().iter().any(special) {

@@ -13,13 +13,13 @@ use anyhow::Context;
 pub struct AtomicFile {
     path: PathBuf,
     out: BufWriter<File>,
-    /// What is written until it is published; none afterwards, and for pipes and devices.
+    /// The file that is written until it is published; `None` afterwards, and for pipes and devices.
     aside: Option<Aside>,
-    /// Where the part began that [`undo`](AtomicFile::undo) takes away; none where nothing can be taken away.
+    /// The position that [`undo`](AtomicFile::undo) goes back to; `None` if nothing can be undone.
     mark: Option<u64>,
 }
 
-/// The file beside, and the one that it will be.
+/// The temporary file, and the one that it will replace.
 #[derive(Debug)]
 struct Aside {
     path: PathBuf,
@@ -30,7 +30,7 @@ impl AtomicFile {
     /// Begins to write `path`.
     ///
     /// # Errors
-    /// Where its folder is missing or may not be written, or `path` is a folder.
+    /// If its folder is missing or may not be written, or `path` is a folder.
     pub fn create(path: &Path) -> anyhow::Result<AtomicFile> {
         let begun = AtomicFile::begin(path);
         begun.with_context(|| {
@@ -81,7 +81,7 @@ impl AtomicFile {
         &self.path
     }
 
-    /// What is written from here on can be undone.
+    /// Marks the position that [`undo`](AtomicFile::undo) goes back to.
     pub fn mark(&mut self) -> io::Result<()> {
         if self.mark.is_some() {
             self.mark = Some(self.out.stream_position()?);
@@ -89,7 +89,7 @@ impl AtomicFile {
         Ok(())
     }
 
-    /// Takes away what was written since the last [`mark`](AtomicFile::mark).
+    /// Removes what was written since the last [`mark`](AtomicFile::mark).
     pub fn undo(&mut self) -> io::Result<()> {
         let Some(mark) = self.mark else {
             return Ok(());
@@ -101,7 +101,7 @@ impl AtomicFile {
         file.seek(io::SeekFrom::Start(mark)).map(|_| ())
     }
 
-    /// The file takes its place. What is written afterwards is added to it.
+    /// Puts the file in its place. What is written afterwards is appended to it.
     pub fn publish(&mut self) -> io::Result<()> {
         self.out.flush()?;
         if let Some(aside) = &self.aside {

@@ -23,7 +23,7 @@ pub enum Format {
 /// The format that a file's extension stands for, `None` where it stands for none.
 ///
 /// # Errors
-/// For extensions that promise what is not written.
+/// For extensions of formats that cannot be written.
 pub fn of(path: &Path) -> anyhow::Result<Option<Format>> {
     let end = path
         .extension()

@@ -62,7 +62,7 @@ impl Sink {
     /// Results to `path`, or to standard output; without `format` as the path's extension says, or else as tables.
     ///
     /// # Errors
-    /// Where the file cannot be created, or is of a format that is not written.
+    /// If the file cannot be created, or its format cannot be written.
     pub fn new(
         path: Option<&Path>,
         format: Option<Format>,
@@ -92,7 +92,7 @@ impl Sink {
         })
     }
 
-    /// The same results to another place: to `path`, as its extension says, or to standard output.
+    /// Redirects the results: to `path`, in the format of its extension, or to standard output.
     ///
     /// # Errors
     /// Those of [`new`](Sink::new), and those of [`publish`](Sink::publish) for the file so far.
@@ -107,7 +107,7 @@ impl Sink {
     /// written to standard output stays.
     ///
     /// # Errors
-    /// Where the output cannot be written or does not know a type, and where the statement fails while its rows are
+    /// If the output cannot be written or does not support a type, or if the statement fails while its rows are
     /// written.
     pub fn write(&mut self, results: &mut dyn Results) -> anyhow::Result<()> {
         if let To::File(file) = &mut self.to {
@@ -136,10 +136,10 @@ impl Sink {
         })
     }
 
-    /// The file is complete and takes its name; without this it is removed.
+    /// Completes the file and gives it its name; without this it is removed.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If it cannot be written.
     pub fn publish(&mut self) -> anyhow::Result<()> {
         match &mut self.to {
             To::Out(_) => Ok(()),
@@ -158,7 +158,7 @@ impl Sink {
     /// Writes the error of one statement if results are JSON; returns whether it did.
     ///
     /// # Errors
-    /// Where the output cannot be written.
+    /// If the output cannot be written.
     pub fn write_error(&mut self, message: &str) -> anyhow::Result<bool> {
         if self.json {
             if std::mem::take(&mut self.begun) {
@@ -188,7 +188,7 @@ impl Sink {
         Ok(())
     }
 
-    /// A statement without a result: only people want to hear of it.
+    /// Reports a statement without a result, which only tables do.
     fn write_change(&mut self, results: &mut dyn Results) -> anyhow::Result<()> {
         while results.next()?.is_some() {}
         if self.format == Format::Table {

@@ -17,16 +17,16 @@ const KEYWORDS: &str = "all alter analyze and as asc avg between bigint boolean 
      order outer primary references right select set show sum table text then timestamp to true union update using values \
      varchar verbose when where with";
 
-/// Words behind which a table stands.
+/// Words after which the name of a table follows.
 const BEFORE_TABLES: &[&str] = &[
     "from", "join", "into", "update", "table", "describe", "desc", "copy",
 ];
 
-/// What can be completed.
+/// The words that can be completed.
 #[derive(Helper, Highlighter, Hinter)]
 pub struct Words {
     tables: Vec<(String, Vec<String>)>,
-    /// The lines before of the statement that is being typed.
+    /// Earlier lines of the statement that is being typed.
     before: String,
     files: FilenameCompleter,
 }
@@ -98,7 +98,7 @@ impl Words {
         Some((start, found))
     }
 
-    /// Completes a `\` command or what it takes.
+    /// Completes a `\` command or its argument.
     fn of_command(&self, line: &str) -> Option<(usize, Vec<String>)> {
         let first = line.len() - line.trim_start().len();
         let Some((name, rest)) = line[first..].split_once(char::is_whitespace) else {
@@ -124,7 +124,7 @@ impl Words {
         Some((start, found))
     }
 
-    /// Columns of the table or alias `name` in the statement `text`; of all tables where nobody says which it is.
+    /// Columns of the table or alias `name` in the statement `text`; those of all tables if it is unknown.
     fn columns_of(&self, text: &str, name: &str, typed: &str) -> Vec<String> {
         let plain = |word: &str| word.trim_matches(['"', '`']).to_lowercase();
         let name = plain(name);
@@ -169,7 +169,7 @@ fn last_word(text: &str) -> &str {
     })..]
 }
 
-/// Those of `words` that begin as `typed` does, whatever their case, in quotes where they need them.
+/// Those of `words` that begin with `typed`, ignoring case, in quotes if they need them.
 fn starting<'a>(typed: &str, words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let typed = typed.to_lowercase();
     let found = words
@@ -185,7 +185,7 @@ fn starting<'a>(typed: &str, words: impl IntoIterator<Item = &'a str>) -> Vec<St
     found.collect()
 }
 
-/// Whether a name means itself without quotes.
+/// Whether a name can be written without quotes.
 fn is_plain(name: &str) -> bool {
     let first = name.starts_with(|c: char| c.is_lowercase() || c == '_');
     first

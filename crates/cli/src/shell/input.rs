@@ -1,8 +1,8 @@
-//! What is typed, line by line, becomes statements and `\` commands.
+//! Assembles typed lines into statements and `\` commands.
 
 use atoll::script::{Splitter, Statement};
 
-/// What a line completes.
+/// An input that a line has completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// A statement, with the lines before that it spans.
@@ -72,12 +72,12 @@ impl Input {
         }
     }
 
-    /// Forgets it.
+    /// Discards the statement that has begun.
     pub fn clear(&mut self) {
         self.splitter = Splitter::default();
     }
 
-    /// What stands before the next line: for a line that goes on, what is to be closed.
+    /// The prompt of the next line: for a line that continues a statement, what is still open.
     pub fn prompt(&self) -> &'static str {
         match (self.splitter.open(), self.splitter.pending()) {
             (None, false) => "atoll> ",
@@ -91,7 +91,7 @@ impl Input {
     }
 }
 
-/// Words that people type in any shell.
+/// Words by which people leave or ask for help in any shell.
 fn plain(line: &str) -> Option<&'static str> {
     match line.to_ascii_lowercase().as_str() {
         "exit" | "quit" => Some("\\q"),

@@ -93,7 +93,7 @@ fn remember(editor: &mut Editor<Words, DefaultHistory>, file: Option<&Path>, ent
     }
 }
 
-/// Where the history is kept, its folder made: `$XDG_STATE_HOME/atoll/history`.
+/// The path of the history, `$XDG_STATE_HOME/atoll/history`; makes its folder.
 fn history_file() -> Option<PathBuf> {
     let state = match std::env::var_os("XDG_STATE_HOME").map(PathBuf::from) {
         Some(path) if path.is_absolute() => path,
@@ -104,14 +104,14 @@ fn history_file() -> Option<PathBuf> {
     Some(folder.join("history"))
 }
 
-/// What statements and commands act on.
+/// The state that statements and commands act on.
 struct Shell<'a> {
     runner: &'a mut Runner,
     /// The statement that ran last, for `\e`.
     last: String,
-    /// What the next line begins with.
+    /// Text that the next line begins with.
     draft: Option<String>,
-    /// What was typed in an editor, for the history.
+    /// Text from an editor, for the history.
     edited: Vec<String>,
 }
 
@@ -119,9 +119,9 @@ struct Shell<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ended {
     Well,
-    /// Told already.
+    /// The failure was reported already.
     Failed,
-    /// By Ctrl-C.
+    /// It was ended by Ctrl-C.
     Cancelled,
 }
 
@@ -132,7 +132,7 @@ impl Shell<'_> {
         Words::of(self.runner.tables().unwrap_or_default(), before)
     }
 
-    /// Windows change their size between statements.
+    /// Reads the size of the window, which may change between statements.
     fn measure(&mut self) {
         self.runner.sink.style.width = pager::screen().map(|(width, _)| width);
     }
@@ -158,7 +158,7 @@ impl Shell<'_> {
         Ok(true)
     }
 
-    /// Runs a `\` command; false means to leave. Its failures are told.
+    /// Runs a `\` command and reports its failure; `false` means to leave.
     fn command(&mut self, input: &mut Input, line: &str) -> Result<bool, Failure> {
         let draft = if input.pending() {
             input.text()
@@ -190,7 +190,7 @@ impl Shell<'_> {
         Ok(go_on)
     }
 
-    /// Runs a statement. A failure is told.
+    /// Runs a statement and reports its failure.
     fn statement(&mut self, statement: &Statement) -> Result<Ended, Failure> {
         self.last = format!("{};", statement.text.trim());
         let ran = self.runner.one(statement);

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::terminal::interrupt;
 use crate::units;
 
-/// How often a store is asked for that another process writes.
+/// How often opening a store is tried again while another process writes to it.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// An open store. It is opened again where another process has committed: statements see the last commit.
@@ -23,7 +23,7 @@ pub struct CurrentStore {
 }
 
 impl CurrentStore {
-    /// What was opened at `path` with these `options`.
+    /// Wraps the store that was opened at `path` with these `options`.
     pub fn new(
         database: Database,
         path: PathBuf,
@@ -126,8 +126,8 @@ impl Waiting {
         }
     }
 
-    /// Waits a little, if `error` says that another process writes and there is time; else false. The first
-    /// time, says what is waited for.
+    /// Waits a little if `error` says that another process writes and there is time left; otherwise returns `false`.
+    /// The first time, prints what is waited for.
     fn goes_on(&mut self, error: &atoll::Error) -> Result<bool, Failure> {
         if interrupt::asked() {
             return Err(Failure::Interrupted);

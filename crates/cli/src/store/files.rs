@@ -1,4 +1,4 @@
-//! The files of stores: opening and removing them, and what is said where there are none.
+//! The files of stores: opening and removing them, and errors if there are none.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use crate::failure::Failure;
 /// Most names that are suggested.
 const SUGGESTED: usize = 3;
 
-/// Opens a store that is there.
+/// Opens an existing store.
 ///
 /// # Errors
-/// If it is not, with the names of stores near by that may be meant, or cannot be opened.
+/// If it does not exist, with similar names of stores nearby, or if it cannot be opened.
 pub fn open(path: &Path, options: &Options) -> Result<Database, Failure> {
     if absent(path) {
         return Err(missing(path).into());
@@ -22,7 +22,7 @@ pub fn open(path: &Path, options: &Options) -> Result<Database, Failure> {
     Ok(Database::open(path, options)?)
 }
 
-/// Opens a store, or makes it where there is none.
+/// Opens a store, or makes it if there is none.
 ///
 /// # Errors
 /// If it cannot be opened or made.
@@ -30,7 +30,7 @@ pub fn open_or_create(path: &Path, options: &Options) -> Result<Database, Failur
     Ok(Database::open_or_create(path, options)?)
 }
 
-/// Whether there is nothing of that name, as far as can be seen.
+/// Whether nothing of that name exists, as far as can be seen.
 pub fn absent(path: &Path) -> bool {
     matches!(path.try_exists(), Ok(false))
 }
@@ -42,7 +42,7 @@ pub fn tell_dropped(dropped: &Option<Dropped>) {
     }
 }
 
-/// The error for a store that is not there.
+/// The error for a store that does not exist.
 pub fn missing(path: &Path) -> anyhow::Error {
     let name = path.display();
     let folder = match path.parent() {

@@ -11,7 +11,7 @@ pub const STATUS: i32 = 130;
 /// How long a statement in the shell may take to stop before another Ctrl-C ends the shell.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long until what runs is asked to stop once more.
+/// The pause before running work is asked to stop again.
 const AGAIN: Duration = Duration::from_millis(50);
 
 type Handler = Box<dyn Fn() + Send>;
@@ -20,10 +20,10 @@ static ASKED: AtomicU32 = AtomicU32::new(0);
 static IGNORED: AtomicBool = AtomicBool::new(false);
 static RUNNING: Mutex<Option<Handler>> = Mutex::new(None);
 
-/// When the first Ctrl-C came, where further ones are not to end the process.
+/// When the first Ctrl-C came, while further ones must not end the process.
 static PATIENT: Mutex<Option<Option<Instant>>> = Mutex::new(None);
 
-/// Starts listening. Without it Ctrl-C ends the process, which loses nothing that is committed.
+/// Installs the handler. Without it Ctrl-C ends the process, which loses nothing that is committed.
 pub fn listen() {
     let _ = ctrlc::set_handler(|| {
         if IGNORED.load(Ordering::SeqCst) {
@@ -40,7 +40,7 @@ pub fn listen() {
     });
 }
 
-/// Asks what runs to stop; false if nothing runs.
+/// Asks running work to stop; `false` if there is none.
 fn stop() -> bool {
     let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(stop) = &*running {
@@ -49,7 +49,8 @@ fn stop() -> bool {
     running.is_some()
 }
 
-/// Asks again until what runs has ended: what is about to wait for the workers does not hear of it in that moment.
+/// Asks again until the running work has ended, because work that is just about to wait for the workers misses a
+/// request.
 fn insist() {
     loop {
         std::thread::sleep(AGAIN);
@@ -68,7 +69,7 @@ fn wait_longer() -> bool {
     }
 }
 
-/// From now on, repeated Ctrl-C end the process only where the first has had no effect for seconds.
+/// From now on a repeated Ctrl-C ends the process only if the first has had no effect for seconds.
 pub fn be_patient() {
     *PATIENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(None);
 }
@@ -78,7 +79,7 @@ pub fn asked() -> bool {
     ASKED.load(Ordering::SeqCst) > 0
 }
 
-/// Forgets that Ctrl-C was pressed: what it was meant for has ended.
+/// Forgets that Ctrl-C was pressed, because the work it was meant for has ended.
 pub fn forget() {
     ASKED.store(0, Ordering::SeqCst);
     if let Some(first) = &mut *PATIENT.lock().unwrap_or_else(PoisonError::into_inner) {

@@ -18,7 +18,7 @@ pub fn stdout() -> Out {
     Out(io::BufWriter::with_capacity(64 << 10, Raw(io::stdout())))
 }
 
-/// Whether the reader of standard output has gone: nobody is there to be told of errors.
+/// Whether the reader of standard output has gone, so that errors need not be reported.
 pub fn closed() -> bool {
     CLOSED.load(Ordering::Relaxed)
 }

@@ -1,4 +1,4 @@
-//! What does not fit on the screen goes through a program that scrolls.
+//! Output that does not fit on the screen goes through a pager.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::{Child, Command, Stdio};
@@ -7,7 +7,7 @@ use anyhow::bail;
 
 use crate::terminal::{interrupt, out};
 
-/// Columns and lines of the terminal that standard output is, if it is one.
+/// Columns and lines of the terminal, if standard output is one.
 pub fn screen() -> Option<(usize, usize)> {
     if !io::stdout().is_terminal() {
         return None;
@@ -25,7 +25,7 @@ pub fn screen() -> Option<(usize, usize)> {
     known.then_some((usize::from(size.ws_col), usize::from(size.ws_row)))
 }
 
-/// The program to use where nobody names one: `$PAGER`, or else `less`, which lets long lines run off the screen.
+/// The default pager: `$PAGER`, or else `less`, set not to fold long lines.
 pub fn usual() -> String {
     let named = std::env::var("PAGER").ok();
     named
@@ -33,26 +33,26 @@ pub fn usual() -> String {
         .unwrap_or_else(|| "less -S".to_owned())
 }
 
-/// Writes to standard output as long as what is written fits on the screen, and all of it to a pager otherwise.
+/// Writes to standard output if everything fits on the screen, and otherwise everything to a pager.
 pub struct Paged<'a> {
     out: &'a mut out::Out,
     command: &'a str,
-    /// Lines that there is room for.
+    /// Lines that fit on the screen.
     room: usize,
     state: State,
 }
 
 enum State {
-    /// It may still fit.
+    /// Buffered: the output may still fit.
     Held(Vec<u8>),
-    /// It does not. Ctrl-C is the pager's while it runs.
+    /// The output did not fit. The pager handles Ctrl-C while it runs.
     Running(Child, interrupt::Ignored),
     /// The user left the pager, or there is none: the status it ended with, where known.
     Left(Option<i32>),
 }
 
 impl<'a> Paged<'a> {
-    /// Nothing is written yet; `command` is what the shell would run.
+    /// Nothing is written yet; `command` is a shell command.
     pub fn new(out: &'a mut out::Out, command: &'a str) -> Paged<'a> {
         Paged {
             out,
@@ -82,7 +82,7 @@ impl<'a> Paged<'a> {
     /// Waits until the user leaves the pager.
     ///
     /// # Errors
-    /// Where the output cannot be written or there is no such pager.
+    /// If the output cannot be written, or there is no such pager.
     pub fn end(mut self) -> anyhow::Result<()> {
         let status = match std::mem::replace(&mut self.state, State::Left(None)) {
             State::Held(text) => {

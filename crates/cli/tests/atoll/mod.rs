@@ -1,7 +1,6 @@
 //! Runs the real binary in a folder of its own.
 
-// Each test file uses a part of this.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test file uses a part of this")]
 
 use std::io::Write;
 use std::path::PathBuf;

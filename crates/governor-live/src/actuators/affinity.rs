@@ -10,49 +10,49 @@ use serde::{Deserialize, Serialize};
 use crate::group::target::Group;
 use crate::system::proc::{self, Identity};
 
-/// Looks until no new thread is found: each can only have come while the last one was under way.
+/// Most rounds in search of new threads; one that a round finds can only have started during the round before.
 const PASSES: usize = 5;
 
-/// The most masks that are remembered as ours.
+/// The most masks that are remembered as set by us.
 const MAX_MASKS: usize = 4096;
 
-/// What is needed to put threads back, whoever does it.
+/// The affinities from before, from which any process can put the threads back.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Before {
-    /// What the first process's main thread had: so had nearly all.
+    /// The cpus of the first process's main thread, which nearly all threads had.
     pub(crate) base: CpuSet,
-    /// The others, by thread.
+    /// The cpus of threads that had others, by thread.
     pub(crate) others: BTreeMap<u32, CpuSet>,
 }
 
-/// Binds the threads of a group. A thread that was bound narrower, by itself or by somebody else,
-/// stays within its own cpus as far as the group's allow it, and gets them back in the end.
+/// Binds the threads of a group. A thread that was bound more narrowly, by itself or by somebody else, stays within
+/// its own cpus as far as the group's allow it, and gets them back in the end.
 #[derive(Debug)]
 pub(crate) struct Affinity {
     pub(crate) before: Before,
-    /// Masks that are ours: a thread that has one of them has inherited it.
+    /// Masks that we have set: a thread that has one of them has inherited it.
     masks: HashSet<CpuSet>,
-    /// What threads with an own wish were given.
+    /// The masks that were given to threads with cpus of their own.
     given: HashMap<u32, CpuSet>,
-    /// What the kernel lets the group use: threads are shown their masks without the rest.
+    /// The cpus that the kernel lets the group use: it shows masks reduced to these.
     pub(crate) within: Option<CpuSet>,
-    /// Threads whose wish has become known at the last call, and was not recorded before it.
+    /// Threads whose own cpus were found at the last call, and not recorded before it.
     fresh: HashSet<u32>,
-    /// Threads that may not be bound: they are another user's.
+    /// Threads that we may not bind, as they are another user's.
     pub(crate) refused: HashSet<u32>,
-    /// What people should know, once.
+    /// A note for the user, returned once.
     pub(crate) note: Option<String>,
 }
 
-/// How it went.
+/// The result of binding the threads.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bound {
     /// Threads that were looked at.
     pub(crate) threads: usize,
     /// Threads that were changed.
     pub(crate) changed: usize,
-    /// Threads that had been bound by themselves, or by somebody else, since the last time. They are left alone
-    /// this time, so that what they had can be recorded first.
+    /// Threads that bound themselves, or were bound by somebody else, since the last time. They are left alone this
+    /// time, so that their cpus can be recorded first.
     pub(crate) wishes: usize,
 }
 
@@ -74,12 +74,12 @@ impl Affinity {
         }
     }
 
-    /// Binds all threads to these cpus, but for those of which it becomes known only now what they had: whoever
-    /// calls this records [`before`](Affinity::before) and calls it again.
+    /// Binds all threads to these cpus, except those whose own cpus are found only now: the caller records
+    /// [`before`](Affinity::before) and calls this again.
     ///
     /// # Errors
     ///
-    /// What the system says where no thread at all could be bound.
+    /// The system's error if no thread at all could be bound.
     pub(crate) fn set(&mut self, cpus: &CpuSet, group: &Group) -> io::Result<Bound> {
         if self.masks.len() < MAX_MASKS {
             self.masks.insert(cpus.clone());
@@ -103,7 +103,7 @@ impl Affinity {
         }
     }
 
-    /// The wishes of threads that have ended: their numbers are used again.
+    /// Forgets the own cpus of threads that have ended, because thread numbers are reused.
     fn forget(&mut self) {
         let ended = |thread: u32| {
             let cpus = cpus_of(thread.cast_signed());
@@ -131,7 +131,7 @@ impl Affinity {
         bound
     }
 
-    /// What the kernel shows of a mask.
+    /// The part of a mask that the kernel shows.
     fn shown(&self, mask: &CpuSet) -> CpuSet {
         match &self.within {
             Some(within) => mask.iter().filter(|cpu| within.contains(*cpu)).collect(),
@@ -139,7 +139,7 @@ impl Affinity {
         }
     }
 
-    /// Whether a thread has this mask from us, or from before.
+    /// Whether a thread has this mask from us, rather than from before.
     fn ours(&self, thread: u32, now: &CpuSet) -> bool {
         let given = self.given.get(&thread);
         *now == self.before.base
@@ -186,12 +186,12 @@ impl Affinity {
 }
 
 impl Before {
-    /// Gives the threads of these processes the cpus they had; how many got them.
+    /// Gives the threads of these processes back the cpus they had; returns the number of threads.
     ///
     /// # Errors
     ///
-    /// What the system says where threads have other cpus and not one of them may be changed: the
-    /// right to do so was lost meanwhile.
+    /// The system's error if there are threads to put back and none of them may be changed, because the right to do
+    /// so was lost meanwhile.
     pub(crate) fn restore(&self, processes: impl Iterator<Item = Identity>) -> io::Result<usize> {
         let mut restored = 0;
         let mut refused = None;

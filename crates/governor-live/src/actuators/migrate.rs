@@ -1,4 +1,4 @@
-//! Pages follow the cores: what a group's processes have on nodes where they have no core is moved.
+//! Page migration: pages of a group on nodes where it has no core are moved to nodes where it has.
 //!
 //! 1. Nothing is moved before the nodes of the cores have been the same for [`CALM`].
 //! 2. One process after the other, mapping after mapping, parts of 8 MiB are looked at: some addresses
@@ -7,8 +7,8 @@
 //!    as many pages as a part has at most, and rests ten times as long as it took.
 //! 4. When nothing was found in all processes, they are left alone for [`AGAIN`].
 //!
-//! Pages that several processes share move where the system lets us (as root); code never does. What was
-//! moved stays where it is in the end.
+//! Pages that several processes share are moved if the system permits it (as root); pages of code are never moved.
+//! Pages are not moved back in the end.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -23,16 +23,16 @@ use crate::error::{Error, Result};
 use crate::group::target::Group;
 use crate::system::proc;
 
-/// Cores must have been on the same nodes for so long.
+/// How long the cores must have been on the same nodes.
 const CALM: Duration = Duration::from_secs(2);
 
-/// After a round in which nothing was found.
+/// Pause after a round in which nothing was found.
 const AGAIN: Duration = Duration::from_secs(10);
 
-/// A step is not repeated before this many times what it took.
+/// The pause after a step, as a multiple of the time it took.
 const REST: u32 = 10;
 
-/// Pages of a part.
+/// Pages in a part.
 const PART: u64 = 2048;
 
 /// Addresses of a part that are looked at first.
@@ -41,18 +41,18 @@ const PROBES: u64 = 16;
 /// Addresses of one step.
 const LOOKS: u64 = 4096;
 
-/// What another process costs, in addresses.
+/// The cost of turning to another process, counted in addresses.
 const PROCESS: u64 = 64;
 
-/// Moves pages of a group, bounded work at a time.
+/// Migrates the pages of a group, a bounded amount of work at a time.
 #[derive(Debug)]
 pub(crate) struct Migration {
     /// The node of each cpu, by the operating system's numbers.
     of_cpu: BTreeMap<u32, u32>,
-    /// Those that have cores: memory that is nobody's own stays where somebody has put it.
+    /// The nodes that have cores: memory on other nodes stays where somebody has put it.
     nodes: BTreeSet<u32>,
     page: u64,
-    /// What the system lets us move.
+    /// The flag of `move_pages` for the pages that we may move.
     movable: Movable,
     /// The node of each core.
     kept: Vec<u32>,
@@ -62,12 +62,12 @@ pub(crate) struct Migration {
     round: VecDeque<u32>,
     /// Parts of the present process that are still to be looked at: process, first and last address.
     parts: VecDeque<(u32, u64, u64)>,
-    /// Something was moved in this round, or there was none yet.
+    /// Whether something was moved in this round, or no round is complete yet.
     found: bool,
     note: Option<String>,
 }
 
-/// What a step does.
+/// What the next step does.
 #[derive(Debug, Default)]
 struct Step {
     looks: u64,
@@ -118,7 +118,7 @@ impl Migration {
         self.note.take()
     }
 
-    /// One step, if it is time for one; what it moved.
+    /// Makes one step if it is due; returns what it moved.
     pub(crate) fn step(&mut self, cpus: &CpuSet, group: &Group) -> Option<Migrated> {
         let begun = Instant::now();
         let mut kept: Vec<u32> = cpus
@@ -163,7 +163,7 @@ impl Migration {
         })
     }
 
-    /// Whether all pages of the next part may still be moved in this step.
+    /// Whether the next part still fits into this step.
     fn next_fits(&self, step: &Step) -> bool {
         let next = self.parts.front();
         let pages = next.map_or(PART, |(_, first, last)| (last - first) / self.page);
@@ -171,7 +171,7 @@ impl Migration {
         moved == 0 || moved + pages <= PART
     }
 
-    /// Looks at a part, and moves what is to be moved.
+    /// Looks at a part, and moves its pages that are on nodes without cores.
     fn part(&mut self, pid: u32, first: u64, last: u64, step: &mut Step) {
         let pages = (last - first) / self.page;
         let address = |page: u64| (first + page * self.page) as usize;
@@ -257,8 +257,8 @@ fn parts(pid: u32, page: u64) -> VecDeque<(u32, u64, u64)> {
     parts
 }
 
-/// The addresses of a line of `maps`, where it is data: not code, nor what programs only read of libraries,
-/// nor the kernel's.
+/// The address range in a line of `maps`, if it holds data: neither code, nor read-only parts of libraries, nor
+/// mappings of the kernel.
 fn usable(line: &str) -> Option<(u64, u64)> {
     let mut words = line.split_ascii_whitespace();
     let (range, rights) = (words.next()?, words.next()?);
@@ -275,7 +275,7 @@ fn usable(line: &str) -> Option<(u64, u64)> {
     (start < end).then_some((start, end))
 }
 
-/// The node of each address; negative where there is no page.
+/// The node of each address; negative if there is no page.
 fn nodes_of(pid: u32, addresses: &[usize]) -> io::Result<Vec<i32>> {
     let mut nodes = vec![0; addresses.len()];
     pages::locate(pid, addresses, &mut nodes)?;

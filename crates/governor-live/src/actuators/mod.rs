@@ -16,13 +16,13 @@ use crate::group::target::{Group, Target, systemctl};
 use crate::system::proc::Identity;
 use affinity::{Affinity, Before};
 
-/// Which way.
+/// The way in which a group is given its cpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Means {
-    /// The cpuset of a control group that is the target, systemd for a unit, else affinity.
+    /// The cpuset if the target is a control group, systemd if it is a unit, else affinity.
     #[default]
     Auto,
-    /// A cpuset: the target's, or one of our own that the processes are moved into.
+    /// A cpuset: the target's, or that of a control group of our own which the processes are moved into.
     Cgroup,
     /// The property AllowedCPUs of a unit.
     Systemd,
@@ -48,7 +48,7 @@ impl FromStr for Means {
     }
 }
 
-/// All that is needed to put a group back as it was, by whichever process.
+/// The state from before, from which any process can put a group back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Undo {
@@ -60,7 +60,7 @@ pub(crate) enum Undo {
         folder: PathBuf,
         cpus: String,
         below: Vec<(PathBuf, CpuSet)>,
-        /// What kind of partition it was.
+        /// The kind of partition that the group was.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         partition: Option<String>,
     },
@@ -86,10 +86,10 @@ pub(crate) enum Actuator {
         tree: Tree,
         own: Own,
         made: bool,
-        /// Nobody else is to use its cpus; the partition, once the group is made.
+        /// The partition, if nobody else is to use the cpus, once the group is made.
         exclusive: bool,
         partition: Option<Partition>,
-        /// Processes are left in other groups, to which they could not be put back.
+        /// Whether processes were left in other groups because they could not be put back there.
         apart: bool,
     },
     Unit {
@@ -141,7 +141,7 @@ impl Actuator {
         }
     }
 
-    /// The property of a unit.
+    /// Uses a property of a systemd unit.
     fn of_unit(unit: &str, tree: &Tree) -> Result<Actuator> {
         let shown = ["show", "--property=AllowedCPUs", "--value", "--", unit];
         let cpus = systemctl(&shown)?.trim().replace(' ', ",");
@@ -153,7 +153,7 @@ impl Actuator {
         Ok(Actuator::Unit { unit, undo, tree })
     }
 
-    /// The cpuset of a control group, which is enabled where it is not.
+    /// Uses the cpuset of a control group, and enables it if it is not.
     fn of_cpuset(tree: &Tree, exclusive: bool) -> Result<Actuator> {
         if !tree.has_cpuset() {
             cgroup::enable(&tree.folder)?;
@@ -188,7 +188,7 @@ impl Actuator {
         })
     }
 
-    /// In words.
+    /// As text.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Actuator::Dry => "nothing",
@@ -199,7 +199,7 @@ impl Actuator {
         }
     }
 
-    /// What puts everything back.
+    /// What is needed to put everything back.
     pub(crate) fn undo(&self) -> Undo {
         match self {
             Actuator::Dry => Undo::Nothing,
@@ -209,7 +209,7 @@ impl Actuator {
         }
     }
 
-    /// The cpus that the group may have at most, as far as it is known.
+    /// The cpus that the group may have at most, if known.
     pub(crate) fn allowed(&mut self, group: &Group) -> Option<CpuSet> {
         match self {
             Actuator::Dry => {
@@ -267,7 +267,7 @@ impl Actuator {
         }
     }
 
-    /// What the group has at this moment, where that is cheap to say.
+    /// The cpus that the group has now, if that is cheap to find out.
     pub(crate) fn present(&mut self, group: &Group) -> Option<CpuSet> {
         match self {
             Actuator::Dry => None,
@@ -284,7 +284,7 @@ impl Actuator {
         }
     }
 
-    /// Gives the group these cpus. `true` where what there was before has become known better.
+    /// Gives the group these cpus. Returns `true` if more has become known of the state from before.
     pub(crate) fn set(&mut self, cpus: &CpuSet, group: &Group) -> Result<bool> {
         match self {
             Actuator::Dry => Ok(false),
@@ -342,7 +342,7 @@ impl Actuator {
         }
     }
 
-    /// Whether it keeps cpus from others, where that is asked for.
+    /// Whether the cpus are exclusive, if that is asked for.
     pub(crate) fn can_exclude(&self) -> bool {
         matches!(
             self,
@@ -358,7 +358,7 @@ impl Actuator {
         )
     }
 
-    /// What people should know of the last change, once.
+    /// A note for the user about the last change, returned once.
     pub(crate) fn note(&mut self) -> Option<String> {
         match self {
             Actuator::Own {
@@ -391,7 +391,7 @@ impl Actuator {
     }
 }
 
-/// Gives a group cpus, for itself where there is a partition.
+/// Gives a group cpus, exclusively if there is a partition.
 fn give(
     tree: &mut Tree,
     below: &[(PathBuf, CpuSet)],
@@ -411,7 +411,8 @@ fn give(
     Ok(())
 }
 
-/// What the group above has, and what it has given to this one for itself: that is not its own any more.
+/// The cpus of the group above, together with those that it has given to this one exclusively, which it no longer
+/// lists as its own.
 fn with_own(above: CpuSet, tree: &mut Tree, partition: Option<&Partition>) -> CpuSet {
     match partition {
         Some(_) => {
@@ -427,7 +428,7 @@ fn both(a: &CpuSet, b: &CpuSet) -> CpuSet {
 }
 
 impl Undo {
-    /// Puts everything back; how many threads, processes or groups were.
+    /// Puts everything back; returns the number of threads, processes or groups.
     pub(crate) fn run(&self, processes: impl Iterator<Item = Identity>) -> Result<usize> {
         match self {
             Undo::Nothing => Ok(0),

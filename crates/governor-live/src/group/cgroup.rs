@@ -1,4 +1,4 @@
-//! Control groups: who is in one, what it has used, which cpus it may use.
+//! Control groups: their processes, their processor time, and their cpus.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,32 +11,32 @@ use crate::group::partition;
 use crate::system::opened::Opened;
 use crate::system::proc;
 
-/// The most groups below one that are looked after.
+/// The most groups below one that are handled.
 const MAX_BELOW: usize = 1000;
 
-/// Which generation of control groups.
+/// The version of control groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
-    /// Each controller has a hierarchy of its own.
+    /// Version 1: each controller has a hierarchy of its own.
     One,
-    /// One hierarchy.
+    /// Version 2: one hierarchy for all controllers.
     Two,
 }
 
 /// Where the hierarchies are mounted.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Mounts {
-    /// Of generation two.
+    /// The hierarchy of version 2.
     pub(crate) two: Option<PathBuf>,
-    /// Of generation one, the controller `cpuset`.
+    /// The hierarchy of the controller `cpuset`, in version 1.
     pub(crate) cpuset: Option<PathBuf>,
-    /// Of generation one, the controller `cpuacct`.
+    /// The hierarchy of the controller `cpuacct`, in version 1.
     pub(crate) account: Option<PathBuf>,
 }
 
 impl Mounts {
-    /// Of this system.
+    /// The mounts of this system.
     pub(crate) fn find() -> Mounts {
         let mut mounts = Mounts::default();
         let text = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
@@ -59,20 +59,20 @@ impl Mounts {
     }
 }
 
-/// A control group, in both hierarchies of generation one where there are two.
+/// A control group; in version 1, its folders in both hierarchies.
 #[derive(Debug, Clone)]
 pub(crate) struct Tree {
-    /// Where `cpuset.cpus` is.
+    /// The folder with `cpuset.cpus`.
     pub(crate) folder: PathBuf,
     kind: Kind,
-    /// Where processor time is counted.
+    /// The folder in which processor time is counted.
     account: Option<Opened>,
-    /// Where the kernel says which cpus it has.
+    /// The file in which the kernel lists its cpus.
     present: Opened,
     last: Option<Duration>,
 }
 
-/// The path of a process's group in the hierarchy of a controller; "" is that of generation two.
+/// The path of a process's group in the hierarchy of a controller; "" stands for that of version 2.
 fn path_of(pid: u32, controller: &str) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     text.lines().find_map(|line| {
@@ -83,7 +83,7 @@ fn path_of(pid: u32, controller: &str) -> Option<String> {
     })
 }
 
-/// A process's group: in the cpuset hierarchy of generation one, else in that of two.
+/// A process's group: in the cpuset hierarchy of version 1, else in that of version 2.
 pub(crate) fn of_process(pid: u32, mounts: &Mounts) -> Option<(Kind, PathBuf)> {
     if let (Some(path), Some(mount)) = (path_of(pid, "cpuset"), &mounts.cpuset) {
         return Some((Kind::One, mount.join(path)));
@@ -91,7 +91,7 @@ pub(crate) fn of_process(pid: u32, mounts: &Mounts) -> Option<(Kind, PathBuf)> {
     Some((Kind::Two, mounts.two.as_ref()?.join(path_of(pid, "")?)))
 }
 
-/// The cpus that a group has, as the kernel sees it; of the first group above that says.
+/// The effective cpus of a group, or of the nearest group above it that lists them.
 pub(crate) fn effective(folder: &Path) -> Option<CpuSet> {
     let mut at = Some(folder);
     while let Some(folder) = at {
@@ -120,8 +120,7 @@ pub(crate) fn write(file: &Path, value: &str) -> Result<()> {
     })
 }
 
-/// Lets a group of generation two have a cpuset: the controller has to be enabled in all groups above it, from the
-/// top.
+/// Gives a group of version 2 the cpuset controller, which has to be enabled in all groups above it, from the top.
 pub(crate) fn enable(folder: &Path) -> Result<()> {
     let above: Vec<&Path> = folder.ancestors().skip(1).collect();
     for folder in above.into_iter().rev() {
@@ -140,8 +139,8 @@ pub(crate) fn enable(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Gives a group what the one above it has. A group with processes in it may not be left without a list of its own
-/// once it had one: then it gets that of the group above.
+/// Resets a group to the list of the group above it. Once a group with processes had a list of its own it may not be
+/// left without one: it is then given a copy of that list.
 pub(crate) fn empty(folder: &Path) -> Result<()> {
     let file = folder.join("cpuset.cpus");
     write(&file, "\n").or_else(|refused| {
@@ -211,7 +210,7 @@ impl Tree {
         tree
     }
 
-    /// The cpus it has at this moment.
+    /// Its present cpus.
     pub(crate) fn present(&mut self) -> Option<CpuSet> {
         let cpus = |text: &str| text.trim().parse::<CpuSet>().ok();
         let present = self.present.read(cpus).filter(|cpus| !cpus.is_empty());
@@ -222,12 +221,12 @@ impl Tree {
         self.kind
     }
 
-    /// Whether it can be given cpus: in generation two the controller has to be enabled for that.
+    /// Whether it can be given cpus: in version 2 this needs the controller to be enabled.
     pub(crate) fn has_cpuset(&self) -> bool {
         self.folder.join("cpuset.cpus").exists()
     }
 
-    /// Whether it is still there.
+    /// Whether it still exists.
     pub(crate) fn exists(&self) -> bool {
         self.folder.exists()
     }
@@ -242,7 +241,7 @@ impl Tree {
         all
     }
 
-    /// Processor time since the last call; `None` where it is not counted, or at the first call.
+    /// Processor time since the last call; `None` if it is not counted, and at the first call.
     pub(crate) fn used(&mut self) -> Option<Duration> {
         let kind = self.kind;
         let now = self.account.as_mut()?.read(|text| match kind {
@@ -257,7 +256,7 @@ impl Tree {
         Some(now.saturating_sub(before))
     }
 
-    /// Lets it use these cpus. In generation one the groups below have to have less than it.
+    /// Lets it use these cpus. In version 1 the groups below may not have cpus that it has not.
     pub(crate) fn set(&self, cpus: &CpuSet, below: &[(PathBuf, CpuSet)]) -> Result<()> {
         let list = cpus.to_string();
         let file = self.folder.join("cpuset.cpus");
@@ -286,7 +285,7 @@ impl Tree {
         write(&file, &list)
     }
 
-    /// The groups below with the cpus they have, from the top.
+    /// The groups below it with their cpus, from the top.
     pub(crate) fn below(&self) -> Vec<(PathBuf, CpuSet)> {
         let folders = below(&self.folder).into_iter();
         let with = |folder: PathBuf| {
@@ -297,7 +296,7 @@ impl Tree {
     }
 }
 
-/// The folders below, those on top first.
+/// The folders below it, from the top.
 fn below(folder: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     let mut at = 0;
@@ -320,16 +319,16 @@ fn below(folder: &Path) -> Vec<PathBuf> {
 pub(crate) struct Own {
     pub(crate) kind: Kind,
     pub(crate) folder: PathBuf,
-    /// The group for accounting, where that is another one.
+    /// The group for accounting, if that is another one.
     pub(crate) account: Option<PathBuf>,
-    /// Where the processes come from, and go back to.
+    /// The group that the processes come from and go back to.
     pub(crate) from: PathBuf,
     /// The same for accounting.
     pub(crate) account_from: Option<PathBuf>,
 }
 
 impl Own {
-    /// A group beside or below that of a process. Nothing is made before [`make`](Own::make).
+    /// Chooses a group beside or below that of a process. Nothing is made before [`make`](Own::make).
     pub(crate) fn plan(pid: u32) -> Result<Own> {
         let mounts = Mounts::find();
         let nothing = || Error::NoTarget {
@@ -388,7 +387,7 @@ impl Own {
         Ok(())
     }
 
-    /// Whether a process can be taken: it is where it would be put back to.
+    /// Whether a process can be moved in: it must be in the group that it would be put back to.
     pub(crate) fn fits(&self, pid: u32, mounts: &Mounts) -> bool {
         let account = match (&self.account_from, &mounts.account) {
             (Some(_), Some(mount)) => path_of(pid, "cpuacct").map(|path| mount.join(path)),
@@ -398,7 +397,7 @@ impl Own {
         group.as_ref() == Some(&self.from) && account == self.account_from
     }
 
-    /// Moves processes into it. What has ended meanwhile is no error.
+    /// Moves processes into it. A process that has ended meanwhile is no error.
     pub(crate) fn take(&self, processes: &[u32]) -> Result<()> {
         for pid in processes {
             moved(*pid, &self.folder)?;
@@ -409,7 +408,7 @@ impl Own {
         Ok(())
     }
 
-    /// Moves all back, and removes it; what it did is told by how many processes went.
+    /// Moves all processes back and removes the group; returns how many were moved.
     pub(crate) fn undo(&self) -> Result<usize> {
         let mut back = 0;
         if self.kind == Kind::Two {

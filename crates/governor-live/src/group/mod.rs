@@ -1,4 +1,4 @@
-//! What is governed: a target, the processes it consists of, and their control group.
+//! What is governed: a target, its processes, and their control group.
 
 pub(crate) mod cgroup;
 pub(crate) mod partition;

@@ -1,28 +1,28 @@
-//! Partitions of control groups of generation two: cpus that nobody outside of a group may use.
+//! Partitions of control groups of version 2: cpus that nobody outside of a group may use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const FILE: &str = "cpuset.cpus.partition";
 
-/// Groups that the kernel lets have cpus for themselves only say so here.
+/// The file by which a group becomes a partition.
 const EXCLUSIVE: &str = "cpuset.cpus.exclusive";
 
-/// Makes a group's cpus its own, and shared again.
+/// Makes a group's cpus exclusive, and shared again.
 #[derive(Debug)]
 pub(crate) struct Partition {
     folder: PathBuf,
-    /// What it was, for the end.
+    /// What the group was before, for putting it back.
     pub(crate) before: String,
-    /// The cpus that nobody else may use now, or for which that was refused.
+    /// The cpus that are exclusive now, or for which that was refused.
     cpus: Option<String>,
-    /// It was refused, which is told once.
+    /// Why it was refused, which is reported once.
     refused: bool,
     note: Option<String>,
 }
 
 impl Partition {
-    /// Of a group; `None` where the kernel has no partitions.
+    /// The partition of a group; `None` if the kernel has no partitions.
     pub(crate) fn of(folder: &Path) -> Option<Partition> {
         let before = fs::read_to_string(folder.join(FILE)).ok()?;
         Some(Partition {
@@ -34,12 +34,12 @@ impl Partition {
         })
     }
 
-    /// Whether it was tried for these cpus last.
+    /// Whether these cpus were the last for which it was tried.
     pub(crate) fn is_for(&self, cpus: &str) -> bool {
         self.cpus.as_deref() == Some(cpus)
     }
 
-    /// Before the group's cpus change: what is exclusive must not be taken from others by mistake.
+    /// To be called before the group's cpus change, so that exclusive cpus are not taken from others by mistake.
     pub(crate) fn open(&self) {
         let now = fs::read_to_string(self.folder.join(FILE)).unwrap_or_default();
         if kind(&now) != "member" {
@@ -47,7 +47,7 @@ impl Partition {
         }
     }
 
-    /// After they have changed: nobody else may use `cpus` from now on. Where that is refused they stay shared.
+    /// To be called after they have changed: makes `cpus` exclusive. If that is refused they stay shared.
     pub(crate) fn close(&mut self, cpus: &str) {
         self.cpus = Some(cpus.to_owned());
         // Kernels before 6.7 do not have it, and groups below the top one want it first.
@@ -74,13 +74,13 @@ impl Partition {
         }
     }
 
-    /// What people should know, once.
+    /// A note for the user, returned once.
     pub(crate) fn note(&mut self) -> Option<String> {
         self.note.take()
     }
 }
 
-/// Puts back what a group was.
+/// Makes a group what it was before.
 pub(crate) fn restore(folder: &Path, before: &str) {
     if let Ok(now) = fs::read_to_string(folder.join(FILE))
         && kind(&now) != before

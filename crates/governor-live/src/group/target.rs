@@ -1,4 +1,4 @@
-//! What is governed, and the processes it consists of.
+//! What is governed: a target and its processes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -18,29 +18,29 @@ pub const MAX_GOVERNED: usize = 20_000;
 /// How often everything is looked at again: processes by name, members of a cgroup.
 const SCAN: Duration = Duration::from_secs(1);
 
-/// A process may take another name (exec) for so long after it started.
+/// How long after its start a process may still take another name (exec).
 const YOUNG: Duration = Duration::from_secs(5);
 
-/// Of the first processes so many are looked at at each check.
+/// Root processes that are looked at in each check.
 const ROOTS: usize = 16;
 
-/// Members whose children are looked up at one check, beside those of the first processes.
+/// Members whose children are looked up in one check, beside those of the root processes.
 const VISITS: usize = 4;
 
-/// It is not done again before so many times what it took, as each thread has a file of its own.
+/// The pause before it is done again, as a multiple of the time it took, because each thread has a file of its own.
 const REST: u32 = 4000;
 
 /// What to govern.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Target {
-    /// A process, and all that descend from it.
+    /// A process and its descendants.
     Pid(u32),
-    /// All processes whose command has this name, and all that descend from them.
+    /// All processes whose command has this name, and their descendants.
     Name(String),
-    /// What is in a control group: a path, absolute or from the hierarchy's root.
+    /// The processes of a control group, given by its path, absolute or from the hierarchy's root.
     Cgroup(PathBuf),
-    /// A unit of systemd.
+    /// A systemd unit.
     Unit(String),
 }
 
@@ -61,18 +61,18 @@ pub(crate) struct Member {
     pub(crate) identity: Identity,
     /// Not a descendant of another member.
     pub(crate) root: bool,
-    /// The member that it was found by, 0 for roots; and whether others were by this one.
+    /// The member through which it was found, 0 for roots; and whether others were found through this one.
     parent: u32,
     children_known: bool,
     /// Processor time at the last look.
     time: Duration,
-    /// That of its children that have ended, for roots: clock ticks.
+    /// For roots: processor time of its children that have ended, in clock ticks.
     children: u64,
     /// Whether it has run between the last two looks.
     pub(crate) active: bool,
-    /// Whether it has run since its children were looked up: else there are no new ones.
+    /// Whether it has run since its children were looked up; if not, it has no new ones.
     moved: bool,
-    /// When they may be looked up again.
+    /// When its children may be looked up again.
     rested: Option<Instant>,
 }
 
@@ -84,32 +84,32 @@ pub(crate) struct Group {
     pub(crate) members: BTreeMap<u32, Member>,
     scanned: Option<Instant>,
     visited: u32,
-    /// Processes that do not have the name, and since when they are known.
+    /// Processes without the wanted name, and since when each is known.
     strangers: HashMap<u32, Instant>,
     first: bool,
-    /// Its control group is not there any more.
+    /// Whether its control group is gone.
     gone: bool,
-    /// The control group tells what its processes have used.
+    /// Whether the control group counts the processor time of its processes.
     counted: bool,
-    /// Processes that came since somebody asked.
+    /// Whether processes were added since the last question.
     pub(crate) came: bool,
-    /// Members became roots since somebody asked, as what they descended from has ended.
+    /// Whether members became roots since the last question, because their ancestors have ended.
     pub(crate) orphaned: bool,
 }
 
 /// Processor time of a group.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Used {
-    /// Since the last look.
+    /// Processor time since the last look.
     pub(crate) time: Duration,
-    /// What told it.
+    /// The source of the figure.
     pub(crate) source: &'static str,
 }
 
 impl Group {
     /// # Errors
     ///
-    /// [`Error::NoTarget`] where there is nothing of the kind.
+    /// [`Error::NoTarget`] if no such process, group or unit exists.
     pub(crate) fn find(target: Target) -> Result<Group> {
         let tree = match &target {
             Target::Cgroup(path) => Some(Tree::find(path)?),
@@ -151,7 +151,7 @@ impl Group {
         Ok(group)
     }
 
-    /// Whether there is nothing left of it. A control group may be empty for a while.
+    /// Whether it has ended. A control group that is empty for a while has not.
     pub(crate) fn ended(&self) -> bool {
         match (&self.target, &self.tree) {
             // As of the last look.
@@ -161,13 +161,13 @@ impl Group {
         }
     }
 
-    /// The processes that were there from the start.
+    /// The root processes.
     pub(crate) fn roots(&self) -> impl Iterator<Item = &Member> {
         self.members.values().filter(|member| member.root)
     }
 
-    /// Looks for processes that came and went; bounded work, so that children of a member that has
-    /// many brothers may take a few checks to be found. They run where their parent does.
+    /// Looks for processes that came and went. The work is bounded, so that it may take a few checks until the
+    /// children of one of many members are found; until then they run on the cpus of their parent.
     pub(crate) fn refresh(&mut self) {
         let now = Instant::now();
         let due = self.scanned.is_none_or(|at| now - at >= SCAN);
@@ -270,15 +270,15 @@ impl Group {
         }
     }
 
-    /// A member that others were found by.
+    /// Notes that others were found through this member.
     fn parents(&mut self, pid: u32) {
         if let Some(member) = self.members.get_mut(&pid) {
             member.children_known = true;
         }
     }
 
-    /// Forgets one that has ended. Those that descended from it stay: whoever is to put them back cannot find them
-    /// by it any more, so that they are roots from now on, unless another member is their parent now.
+    /// Forgets a member that has ended. Its descendants stay. As they can no longer be found through it when they are
+    /// put back, they become roots, unless another member is now their parent.
     fn lose(&mut self, pid: u32) -> Option<Member> {
         let lost = self.members.remove(&pid)?;
         if lost.children_known {
@@ -329,7 +329,7 @@ impl Group {
         }
     }
 
-    /// Adds one that is not known; `parent` is a member, or 0.
+    /// Adds a new process; `parent` is a member, or 0.
     fn meet(&mut self, pid: u32, parent: u32) {
         if self.members.contains_key(&pid) || self.members.len() >= MAX_GOVERNED {
             return;
@@ -362,7 +362,7 @@ impl Group {
         );
     }
 
-    /// Looks who has run: for how long in all, and who has ended.
+    /// Reads how long each member has run in all, and which have ended.
     fn look(&mut self) -> (Duration, Vec<u32>) {
         let mut sum = Duration::ZERO;
         let mut ended = Vec::new();
@@ -381,7 +381,7 @@ impl Group {
         (sum, ended)
     }
 
-    /// Processor time since the last call.
+    /// The processor time since the last call.
     pub(crate) fn used(&mut self) -> Option<Used> {
         let used = self.tree.as_mut().and_then(Tree::used);
         self.counted = used.is_some();
@@ -405,8 +405,8 @@ impl Group {
         })
     }
 
-    /// What processes that have ended since used since they were last looked at: their parents
-    /// know what they used in all, `owed` of which was counted before.
+    /// Time used by processes that have ended since they were last looked at. Their parents have their total, `owed`
+    /// of which was counted before.
     fn of_ended(&mut self, owed: Duration) -> Duration {
         let mut ticks = 0;
         let roots = self.members.values_mut().filter(|member| member.root);
@@ -434,7 +434,7 @@ fn unit_group(unit: &str) -> Result<PathBuf> {
     Ok(PathBuf::from(group))
 }
 
-/// What `systemctl` says.
+/// Runs `systemctl` and returns its output.
 pub(crate) fn systemctl(arguments: &[&str]) -> Result<String> {
     let what = format!("systemctl {}", arguments.join(" "));
     let ran = Command::new("systemctl").args(arguments).output();

@@ -10,10 +10,10 @@ use crate::error::{Error, Result};
 /// Root's folder.
 const ROOT: &str = "/run/atoll-govern";
 
-/// Of files. The folder of a user who is not root is closed to others.
+/// The mode of record files. The folder of a user other than root is closed to others.
 pub(super) const FILE: u32 = 0o644;
 
-/// No record is longer.
+/// The longest record, in bytes.
 const LONGEST: u64 = 4 << 20;
 
 /// The most users whose folders are looked at, and the most files of one.
@@ -37,12 +37,12 @@ fn user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Whose a process is.
+/// The user that a process belongs to.
 pub(super) fn user_of(pid: u32) -> Option<u32> {
     Some(fs::metadata(format!("/proc/{pid}")).ok()?.uid())
 }
 
-/// Makes a folder of our own, which nobody else may write to: what stands in it is carried out.
+/// Makes a folder that only we may write to, because what its records say is carried out.
 pub(super) fn make(folder: &Path) -> Result<()> {
     let file = |source| Error::File {
         path: folder.to_owned(),
@@ -75,8 +75,8 @@ pub(super) fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The files with this ending in the folders of others, as far as this user may read them, and whose they are. What
-/// they say is somebody's claim.
+/// The files with this ending in the folders of other users, as far as they are readable, with their owners. Their
+/// contents are only claims.
 pub(super) fn foreign(own: &Path, ending: &str) -> Vec<(u32, Vec<u8>)> {
     let mut folders = vec![PathBuf::from(ROOT)];
     for (parent, start, below) in [
@@ -98,7 +98,7 @@ pub(super) fn foreign(own: &Path, ending: &str) -> Vec<(u32, Vec<u8>)> {
     all.filter_map(|path| read(&path)).collect()
 }
 
-/// A file that anybody may have made: nothing but a plain one is read, and nothing is waited for.
+/// Reads a file that anybody may have made: only if it is a plain file, and without waiting.
 fn read(path: &Path) -> Option<(u32, Vec<u8>)> {
     let mut options = OpenOptions::new();
     options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::journal::record::{Record, Undone, put_back};
 
-/// Waits until the governor that started this process has ended, however, and puts back what it
-/// has left: `from` is the other end of a pipe that only the governor holds.
+/// Waits until the governor that started this process has ended, in whichever way, and puts back what it has left
+/// changed. `from` is the reading end of a pipe whose other end only the governor holds.
 ///
 /// # Errors
 ///
-/// What the system refuses.
+/// What the system refuses to put back.
 pub fn guard(path: &Path, mut from: impl Read) -> Result<Vec<Undone>> {
     let mut rest = [0; 64];
     loop {

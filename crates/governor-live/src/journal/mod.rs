@@ -1,4 +1,4 @@
-//! What governors have changed, in files: what puts everything back, however a governor ends.
+//! Records of what governors have changed, in files, so that everything is put back however a governor ends.
 
 pub(crate) mod folders;
 pub(crate) mod guard;

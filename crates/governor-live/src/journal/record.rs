@@ -1,5 +1,5 @@
-//! What running governors have changed, in files: for the guard, for `undo`, for other governors,
-//! and for those who look on.
+//! Records of what running governors have changed, in files: for the guard, `undo`, other governors, and programs
+//! that display them.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -20,19 +20,19 @@ use crate::system::proc::{self, Identity};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) target: Target,
-    /// The processes it was at the start.
+    /// Its processes at the start.
     pub(crate) roots: Vec<Identity>,
     pub(crate) undo: Undo,
 }
 
-/// A governor.
+/// A governor, as recorded.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) governor: Identity,
     pub(crate) entries: Vec<Entry>,
 }
 
-/// The file of a running governor. It goes when everything is as before.
+/// The record file of a running governor, which is removed once everything is put back.
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) path: PathBuf,
@@ -45,7 +45,7 @@ fn file(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
     }
 }
 
-/// All records of an own folder.
+/// All records in a folder of ours.
 fn all(folder: &Path) -> Vec<(PathBuf, Record)> {
     let mut found = Vec::new();
     for path in folders::files(folder, "json") {
@@ -58,7 +58,7 @@ fn all(folder: &Path) -> Vec<(PathBuf, Record)> {
     found
 }
 
-/// What governors of others say that they govern.
+/// The processes that governors of other users claim to govern.
 fn foreign(own: &Path) -> Vec<Record> {
     let mut found = Vec::new();
     for (user, text) in folders::foreign(own, "json") {
@@ -82,7 +82,7 @@ fn foreign(own: &Path) -> Vec<Record> {
     found
 }
 
-/// The process and those it descends from.
+/// The process and its ancestors.
 fn ancestors(pid: u32) -> Vec<u32> {
     let mut line = vec![pid];
     while let Some(stat) = line.last().and_then(|pid| proc::stat(*pid)) {
@@ -94,7 +94,7 @@ fn ancestors(pid: u32) -> Vec<u32> {
     line
 }
 
-/// The governed process that stands above or below one of `roots`.
+/// A governed process that is an ancestor or a descendant of one of `roots`.
 fn conflict(entry: &Entry, target: &Target, roots: &[Identity]) -> Option<u32> {
     if let (Target::Cgroup(one), Target::Cgroup(other)) = (&entry.target, target)
         && (one.starts_with(other) || other.starts_with(one))
@@ -120,7 +120,7 @@ fn conflict(entry: &Entry, target: &Target, roots: &[Identity]) -> Option<u32> {
     None
 }
 
-/// The processes that a target has now, where it is more than one process and what descends from it.
+/// The present processes of a target, if it is more than one process and its descendants.
 fn present(target: &Target) -> Vec<Identity> {
     match target {
         Target::Pid(_) => Vec::new(),
@@ -133,7 +133,7 @@ fn present(target: &Target) -> Vec<Identity> {
 
 /// # Errors
 ///
-/// [`Error::Governed`] where one governor has what the other wants.
+/// [`Error::Governed`] if another governor has one of the processes.
 fn apart(other: &Record, record: &Record) -> Result<()> {
     for entry in &other.entries {
         for own in &record.entries {
@@ -177,25 +177,25 @@ impl Kept {
         Ok(kept)
     }
 
-    /// Writes it anew; a reader sees the old one or the new one.
+    /// Replaces the record; a reader sees either the old one or the new one.
     pub(crate) fn write(&self, record: &Record) -> Result<()> {
         let text = serde_json::to_vec(record).map_err(io::Error::from);
         replace(&self.path, &text.map_err(file(&self.path))?).map_err(file(&self.path))
     }
 
-    /// Where the latest decisions stand.
+    /// The file of the latest decisions.
     pub(crate) fn status(&self) -> PathBuf {
         self.path.with_extension("now")
     }
 
-    /// Everything is as before.
+    /// Removes the record, as everything is put back.
     pub(crate) fn done(&self) {
         let _ = fs::remove_file(&self.path);
         let _ = fs::remove_file(self.status());
     }
 }
 
-/// Puts a file in the place of another.
+/// Replaces a file atomically.
 pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut file = OpenOptions::new()
@@ -216,15 +216,15 @@ fn lock_whole(file: &File) -> io::Result<()> {
     Err(io::Error::last_os_error())
 }
 
-/// What was put back.
+/// One target that was put back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Undone {
     /// The governor that had changed it.
     pub governor: u32,
     /// What it governed.
     pub target: String,
-    /// Threads, processes or groups that were put back; `None` where the governor did it when it
-    /// was asked to end.
+    /// Number of threads, processes or groups that were put back; `None` if the governor did it itself when it was
+    /// asked to end.
     pub restored: Option<usize>,
 }
 
@@ -264,12 +264,12 @@ pub(super) fn put_back(path: &Path, record: &Record) -> Result<Vec<Undone>> {
     Ok(undone)
 }
 
-/// Puts back what governors have changed: those that run are asked to end first, and ended where
-/// they do not. With `ended` those that run go on: only what others have left is put back.
+/// Puts back what governors have changed. Governors that run are asked to end first, and killed if they do not. With
+/// `ended`, running governors go on, and only the changes of governors that have ended are put back.
 ///
 /// # Errors
 ///
-/// What the system refuses.
+/// What the system refuses to put back.
 pub fn undo(folder: &Path, ended: bool) -> Result<Vec<Undone>> {
     let mut undone = Vec::new();
     for (path, record) in all(folder) {

@@ -1,4 +1,4 @@
-//! The state of governors that run, for those who look on.
+//! The state of running governors, for programs that display it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,32 +14,32 @@ use crate::system::proc::Identity;
 pub struct Status {
     /// The governor's number.
     pub governor: u32,
-    /// When it started, in clock ticks since the machine did.
+    /// When it started, in clock ticks since the machine booted.
     pub start: u64,
     /// Seconds between two decisions.
     pub period: f64,
-    /// Whether it only says what it would do.
+    /// Whether it is a dry run.
     pub dry_run: bool,
-    /// By target.
+    /// The state of each target.
     pub targets: Vec<Standing>,
 }
 
 /// The latest state of a target.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Standing {
-    /// What is governed.
+    /// The target.
     pub target: String,
-    /// How it is given its cpus.
+    /// The way in which it is given its cpus.
     pub actuator: String,
     /// How many processes there are.
     pub processes: usize,
     /// How many decisions were made.
     pub decisions: u64,
-    /// The last one.
+    /// The last decision.
     pub last: Option<Decision>,
-    /// The last ones that changed something, in words; the newest is last.
+    /// The last decisions that changed something, as text; the newest is last.
     pub changes: Vec<String>,
-    /// What it has used up to then.
+    /// Its use of cores and energy up to then.
     #[serde(default)]
     pub spent: Option<Spent>,
 }

@@ -1,4 +1,4 @@
-//! What the machine's own counters say of energy, and of bytes between nodes; and what a target used.
+//! The machine's counters of energy and of bytes between nodes, and the use of cores by a target.
 
 use std::time::{Duration, Instant};
 
@@ -7,15 +7,15 @@ use governor::{BUSY, Decision, Machine as Counted, Power, Spent};
 
 use crate::sensors::traffic::link_bytes;
 
-/// Energy counters start again at zero about once a minute.
+/// How often energy counters are read: they wrap around about once a minute.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The counters; of the whole machine.
+/// The counters, which are those of the whole machine.
 pub(crate) struct Meter {
     powercap: Box<dyn Sensor + Send>,
     uncore: Box<dyn Sensor + Send>,
     looked: Option<Instant>,
-    /// What the links had counted at the first look.
+    /// The links' bytes at the first look.
     links: Option<f64>,
     counted: Counted,
 }
@@ -47,7 +47,7 @@ impl Meter {
         meter
     }
 
-    /// Now and then.
+    /// Reads the energy counters if they are due.
     pub(crate) fn look(&mut self, now: Instant) {
         if self.looked.is_none_or(|at| now - at >= LOOK) {
             self.looked = Some(now);
@@ -55,7 +55,7 @@ impl Meter {
         }
     }
 
-    /// At the last look.
+    /// The values at the last look.
     pub(crate) fn counted(&self) -> Counted {
         self.counted
     }
@@ -71,7 +71,7 @@ impl Meter {
     }
 }
 
-/// Packages, and the memory that is not part of what they count; `None` where a package cannot be read.
+/// The energy of all packages and of memory that they do not include; `None` if a package cannot be read.
 fn joules(readings: &[Reading]) -> Option<f64> {
     let mut sum = None;
     for reading in readings {
@@ -91,7 +91,7 @@ fn joules(readings: &[Reading]) -> Option<f64> {
     sum
 }
 
-/// Adds up what a target had and used.
+/// Adds up the core-seconds that a target had and used.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Bill {
     since: Option<f64>,
@@ -99,12 +99,12 @@ pub(crate) struct Bill {
     cores: usize,
     core_seconds: f64,
     used: f64,
-    /// Seconds in which what was busy could not be read.
+    /// Seconds in which the busy time could not be read.
     unread: f64,
 }
 
 impl Bill {
-    /// A decision: what was before it is counted with the cores of then.
+    /// Takes a decision; the time before it is counted with the cores from before.
     pub(crate) fn add(&mut self, decision: &Decision) {
         let elapsed = self.upto(decision.time);
         let busy = decision.readings.get(BUSY).and_then(|busy| busy.value);
@@ -123,7 +123,7 @@ impl Bill {
         elapsed
     }
 
-    /// At this time.
+    /// The sums up to this time.
     pub(crate) fn spent(
         mut self,
         target: &str,

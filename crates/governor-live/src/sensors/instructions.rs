@@ -7,7 +7,7 @@ use counters::{CoreEvents, Process, Sensor, System, Value};
 
 use crate::group::target::Group;
 
-/// Processes that are counted: each costs a file for each of its threads.
+/// The most processes that are counted: each takes a file per thread.
 const PROCESSES: usize = 256;
 
 type Counter = Box<dyn Sensor + Send>;
@@ -15,9 +15,9 @@ type Counter = Box<dyn Sensor + Send>;
 /// The counters of a group's processes.
 pub(crate) struct Instructions {
     open: fn(u32) -> Result<Counter, String>,
-    /// With what each said last.
+    /// The counters, each with its last value.
     found: HashMap<u32, (Counter, f64)>,
-    /// Since the first look; never falls.
+    /// Total since the first look; never falls.
     sum: f64,
 }
 
@@ -48,7 +48,7 @@ fn of_process(pid: u32) -> Result<Counter, String> {
     }
 }
 
-/// What a counter says; why it says nothing.
+/// The value of a counter, or why there is none.
 fn told(counter: &mut Counter) -> Result<f64, String> {
     let readings = counter.read();
     let value = readings.first().map(|reading| &reading.value);
@@ -60,8 +60,8 @@ fn told(counter: &mut Counter) -> Result<f64, String> {
 }
 
 impl Instructions {
-    /// What was completed since the first look, or why that is not known. What a process did before it was seen, and
-    /// after the last look before its end, is nobody's.
+    /// Instructions completed since the first look, or why that is not known. Those of a process before it was first
+    /// seen, and after the last look before its end, are not counted.
     pub(crate) fn read(&mut self, group: &Group) -> Result<f64, String> {
         self.found.retain(|pid, _| group.members.contains_key(pid));
         let mut why = "it has no process".to_owned();

@@ -1,4 +1,4 @@
-//! Where the pages of the group are: one process looked at, at a time.
+//! Where the pages of the group are. One process is looked at, at a time.
 
 use std::time::{Duration, Instant};
 
@@ -8,33 +8,33 @@ use topology::Machine;
 
 use crate::group::target::Group;
 
-/// How a process is looked at. The page tables of a small one are walked, in a few milliseconds: what it has in memory
-/// may be little of what it has mapped, so that samples hardly meet it.
+/// How a process is looked at. The page tables of a small one are walked, which takes a few milliseconds: it may have
+/// only a small part of its mappings in memory, which samples would hardly hit.
 const DEPTH: Depth = Depth::UpTo {
     walked: 256 << 20,
     addresses: 512,
 };
 
-/// A look is not repeated before this many times what it took.
+/// The pause after a look, as a multiple of the time it took.
 const REST: u32 = 400;
 
-/// The first looks are to tell soon where memory is: so many of them, and this many times.
+/// How many first looks have a shorter pause, so that the place of memory is known soon, and that pause.
 const FIRST: u32 = 16;
 const FIRST_REST: u32 = 10;
 
-/// What is looked at before the first decision takes hardly longer.
+/// About the longest time of the looks before the first decision.
 const START: Duration = Duration::from_millis(100);
 
 /// With one node there is nothing to choose between.
 const ONE_NODE: Duration = Duration::from_secs(2);
 
-/// Looks at where memory is, between decisions.
+/// Finds out where memory is, between decisions.
 #[derive(Debug)]
 pub(crate) struct Memory {
     looker: Looker,
     residency: Residency,
     nodes: usize,
-    /// The process that was looked at last.
+    /// The last process that was looked at.
     at: u32,
     next: Option<Instant>,
     looks: u32,
@@ -59,7 +59,7 @@ impl Memory {
         }
     }
 
-    /// Looks at some before anything is decided, so that the first core is where they have their memory.
+    /// Looks at some processes before the first decision, so that the first core is near their memory.
     pub(crate) fn first(&mut self, group: &Group) {
         let begun = Instant::now();
         let many = group.members.len().min(FIRST as usize);
@@ -72,7 +72,7 @@ impl Memory {
         }
     }
 
-    /// Looks at the next process, if it is time to.
+    /// Looks at the next process, if it is due.
     pub(crate) fn look(&mut self, group: &Group, time: f64) {
         let begun = Instant::now();
         if self.next.is_some_and(|next| begun < next) {
@@ -118,7 +118,7 @@ impl Memory {
         self.next = Some(begun + rest);
     }
 
-    /// What is known, with its age.
+    /// Adds the known bytes per node to the readings, with their age.
     pub(crate) fn tell(&self, readings: &mut Readings) {
         let time = readings.time;
         match (self.residency.age(time), &self.why) {

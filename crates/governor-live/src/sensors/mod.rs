@@ -1,4 +1,4 @@
-//! What is read of a group at each check. A sensor that is missing says why.
+//! The sensors, which are read at each check. One that is missing says why.
 
 pub(crate) mod energy;
 mod instructions;

@@ -1,5 +1,5 @@
-//! How much of the time somebody waited for a cpu, from pressure stall information (PSI): of the target's control
-//! group in generation two, else of the whole machine.
+//! The share of the time in which some task waited for a cpu, from pressure stall information (PSI): that of the
+//! target's control group in version 2, else of the whole machine.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -17,7 +17,7 @@ const MACHINE: &str = "/proc/pressure/cpu";
 pub(crate) struct Pressure {
     file: Result<File, String>,
     source: &'static str,
-    /// Microseconds in which somebody waited, and when they were read.
+    /// Microseconds in which some task waited, and when they were read.
     last: Option<(u64, Instant)>,
 }
 

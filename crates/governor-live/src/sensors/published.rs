@@ -1,4 +1,4 @@
-//! What Atoll processes that are governed from outside count themselves.
+//! The counters that governed Atoll processes publish.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -8,10 +8,10 @@ use governor::runtime::published::{self, Counted};
 
 use crate::group::target::Group;
 
-/// How often it is looked up who publishes a counter.
+/// How often the processes are searched for counters.
 const SEARCH: Duration = Duration::from_secs(1);
 
-/// Processes that are asked, and files of one that are looked at.
+/// The most processes that are searched, and the most files of one.
 const PROCESSES: usize = 64;
 const FILES: usize = 4096;
 
@@ -19,13 +19,13 @@ const FILES: usize = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct Own {
     found: HashMap<u32, Vec<(File, Counted)>>,
-    /// Since the first look; never falls.
+    /// Total since the first look; never falls.
     sum: Counted,
     searched: Option<Instant>,
 }
 
 impl Own {
-    /// What all of them have counted since the first look, or why that is not known.
+    /// The sum of all counters since the first look, or why it is not known.
     pub(crate) fn read(&mut self, group: &Group) -> Result<Counted, String> {
         let now = Instant::now();
         if group.came || self.searched.is_none_or(|at| now - at >= SEARCH) {
@@ -47,7 +47,7 @@ impl Own {
         }
     }
 
-    /// Who has come, and who has ended.
+    /// Finds processes that came or ended.
     fn search(&mut self, group: &Group) {
         self.found.retain(|pid, _| group.members.contains_key(pid));
         for pid in group.members.keys().take(PROCESSES) {
@@ -61,7 +61,7 @@ impl Own {
     }
 }
 
-/// The counters among a process's open files, with what they say.
+/// The counters among a process's open files, with their values.
 fn counters_of(pid: u32) -> Vec<(File, Counted)> {
     let Ok(folder) = fs::read_dir(format!("/proc/{pid}/fd")) else {
         return Vec::new();

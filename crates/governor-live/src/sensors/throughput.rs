@@ -14,19 +14,19 @@ use crate::group::target::Group;
 use crate::sensors::instructions::Instructions;
 use crate::sensors::published::Own;
 
-/// Who counts.
+/// What counts the work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Counter {
     /// PostgreSQL, asked through `psql -d` with this connection string: transactions, or rows.
     Postgres {
-        /// What `psql -d` takes; empty: as the environment says.
+        /// The connection string of `psql -d`; empty: taken from the environment.
         connection: String,
         /// Rows that were read, instead of transactions that ended.
         rows: bool,
     },
     /// MariaDB or MySQL, asked through `mariadb` with these arguments: statements, or rows.
     Mariadb {
-        /// Such as `--socket=/run/mysqld/mysqld.sock`, separated by blanks.
+        /// The arguments, such as `--socket=/run/mysqld/mysqld.sock`, separated by blanks.
         arguments: String,
         /// Rows that were read, instead of statements.
         rows: bool,
@@ -41,7 +41,7 @@ pub enum Counter {
     Instructions,
     /// A file that holds a number which grows, written by the program.
     File(PathBuf),
-    /// A command of the shell that prints a line with a number which grows, each time it is due.
+    /// A shell command that prints, whenever it is due, a line with a number that grows.
     Command(String),
 }
 
@@ -79,7 +79,7 @@ impl FromStr for Counter {
 }
 
 impl Counter {
-    /// The one that a database of this name has.
+    /// The counter of a database with this name.
     pub fn of_name(name: &str) -> Option<Counter> {
         let rows = false;
         match name {
@@ -96,7 +96,7 @@ impl Counter {
         }
     }
 
-    /// In words.
+    /// As text.
     fn name(&self) -> &'static str {
         match self {
             Counter::Postgres { .. } => "PostgreSQL statistics",
@@ -108,7 +108,7 @@ impl Counter {
         }
     }
 
-    /// Of what is counted.
+    /// The unit of what is counted.
     fn unit(&self) -> &'static str {
         match self {
             Counter::Postgres { rows: true, .. } | Counter::Mariadb { rows: true, .. } => {
@@ -122,8 +122,8 @@ impl Counter {
         }
     }
 
-    /// Seconds between two decisions that this counter is good for: PostgreSQL's processes tell
-    /// what they have done once a second at most.
+    /// The least useful seconds between two decisions: PostgreSQL's processes report their work once a second at
+    /// most.
     pub fn period(&self) -> Duration {
         match self {
             Counter::Postgres { .. } => Duration::from_secs(2),
@@ -136,7 +136,7 @@ impl Counter {
     }
 }
 
-/// What the thread that asks has found out.
+/// The answers of the thread that asks.
 #[derive(Debug, Default)]
 struct State {
     /// The last total and when it was read.
@@ -144,7 +144,7 @@ struct State {
     why: Option<String>,
 }
 
-/// Asks in a thread of its own, so that a database that does not answer holds nothing up.
+/// A thread that asks, so that a database that does not answer holds nothing up.
 #[derive(Debug)]
 pub(crate) struct Throughput {
     counter: Counter,
@@ -152,7 +152,7 @@ pub(crate) struct Throughput {
     used: Option<(Instant, f64)>,
     last: Option<(Instant, f64)>,
     stop: Arc<Mutex<bool>>,
-    /// Atoll's is read, not asked, and so is the processor's.
+    /// The counters that are read without a thread: Atoll's, and the processor's.
     own: Own,
     instructions: Instructions,
 }
@@ -230,7 +230,7 @@ impl Drop for Throughput {
     }
 }
 
-/// How long it is waited before a client is started again.
+/// The pause before a client is started again.
 const AGAIN: Duration = Duration::from_secs(2);
 
 fn ask(counter: &Counter, every: Duration, state: &Mutex<State>, stop: &Mutex<bool>) {
@@ -259,7 +259,7 @@ fn ask(counter: &Counter, every: Duration, state: &Mutex<State>, stop: &Mutex<bo
     }
 }
 
-/// A client that answers a line to a line.
+/// A client that answers each line with a line.
 struct Client {
     child: Child,
     answers: BufReader<std::process::ChildStdout>,
@@ -292,7 +292,7 @@ impl Client {
         })
     }
 
-    /// The last number of the answer to a question.
+    /// The last number in the answer to a question.
     fn ask(&mut self, question: &str) -> std::result::Result<f64, String> {
         self.asked += 1;
         let sent = match &mut self.child.stdin {
@@ -376,7 +376,7 @@ fn total(counter: &Counter, client: &mut Option<Client>) -> std::result::Result<
     }
 }
 
-/// The answer, our own questions not counted.
+/// The answer, less our own questions.
 fn answered(
     client: &mut Option<Client>,
     question: &str,

@@ -11,13 +11,13 @@ const FLIT: f64 = 8.0;
 const UNIT: &str = "ratio";
 const SOURCE: &str = "uncore, whole machine";
 
-/// Reads the ratio since it was read last.
+/// Reads the ratio since the last reading.
 pub(crate) struct Traffic {
     sensor: Box<dyn Sensor + Send>,
     last: Option<Bytes>,
 }
 
-/// So far.
+/// The totals at the last reading.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Bytes {
     link: f64,
@@ -60,8 +60,8 @@ impl std::fmt::Debug for Traffic {
     }
 }
 
-/// The sums over all controllers and links; why there are none, where one cannot be read or there
-/// is no counter of a kind.
+/// The sums over all controllers and links, or why there are none: a counter cannot be read, or there is none of a
+/// kind.
 fn bytes(readings: &[Reading]) -> Result<Bytes, String> {
     Ok(Bytes {
         link: link_bytes(readings)?,
@@ -69,7 +69,7 @@ fn bytes(readings: &[Reading]) -> Result<Bytes, String> {
     })
 }
 
-/// What crossed between nodes.
+/// The bytes that crossed between nodes.
 pub(super) fn link_bytes(readings: &[Reading]) -> Result<f64, String> {
     sum(readings, "link.", "links between nodes")
 }
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// Says one thing after the other.
+    /// A source that returns one prepared value after the other.
     struct Script(Vec<Vec<Reading>>);
 
     impl Sensor for Script {

@@ -1,4 +1,4 @@
-//! How many threads could run and have no cpu: what they waited, from `schedstat`.
+//! The number of threads that are ready and have no cpu, from their waiting times in `schedstat`.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -11,29 +11,29 @@ use governor::Measure;
 use crate::group::target::Group;
 use crate::system::proc;
 
-/// The most threads that are read at one check. Where more ran lately, these stand for the others.
+/// The most threads that are read in one check. If more ran lately, these stand for the others.
 const PANEL: usize = 32;
 
-/// How many of those that did not run lately are read as well: one that gets no cpu at all is idle
-/// to its clock.
+/// How many threads that did not run lately are read as well: the processor time of a thread that gets no cpu at all
+/// does not grow, as if it were idle.
 const IDLE: usize = 4;
 
-/// Where somebody waited for less of the time than this, nobody is asked who: nobody is starved.
+/// If any thread waited in less than this share of the time, no thread is read: none is starved.
 const CALM: f64 = 0.05;
 
-/// Where there is room, each thread is read at one check of so many, and counts with what it waited since.
+/// If there are idle cpus, each thread is read once in this many checks.
 const TURNS: usize = 4;
 
 /// Fewer are read at each check.
 const MANY: usize = 8;
 
-/// There is room where those that run or wait take less than this share of the cpus.
+/// There are idle cpus if running and waiting threads take less than this share of the cpus.
 const ROOM: f64 = 0.5;
 
-/// How often it is looked up which threads there are.
+/// How often the threads are listed.
 const LIST: Duration = Duration::from_millis(500);
 
-/// Processes up to which all of their threads are listed.
+/// The most processes of which all threads are listed.
 const FEW: usize = 8;
 
 /// Waiting time of a group.
@@ -42,15 +42,15 @@ pub(crate) struct Waiting {
     files: HashMap<u32, Thread>,
     listed: Option<Instant>,
     read: Option<Instant>,
-    /// Whose turn it is.
+    /// The turn of this check.
     turn: usize,
     /// Threads that waited, at the last check.
     waited: f64,
-    /// They were not read at the last check.
+    /// Whether no thread was read in the last check.
     stale: bool,
-    /// More threads ran lately than are read.
+    /// Whether more threads ran lately than are read.
     part: bool,
-    /// Threads whose file could be read, and those of them that the kernel had counted something of.
+    /// Threads whose file could be read, and those of them with a figure above zero.
     seen: usize,
     counted: usize,
 }
@@ -58,25 +58,25 @@ pub(crate) struct Waiting {
 #[derive(Debug)]
 struct Thread {
     file: File,
-    /// What it had waited when it was read last, in nanoseconds, and when that was.
+    /// Its waiting time when it was last read, in nanoseconds, and when that was.
     last: u64,
     at: Instant,
-    /// The share of the time that it waited, before it was.
+    /// The share of the time that it waited until the last reading.
     share: f64,
-    /// How many threads it stands for.
+    /// The number of threads it stands for.
     weight: f64,
 }
 
-/// A thread that is to be read: its process, its number, and how many it stands for.
+/// A thread that is to be read: its process, its number, and the number of threads it stands for.
 type Wanted = (u32, u32, f64);
 
-/// The file that tells it.
+/// Its `schedstat`.
 const SOURCE: &str = "schedstat";
 
 impl Waiting {
-    /// Threads that waited, on average since the last call. `pressure` is the share of the time in which somebody
-    /// did, where it is known: as long as it is small it is the answer, and one file tells it. `load` is the share of
-    /// its cpus that the group keeps busy: while there is much room a thread has its turn now and then.
+    /// The mean number of waiting threads since the last call. `pressure` is the share of the time in which any
+    /// thread waited, if known: as long as it is small it is the answer, which takes only one file. `load` is the
+    /// share of its cpus that the group keeps busy: as long as it is small, threads are read in turns.
     pub(crate) fn read(
         &mut self,
         group: &Group,
@@ -135,8 +135,8 @@ impl Waiting {
         }
     }
 
-    /// Reads the threads whose turn it is of so many turns; how many wait of all, those that are not read as they did
-    /// before. Threads that have ended are forgotten.
+    /// Reads the threads whose turn it is, of this many turns. Returns the number of all that wait; threads that were
+    /// not read count as at their last reading. Threads that have ended are forgotten.
     fn ask(&mut self, now: Instant, turns: usize) -> f64 {
         let (turn, mut number) = (self.turn, 0);
         let mut waited = 0.0;
@@ -164,7 +164,7 @@ impl Waiting {
         waited
     }
 
-    /// Which threads are to be read from now on.
+    /// Chooses the threads to read from now on.
     fn list(&mut self, group: &Group) {
         let wanted = self.wanted(group);
         let weights: HashMap<u32, f64> = wanted
@@ -234,7 +234,7 @@ impl Waiting {
     }
 }
 
-/// At most so many of them, evenly, each standing for as many.
+/// An even choice of at most this many of them, each standing for as many others.
 fn spread(all: &[(u32, u32)], most: usize) -> Vec<Wanted> {
     let many = all.len().min(most);
     let weight = all.len() as f64 / many.max(1) as f64;

@@ -1,4 +1,4 @@
-//! The loop: look, decide, set, tell.
+//! The control loop: read the sensors, decide, set the cpus, report.
 
 use std::collections::BTreeSet;
 use std::process::Child;
@@ -17,16 +17,16 @@ use crate::service::options::{Options, UPKEEP, Wanted};
 use crate::service::unit::{Unit, online, own_time};
 use crate::system::proc::Identity;
 
-/// The period stretches where a check takes more than one part in so many of it.
+/// The period is stretched if a check takes more than one part in this many of it.
 const SHARE: u32 = 100;
 
-/// Threads of which it becomes known at a check what they had are bound at the same one, so many times.
+/// How many times within one check threads are bound whose own cpus were only found in it.
 const AGAIN: usize = 3;
 
-/// Those who look on see a state that is at most so old, and each change at once.
+/// The greatest age of the published state; changes are published at once.
 const TELL: Duration = Duration::from_millis(500);
 
-/// Decisions that changed something, as they are kept for those who look on.
+/// How many decisions that changed something are published.
 const CHANGES: usize = 12;
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ enum Brain {
     Many(Together),
 }
 
-/// Governs. Dropping it puts everything back.
+/// A running governor. Dropping it puts everything back.
 #[derive(Debug)]
 pub struct Live {
     options: Options,
@@ -44,7 +44,7 @@ pub struct Live {
     kept: Option<Kept>,
     guard: Option<Child>,
     meter: Meter,
-    /// Of targets that have ended.
+    /// The bills of targets that have ended.
     ended: Vec<Spent>,
     begun: Instant,
     notes: Vec<String>,
@@ -52,9 +52,9 @@ pub struct Live {
     status: Arc<Mutex<Status>>,
     online: String,
     upkept: Instant,
-    /// When the state was written last.
+    /// When the state was last written.
     told: Option<Instant>,
-    /// What a check takes of a processor, on average.
+    /// The mean processor time of a check.
     cost: Duration,
     stretched: bool,
 }
@@ -64,8 +64,8 @@ impl Live {
     ///
     /// # Errors
     ///
-    /// [`Error::NoTarget`] where there is none, [`Error::Governed`] where another governor has one
-    /// of its processes, or what the system refuses.
+    /// [`Error::NoTarget`] if a target does not exist, [`Error::Governed`] if another governor has one of its
+    /// processes, and what the system refuses.
     pub fn begin(wanted: Vec<Wanted>, options: Options) -> Result<Live> {
         let machine = machine()?;
         let mut units: Vec<Unit> = Vec::new();
@@ -133,7 +133,7 @@ impl Live {
         }
     }
 
-    /// Records anew what there was before.
+    /// Records the state from before anew.
     fn rewrite(&self) -> Result<()> {
         match (Identity::of(std::process::id()), &self.kept) {
             (Some(governor), Some(kept)) => kept.write(&self.record(governor)),
@@ -141,12 +141,11 @@ impl Live {
         }
     }
 
-    /// Looks, decides, sets. One decision for each target that is left.
+    /// Reads the sensors, decides and sets the cpus. Returns one decision for each target that is left.
     ///
     /// # Errors
     ///
-    /// [`Error::Ended`] when nothing is left to govern; [`Error::Refused`] where cpus could not be
-    /// set for long.
+    /// [`Error::Ended`] when nothing is left to govern; [`Error::Refused`] if cpus could not be set for long.
     pub fn check(&mut self) -> Result<Vec<Decision>> {
         let begun = Instant::now();
         let used = own_time();
@@ -191,12 +190,12 @@ impl Live {
         period.saturating_sub(begun.elapsed())
     }
 
-    /// What is to be told to people and was not yet, each once.
+    /// Notes for the user that were not returned yet.
     pub fn notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notes)
     }
 
-    /// What each target has used so far, also those that have ended, with the energy of it.
+    /// The core-seconds and the energy that each target has used so far, those that have ended included.
     pub fn spent(&mut self) -> Vec<Spent> {
         let machine = self.meter.read();
         let mut all = self.ended.clone();
@@ -210,7 +209,7 @@ impl Live {
             .spent(&unit.name, time, self.options.power, machine)
     }
 
-    /// The latest state, for those who look on.
+    /// The latest state.
     pub fn status(&self) -> Arc<Mutex<Status>> {
         self.status.clone()
     }
@@ -221,7 +220,7 @@ impl Live {
         }
     }
 
-    /// What need not be done at every check: who is there, which cpus there are.
+    /// Does what need not be done at every check: looks for processes, and for changed cpus.
     fn upkeep(&mut self, now: Instant) -> Result<()> {
         if now - self.upkept >= UPKEEP {
             self.upkept = now;
@@ -268,7 +267,7 @@ impl Live {
         if orphaned { self.rewrite() } else { Ok(()) }
     }
 
-    /// A sensor that is missing is told of once.
+    /// Notes a missing sensor, once.
     fn tell_missing(&mut self, readings: &[Readings]) {
         for readings in readings {
             for (name, measure) in &readings.values {
@@ -312,7 +311,7 @@ impl Live {
         Ok(())
     }
 
-    /// Pages follow the cores, a bounded number at a time.
+    /// Migrates pages to the nodes of the cores, a bounded number at a time.
     fn migrate(&mut self, decisions: &mut [Decision]) {
         let mut notes = Vec::new();
         for (unit, decision) in self.units.iter_mut().zip(decisions) {
@@ -359,7 +358,7 @@ impl Live {
     ///
     /// # Errors
     ///
-    /// What the system refuses; everything else is back then.
+    /// What the system refuses; everything else is put back even then.
     pub fn end(mut self) -> Result<Vec<Undone>> {
         self.put_back()
     }

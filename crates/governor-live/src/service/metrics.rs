@@ -1,4 +1,4 @@
-//! The state for Prometheus, on loopback only.
+//! Metrics for Prometheus, on loopback only.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::journal::status::{Standing, Status};
 
-/// Somebody who asks has so long to do so.
+/// Timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Answers `GET /metrics` for as long as the process runs.
@@ -23,7 +23,7 @@ impl Metrics {
     ///
     /// # Errors
     ///
-    /// [`Error::Command`] where the address is not of this machine alone, or taken.
+    /// [`Error::Command`] if the address is not a loopback address, or is taken.
     pub fn serve(address: SocketAddr, status: Arc<Mutex<Status>>) -> Result<Metrics> {
         let wrong = |why: String| Error::Command {
             what: format!("metrics on {address}"),
@@ -49,7 +49,7 @@ impl Metrics {
         Ok(Metrics { address })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -83,10 +83,10 @@ fn answer(mut stream: TcpStream, status: &Mutex<Status>) -> std::io::Result<()> 
     )
 }
 
-/// A number of a target; none where it is not known.
+/// A value of a target; `None` if it is not known.
 type Value = fn(&Standing) -> Option<f64>;
 
-/// Name, kind and help of what each target has one number of.
+/// Name, kind and help of each metric of a target.
 const FAMILIES: [(&str, &str, &str, Value); 8] = [
     (
         "atoll_govern_cores",
@@ -141,7 +141,7 @@ const FAMILIES: [(&str, &str, &str, Value); 8] = [
     ),
 ];
 
-/// The exposition format of Prometheus.
+/// Formats the metrics in Prometheus's text format.
 pub(crate) fn text(status: &Status) -> String {
     let mut out = String::new();
     let mut family = |name: &str, kind: &str, help: &str, rows: Vec<(String, f64)>| {

@@ -1,5 +1,4 @@
-//! Governing as a service: a target with its sensors and its actuator, the loop over all of them, numbers for those who
-//! look on, and signals to end.
+//! Governing as a service: targets with their sensors and actuators, the loop over all of them, metrics, and signals.
 
 pub(crate) mod live;
 pub(crate) mod metrics;

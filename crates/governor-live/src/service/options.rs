@@ -1,4 +1,4 @@
-//! What a governor is told.
+//! Options of a governor.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,55 +14,55 @@ use crate::group::target::Target;
 use crate::journal::status::Status;
 use crate::sensors::throughput::Counter;
 
-/// How often it is looked up which cpus there are, and whether threads are where they should be.
+/// How often the cpus of the machine and the affinities of threads are checked.
 pub(super) const UPKEEP: Duration = Duration::from_secs(1);
 
-/// A target and its share.
+/// A target and its weight.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// What is governed.
+    /// The target.
     pub target: Target,
-    /// Its share of scarce cores, beside those of others.
+    /// Its weight when cores are scarce, relative to the others' weights.
     pub weight: f64,
-    /// What counts its work, for the throughput sensor.
+    /// The counter of its work, for the throughput sensor.
     pub counter: Option<Counter>,
 }
 
-/// How to govern.
+/// How a governor decides and acts.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How it is decided.
+    /// The policy.
     pub policy: Policy,
     /// The net that decides.
     pub net: Net,
     /// Time between two decisions.
     pub period: Duration,
-    /// Decide and tell, change nothing.
+    /// A dry run: decide and report, change nothing.
     pub dry_run: bool,
-    /// How cpus are given.
+    /// The way in which targets are given their cpus.
     pub means: Means,
-    /// Nobody else may use the cpus of a target that is a control group of generation two, or for which one is
-    /// made ([`Means::Cgroup`]), where the kernel makes a partition of it.
+    /// Cpus are exclusive: nobody else may use those of a target that is a control group of version 2, or for which
+    /// one is made ([`Means::Cgroup`]), if the kernel makes it a partition.
     pub exclusive: bool,
-    /// Pages on nodes where a target has no core are moved to where it has.
+    /// Pages on nodes where a target has no core are migrated to nodes where it has.
     pub migrate: bool,
-    /// From what energy is estimated.
+    /// The parameters of the estimate of energy.
     pub power: Power,
-    /// Where running governors are recorded.
+    /// The folder in which running governors are recorded.
     pub state: PathBuf,
-    /// Where the latest state is kept for those who look on: of whichever governor has it, none
-    /// between two.
+    /// The file of the latest state, for programs that display it. Governors that follow one another may use the same
+    /// file, which is missing in between.
     pub status: Arc<Mutex<Status>>,
-    /// Where the kernel tells which cpus are online: `/sys`, or a folder that looks like it.
+    /// The folder in which the kernel lists the online cpus: `/sys`, or a copy for tests.
     pub sys: PathBuf,
-    /// What to start as guard: a command that calls [`guard`](crate::guard) with the record's path,
-    /// which is added, and its standard input. Empty: no guard.
+    /// The command that is started as guard. It calls [`guard`](crate::guard) with the record's path, which is
+    /// appended to the command, and with its standard input. Empty: no guard.
     pub guard: Vec<OsString>,
 }
 
 impl Options {
-    /// Governs this machine by the net of crate `petri`, ten times in a second, by whichever way suits the target:
-    /// nothing exclusive, no page moved, no guard.
+    /// Options for this machine: the net of crate `petri`, ten decisions per second, the way that suits the target,
+    /// no exclusive cpus, no page migration, no guard.
     ///
     /// # Errors
     ///

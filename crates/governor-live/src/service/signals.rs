@@ -1,5 +1,5 @@
-//! What the process arranges with the system for itself: SIGTERM and SIGHUP end it, with everything
-//! put back, and it gets a cpu soon where there are few.
+//! Signals and priority of the own process: SIGTERM and SIGHUP end it after everything is put back, and it is
+//! scheduled soon even if cpus are scarce.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,7 +9,7 @@ extern "C" fn note(_: libc::c_int) {
     ASKED.store(true, Ordering::Relaxed);
 }
 
-/// From now on these signals only make [`asked_to_end`] true.
+/// From now on SIGTERM and SIGHUP only make [`asked_to_end`] true.
 pub fn listen() {
     let handler = note as extern "C" fn(libc::c_int);
     for signal in [libc::SIGTERM, libc::SIGHUP] {
@@ -18,13 +18,13 @@ pub fn listen() {
     }
 }
 
-/// Whether one of them came.
+/// Whether one of these signals came.
 pub fn asked_to_end() -> bool {
     ASKED.load(Ordering::Relaxed)
 }
 
-/// Lets the calling thread run soon after it wakes, however many others want its cpu: a governor is
-/// needed most where there are too few. What it starts is as before. `false` where this user may not.
+/// Lets the calling thread run soon after it wakes, however many others want its cpu: a governor is needed most when
+/// cpus are scarce. Processes that it starts do not inherit this. `false` if this user may not do so.
 pub fn hurry() -> bool {
     let ordinary = libc::sched_param { sched_priority: 0 };
     let kind = libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK;

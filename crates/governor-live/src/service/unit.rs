@@ -21,10 +21,10 @@ use crate::sensors::waiting::Waiting;
 use crate::service::options::{Options, UPKEEP, Wanted};
 use crate::system::proc::{self, Identity};
 
-/// Looking after threads again takes at most one part in so many of the time.
+/// Setting the cpus of new threads takes at most one part in this many of the time.
 const REST: u32 = 400;
 
-/// A target whose cpus could not be set so many times in a row is given up.
+/// How many times in a row setting the cpus may fail before a target is given up.
 const PATIENCE: u32 = 20;
 
 /// A target that is governed.
@@ -41,11 +41,11 @@ pub(super) struct Unit {
     pub(super) traffic: Option<Traffic>,
     pub(super) available: CpuSet,
     pub(super) set: CpuSet,
-    /// When processor time was read last.
+    /// When processor time was last read.
     pub(super) read: Instant,
     pub(super) upkept: Option<Instant>,
     pub(super) applied: Option<Instant>,
-    /// What looking after the threads took last.
+    /// The time that setting the cpus of the threads last took.
     pub(super) cost: Duration,
     pub(super) failures: u32,
     pub(super) bill: Bill,
@@ -162,7 +162,7 @@ impl Unit {
         readings
     }
 
-    /// Sets the cpus where they are not set, or it is time to look after threads that came.
+    /// Sets the cpus if they are not set yet, or if new threads are due to be found.
     pub(super) fn apply(&mut self, cpus: &CpuSet, now: Instant) -> Result<bool> {
         if cpus.is_empty() {
             return Ok(false);
@@ -180,8 +180,8 @@ impl Unit {
         Ok(known)
     }
 
-    /// Whether there are processes that nobody finds any more by those from which they descended: they are recorded
-    /// beside these.
+    /// Whether there are processes that can no longer be found through their ancestors, and so have to be recorded
+    /// themselves.
     pub(super) fn adopt(&mut self) -> bool {
         let orphaned = std::mem::take(&mut self.group.orphaned);
         if orphaned {
@@ -190,7 +190,7 @@ impl Unit {
         orphaned
     }
 
-    /// Gives it what was decided. `true` where what there was before has become known better.
+    /// Sets the cpus that were decided. Returns `true` if more has become known of the state from before.
     pub(super) fn give(
         &mut self,
         decision: &mut Decision,

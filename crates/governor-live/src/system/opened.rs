@@ -1,10 +1,10 @@
-//! Files of the kernel's that are read again and again: opened once, and read by one system call.
+//! Files of the kernel that are read repeatedly: opened once, and read with one system call.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// Such a file, perhaps not there.
+/// Such a file, which may be missing.
 #[derive(Debug)]
 pub(crate) struct Opened {
     path: PathBuf,
@@ -16,7 +16,7 @@ impl Opened {
         Opened { path, file: None }
     }
 
-    /// What it says now, given to `read`; `None` where it cannot be read.
+    /// Passes its present contents to `read`; `None` if it cannot be read.
     pub(crate) fn read<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Option<T> {
         if self.file.is_none() {
             self.file = File::open(&self.path).ok();
@@ -35,7 +35,7 @@ impl Opened {
     }
 }
 
-/// The same file, opened anew.
+/// Opens the same file again.
 impl Clone for Opened {
     fn clone(&self) -> Opened {
         Opened::new(self.path.clone())

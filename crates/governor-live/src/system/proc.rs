@@ -1,4 +1,4 @@
-//! What is read of `/proc`: as few files as can be, as thousands of processes may be governed.
+//! Reads `/proc`, with as few files as possible, because thousands of processes may be governed.
 
 use std::fmt::{self, Write as _};
 use std::fs::{self, File};
@@ -9,18 +9,17 @@ use std::time::Duration;
 use counters::Stat;
 use serde::{Deserialize, Serialize};
 
-/// A process that no other is mistaken for: numbers are used again.
+/// The identity of a process: its number alone may be reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Identity {
     /// Its number.
     pub pid: u32,
-    /// When it started, in clock ticks since the machine did.
+    /// When it started, in clock ticks since the machine booted.
     pub start: u64,
 }
 
 impl Identity {
-    /// The process that has this number now; `None` where none has, or it has ended and only
-    /// waits to be collected.
+    /// The process that has this number now; `None` if there is none, or it is a zombie.
     pub fn of(pid: u32) -> Option<Identity> {
         let stat = stat(pid)?;
         (!stat.ended()).then_some(Identity {
@@ -29,13 +28,13 @@ impl Identity {
         })
     }
 
-    /// Whether it is still there.
+    /// Whether it still runs.
     pub fn alive(self) -> bool {
         Identity::of(self.pid) == Some(self)
     }
 }
 
-/// A path, with the zero at its end that the kernel wants; no path here is longer.
+/// A buffer for a path with its terminating zero; no path here is longer.
 struct Path {
     bytes: [u8; 64],
     length: usize,
@@ -54,7 +53,7 @@ impl fmt::Write for Path {
     }
 }
 
-/// The path, without asking for memory: hundreds are needed per second.
+/// Writes the path without allocating, because hundreds are needed per second.
 fn path(of: fmt::Arguments<'_>) -> Option<Path> {
     let mut path = Path {
         bytes: [0; 64],
@@ -64,7 +63,7 @@ fn path(of: fmt::Arguments<'_>) -> Option<Path> {
     Some(path)
 }
 
-/// Opens a file to read it; one system call.
+/// Opens a file for reading with one system call.
 pub(crate) fn open(of: fmt::Arguments<'_>) -> Option<File> {
     let path = path(of)?;
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
@@ -74,7 +73,7 @@ pub(crate) fn open(of: fmt::Arguments<'_>) -> Option<File> {
     (file >= 0).then(|| unsafe { File::from_raw_fd(file) })
 }
 
-/// The process's line in `/proc`; `None` where there is no such process.
+/// The line of `/proc/PID/stat`; `None` if there is no such process.
 pub(crate) fn stat(pid: u32) -> Option<Stat> {
     // The kernel gives it at once; it is never so long.
     let mut line = [0; 2048];
@@ -99,7 +98,7 @@ pub(crate) fn all() -> Vec<u32> {
     folder.flatten().filter_map(number).collect()
 }
 
-/// Its threads; none where it has ended.
+/// Its threads; none if it has ended.
 pub(crate) fn threads(pid: u32) -> Vec<u32> {
     if alone(pid) {
         return vec![pid];
@@ -111,8 +110,8 @@ pub(crate) fn threads(pid: u32) -> Vec<u32> {
     folder.flatten().filter_map(number).collect()
 }
 
-/// Whether it has one thread, as far as that can be told without listing them: the folder of the
-/// threads has two links and one for each.
+/// Whether it has one thread, without listing them: the folder of the threads has two links, plus one for each
+/// thread.
 fn alone(pid: u32) -> bool {
     let Some(path) = path(format_args!("/proc/{pid}/task")) else {
         return false;
@@ -139,7 +138,7 @@ pub(crate) fn children(pid: u32, thread: u32) -> Vec<u32> {
     numbers.filter_map(number).collect()
 }
 
-/// How long ago a process started that has this `start`.
+/// The age of a process that has this `start`.
 pub(crate) fn age(start: u64) -> Duration {
     let mut now = libc::timespec {
         tv_sec: 0,

@@ -6,10 +6,10 @@ use crate::error::Result;
 use crate::policy::readings::{BUSY, Readings, WAITING};
 use crate::policy::settings::{Policy, Sensor, Stride};
 
-/// Full, for a load in per cent: beyond this nothing can be told from it.
+/// A load in per cent that counts as full: above it, how much more work there is cannot be told.
 const FULL: f64 = 97.0;
 
-/// What the net said, asked once or several times.
+/// The net's answer, after one or several questions.
 pub(super) struct Asked {
     pub(super) cores: usize,
     pub(super) place: String,
@@ -23,8 +23,7 @@ pub(super) struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    /// The net within bounds that may force it: where the present number lies outside, it is
-    /// brought inside first.
+    /// Asks the net within bounds. If the present number of cores lies outside them, it is brought inside first.
     pub(super) fn bounded(
         &self,
         u: f64,
@@ -44,7 +43,7 @@ impl Asker<'_> {
         })
     }
 
-    /// Asks the net, again and again where the stride says so.
+    /// Asks the net, repeatedly if the stride says so.
     pub(super) fn ask(
         &self,
         u: f64,

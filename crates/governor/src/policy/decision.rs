@@ -1,4 +1,4 @@
-//! What was decided, and why.
+//! Decisions and their reasons.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use crate::policy::lonc::Lonc;
 use crate::policy::readings::Measure;
 
-/// What happens to the cores.
+/// What happens to the number of cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
     /// The database gets more.
     Allocate,
-    /// It gets fewer.
+    /// The database gets fewer.
     Release,
     /// As many as before, though perhaps others.
     None,
@@ -33,9 +33,9 @@ pub struct Moved {
 /// A cpu that was taken back, and the one that was handed out for it, as the database's pages are on that one's node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exchanged {
-    /// Where it was.
+    /// The cpu that was taken back.
     pub from: Moved,
-    /// Where its pages are.
+    /// The cpu that was handed out, on the node of the pages.
     pub to: Moved,
 }
 
@@ -51,45 +51,45 @@ impl fmt::Display for Exchanged {
     }
 }
 
-/// Pages that were moved after a decision, because their nodes have no core of the database any more.
+/// Pages that were migrated after a decision, because the database has no core on their nodes any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Migrated {
-    /// How many.
+    /// Number of pages.
     pub pages: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// How many of those looked at could not be moved: shared with other processes, or busy.
+    /// Pages that could not be moved: shared with other processes, or busy.
     pub stayed: u64,
     /// The operating system's numbers of the nodes they were on.
     pub from: Vec<u32>,
-    /// And of those they are on now.
+    /// The operating system's numbers of the nodes they are on now.
     pub to: Vec<u32>,
 }
 
-/// A decision, with all it was made from: as text one line, as JSON one object.
+/// A decision, with everything it was made from. As text it is one line, as JSON one object.
 ///
 /// A file of these objects, one a line, is a trace that can be [replayed](crate::policy::trace::replay).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
-    /// In seconds, of the readings' clock.
+    /// When it was made, in seconds of the readings' clock.
     pub time: f64,
-    /// What it was made from.
+    /// The sensors' values that it was made from.
     pub readings: BTreeMap<String, Measure>,
     /// The place that the net went through: Stable, Idle or Overload; Checks where it did not run.
     pub place: String,
     /// The transitions that fired.
     pub transitions: Vec<String>,
-    /// What happens to the cores.
+    /// What happens to the number of cores.
     pub action: Action,
     /// The cpus of the database from now on.
     pub cpus: Vec<u32>,
-    /// One sentence.
+    /// The reason, in one sentence.
     pub why: String,
-    /// From reading to the cpus' being set, in seconds; 0 where nothing was read or set.
+    /// Seconds from reading the sensors until the cpus were set; 0 if nothing was read or set.
     pub decision_seconds: f64,
     /// The cpus there were to choose from, in the kernel's list format.
     pub available: String,
-    /// How many cores it had before.
+    /// How many cores the database had before.
     pub cores_before: usize,
     /// Cpus handed out by this decision, also for others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -97,32 +97,32 @@ pub struct Decision {
     /// Cpus taken back by this decision, also for others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub released: Vec<Moved>,
-    /// Which of those were exchanged for which: their number has not changed.
+    /// Which of these cpus were exchanged for which; the number of cores stays the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exchanged: Vec<Exchanged>,
-    /// What the throughput sensor knows, where there is one.
+    /// State of the throughput sensor, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lonc: Option<Lonc>,
-    /// Pages that were moved, where they follow.
+    /// Pages that were migrated, if pages follow the cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migrated: Option<Migrated>,
-    /// Which database, where there are several.
+    /// The database's name, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
 }
 
 impl Decision {
-    /// The cpus from now on.
+    /// The cpus of the database from now on.
     pub fn cpus(&self) -> CpuSet {
         self.cpus.iter().copied().collect()
     }
 
-    /// Whether it changed anything: cores, or where pages are.
+    /// Whether it changed anything: the cores, or the place of pages.
     pub fn changed(&self) -> bool {
         !self.allocated.is_empty() || !self.released.is_empty() || self.migrated.is_some()
     }
 
-    /// The way of the tokens, such as `t1-Overload-t5`, or `t1-t5` several times over.
+    /// The transitions and places that the tokens went through: `t1-Overload-t5`, or `t1-t5` several times over.
     pub fn path(&self) -> String {
         match &self.transitions[..] {
             [] => "-".to_owned(),

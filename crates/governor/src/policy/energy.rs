@@ -12,12 +12,12 @@ pub const OPTERON_8387_WATTS: f64 = 75.0;
 /// need; the document does not print its own.
 pub const LINK_JOULES_PER_BIT: f64 = 10e-12;
 
-/// What an estimate is made from.
+/// The parameters of an estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Power {
     /// Average power of a core in use, in watts: that of the processor over its cores.
     pub core_watts: f64,
-    /// Energy per bit that crosses between nodes, in joules; `None` where nobody knows it.
+    /// Energy per bit that crosses between nodes, in joules; `None` if unknown.
     pub joules_per_bit: Option<f64>,
 }
 
@@ -34,9 +34,9 @@ impl Default for Power {
 /// Energy, estimated: never measured.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Energy {
-    /// Of the cores.
+    /// Energy of the cores, in joules.
     pub cpu_joules: f64,
-    /// Of the traffic between nodes; `None` where it is not known.
+    /// Energy of the traffic between nodes, in joules; `None` if unknown.
     pub link_joules: Option<f64>,
     /// Always true: this is average power times time, and energy per bit times bytes.
     pub estimate: bool,
@@ -54,7 +54,7 @@ impl Power {
     }
 }
 
-/// What the machine's own counters say, of everybody on it.
+/// The machine's own counters, which count everybody on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// Joules of all packages and their memory, measured (powercap); `None` where that is not counted.
@@ -68,20 +68,20 @@ pub struct Machine {
 pub struct Spent {
     /// What is governed.
     pub target: String,
-    /// For how long.
+    /// For how many seconds it was governed.
     pub seconds: f64,
-    /// Cores that it had, times seconds.
+    /// Cores that it had, in core-seconds.
     pub core_seconds: f64,
-    /// Cores that it kept busy, times seconds.
+    /// Cores that it kept busy, in core-seconds.
     pub used: f64,
-    /// Seconds in which what it kept busy could not be read: not in `used`, and so not in the estimate.
+    /// Seconds in which its busy time could not be read: neither in `used` nor in the estimate.
     #[serde(default)]
     pub unread_seconds: f64,
-    /// By the document's method, never measured: what it kept busy, and the machine's bytes between nodes.
+    /// Energy estimated by the document's method from `used` and the machine's bytes between nodes; never measured.
     pub energy: Energy,
-    /// From what that was estimated.
+    /// The parameters of that estimate.
     pub power: Power,
-    /// The whole machine meanwhile.
+    /// Counters of the whole machine over the same time.
     pub machine: Machine,
 }
 

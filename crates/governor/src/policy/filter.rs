@@ -4,18 +4,18 @@ use std::collections::VecDeque;
 
 use crate::policy::settings::Policy;
 
-/// What is remembered between checks.
+/// State of the filters between checks.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
     smooth: Option<f64>,
-    /// Checks in a row in which the net wanted more, or fewer.
+    /// Checks in a row in which the net wanted more cores, or fewer.
     up: u32,
     down: u32,
-    /// The highest `u` of the checks in a row that wanted fewer.
+    /// The highest `u` among the checks in a row that wanted fewer cores.
     highest: Option<f64>,
-    /// The same, where this check looked at it.
+    /// The same, if this check used it.
     peak: Option<f64>,
-    /// When the number of cores changed, within the rate's time.
+    /// When the number of cores changed, within the period of the rate limit.
     changes: VecDeque<f64>,
 }
 
@@ -30,27 +30,27 @@ impl Filter {
         smooth
     }
 
-    /// The cpus have changed: what was seen before says nothing any more.
+    /// Forgets what was seen: the cpus have changed.
     pub(crate) fn reset(&mut self) {
         (self.smooth, self.up, self.down) = (None, 0, 0);
     }
 
-    /// A check begins.
+    /// Begins a check.
     pub(crate) fn checks(&mut self) {
         self.peak = None;
     }
 
-    /// The highest `u` of the checks that agree on fewer; `None` where others decide.
+    /// The highest `u` among the checks that agree on fewer cores; `None` if something else decides.
     pub(crate) fn peak(&self) -> Option<f64> {
         self.peak
     }
 
-    /// Checks in a row that wanted fewer.
+    /// Checks in a row that wanted fewer cores.
     pub(crate) fn down(&self) -> u32 {
         self.down
     }
 
-    /// Why the net may not do what it wants, where it may not.
+    /// Why the net may not have its way; `None` if it may.
     pub(crate) fn hold_back(
         &mut self,
         policy: &Policy,
@@ -88,7 +88,7 @@ impl Filter {
         None
     }
 
-    /// What was decided.
+    /// Takes what was decided.
     pub(crate) fn decided(&mut self, time: f64, before: usize, after: usize) {
         if before == after {
             return;

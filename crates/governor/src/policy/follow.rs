@@ -6,20 +6,20 @@ use crate::policy::readings::Readings;
 use crate::policy::settings::Policy;
 use crate::policy::sites::{Site, Sites};
 
-/// When cores go to another node, and which. Their number stays.
+/// Decides when cores are exchanged for those of another node, and which. Their number stays.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Follow {
-    /// The node to which the last looks would have cores go, by its position.
+    /// Position of the node that the last looks favour.
     toward: Option<usize>,
-    /// Looks in a row that agree.
+    /// Looks in a row that agree on it.
     agreed: u32,
-    /// How old the newest look at where pages are was at the check before.
+    /// Age of the newest look at the pages, as of the previous check.
     age: Option<f64>,
-    /// Checks in which nothing is exchanged any more.
+    /// Checks for which nothing will be exchanged.
     rest: u32,
 }
 
-/// A core that is given back, and the one that comes for it.
+/// A core that is given back, and the one that replaces it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exchange {
     pub(crate) from: Site,
@@ -27,8 +27,8 @@ pub(crate) struct Exchange {
 }
 
 impl Follow {
-    /// One check. What may be exchanged is exchanged at once, as threads go to and fro between the nodes of a group
-    /// whose cores are on both. `still`: nothing else happens to its cores.
+    /// Makes one check. All cores that may be exchanged are exchanged at once, because threads move to and fro while
+    /// cores are on both nodes. `still`: nothing else happens to the cores.
     pub(crate) fn check(
         &mut self,
         policy: &Policy,
@@ -67,9 +67,9 @@ impl Follow {
     }
 }
 
-/// Cores of `taken` that have far fewer pages (times `ratio`) than a node with free cores, and the free cores for
-/// them: all of one node, of those that have some the one with most pages. A whole core is never given for a second
-/// hardware thread.
+/// Pairs of a core of `taken` and the free core that replaces it. The node of the free cores has more than `ratio`
+/// times the pages of the other's node; it is the one with most pages of those with free cores. A whole core is never
+/// exchanged for a second hardware thread.
 pub(crate) fn exchanges(
     sites: &Sites,
     weights: &[f64],

@@ -40,7 +40,7 @@ pub struct Governor {
     policy: Policy,
     net: Net,
     sites: Sites,
-    /// What the database has; empty before the first decision.
+    /// The cpus that the database has; empty before the first decision.
     cpus: CpuSet,
     filter: Filter,
     search: Search,
@@ -48,12 +48,12 @@ pub struct Governor {
     follow: Follow,
 }
 
-/// How many cores there should be, before it is clear which.
+/// How many cores a database should have, before it is decided which.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// So many.
+    /// The number of cores.
     pub cores: usize,
-    /// At least so many, whatever others want.
+    /// The least number, whatever other databases want.
     pub floor: usize,
     place: String,
     transitions: Vec<String>,
@@ -83,7 +83,7 @@ impl Governor {
         })
     }
 
-    /// How it governs.
+    /// The policy.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
@@ -93,7 +93,7 @@ impl Governor {
         &self.cpus
     }
 
-    /// The database has these cpus already, so that the first decision is made from what they do.
+    /// Takes over cpus that the database has already, so that the first decision is made from their load.
     pub fn holds(&mut self, cpus: &CpuSet) {
         self.cpus.clone_from(cpus);
     }
@@ -111,13 +111,13 @@ impl Governor {
         }
     }
 
-    /// Decides.
+    /// Makes a decision.
     ///
     /// The first decision hands out the least cores. A reading that is missing changes nothing.
     ///
     /// # Errors
     ///
-    /// What the net makes of it.
+    /// Those of the net.
     pub fn step(&mut self, readings: &Readings) -> Result<Decision> {
         let plan = self.plan(readings)?;
         let cores = plan.cores;
@@ -138,7 +138,7 @@ impl Governor {
     ///
     /// # Errors
     ///
-    /// What the net makes of it.
+    /// Those of the net.
     pub fn plan(&mut self, readings: &Readings) -> Result<Plan> {
         let usable = self.usable(readings, &CpuSet::default());
         let (least, most) = self.limits(usable.len());
@@ -207,7 +207,8 @@ impl Governor {
         Ok(plan)
     }
 
-    /// A release leaves as many as the busiest of the checks that agreed on it needs; its `u`, where it is not the last.
+    /// The `u` that a release goes by: that of the busiest of the checks that agreed on it, if that is not the last
+    /// one.
     fn by_peak(
         &self,
         u: f64,
@@ -224,14 +225,15 @@ impl Governor {
         Ok((asked, Some(peak)))
     }
 
-    /// The cores of the nodes where it was before, and why, where these could have done it all and no more are wanted.
+    /// The cores of the nodes from before the stay, and the reason, if these could have done all the work and no more
+    /// are wanted.
     fn homeward(&self, now: usize, cores: usize) -> Option<(usize, String)> {
         let home = self.nodes.homeward().filter(|_| self.careful())?;
         let why = format!("the {home} cores of its nodes could have done it for a while");
         (cores <= now && home < cores).then_some((home, why))
     }
 
-    /// Whether nodes are entered and left with care.
+    /// Whether nodes are entered and left with hysteresis.
     fn careful(&self) -> bool {
         let policy = &self.policy;
         policy.mode == crate::policy::sites::Mode::Adaptive
@@ -239,7 +241,7 @@ impl Governor {
             && policy.patience > 1
     }
 
-    /// Fewer than are to be released, and why, where all of them would leave a node too soon again.
+    /// A smaller number of cores to release, and the reason, if releasing all would leave a node too soon.
     fn linger(&self, weights: &[f64], cores: usize) -> Option<(usize, String)> {
         let policy = &self.policy;
         let (seen, needed) = (self.filter.down(), self.nodes.to_leave(policy.confirm_down));
@@ -257,7 +259,7 @@ impl Governor {
         (most > cores).then_some((most, why))
     }
 
-    /// The cores that are left of these.
+    /// How many of these cores are left.
     fn kept(&self, priorities: &Priorities, mut cpus: CpuSet, cores: usize) -> CpuSet {
         while cpus.len() > cores {
             let Some(site) = self.sites.last(self.policy.mode, priorities, &cpus) else {
@@ -268,22 +270,22 @@ impl Governor {
         cpus
     }
 
-    /// On how many nodes cpus are.
+    /// The number of nodes that these cpus are on.
     fn nodes_of(&self, cpus: &CpuSet) -> usize {
         let nodes = cpus.iter().filter_map(|cpu| self.sites.site(cpu));
         let nodes: BTreeSet<usize> = nodes.map(|site| site.node).collect();
         nodes.len()
     }
 
-    /// Of these cpus, how many are on the nodes of others.
+    /// How many of these cpus are on nodes of the others.
     fn near(&self, usable: &CpuSet, cpus: &CpuSet) -> usize {
         let node = |cpu| self.sites.site(cpu).map(|site| site.node);
         let near = |cpu: &u32| cpus.iter().any(|own| node(own) == node(*cpu));
         usable.iter().filter(near).count()
     }
 
-    /// The cores of the nodes where it is, and why no more, where it would get some of another node: these can do
-    /// what is to be done, or it is not certain yet that they cannot.
+    /// The cores of the present nodes, and the reason for no more, if more would be on another node while the present
+    /// ones can do the work, or might.
     fn stay(
         &mut self,
         readings: &Readings,
@@ -313,7 +315,7 @@ impl Governor {
         Some((home, why))
     }
 
-    /// The cpus to choose from, those of others left out.
+    /// The cpus to choose from, without those of other databases.
     fn usable(&self, readings: &Readings, others: &CpuSet) -> CpuSet {
         let sites = self.sites.all().iter().map(|site| site.cpu);
         sites
@@ -321,7 +323,7 @@ impl Governor {
             .collect()
     }
 
-    /// The net's `u`, and what it is in words.
+    /// The net's `u`, and its meaning in words.
     fn metric(
         &self,
         readings: &Readings,
@@ -352,7 +354,7 @@ impl Governor {
         Ok((load, told))
     }
 
-    /// What is held back or pressed for: hysteresis, rate, throughput. Gives bounds for the net.
+    /// The bounds that hysteresis, rate limits and the throughput sensor set for the net.
     fn bounds(
         &mut self,
         readings: &Readings,
@@ -457,7 +459,7 @@ impl Governor {
         decision
     }
 
-    /// Cores that go to where the pages are; none where anything else happens to its cores, unless they stay `still`.
+    /// The cores that are exchanged to follow the pages: none unless nothing else happens to the cores (`still`).
     fn exchange(
         &mut self,
         readings: &Readings,

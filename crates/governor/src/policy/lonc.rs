@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Checks that are not counted after a change of the cores.
+/// Checks after a change of the cores that do not count.
 const SETTLE: u32 = 1;
 
-/// Checks that make a measurement.
+/// Checks that make up one measurement.
 const SAMPLES: u32 = 4;
 
 /// The most measurements of one search.
@@ -28,7 +28,7 @@ const SAME: f64 = 0.03;
 /// Throughput that differs by this share, on average over a measurement, is another workload.
 const DRIFT: f64 = 0.15;
 
-/// What the throughput sensor knows.
+/// State of the throughput sensor.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Lonc {
     /// Throughput at the present number of cores.
@@ -47,22 +47,22 @@ pub(crate) struct Bounds {
     pub(crate) why: Option<String>,
 }
 
-/// What is done at the moment.
+/// What the search is doing.
 #[derive(Debug, Clone, PartialEq)]
 enum Phase {
     /// The net decides.
     Free,
     /// A release is being verified.
     Verify { before: usize, throughput: f64 },
-    /// Measuring, in this order; the last is next.
+    /// Measuring these numbers of cores, from the last to the first.
     Search { todo: Vec<usize>, again: bool },
-    /// Found.
+    /// The best number is found.
     Hold { cores: usize, calm: u32 },
-    /// A neighbour of what was found is tried.
+    /// Trying a neighbour of the best number.
     Probe { home: usize, at: usize },
 }
 
-/// The throughput sensor's memory. It sees each check once.
+/// The search of the throughput sensor. It is given each check once.
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
     phase: Phase,
@@ -75,9 +75,9 @@ pub(crate) struct Search {
     probe_every: u32,
     /// The last mean at the present number of cores.
     last: Option<f64>,
-    /// Measurements in a row that differ from what was found.
+    /// Measurements in a row that differ from the result.
     drifting: u32,
-    /// Checks that a result stands at least; doubles where searches follow each other closely.
+    /// Checks for which a result holds at least; doubles if searches follow each other closely.
     patience: u32,
     up: bool,
     /// A floor that a failed release has left, with the checks it stays for.
@@ -103,8 +103,8 @@ impl Search {
         }
     }
 
-    /// A check at so many cores: their throughput, whether the net finds them overloaded or idle,
-    /// and between which numbers it may choose. Gives the bounds for the next.
+    /// Takes a check: the number of cores, their throughput, whether the net finds them overloaded or idle, and the
+    /// numbers it may choose from. Returns the bounds for the next.
     pub(crate) fn check(
         &mut self,
         cores: usize,
@@ -130,7 +130,7 @@ impl Search {
         }
     }
 
-    /// What is known of E5's predicate.
+    /// State of E5's predicate.
     pub(crate) fn lonc(&self, cores: usize) -> Lonc {
         let p_alloc = self.known.get(&cores).map(|(mean, _)| *mean);
         let p_total = self.total;
@@ -158,7 +158,7 @@ impl Search {
         self.window.clear();
     }
 
-    /// The mean over a full window, which is then begun anew.
+    /// The mean over a full window; a new window begins.
     fn measured(&mut self) -> Option<f64> {
         if self.window.len() < SAMPLES as usize {
             return None;

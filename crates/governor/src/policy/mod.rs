@@ -2,8 +2,8 @@
 //!
 //! A [`Governor`](crate::Governor) filters its readings, has a net decide how many cores there are (`net`, asked
 //! by `ask`) within bounds that the throughput sensor finds (`lonc`), and chooses which (`sites`, `nodes`,
-//! `follow`). `settings` says how, `decision` what came of it and `trace` the same in files. Several
-//! databases [`share`](crate::share()).
+//! `follow`). `settings` is the policy's parameters, `decision` its result, and `trace` its results in files. Several
+//! databases [`share`](crate::share()) a machine.
 
 mod ask;
 pub(crate) mod decision;

@@ -1,4 +1,4 @@
-//! Nodes are entered and left with care, as threads move there and back (E6).
+//! Nodes are entered and left with hysteresis, because each time threads move there and back (E6).
 //!
 //! A step that is soon undone was a mistake, and the next of its kind needs twice as many checks that agree:
 //!
@@ -8,30 +8,31 @@
 //! The first costs no throughput: what was done could have been done with the fewer cores in the same time. And where
 //! its own nodes could have done with ease all that it did for a while, it goes back to them.
 
-/// Checks after which a step is no longer undone by the opposite one, and a stay is looked at.
+/// Checks after which the opposite step no longer counts as undoing a step, and after which a stay on other nodes is
+/// reviewed.
 const SOON: u32 = 50;
 
-/// What is done with ease, as a share of the time of cores.
+/// Load up to which cores do their work with ease, as a share of their time.
 const EASE: f64 = 0.85;
 
-/// A core of another node has to have so much to do, as a share of its time: there memory is remote.
+/// Load that a core of another node must find, as a share of its time: memory is remote there.
 pub(crate) const AWAY: f64 = 0.5;
 
-/// What waits becomes less where it falls by this share from one check to the next.
+/// The waiting threads are becoming fewer if their number falls by this share from one check to the next.
 const FALLS: f64 = 0.1;
 
-/// What is remembered of the nodes between checks.
+/// State of nodes between checks.
 #[derive(Debug, Clone)]
 pub(crate) struct Nodes {
-    /// Checks that wanted more cores than its nodes have, since the last that did not.
+    /// Checks in a row that wanted more cores than the present nodes have.
     entering: u32,
-    /// What waited at the check before, and with how many cores.
+    /// Waiting threads at the previous check, and the number of cores then.
     waited: Option<(usize, f64)>,
-    /// Since it entered another node.
+    /// The stay with cores of another node, if there is one.
     away: Option<Away>,
-    /// Checks since it left one.
+    /// Checks since a node was left.
     left: Option<u32>,
-    /// So many times as many checks have to agree before a node is entered, or left.
+    /// By this factor more checks have to agree before a node is entered, or left.
     enter: u32,
     leave: u32,
 }
@@ -39,13 +40,13 @@ pub(crate) struct Nodes {
 /// A stay with cores of other nodes.
 #[derive(Debug, Clone, Copy)]
 struct Away {
-    /// Cores of the nodes where it was before.
+    /// Cores of the nodes from before the stay.
     home: usize,
-    /// Checks since it began, or was looked at.
+    /// Checks since the stay began, or was last reviewed.
     checks: u32,
     /// Cpus kept busy, summed over these checks.
     busy: f64,
-    /// It has been looked at: these cores could have done it with ease, or not.
+    /// The result of the last review: whether the cores from before could have done the work with ease.
     ease: Option<bool>,
 }
 
@@ -69,7 +70,7 @@ impl Default for Nodes {
 }
 
 impl Nodes {
-    /// A check, and how many cpus were busy before it.
+    /// Takes a check and the number of cpus that were busy before it.
     pub(crate) fn check(&mut self, busy: Option<f64>) {
         if let Some((away, busy)) = self.away.as_mut().zip(busy) {
             away.checks = away.checks.saturating_add(1);
@@ -86,13 +87,13 @@ impl Nodes {
         }
     }
 
-    /// It stays within its nodes.
+    /// Notes that the database stays within its nodes.
     pub(crate) fn stays(&mut self) {
         (self.entering, self.waited) = (0, None);
     }
 
-    /// A check that wants to enter a node, at which so much waited for so many cores: whether enough agree. What
-    /// becomes less by itself is no reason.
+    /// Takes a check that wants to enter a node, with the number of waiting threads and of cores; `true` once enough
+    /// checks agree. Waiting that is becoming less by itself does not count.
     pub(crate) fn enters(&mut self, cores: usize, waiting: f64, confirm: u32) -> bool {
         let before = self.waited.replace((cores, waiting));
         let falls =
@@ -101,7 +102,7 @@ impl Nodes {
         self.entering >= confirm.saturating_mul(self.enter)
     }
 
-    /// The cores that could have done with ease what was done for a while.
+    /// The cores that would have been enough for the work of the last checks.
     pub(crate) fn homeward(&self) -> Option<usize> {
         let away = self.away.filter(|away| away.ease == Some(true))?;
         Some(away.home)
@@ -112,8 +113,8 @@ impl Nodes {
         confirm.saturating_mul(self.leave)
     }
 
-    /// Cores were decided, on so many nodes before and after; `home`: all cores of those before. A factor is
-    /// `patience` at most.
+    /// Takes what was decided: the numbers of nodes before and after, and `home`, all cores of the nodes before. No
+    /// factor grows beyond `patience`.
     pub(crate) fn settled(
         &mut self,
         (before, after): (usize, usize),

@@ -1,19 +1,19 @@
-//! What a decision is made from.
+//! The sensors' values that a decision is made from.
 
 use std::collections::BTreeMap;
 
 use placement::CpuSet;
 use serde::{Deserialize, Serialize};
 
-/// A value with its unit, where it is from, and how old it is.
+/// A sensor's value with its unit, source and age.
 ///
-/// As JSON: `{"value", "unit", "source", "age_seconds"}`; where there is none, `"value"` is `null`
+/// As JSON: `{"value", "unit", "source", "age_seconds"}`; if there is no value, `"value"` is `null`
 /// and `"unavailable"` says why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
-    /// The number; `None` where it could not be read. Never zero for "unknown".
+    /// The number; `None` if it could not be read. Never zero for "unknown".
     pub value: Option<f64>,
-    /// Of the number.
+    /// The unit of the number.
     pub unit: String,
     /// Which sensor read it.
     pub source: String,
@@ -25,8 +25,8 @@ pub struct Measure {
 }
 
 impl Measure {
-    /// A number read just now, to twelve digits: more are lost on the way through a trace. NaN
-    /// and infinities are no readings.
+    /// A number that was read just now, rounded to the twelve digits that a trace keeps. NaN and infinities become
+    /// missing values.
     pub fn new(value: f64, unit: &str, source: &str) -> Measure {
         if !value.is_finite() {
             return Measure::unavailable(unit, source, &format!("it is {value}"));
@@ -78,10 +78,10 @@ pub const THROUGHPUT: &str = "throughput";
 /// The bytes of the database's memory on a node: this and the node's number, `residency.node0`.
 pub const RESIDENCY: &str = "residency.node";
 
-/// All that a decision is made from.
+/// The values of all sensors at one check.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Readings {
-    /// In seconds, from any moment; it never goes back.
+    /// The time in seconds, from any moment; it never goes back.
     pub time: f64,
     /// The cpus there are to choose from, as the operating system numbers them.
     pub available: CpuSet,
@@ -104,14 +104,14 @@ impl Readings {
         self.values.insert(name.to_owned(), measure);
     }
 
-    /// With one more value.
+    /// The readings with one more value.
     #[must_use]
     pub fn with(mut self, name: &str, measure: Measure) -> Readings {
         self.set(name, measure);
         self
     }
 
-    /// A number, where it could be read and is one.
+    /// The number of this name; `None` if it could not be read.
     pub fn number(&self, name: &str) -> Option<f64> {
         let value = self.values.get(name)?.value;
         value.filter(|value| value.is_finite())

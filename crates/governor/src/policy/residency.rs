@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// The most processes that are remembered; the one looked at longest ago is forgotten first.
 pub const MAX_PROCESSES: usize = 10_000;
 
-/// Bytes per node of each process, as far as it was looked at. A look counts less the older it is.
+/// Bytes per node of each process that was looked at. A look counts less the older it is.
 #[derive(Debug, Clone)]
 pub struct Residency {
     half_life: f64,
@@ -19,7 +19,7 @@ struct Look {
 }
 
 impl Residency {
-    /// After `half_life` seconds a look counts half.
+    /// No process yet; a look counts half after `half_life` seconds.
     pub fn new(half_life: f64) -> Residency {
         Residency {
             half_life: half_life.max(f64::MIN_POSITIVE),
@@ -27,7 +27,7 @@ impl Residency {
         }
     }
 
-    /// What a process has on each node, by the operating system's numbers.
+    /// Takes a look: bytes of a process on each node, by the operating system's numbers.
     pub fn looked(&mut self, process: u32, at: f64, bytes: Vec<(u32, f64)>) {
         self.looks.insert(process, Look { at, bytes });
         if self.looks.len() > MAX_PROCESSES {
@@ -38,7 +38,7 @@ impl Residency {
         }
     }
 
-    /// A process has ended, and its memory is gone.
+    /// Forgets a process that has ended.
     pub fn ended(&mut self, process: u32) {
         self.looks.remove(&process);
     }

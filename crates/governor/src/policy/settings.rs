@@ -21,7 +21,7 @@ pub enum Sensor {
 }
 
 impl Sensor {
-    /// As it is typed.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Sensor::Load => "load",
@@ -67,54 +67,54 @@ pub enum Stride {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Policy {
-    /// Which core is next.
+    /// Which core is handed out next.
     pub mode: Mode,
     /// What `u` is.
     pub sensor: Sensor,
     /// When second hardware threads are handed out.
     pub siblings: Siblings,
-    /// The fewest cores. It starts with them.
+    /// The fewest cores, with which it starts.
     pub min_cores: usize,
-    /// The most cores; `None`: all there are.
+    /// The most cores; `None`: all.
     pub max_cores: Option<usize>,
-    /// So many cpus are left to others.
+    /// How many cpus are left to others.
     pub reserve: usize,
-    /// At or below this `u` a core is released.
+    /// The `u` at or below which a core is released.
     pub th_min: f64,
-    /// From this `u` on a core is allocated.
+    /// The `u` from which on a core is allocated.
     pub th_max: f64,
     /// Counts threads that wait for a cpu as load: on a machine that others use too, a database that
     /// gets no time is not idle.
     pub count_waiting: bool,
     /// How many cores one check may allocate or release.
     pub stride: Stride,
-    /// Also releases a core where the load that is then to be expected stays below this; 0: never.
+    /// Also releases a core if the load expected afterwards stays below this; 0: never.
     pub slack: f64,
     /// The weight of the newest value in the moving average of `u`; 1: no smoothing.
     pub smoothing: f64,
-    /// So many checks in a row must find it overloaded before a core is allocated.
+    /// How many checks in a row must find it overloaded before a core is allocated.
     pub confirm_up: u32,
-    /// So many checks in a row must find it idle before a core is released.
+    /// How many checks in a row must find it idle before a core is released.
     pub confirm_down: u32,
-    /// In adaptive mode, by load: so many checks in a row must find more work than the cores of its nodes can do before
-    /// it gets some of another node, as threads move there and back; until then it gets all of its nodes. 1: at
-    /// once, and for headroom too. Only where it is known how much waits.
+    /// How many checks in a row must find more work than the cores of its nodes can do before it gets cores of
+    /// another node, because threads then move there and back; until then it gets all cores of its nodes. 1: at once,
+    /// and for headroom too. In adaptive mode, by load, if the number of waiting threads is known.
     pub confirm_node: u32,
-    /// A node that is entered for what its own could have done, or left and soon entered again: before the next is entered
-    /// or left twice as many checks must agree, up to so many times as many. 1: never. In adaptive mode, by load.
+    /// After a node was entered needlessly, or left and soon entered again, twice as many checks must agree before
+    /// the next is entered or left; this is the largest factor. 1: never more. In adaptive mode, by load.
     pub patience: u32,
-    /// At most so many changes within `rate_seconds`; 0: no limit.
+    /// The most changes within `rate_seconds`; 0: no limit.
     pub rate_changes: u32,
-    /// See `rate_changes`.
+    /// The period of `rate_changes`, in seconds.
     pub rate_seconds: f64,
-    /// In adaptive mode: cores are exchanged for those of a node that has more than so many times the pages of
-    /// their own; 0: never.
+    /// In adaptive mode: cores are exchanged for those of a node that has more than this many times the pages of
+    /// their own node; 0: never.
     pub follow: f64,
-    /// So many looks in a row at where pages are must agree before cores are exchanged.
+    /// How many looks in a row at the place of pages must agree before cores are exchanged.
     pub confirm_follow: u32,
-    /// Checks after an exchange in which there is no other.
+    /// Checks after an exchange before there may be another.
     pub rest_follow: u32,
-    /// Seconds after which a look at where pages are counts half.
+    /// Seconds after which a look at the place of pages counts half.
     pub half_life: f64,
     /// Checks between two attempts of the throughput sensor to find something better.
     pub probe_every: u32,

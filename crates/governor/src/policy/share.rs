@@ -14,13 +14,13 @@ pub struct Claim {
     pub wants: usize,
     /// Cores it gets before others get more than theirs.
     pub floor: usize,
-    /// Its share of what is scarce, beside the others'.
+    /// Its weight when cores are scarce, relative to the others' weights.
     pub weight: f64,
 }
 
-/// Cores for each: its floor first, then one after the other to whoever has least for its weight
-/// and still wants one. What nobody wants stays free. Nobody gets nothing where there is one
-/// for each.
+/// Divides cores among claims: each gets its floor first, then the rest go one by one to whoever has the fewest for
+/// its weight and still wants more. Cores that nobody wants stay free. If there are enough cores, everybody gets at
+/// least one.
 ///
 /// ```
 /// use governor::{Claim, share};
@@ -59,9 +59,9 @@ pub fn share(claims: &[Claim], cores: usize) -> Vec<usize> {
 pub struct Member {
     /// Its name in decisions.
     pub name: String,
-    /// Its share of what is scarce, beside the others'.
+    /// Its weight when cores are scarce, relative to the others' weights.
     pub weight: f64,
-    /// What decides for it; the least cores of its policy are its floor.
+    /// The governor that decides for it; the fewest cores of its policy are its floor.
     pub governor: Governor,
 }
 
@@ -77,11 +77,11 @@ impl Together {
         Together::default()
     }
 
-    /// One more.
+    /// Adds a database.
     ///
     /// # Errors
     ///
-    /// [`Error::Policy`] where the weight is not above zero, or the name is taken.
+    /// [`Error::Policy`] if the weight is not above zero, or the name is taken.
     pub fn add(&mut self, member: Member) -> Result<()> {
         let why = if !(member.weight > 0.0 && member.weight.is_finite()) {
             format!("the weight of {} is {}", member.name, member.weight)
@@ -99,7 +99,7 @@ impl Together {
         &self.members
     }
 
-    /// A database has ended: its cores are free from now on.
+    /// Removes a database that has ended; its cores are free from now on.
     pub fn remove(&mut self, name: &str) {
         self.members.retain(|member| member.name != name);
     }
@@ -111,13 +111,12 @@ impl Together {
         }
     }
 
-    /// Decides for each, in their order. All are asked what they want first; who has to give up
-    /// cores does so before anybody gets more.
+    /// Makes a decision for each, in their order. All are first asked what they want; those who have to give up cores
+    /// do so before any gets more.
     ///
     /// # Errors
     ///
-    /// [`Error::Policy`] where there are not as many readings as databases, or what a net
-    /// makes of it.
+    /// [`Error::Policy`] if there are not as many readings as databases, and those of the nets.
     pub fn step(&mut self, readings: &[Readings]) -> Result<Vec<Decision>> {
         if readings.len() != self.members.len() {
             return Err(Error::Policy {

@@ -1,4 +1,4 @@
-//! The cpus that can be handed out, in the order of a mode.
+//! The cpus that can be handed out, in the order that a mode gives them.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -22,7 +22,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// As it is typed.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Mode::Sparse => "sparse",
@@ -83,15 +83,15 @@ impl FromStr for Siblings {
 pub struct Site {
     /// The operating system's number.
     pub cpu: u32,
-    /// The position of its node in the machine.
+    /// The position of its node among the machine's nodes.
     pub node: usize,
     /// The operating system's number of its node.
     pub os_node: u32,
     /// Which hardware thread of its core: 0 is the first.
     thread: usize,
-    /// Among the cpus of its node that are the same hardware thread of their cores.
+    /// Its position among the cpus of its node that are the same hardware thread of their cores.
     rank: usize,
-    /// Among all cpus of its node, first hardware threads first.
+    /// Its position among all cpus of its node, first hardware threads first.
     place: usize,
 }
 
@@ -170,13 +170,12 @@ impl Sites {
         &self.sites
     }
 
-    /// The cpu's place, where it is one of this machine.
+    /// The cpu's site; `None` if the machine does not have it.
     pub fn site(&self, cpu: u32) -> Option<&Site> {
         self.sites.iter().find(|site| site.cpu == cpu)
     }
 
-    /// Bytes per node, by its position: memory of a node without cpus counts for the nearest
-    /// that has some.
+    /// Bytes per node, by position. Memory of a node without cpus counts for the nearest node that has some.
     pub fn weights(&self, residency: &BTreeMap<u32, f64>) -> Vec<f64> {
         let mut weights = vec![0.0; self.nodes];
         for (node, bytes) in residency {

@@ -16,7 +16,7 @@ use crate::policy::settings::Policy;
 /// The longest line of a trace, in bytes.
 pub const MAX_LINE: usize = 1 << 20;
 
-/// How the line begins that `atoll govern --json` ends with: no decision.
+/// How the last line of `atoll govern --json` begins, which is no decision.
 const SPENT: &[u8] = br#"{"spent":"#;
 
 /// The first line of a trace: where and how the decisions were made.
@@ -26,15 +26,15 @@ const SPENT: &[u8] = br#"{"spent":"#;
 pub struct Head {
     /// The version of the format, 1.
     pub trace: u32,
-    /// A description that [`Machine::parse`] takes, where there is one for the machine.
+    /// A description that [`Machine::parse`] accepts, if there is one for the machine.
     pub machine: String,
     /// How the database was governed.
     pub policy: Policy,
 }
 
 impl Head {
-    /// Of a trace that begins now. A machine whose cpus are numbered node by node, with as many
-    /// cores on each, is told as `4x4`; others by their name.
+    /// The head of a trace that begins now. A machine whose cpus are numbered node by node, with equally many cores
+    /// on each, is written as `4x4`; others by their name.
     pub fn new(machine: &Machine, policy: &Policy) -> Head {
         let nodes = machine.nodes();
         let grid = format!("{}x{}", nodes.len(), nodes[0].cores.len());
@@ -63,14 +63,14 @@ impl Head {
 /// A recorded trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trace {
-    /// Its first line, where it has one.
+    /// Its first line, if it has one.
     pub head: Option<Head>,
     /// The decisions, in order.
     pub decisions: Vec<Decision>,
 }
 
 impl Trace {
-    /// Reads a trace: a [`Head`], which may be missing, and a [`Decision`] a line.
+    /// Reads a trace: a [`Head`], which may be missing, then one [`Decision`] per line.
     ///
     /// # Errors
     ///
@@ -126,7 +126,7 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// What the writer makes of it.
+    /// Those of the writer.
     pub fn write(&self, mut to: impl Write) -> std::io::Result<()> {
         if let Some(head) = &self.head {
             serde_json::to_writer(&mut to, head)?;
@@ -140,7 +140,7 @@ impl Trace {
     }
 }
 
-/// Where in the line is told, but not again in which line.
+/// The message of an error with its column, but without the line, which [`Error::Trace`] has.
 fn no_decision(error: &serde_json::Error) -> String {
     let told = error.to_string();
     let what = told.split(" at line ").next().unwrap_or(&told);
@@ -149,13 +149,12 @@ fn no_decision(error: &serde_json::Error) -> String {
 
 /// What a policy would have decided from the readings of a trace.
 ///
-/// With the policy of the trace these are its decisions again. Where the number of cores differs
-/// from the recorded one, the busy cpus are estimated: what was busy and what waited, as far as
-/// there are cores for it.
+/// With the policy of the trace the decisions are the recorded ones. If the number of cores differs from the recorded
+/// one, the busy cpus are estimated: those that were busy and the threads that waited, up to the number of cores.
 ///
 /// # Errors
 ///
-/// [`Error::Trace`] where a list of cpus is not understood, and what the governor makes of it.
+/// [`Error::Trace`] for a list of cpus that is not understood, and those of the governor.
 pub fn replay(
     trace: &Trace,
     policy: Policy,
@@ -184,7 +183,7 @@ pub fn replay(
     Ok(decisions)
 }
 
-/// The busy cpus with another number of cores.
+/// Estimates the busy cpus for another number of cores.
 fn estimate(readings: &mut Readings, cores: usize) {
     let Some(busy) = readings.number(BUSY) else {
         return;

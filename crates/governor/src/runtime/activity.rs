@@ -1,4 +1,4 @@
-//! How many statements run, and for how long some did. Times are arguments.
+//! How many statements run, and for how long at least one did. Times are arguments.
 
 use std::time::{Duration, Instant};
 
@@ -6,34 +6,34 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 pub(super) struct Activity {
     running: usize,
-    /// When the first of those that run began, or time was last taken.
+    /// Since when statements have been running without a pause, or when their time was last taken.
     since: Option<Instant>,
     /// Time in which statements ran, up to `since`, and not taken yet.
     active: Duration,
-    /// When the last one ended.
+    /// When the last statement ended.
     ended: Option<Instant>,
-    /// How many have.
+    /// How many statements have ended.
     count: u64,
-    /// Some ran since somebody last looked.
+    /// Whether statements ran since the last look.
     news: bool,
     stop: bool,
 }
 
-/// What is to be done next.
+/// What the governing thread does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Statements ran for so long since the last time.
+    /// Decide: statements ran for this long since the last decision.
     Decide(Duration),
-    /// Statements run, or have ended, since the last look; it is not time to decide.
+    /// Look: statements ran since the last look, but it is not yet time to decide.
     Look,
-    /// None has run for long.
+    /// Rest: no statement has run for long.
     Rest,
-    /// Nobody needs it any more.
+    /// End: governing is over.
     Stop,
 }
 
 impl Activity {
-    /// A statement begins; whether it is the only one that runs.
+    /// Counts a statement that begins; `true` if it is the only one that runs.
     pub(super) fn begin(&mut self, now: Instant) -> bool {
         self.running += 1;
         let first = self.running == 1;
@@ -43,7 +43,7 @@ impl Activity {
         first
     }
 
-    /// A statement ends.
+    /// Counts a statement that ends.
     pub(super) fn end(&mut self, now: Instant) {
         self.running = self.running.saturating_sub(1);
         self.count += 1;
@@ -56,17 +56,17 @@ impl Activity {
         }
     }
 
-    /// Nobody needs to know any more.
+    /// Ends the waiting for good.
     pub(super) fn stop(&mut self) {
         self.stop = true;
     }
 
-    /// Whether there is nothing to look at. One that began and ended before anybody saw it has left news.
+    /// Whether there is nothing to look at. A statement that began and ended unseen is something to look at.
     pub(super) fn rests(&self) -> bool {
         self.running == 0 && !self.news && !self.stop
     }
 
-    /// Time counts from here on; `false` where there is nothing to wait for any more.
+    /// Counts time from here on; `false` if governing is over.
     pub(super) fn resume(&mut self) -> bool {
         self.active = Duration::ZERO;
         self.news = true;
@@ -78,12 +78,12 @@ impl Activity {
         self.count
     }
 
-    /// What is to be done for who has waited since `begun`: a decision once statements have run for `period` since the
-    /// last one, rest once none has for `rest`, in between a look once in a period.
+    /// What a thread that has waited since `begun` does next: it decides once statements have run for `period` since
+    /// the last decision, rests once none has run for `rest`, and in between looks once per period.
     ///
     /// # Errors
     ///
-    /// How long to wait, where it is nothing yet.
+    /// How long to wait, if there is nothing to do yet.
     pub(super) fn next(
         &mut self,
         begun: Instant,

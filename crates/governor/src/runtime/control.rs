@@ -1,4 +1,4 @@
-//! What is decided about the workers, from what was read of them.
+//! Decides how many cores the workers have, from what was read of them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,20 +17,20 @@ use crate::policy::settings::{Policy, Sensor};
 /// How to govern.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How it is decided. Cores are released by it and allocated again; a statement begins with all.
+    /// The policy by which cores are released and allocated again; a statement begins with all of them.
     pub policy: Policy,
-    /// The machine the cpus are of, which need not be the one this runs on.
+    /// The machine that the cpus belong to, which need not be the one this runs on.
     pub machine: Machine,
-    /// The cpus that the workers have where nothing was decided.
+    /// The cpus that the workers have before any decision.
     pub cpus: CpuSet,
-    /// Those there are to choose from.
+    /// The cpus that there are to choose from.
     pub available: CpuSet,
-    /// Between two decisions while statements run.
+    /// Time between two decisions while statements run.
     pub period: Duration,
 }
 
 impl Options {
-    /// The default policy, each 50 ms.
+    /// The default policy, with a decision every 50 ms.
     pub fn new(machine: Machine, cpus: CpuSet) -> Options {
         Options {
             policy: Policy {
@@ -46,7 +46,7 @@ impl Options {
         }
     }
 
-    /// The throughput sensor decides how many workers pay, and not their load alone.
+    /// Lets the throughput sensor find how many workers pay off, instead of going by their load alone.
     #[must_use]
     pub fn by_throughput(mut self) -> Options {
         self.policy = self.policy.thresholds_of(Sensor::Throughput);
@@ -54,24 +54,24 @@ impl Options {
     }
 }
 
-/// Time of all workers together.
+/// Time, summed over all workers.
 #[derive(Debug)]
 pub(super) struct Busy {
     pub(super) time: Duration,
-    /// What was read for it.
+    /// The sensor that it was read from.
     pub(super) source: String,
 }
 
 /// What is read of the workers for a decision.
 #[derive(Debug)]
 pub(super) struct Look {
-    /// Now, in seconds from a moment that stays the same.
+    /// The present time, in seconds since a fixed moment.
     pub(super) time: f64,
-    /// So long statements ran since the last look.
+    /// Time in which statements ran since the last look.
     pub(super) active: Duration,
-    /// What the workers did since then; `None` where it cannot be read.
+    /// Busy time of the workers since then; `None` if it cannot be read.
     pub(super) busy: Option<Busy>,
-    /// All bytes that they have read, by node.
+    /// Bytes that they have read in all, by node.
     pub(super) bytes: Vec<(u32, u64)>,
 }
 
@@ -82,24 +82,24 @@ pub(super) struct Control {
     net: Net,
 }
 
-/// What is known from one period to the next while statements run.
+/// State that lasts from one period to the next while statements run.
 #[derive(Debug)]
 pub(super) struct Stretch {
     governor: Governor,
-    /// All bytes read, by node, at the last look.
+    /// Bytes read in all, by node, as of the last look.
     bytes: Vec<(u32, u64)>,
-    /// Those read lately: older ones fade.
+    /// Bytes read lately, by node: older ones fade.
     pages: BTreeMap<u32, f64>,
-    /// When some were read last.
+    /// When bytes were last read.
     read: f64,
-    /// What the workers have.
+    /// The cpus that the workers have.
     pub(super) cpus: CpuSet,
 }
 
 impl Control {
     /// # Errors
     ///
-    /// [`Error::Policy`](crate::Error::Policy) where the options' policy cannot be.
+    /// [`Error::Policy`](crate::Error::Policy) if the options' policy is not consistent.
     pub(super) fn new(options: Options) -> Result<Control> {
         let control = Control {
             net: elastic_net()?,
@@ -113,7 +113,7 @@ impl Control {
         &self.options
     }
 
-    /// A governor of workers that have everything.
+    /// A new governor, whose workers have all cpus.
     fn governor(&self) -> Result<Governor> {
         let policy = self.options.policy.clone();
         let mut governor = Governor::new(policy, &self.options.machine, &self.net)?;
@@ -121,7 +121,7 @@ impl Control {
         Ok(governor)
     }
 
-    /// Statements begin: workers that have all of their cpus, and have read so many bytes by then.
+    /// Begins a stretch of statements, with workers that have all of their cpus and have read these bytes so far.
     ///
     /// # Errors
     ///
@@ -136,7 +136,7 @@ impl Control {
         })
     }
 
-    /// One decision. What it says is to be set by whoever calls this, and then told as the stretch's `cpus`.
+    /// Makes one decision. The caller sets the cpus that it names, and then stores them in the stretch's `cpus`.
     ///
     /// # Errors
     ///
@@ -174,8 +174,8 @@ impl Control {
         readings
     }
 
-    /// Bytes read since the last look. Where they are is where its pages are: what is in memory and not read
-    /// is no reason to compute there.
+    /// Takes the bytes read since the last look. They, and not all pages in memory, say where the database's data is:
+    /// pages that nobody reads are no reason to compute near them.
     fn read(&self, stretch: &mut Stretch, time: f64, now: Vec<(u32, u64)>) -> f64 {
         let before: BTreeMap<u32, u64> = stretch.bytes.iter().copied().collect();
         let new = |(node, bytes): &(u32, u64)| {

@@ -1,4 +1,4 @@
-//! Who is governed.
+//! What the governor needs of the workers it governs.
 
 use placement::CpuSet;
 
@@ -7,14 +7,13 @@ pub trait Crew: Send + Sync {
     /// The operating system's numbers of their threads.
     fn threads(&self) -> Vec<u32>;
 
-    /// All bytes that they have read so far, by the operating system's number of the node that
-    /// these are on. Never falls.
+    /// Bytes that they have read so far, by the operating system's number of the node that holds them. Never falls.
     fn bytes(&self) -> Vec<(u32, u64)>;
 
-    /// From now on the workers run on these cpus of the machine, of which there is one at least.
+    /// Restricts the workers to these cpus of the machine, at least one.
     ///
     /// # Errors
     ///
-    /// Why not, in words; they stay where they are then.
+    /// Why it failed, in words; the workers then stay where they are.
     fn place(&self, cpus: &CpuSet) -> std::result::Result<(), String>;
 }

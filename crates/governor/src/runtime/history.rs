@@ -1,21 +1,21 @@
-//! What was decided lately.
+//! The decisions of the recent past.
 
 use std::collections::VecDeque;
 use std::time::Instant;
 
 use crate::policy::decision::Decision;
 
-/// Decisions that are kept.
+/// How many decisions are kept.
 const MOST: usize = 600;
 
-/// Changes that are told of one statement; of more, the first and the last.
+/// Changes that are shown for one statement; if there are more, the first and the last of them.
 const TOLD: usize = 24;
 
 /// A decision and when it took effect.
 #[derive(Debug)]
 struct Past {
     at: Instant,
-    /// From then on.
+    /// When it took effect.
     cores: usize,
     decision: Decision,
 }
@@ -24,9 +24,9 @@ struct Past {
 #[derive(Debug)]
 pub(super) struct History {
     all: VecDeque<Past>,
-    /// Before the first that is kept.
+    /// The number of cores before the first decision that is kept.
     cores: usize,
-    /// At this moment.
+    /// The present number of cores.
     now: usize,
 }
 
@@ -53,7 +53,7 @@ impl History {
         });
     }
 
-    /// The workers have so many cores again, and nothing before counts.
+    /// Starts anew: the workers have this many cores.
     pub(super) fn reset(&mut self, cores: usize) {
         self.all.clear();
         (self.cores, self.now) = (cores, cores);
@@ -63,7 +63,7 @@ impl History {
         self.all.iter().map(|past| past.decision.clone()).collect()
     }
 
-    /// What happened between two moments, in lines for people.
+    /// What happened between two moments, as text.
     pub(super) fn since(&self, began: Instant, now: Instant) -> Vec<String> {
         let before = self.all.iter().rfind(|past| past.at < began);
         let first = before.map_or(self.cores, |past| past.cores);

@@ -9,15 +9,15 @@
 //! 5. Whether it governs or not, it publishes what was counted, for governors of other processes
 //!    (`Counter::Atoll` of crate `governor-live`).
 //!
-//! With [`Options::by_throughput`] the bytes that statements read in a second of theirs decide as well: where fewer
-//! workers read as much, or more, as with a contended table or a memory that is the limit, these are left.
+//! With [`Options::by_throughput`] the rate at which statements read bytes decides as well: if fewer workers read as
+//! much or more, as with a contended table or a saturated memory, only these are kept.
 //!
-//! A worker is one thread of a cpu: time in which it could have run and did not is time that
-//! others took, and counts as busy. How much more work waits behind workers that are all busy is not
-//! known, so that they become up to four times as many at once ([`Stride::Demand`](crate::Stride)).
+//! There is one worker thread for each cpu. Time in which it was ready and did not run was taken by others, and
+//! counts as busy. How much work waits behind workers that are all busy is unknown, so their number may grow up to
+//! fourfold in one decision ([`Stride::Demand`](crate::Stride)).
 //!
-//! `activity`, `history` and `control` are functions of what they are given, times included; `process` is what reads
-//! clocks and has the thread.
+//! `activity`, `history` and `control` are functions of their arguments, times included; `process` reads clocks and
+//! has the thread.
 
 mod activity;
 mod control;

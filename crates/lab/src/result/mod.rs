@@ -1,6 +1,5 @@
-//! What runs say together: [records](record) of variants that took turns, tables of what was [counted], and that
-//! [compared] with what the engine counts itself.
+//! Results that several experiments have in common: tables of [counted] accesses, and these accesses [compared] with what
+//! the engine itself counts.
 
 pub(crate) mod compared;
 pub(crate) mod counted;
-pub mod record;

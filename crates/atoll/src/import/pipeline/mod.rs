@@ -34,24 +34,24 @@ pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, Error>> + 
 /// to wait for others.
 pub(crate) type Pieces = Box<dyn Iterator<Item = Result<Piece, Error>> + Send>;
 
-/// A part of a source that is decoded by itself.
+/// A part of a source that can be decoded independently.
 pub(crate) struct Piece {
-    /// Its rows, where that is known before it is decoded. A piece of unknown length must be
-    /// small (some MiB), for it is held whole.
+    /// Its number of rows, if known before it is decoded. A piece of unknown length must be small (some MiB), because
+    /// it is held whole.
     pub rows: Option<u64>,
-    /// Bytes of the source it stands for.
+    /// Bytes of the source that it covers.
     pub bytes: u64,
     /// Opens it.
     pub read: Box<dyn FnOnce() -> Result<Batches, Error> + Send>,
 }
 
-/// Where blocks go.
+/// The destination of blocks.
 pub(crate) trait Sink: Send + Sync + 'static {
     /// Stores a block; called from many workers, in any order.
     fn block(&self, block: &Block) -> Result<(), Error>;
 }
 
-/// How far a run has got.
+/// The progress of a run.
 #[derive(Default)]
 struct Counters {
     rows: AtomicU64,
@@ -114,12 +114,12 @@ pub(crate) fn run<S: Sink>(
 /// A piece that a worker has taken.
 struct Claimed {
     index: u64,
-    /// Its first row in the table, where known.
+    /// Its first row in the table, if known.
     start: Option<u64>,
     piece: Piece,
 }
 
-/// What remains to be claimed. Locked before [`State`].
+/// The pieces that remain to be claimed. Locked before [`State`].
 struct Claims {
     pieces: Pieces,
     next: u64,
@@ -295,7 +295,7 @@ impl<S: Sink> Shared<S> {
         }
     }
 
-    /// A piece whose place is known: its batches go on as they come.
+    /// Decodes a piece whose place is known; its batches are passed on as they come.
     async fn decode_placed(
         &self,
         start: u64,
@@ -355,7 +355,7 @@ impl<S: Sink> Shared<S> {
         }
     }
 
-    /// A piece whose place depends on those before it.
+    /// Decodes a piece whose place depends on those before it.
     async fn decode_whole(&self, index: u64, bytes: u64, batches: Batches) -> Result<(), Error> {
         let mut decoded = Vec::new();
         for batch in batches {

@@ -1,4 +1,4 @@
-//! `atoll govern`: a database gets just the cores that it needs.
+//! `atoll govern`: gives a database just the cores that it needs.
 
 pub mod options;
 mod replay;
@@ -18,7 +18,7 @@ use crate::commands::govern::options::{Govern, Net, NetFormat, Undo, What, usage
 use crate::failure::{Failure, one_line};
 use crate::terminal::{interrupt, out};
 
-/// How often it is looked whether to end, while waiting.
+/// How often to check whether to end, while waiting.
 const NAP: Duration = Duration::from_millis(20);
 
 /// Runs the command.
@@ -76,9 +76,9 @@ fn net(args: &Net) -> Result<(), Failure> {
 
 /// Why governing came to an end.
 enum End {
-    /// The target did.
+    /// The target ended.
     Target,
-    /// It was asked to, or its time was over.
+    /// The governor was asked to end, or its time was over.
     Asked,
 }
 
@@ -118,7 +118,7 @@ fn govern(args: &Govern) -> Result<(), Failure> {
     }
 }
 
-/// Governs what runs.
+/// Governs running processes.
 fn attend(
     args: &Govern,
     policy: &Policy,
@@ -187,11 +187,11 @@ fn accompany(args: &Govern, policy: &Policy, teller: &mut Teller) -> Result<(), 
     Err(anyhow!("{program} ended with {status}; its own messages say why").into())
 }
 
-/// A command that ends when this does.
+/// A child process that is ended when this is dropped.
 struct Running(Child);
 
 impl Running {
-    /// Its end: it is asked to where we were, and otherwise waited for.
+    /// Waits for its end; asks it to end first if we were asked to.
     fn finish(&mut self) -> Result<ExitStatus, Failure> {
         let mut asked = false;
         loop {
@@ -288,7 +288,7 @@ fn ending() -> bool {
     interrupt::asked() || governor_live::asked_to_end()
 }
 
-/// The loop, until the target ends or we are to.
+/// The loop, until the target ends or we are asked to end.
 fn follow(
     args: &Govern,
     mut live: Live,
@@ -346,14 +346,14 @@ fn follow(
     Ok(end)
 }
 
-/// Tells decisions, on standard output and to the trace.
+/// Writes decisions to standard output and to the trace.
 struct Teller {
     out: out::Out,
     trace: Option<(BufWriter<File>, String)>,
     json: bool,
     all: bool,
     first: bool,
-    /// What the metrics show, of one governor after the other.
+    /// The state for the metrics, from one governor after the other.
     status: Arc<Mutex<Status>>,
     serves: bool,
 }
@@ -403,7 +403,7 @@ impl Teller {
         Ok(self.out.flush()?)
     }
 
-    /// The last line: what it took.
+    /// The last line: the cores and energy that were used.
     fn spent(&mut self, spent: &[Spent]) -> Result<(), Failure> {
         if self.json {
             writeln!(self.out, "{}", json!({ "spent": spent }))?;

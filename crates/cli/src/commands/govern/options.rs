@@ -201,7 +201,7 @@ pub struct PolicyOptions {
 }
 
 impl PolicyOptions {
-    /// The policy, where nothing else is said as in `before`.
+    /// The policy; what no option sets is as in `before`.
     pub fn policy(&self, before: Option<Policy>) -> Result<Policy, Failure> {
         let mut policy = match &self.policy {
             Some(path) => {
@@ -248,7 +248,7 @@ impl PolicyOptions {
 }
 
 impl Govern {
-    /// From what energy is estimated.
+    /// The parameters of the estimate of energy.
     pub fn power(&self) -> Power {
         let usual = Power::default();
         Power {
@@ -267,7 +267,7 @@ impl Govern {
     }
 }
 
-/// What is wrong with the options, as clap would say it.
+/// An error about the options, in clap's form.
 pub fn usage(why: &str) -> Failure {
     eprintln!("atoll: {why}; atoll govern --help tells more");
     Failure::Status(2)

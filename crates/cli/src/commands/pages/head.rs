@@ -1,4 +1,4 @@
-//! What is said of any store first.
+//! The first part of the output, the same for any store.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use crate::commands::pages::options::Pages;
 use crate::failure::Failure;
 use crate::units;
 
-/// What `stat` says of the file first, whatever is in its pages.
+/// The first part of `stat`: the file, whatever its pages contain.
 pub fn write(
     out: &mut impl Write,
     args: &Pages,

@@ -1,4 +1,4 @@
-//! `atoll pages`: what is in a store, and whether all of it is well.
+//! `atoll pages`: the contents of a store, and whether they are intact.
 
 mod check;
 mod head;
@@ -33,7 +33,7 @@ pub fn run(args: &Pages) -> Result<(), Failure> {
     }
 }
 
-/// Gives up what is damaged at the end of the log; what is left is checked after.
+/// Drops the damaged end of the log; the rest is checked afterwards.
 fn repair(args: &Pages) -> Result<(), Failure> {
     let done = atoll::repair(&args.store, &PageOptions::default())?;
     let store = args.store.display();

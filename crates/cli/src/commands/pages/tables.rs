@@ -101,13 +101,13 @@ fn print(
     Ok(())
 }
 
-/// A page, and what it holds.
+/// A page and its contents.
 struct Line<'a> {
     place: Place,
     part: &'a PartPages,
 }
 
-/// Prints what lies where in the file.
+/// Prints the layout of the file.
 pub fn dump(args: &Pages, database: &Database) -> Result<(), Failure> {
     let parts = database.pages()?;
     let of = |part| {
@@ -165,7 +165,7 @@ fn dump_json(
     Ok(writeln!(out, "]}}")?)
 }
 
-/// A line for each run of pages that lie next to each other and hold the same.
+/// Prints a line for each run of neighbouring pages of the same kind and owner.
 fn dump_text(
     out: &mut impl Write,
     args: &Pages,

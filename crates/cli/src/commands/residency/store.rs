@@ -15,7 +15,7 @@ use crate::store::files;
 use crate::terminal::out;
 use crate::units::{self, plural};
 
-/// Opens the store for reading and tells where its pages are.
+/// Opens the store for reading and prints where its pages are.
 pub fn run(args: &Where, path: &Path) -> Result<(), Failure> {
     let database = files::open(path, &resources::reading(&args.layout))?;
     let residency = database.residency(args.load)?;

@@ -11,13 +11,13 @@ use crate::units;
 pub struct Row {
     pub name: String,
     pub count: Option<u64>,
-    /// One per node.
+    /// Its values, one per node.
     pub bytes: Vec<u64>,
     pub extra: Option<u64>,
 }
 
 impl Row {
-    /// What `rows` hold together.
+    /// The sum of `rows`.
     fn sum(name: String, nodes: &[u32], rows: &[Row]) -> Row {
         let mut bytes = vec![0; nodes.len()];
         for row in rows {
@@ -34,10 +34,10 @@ impl Row {
     }
 }
 
-/// How a table is headed, and how long it is.
+/// The headings of a table, and its length.
 pub struct Shape {
     pub what: &'static str,
-    /// No column where there is no name.
+    /// The name of the second column; without a name there is no column.
     pub count: Option<&'static str>,
     pub extra: &'static str,
     /// How a value is shown.

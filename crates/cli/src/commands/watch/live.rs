@@ -1,4 +1,4 @@
-//! What is seen while watching, and what is told in the end.
+//! The display while watching, and the summary in the end.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -18,7 +18,7 @@ const BAR: usize = 30;
 /// Most characters of a line that is drawn over: longer ones would be broken in two.
 const WIDTH: usize = 79;
 
-/// Where looks are shown: each on a line, or on a terminal all in the same place.
+/// The display of looks: each on a line, or on a terminal all in the same place.
 pub struct Screen {
     terminal: bool,
     /// Lines that the next look is drawn over.
@@ -197,7 +197,7 @@ fn threads(moment: &Moment) -> Vec<String> {
     lines
 }
 
-/// What it has come to.
+/// The totals so far.
 pub fn summary(out: &mut impl Write, summary: &Summary, end: End) -> Result<(), Failure> {
     let why = match end {
         End::Ended => "the process ended",
@@ -230,7 +230,7 @@ pub fn summary(out: &mut impl Write, summary: &Summary, end: End) -> Result<(), 
     Ok(())
 }
 
-/// What is told of a process in the end, by name.
+/// The figures of a process in the summary, by name.
 fn figures(summary: &Summary, load: f64) -> [(&'static str, String); 7] {
     let count = |of: Option<u64>| of.map_or("unknown".to_owned(), units::count);
     [

@@ -78,7 +78,7 @@ pub fn run(args: &Watch) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes what is known at the end; returns it as JSON.
+/// Writes the summary at the end; returns it as JSON.
 fn tell(
     out: &mut impl Write,
     form: Form,
@@ -151,8 +151,8 @@ impl Writer {
     }
 }
 
-/// Sleeps until `due` after `begun`; says why there is no further look, where there is none. With a
-/// time limit the last look is at its end.
+/// Sleeps until `due` after `begun`; returns why watching ends, if it does. With a time limit the last look is at its
+/// end.
 fn sleep(begun: Instant, due: Duration, most: Option<Duration>) -> Option<End> {
     if most.is_some_and(|most| begun.elapsed() >= most) {
         return Some(End::Time);

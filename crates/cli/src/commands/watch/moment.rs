@@ -21,7 +21,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// What is known when `sample` was taken.
+    /// The state at the time of `sample`.
     pub fn new(sample: Sample, summary: &Summary) -> Moment {
         Moment {
             sample,

@@ -66,7 +66,7 @@ fn process_json(seen: &counters::Seen) -> Value {
     })
 }
 
-/// What is told at the end.
+/// The summary at the end.
 pub fn summary(summary: &Summary, end: End) -> Value {
     let by_node = |of: &std::collections::BTreeMap<u32, u64>| json!({ "nodes": of.keys().collect::<Vec<_>>(), "bytes": of.values().collect::<Vec<_>>() });
     let seconds = &summary.seconds_by_node;

@@ -1,4 +1,4 @@
-//! What else the machine counts, beside what is watched.
+//! The machine's other sensors, beside the watched process.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -25,7 +25,7 @@ impl Others {
     ///
     /// # Errors
     ///
-    /// Where there is no such process.
+    /// If there is no such process.
     pub fn new(nodes: &Nodes, pid: u32) -> Result<Others, Failure> {
         let system = System::real();
         let process = Process::open(&system, pid)?;
@@ -44,7 +44,7 @@ impl Others {
         })
     }
 
-    /// Reads what is due.
+    /// Reads the sensors that are due.
     pub fn read(&mut self) {
         self.last = self.board.read(Instant::now());
     }

@@ -13,19 +13,19 @@ use crate::commands::watch::moment::Moment;
 use crate::units::{self, plural};
 use crate::version::COMMIT;
 
-/// Threads whose way over the cpus is kept.
+/// The most threads whose cpus over time are kept.
 const FOLLOWED: usize = 1024;
 
-/// Threads whose way over the cpus is drawn.
+/// The most threads whose cpus over time are drawn.
 const DRAWN: usize = 8;
 
-/// Threads that are listed.
+/// The most threads that are listed.
 const LISTED: usize = 40;
 
 /// Looks that are kept; beyond these, every second one is dropped, again and again.
 const KEPT: usize = 20_000;
 
-/// What is kept of each look.
+/// The part of each look that is kept.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     looks: Vec<Kept>,

@@ -20,13 +20,13 @@ pub use statements::Running;
 use statements::Statements;
 use threads::Threads;
 
-/// So long after the last statement the workers get all of their cpus back.
+/// Time after the last statement until the workers get all of their cpus back.
 const REST: Duration = Duration::from_secs(1);
 
-/// How often what was counted is published where nothing is governed.
+/// How often the counter is published if nothing is governed.
 const PUBLISH: Duration = Duration::from_millis(50);
 
-/// Governs until it is dropped, which gives the workers all cpus back.
+/// Governs the workers until it is dropped; they then get all of their cpus back.
 #[derive(Debug)]
 pub struct Runtime {
     activity: Arc<Statements>,
@@ -40,7 +40,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// [`Error::Policy`]; [`Error::Thread`] where the system gives no thread.
+    /// [`Error::Policy`]; [`Error::Thread`] if no thread can be started.
     pub fn start(crew: Arc<dyn Crew>, options: Option<Options>) -> Result<Runtime> {
         let activity = Arc::new(Statements::default());
         let cores = options.as_ref().map_or(0, |options| options.cpus.len());
@@ -68,18 +68,18 @@ impl Runtime {
         })
     }
 
-    /// A statement begins; it ends when what this returns is dropped.
+    /// Begins a statement, which ends when the returned value is dropped.
     pub fn begin(&self) -> Running {
         Statements::begin(&self.activity)
     }
 
-    /// What was done since then, in lines for people: the cores over time and each change with its reason.
+    /// The decisions since then as text: the cores over time, and each change with its reason.
     pub fn since(&self, began: Instant) -> Vec<String> {
         let history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
         history.since(began, Instant::now())
     }
 
-    /// The last decisions, oldest first: some hundreds.
+    /// The last few hundred decisions, oldest first.
     pub fn decisions(&self) -> Vec<Decision> {
         let history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
         history.decisions()
@@ -98,7 +98,7 @@ impl Drop for Runtime {
     }
 }
 
-/// What others are told.
+/// The counter that other processes read.
 struct Publish {
     crew: Arc<dyn Crew>,
     to: Option<Published>,
@@ -114,7 +114,7 @@ impl Publish {
         }
     }
 
-    /// Nothing else is to be done.
+    /// The thread is to end.
     fn run(&mut self, activity: &Statements) {
         while activity.wait_for_work() {
             loop {
@@ -130,7 +130,7 @@ impl Publish {
     }
 }
 
-/// What the thread does.
+/// The loop of the thread.
 struct Watch {
     crew: Arc<dyn Crew>,
     control: Control,
@@ -176,12 +176,12 @@ impl Watch {
         }
     }
 
-    /// Seconds since the workers are governed.
+    /// Seconds for which the workers have been governed.
     fn time(&self) -> f64 {
         self.begun.elapsed().as_secs_f64()
     }
 
-    /// One decision, about `active` time in which statements ran.
+    /// Makes one decision; statements ran for `active` since the last one.
     fn decide(&self, stretch: &mut Stretch, threads: &mut Threads, active: Duration) {
         let begun = Instant::now();
         let look = Look {
@@ -205,7 +205,7 @@ impl Watch {
         history.add(Instant::now(), decision, stretch.cpus.len());
     }
 
-    /// All cpus are the workers' again.
+    /// Gives the workers all cpus back.
     fn give_back(&self, stretch: &Stretch) {
         let cpus = &self.control.options().cpus;
         if stretch.cpus != *cpus && self.crew.place(cpus).is_ok() {

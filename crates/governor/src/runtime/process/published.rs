@@ -10,12 +10,12 @@ use std::io;
 use std::os::fd::FromRawFd;
 use std::os::unix::fs::FileExt;
 
-/// What links to it in `/proc/PID/fd` say.
+/// How its links in `/proc/PID/fd` read.
 pub const NAME: &str = "/memfd:atoll-counter (deleted)";
 
 const MARK: u64 = u64::from_le_bytes(*b"ATOLL c1");
 
-/// What was counted since the process started; never falls.
+/// Totals since the process started; they never fall.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counted {
     /// Statements that have ended.
@@ -36,7 +36,7 @@ impl Published {
     ///
     /// # Errors
     ///
-    /// What the system says where it has no memory for it.
+    /// The system's error if it has no memory for the counter.
     pub fn new() -> io::Result<Published> {
         // SAFETY: the name ends with a zero.
         let file = unsafe { libc::memfd_create(c"atoll-counter".as_ptr(), libc::MFD_CLOEXEC) };
@@ -57,7 +57,7 @@ impl Published {
     ///
     /// # Errors
     ///
-    /// What the system says; a reader sees that it is half a change.
+    /// The system's error; a reader recognises the half-written counter.
     pub fn write(&mut self, counted: Counted) -> io::Result<()> {
         if self.last == Some(counted) {
             return Ok(());
@@ -77,7 +77,7 @@ fn check(counted: Counted) -> u64 {
     !(MARK ^ counted.statements.rotate_left(1) ^ counted.bytes.rotate_left(2))
 }
 
-/// Reads a published counter; `None` where it is none, or is just being written.
+/// Reads a published counter; `None` if the file is not one, or is being written at this moment.
 pub fn read(file: &File) -> Option<Counted> {
     let mut bytes = [0; 32];
     file.read_exact_at(&mut bytes, 0).ok()?;

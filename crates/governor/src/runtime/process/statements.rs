@@ -1,4 +1,4 @@
-//! Statements that begin and end on any thread, and the one that waits for them.
+//! Counts statements, which begin and end on any thread, and wakes the thread that waits for them.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ impl Statements {
         self.changed.notify_all();
     }
 
-    /// Waits until a statement runs; `false` where there is nothing to wait for any more.
+    /// Waits until a statement runs; `false` if waiting is over for good.
     pub(super) fn wait_for_work(&self) -> bool {
         let mut activity = self.lock();
         while activity.rests() {
@@ -59,8 +59,8 @@ impl Statements {
         self.lock().ended()
     }
 
-    /// Waits until statements have run for `period` since the last time it said so, or none has for `rest`; tells
-    /// in between that there is something to be looked at, once in a period.
+    /// Waits until statements have run for `period` since the last decision, or until none has run for `rest`. In
+    /// between it returns once per period so that the caller can look.
     pub(super) fn wait(&self, period: Duration, rest: Duration) -> Next {
         let mut activity = self.lock();
         let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! What the workers' threads did since they were last looked at.
+//! Processor time and waiting time of the workers' threads between two looks.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,15 +17,15 @@ pub(super) struct Threads {
 
 #[derive(Debug)]
 struct Thread {
-    /// Where the kernel counts waiting; `None`: it does not.
+    /// The files in which the kernel counts waiting; `None` if it does not.
     file: Option<File>,
     last: Duration,
     seen: bool,
 }
 
 impl Threads {
-    /// Time in which these ran, or could have, since the last look; of new ones, nothing. `None` where none
-    /// of them can be read.
+    /// Time in which these threads ran, or were ready to run, since the last look; new threads count from now. `None`
+    /// if none of them can be read.
     pub(super) fn read(&mut self, numbers: &[u32]) -> Option<Busy> {
         self.known
             .values_mut()

@@ -1,8 +1,8 @@
-//! Queries in LAQ by block size, threads and executor, with blocks used again and not, each operator under the roofs
-//! of the machine (L9, L10).
+//! Queries in LAQ by block size, threads and executor, with reuse of blocks and without, each operator under the
+//! machine's rooflines (L9, L10).
 //!
-//! The engine runs in this process: runs of a few milliseconds take turns, hot, and bare loops take turns with them.
-//! Only peak memory is measured in processes of their own.
+//! The engine runs in this process: hot runs of a few milliseconds take turns with each other and with bare loops.
+//! Only peak memory is measured in separate processes.
 
 mod bare;
 pub(super) mod bench;
@@ -19,7 +19,6 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use report::Table;
-use serde_json::json;
 
 use self::bench::Bench;
 use self::figures::Figures;
@@ -28,7 +27,7 @@ use self::measure::{Measured, Scope, measure};
 use crate::desk::Desk;
 use crate::error::{Error, Result};
 
-/// How long Ctrl-C may go unseen by a running query.
+/// The longest time until a running query notices Ctrl-C.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// `laq`
@@ -157,7 +156,7 @@ impl Laq {
         Ok(())
     }
 
-    /// Those asked for, each once.
+    /// The executors that were asked for, each once.
     fn executors(&self) -> Vec<engine::Executor> {
         let mut all = Vec::new();
         for executor in &self.executors {
@@ -173,7 +172,7 @@ impl Laq {
         all
     }
 
-    /// Where the report goes: better known before minutes of running than after.
+    /// The folder of the report, made before the minutes of running and not after them.
     fn folder(&self) -> Result<PathBuf> {
         let folder = self.out.clone().unwrap_or_else(|| PathBuf::from("."));
         std::fs::create_dir_all(&folder).map_err(|source| Error::Write {
@@ -186,7 +185,7 @@ impl Laq {
 
 /// Does `work`, and raises `end` soon after `asked` becomes true.
 fn watching<T>(asked: &AtomicBool, end: &engine::Stop, work: impl FnOnce() -> T) -> T {
-    /// Ends the watching also when the work panics.
+    /// Ends the watching even if the work panics.
     struct Done<'a>(&'a AtomicBool);
     impl Drop for Done<'_> {
         fn drop(&mut self) {
@@ -206,40 +205,5 @@ fn watching<T>(asked: &AtomicBool, end: &engine::Stop, work: impl FnOnce() -> T)
         });
         let _done = Done(&over);
         work()
-    })
-}
-
-/// The file of raw numbers.
-fn raw(page: &page::Page<'_>) -> serde_json::Value {
-    let (scope, measured) = (page.scope, page.measured);
-    let runs = measured.variants.iter().map(|one| {
-        json!({
-            "query": page.figures[one.query].query,
-            "executor": measure::name(one.way.executor),
-            "block_rows": one.way.block,
-            "threads": one.way.threads,
-            "reuse": one.way.reuse,
-            "seconds": one.seconds,
-            "page_faults": one.faults,
-        })
-    });
-    let executors = scope
-        .executors
-        .iter()
-        .map(|executor| measure::name(*executor));
-    json!({
-        "store": page.store,
-        "executors": executors.collect::<Vec<_>>(),
-        "block_rows": scope.blocks,
-        "threads": scope.threads,
-        "repeat": scope.repeat,
-        "rounds": measured.rounds,
-        "ended_early": measured.ended,
-        "nodes": page.bench.machine.nodes().len(),
-        "pages_loaded_in_runs": measured.loads,
-        "bare_loops": figures::loops(scope, measured),
-        "bare_loop_bytes": measured.field,
-        "queries": page.figures,
-        "runs": runs.collect::<Vec<_>>(),
     })
 }

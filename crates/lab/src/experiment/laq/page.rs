@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use report::{Axis, Cell, Heat, Line, Lines, Point, Report, Roofline, Table, Unit};
+use serde_json::json;
 
 use super::bare::Bare;
 use super::bench::Bench;
@@ -14,22 +15,22 @@ use super::parts::{
     task_bars, task_table, thread_bars, threads,
 };
 
-/// Workers that wait for a cpu for more of their time than this are disturbed.
+/// The share of their time for which workers may wait for a cpu before they count as disturbed.
 const DISTURBED: f64 = 0.05;
-/// Rows below which an operator's time is that of reading the clock.
+/// Rows below which an operator's time is mostly that of reading the clock.
 const VECTOR: u64 = 2_048;
 
-/// What a report is made of.
+/// The contents of a report.
 pub struct Page<'a> {
-    /// Of which store.
+    /// The store.
     pub store: &'a Path,
-    /// Where it ran.
+    /// The engine that ran the queries, and its machine.
     pub bench: &'a Bench,
     /// What was compared.
     pub scope: &'a Scope,
     /// The runs.
     pub measured: &'a Measured,
-    /// What they say.
+    /// The figures of each query.
     pub figures: &'a [Figures],
 }
 
@@ -59,10 +60,42 @@ impl Page<'_> {
         for figures in self.figures {
             report = self.query(report, figures, &mut tables);
         }
-        (report.results(super::raw(self)), tables)
+        (report.results(self.raw()), tables)
     }
 
-    /// What was found, in a sentence for each query.
+    /// The raw numbers: every run, and the figures of each query.
+    fn raw(&self) -> serde_json::Value {
+        let (scope, measured) = (self.scope, self.measured);
+        let runs = measured.variants.iter().map(|one| {
+            json!({
+                "query": self.figures[one.query].query,
+                "executor": name(one.way.executor),
+                "block_rows": one.way.block,
+                "threads": one.way.threads,
+                "reuse": one.way.reuse,
+                "seconds": one.seconds,
+                "page_faults": one.faults,
+            })
+        });
+        let executors = scope.executors.iter().map(|executor| name(*executor));
+        json!({
+            "store": self.store,
+            "executors": executors.collect::<Vec<_>>(),
+            "block_rows": scope.blocks,
+            "threads": scope.threads,
+            "repeat": scope.repeat,
+            "rounds": measured.rounds,
+            "ended_early": measured.ended,
+            "nodes": self.bench.machine.nodes().len(),
+            "pages_loaded_in_runs": measured.loads,
+            "bare_loops": loops(scope, measured),
+            "bare_loop_bytes": measured.field,
+            "queries": self.figures,
+            "runs": runs.collect::<Vec<_>>(),
+        })
+    }
+
+    /// The result, in a sentence for each query.
     fn lead(&self) -> String {
         let mut all = Vec::new();
         for figures in self.figures {
@@ -152,7 +185,7 @@ impl Page<'_> {
         facts
     }
 
-    /// The share of their time in which workers could run and had no cpu, if that is due to others and much.
+    /// The share of their time in which workers were ready and had no cpu, if other programs took it and it is large.
     fn disturbed(&self) -> Option<f64> {
         let runs = self.measured.waits.iter().flatten();
         let fused = runs.filter(|(executor, _)| name(*executor) == "fused");

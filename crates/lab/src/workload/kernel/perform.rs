@@ -9,7 +9,7 @@ use memory::Arena;
 use placement::apply;
 use serde::{Deserialize, Serialize};
 
-use super::{Job, LINE, Step};
+use super::plan::{Job, LINE, Step};
 use crate::error::{Error, Result};
 
 /// Words of a line.

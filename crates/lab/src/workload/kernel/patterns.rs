@@ -1,8 +1,8 @@
-//! The plans that placements are compared with.
+//! Access patterns that placements are compared with: three kinds of plans.
 
 use serde::Serialize;
 
-use super::{LINE, Piece, Plan, Step};
+use super::plan::{LINE, Piece, Plan, Step};
 
 /// A kind of plan. None names a node: exchanging equal nodes changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
