@@ -78,9 +78,8 @@ pub mod lift;
 pub mod order;
 mod prefetch;
 mod total;
+mod vector;
 
 pub use level::{Level, level, levels, with_level};
 pub use prefetch::prefetch;
-
-/// Rows of a vector: what kernels work on at once.
-pub const VECTOR_ROWS: usize = 2048;
+pub use vector::VECTOR_ROWS;

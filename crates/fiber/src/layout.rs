@@ -2,7 +2,7 @@
 
 use topology::{Machine, Node};
 
-use crate::Nearness;
+use crate::morsels::Nearness;
 
 /// Most worker threads in a layout.
 pub const MAX_THREADS: usize = 1024;

@@ -43,6 +43,7 @@
 //! ```
 
 mod error;
+mod here;
 mod layout;
 mod morsels;
 mod pin;
@@ -52,7 +53,8 @@ mod width;
 mod workers;
 
 pub use error::{Error, Result};
+pub use here::{Here, here};
 pub use layout::{Layout, MAX_THREADS, Place};
 pub use morsels::{Claimant, Morsels, Nearness};
 pub use task::JoinHandle;
-pub use workers::{Here, Workers, here};
+pub use workers::Workers;

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use crate::{Layout, Place, pin};
+use crate::layout::{Layout, Place};
+use crate::pin;
 
 /// The present place and thread of a worker.
 #[derive(Debug)]

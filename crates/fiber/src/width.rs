@@ -40,8 +40,9 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use tokio::runtime::Handle;
 
+use crate::here::here;
+use crate::layout::{Layout, Place};
 use crate::seats::Seats;
-use crate::{Layout, Place, here};
 
 /// How long the control thread waits for its parkers, at first and at most.
 const PATIENCE: Duration = Duration::from_millis(1);

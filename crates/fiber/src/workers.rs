@@ -1,6 +1,5 @@
 //! Worker threads.
 
-use std::cell::OnceCell;
 use std::future::Future;
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -11,9 +10,12 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use tokio::runtime::{Builder, Handle, Runtime};
 
+use crate::error::{Error, Result};
+use crate::layout::{Layout, MAX_THREADS, Place};
 use crate::seats::Seats;
+use crate::task::JoinHandle;
 use crate::width::Gate;
-use crate::{Error, JoinHandle, Layout, MAX_THREADS, Place, Result, pin};
+use crate::{here, pin};
 
 /// Address space of a worker's stack (memory is taken when it is touched). Plans of deep queries are walked
 /// recursively.
@@ -22,32 +24,6 @@ const STACK_BYTES: usize = 8 << 20;
 /// How long to wait for the threads to start, and to end.
 const START: Duration = Duration::from_secs(10);
 const STOP: Duration = Duration::from_secs(10);
-
-/// The worker and node that the calling code is on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Here {
-    /// The worker, below the number of threads.
-    pub worker: usize,
-    /// The worker's node.
-    pub node: usize,
-}
-
-thread_local! {
-    static HERE: OnceCell<(usize, Arc<Seats>)> = const { OnceCell::new() };
-}
-
-/// The worker and node that the calling code is on; `None` on threads that are not workers. Cheap. A task may
-/// continue on another worker after each `await`, and a worker may move to another node by [`Workers::place`].
-pub fn here() -> Option<Here> {
-    let here = HERE.try_with(|here| {
-        let (worker, seats) = here.get()?;
-        Some(Here {
-            worker: *worker,
-            node: seats.node(*worker),
-        })
-    });
-    here.ok().flatten()
-}
 
 /// Counts the threads as they start. The runtime starts its workers first, and starts nothing else before `new`
 /// returns, so the first `threads` arrivals are the workers.
@@ -79,8 +55,7 @@ impl Start {
         };
         if let Some(place) = place {
             self.seats.arrived(worker);
-            // Cannot fail: the thread has just started, so nothing was set.
-            let _ = HERE.with(|here| here.set((worker, self.seats.clone())));
+            here::enter(worker, self.seats.clone());
             if let Err(error) = bound {
                 roll.refused.get_or_insert_with(|| {
                     format!("worker {worker} is not bound to cpu {}: {error}", place.cpu)
@@ -243,7 +218,7 @@ impl Workers {
     /// they run, as soon as the surplus workers are out of service. `set_width` puts each worker back to its place
     /// in the layout.
     ///
-    /// If workers are not pinned, or the system refuses to move them, only the nodes that [`here`] returns change.
+    /// If workers are not pinned, or the system refuses to move them, only the nodes that [`here`](here::here) returns change.
     /// Threads of [`instances`](Workers::instances) do not move.
     ///
     /// # Errors

@@ -36,6 +36,7 @@ mod invariants;
 mod marking;
 mod net;
 mod parse;
+mod term;
 mod types;
 mod value;
 

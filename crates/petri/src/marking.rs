@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::{Error, Net, Result, Value};
+use crate::error::{Error, Result};
+use crate::net::{Known, Net};
+use crate::value::Value;
 
 /// The most tokens of one place.
 pub const MAX_TOKENS: usize = 10_000;
@@ -92,5 +94,24 @@ impl Marking {
             }
         }
         text
+    }
+}
+
+impl Net {
+    /// The tokens it starts with.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Evaluate`] or [`Error::Type`] where a token is not what its place takes.
+    pub fn start(&self) -> Result<Marking> {
+        let mut marking = Marking::empty(self);
+        for (at, place) in self.places().iter().enumerate() {
+            for token in &place.start {
+                let token = token.evaluate(&Known::parameters(self))?;
+                self.allow(at, &token)?;
+                marking.put(at, token)?;
+            }
+        }
+        Ok(marking)
     }
 }

@@ -27,6 +27,7 @@
 
 pub mod apply;
 mod classes;
+mod cpu_list;
 mod cpus;
 mod error;
 pub mod mapping;

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::machine::{Cache, Core, LOCAL, Node, Source};
-use crate::{Machine, Result};
+use crate::error::Result;
+use crate::machine::{Cache, Core, LOCAL, Machine, Node, Source};
 
 /// A set of cpus, by the operating system's numbers.
 pub(crate) type Cpus = HashSet<u32>;

@@ -7,9 +7,8 @@
 
 use roxmltree::{Document, Node as Element, ParsingOptions};
 
-use crate::machine::{Cache, CacheKind, Core};
+use crate::machine::{Cache, CacheKind, Core, MAX_CPUS, MAX_NODES};
 use crate::parts::{Cpus, Memory, Parts};
-use crate::{MAX_CPUS, MAX_NODES};
 
 /// The most elements in a file.
 const MAX_ELEMENTS: u32 = 1 << 20;

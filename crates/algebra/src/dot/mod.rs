@@ -7,35 +7,13 @@
 
 mod bits;
 mod direct;
+mod found;
 mod hashed;
 mod rank;
 mod ranked;
 
 pub use bits::Bits;
 pub use direct::Direct;
+pub use found::{NONE, exclude, found};
 pub use hashed::{Hashed, Part, Probe};
 pub use ranked::Ranked;
-
-/// No row.
-pub const NONE: u32 = u32::MAX;
-
-use crate::fill;
-use crate::level::dispatched;
-
-dispatched! {
-    /// Puts [`NONE`] where `valid` is false: a null key finds nothing.
-    ///
-    /// # Panics
-    /// When the lengths differ.
-    pub fn exclude(rows: &mut [u32], valid: &[bool]) {
-        assert_eq!(rows.len(), valid.len(), "two inputs of different lengths");
-        for (row, valid) in rows.iter_mut().zip(valid) {
-            *row = if *valid { *row } else { NONE };
-        }
-    }
-
-    /// Where a row was found.
-    pub fn found(rows: &[u32], out: &mut Vec<bool>) {
-        fill::map(rows, out, |row| row != NONE);
-    }
-}

@@ -137,9 +137,10 @@ impl Keeper {
     /// [`Error::Affinity`] where the process itself belongs to somebody else, or where a cpu of the
     /// placement is not allowed for it; [`Error::Process`] where `/proc` cannot be read.
     pub fn step(&mut self) -> Result<Step> {
-        let processes = match self.options.children {
-            true => tasks::family(self.process),
-            false => vec![self.process],
+        let processes = if self.options.children {
+            tasks::family(self.process)
+        } else {
+            vec![self.process]
         };
         let mut all: Vec<Task> = Vec::new();
         let mut single: Vec<i32> = Vec::new();
@@ -228,9 +229,10 @@ impl Keeper {
 
     /// Places one thread; whether it was still there and could be.
     fn place(&mut self, task: Task) -> Result<bool> {
-        let slot = match self.skipped < self.options.skip {
-            true => None,
-            false => (0..self.load.len()).min_by_key(|&slot| (self.load[slot], slot)),
+        let slot = if self.skipped < self.options.skip {
+            None
+        } else {
+            (0..self.load.len()).min_by_key(|&slot| (self.load[slot], slot))
         };
         let after = match slot {
             Some(slot) => self.placement.sets()[slot].clone(),

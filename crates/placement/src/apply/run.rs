@@ -1,11 +1,13 @@
 //! Running a command on a placement.
 
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use super::{Keeper, Options, start};
-use crate::{Error, Placement, Result};
+use super::affinity;
+use super::keeper::{Keeper, Options};
+use crate::error::{Error, Result};
+use crate::placement::Placement;
 
 /// How a run went.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +22,20 @@ pub struct Ran {
     pub most: usize,
     /// Threads at the last look that belong to somebody else and were left alone.
     pub refused: usize,
+}
+
+/// Starts a command on all cpus of a placement, so that it sees as many as it will have; attach a
+/// [`Keeper`] to place its threads.
+///
+/// # Errors
+///
+/// [`Error::Start`] where the command cannot be started, or none of the cpus may be used.
+pub fn start(command: &mut Command, placement: &Placement) -> Result<Child> {
+    affinity::inherit(command, &placement.cpus());
+    command.spawn().map_err(|source| Error::Start {
+        program: command.get_program().to_string_lossy().into_owned(),
+        source,
+    })
 }
 
 /// Runs a command, with its threads placed and kept so, until it ends. `begun` is told its process

@@ -77,16 +77,19 @@ impl Leaders {
             first: f64::INFINITY,
             second: f64::INFINITY,
         };
-        means.fold(none, |leaders, (at, mean)| match mean < leaders.first {
-            true => Leaders {
-                best: at,
-                first: mean,
-                second: leaders.first,
-            },
-            false => Leaders {
-                second: leaders.second.min(mean),
-                ..leaders
-            },
+        means.fold(none, |leaders, (at, mean)| {
+            if mean < leaders.first {
+                Leaders {
+                    best: at,
+                    first: mean,
+                    second: leaders.first,
+                }
+            } else {
+                Leaders {
+                    second: leaders.second.min(mean),
+                    ..leaders
+                }
+            }
         })
     }
 }
@@ -114,9 +117,10 @@ impl Forecast {
     /// `leaders` has those of each guess.
     pub(crate) fn improvement(&self, at: usize, leaders: &[Leaders]) -> f64 {
         let gain = |under: &Under, leaders: &Leaders| {
-            let rival = match leaders.best == at {
-                true => leaders.second,
-                false => leaders.first,
+            let rival = if leaders.best == at {
+                leaders.second
+            } else {
+                leaders.first
             };
             if rival.is_infinite() {
                 return 0.0;

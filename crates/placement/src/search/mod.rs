@@ -141,9 +141,10 @@ impl Search {
         let classes = Classes::new(site, threads)?;
         let mut random = Random::new(options.seed);
         let sampled = classes.count().is_none_or(|count| count > ALL);
-        let placements: Vec<Placement> = match sampled {
-            true => (0..SAMPLE).map(|_| classes.sample(&mut random)).collect(),
-            false => classes.iter().collect(),
+        let placements: Vec<Placement> = if sampled {
+            (0..SAMPLE).map(|_| classes.sample(&mut random)).collect()
+        } else {
+            classes.iter().collect()
         };
         let mut eye = Eye::new(site, threads, options.sharing.clone());
         let looks = placements
@@ -198,9 +199,10 @@ impl Search {
         if let Some(&at) = self.first.iter().rev().find(unread) {
             return Some(self.candidates[at].placement.clone());
         }
-        let at = match self.readings.len() < self.first.len() + FIRST {
-            true => self.least_known(),
-            false => self.most_promising(),
+        let at = if self.readings.len() < self.first.len() + FIRST {
+            self.least_known()
+        } else {
+            self.most_promising()
         };
         at.map(|at| self.candidates[at].placement.clone())
     }
@@ -494,9 +496,10 @@ impl Units {
 
     /// One unit as a part of the cost.
     fn part(&self) -> f64 {
-        match self.ln {
-            true => self.deviation,
-            false => self.deviation / self.mean.abs().max(1e-12),
+        if self.ln {
+            self.deviation
+        } else {
+            self.deviation / self.mean.abs().max(1e-12)
         }
     }
 }

@@ -19,12 +19,11 @@ mod keeper;
 mod run;
 mod tasks;
 
-use std::process::{Child, Command};
-
-use crate::{CpuSet, Error, Placement, Result};
+use crate::cpus::CpuSet;
+use crate::error::{Error, Result};
 
 pub use keeper::{Change, Keeper, Options, Step, Undone};
-pub use run::{Ran, run};
+pub use run::{Ran, run, start};
 
 /// A thread that was bound by [`pin`]; dropping it puts the thread back.
 #[derive(Debug)]
@@ -78,18 +77,4 @@ impl Drop for Pinned {
             let _ = affinity::set(self.thread, &self.before);
         }
     }
-}
-
-/// Starts a command on all cpus of a placement, so that it sees as many as it will have; attach a
-/// [`Keeper`] to place its threads.
-///
-/// # Errors
-///
-/// [`Error::Start`] where the command cannot be started, or none of the cpus may be used.
-pub fn start(command: &mut Command, placement: &Placement) -> Result<Child> {
-    affinity::inherit(command, &placement.cpus());
-    command.spawn().map_err(|source| Error::Start {
-        program: command.get_program().to_string_lossy().into_owned(),
-        source,
-    })
 }

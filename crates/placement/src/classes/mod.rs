@@ -28,6 +28,7 @@
 //! The numbers of ways at each fork are kept, so that a rank, or a generator of random
 //! numbers, is followed down without search.
 
+mod build;
 mod count;
 mod nodes;
 mod same;
@@ -80,7 +81,7 @@ impl Classes {
     pub fn with_siblings(site: &Site, threads: &Threads, siblings: Siblings) -> Result<Classes> {
         let cores: Vec<Vec<u32>> = site.slots().iter().map(|slot| slot.cpus.clone()).collect();
         let threads = threads.count();
-        let tree = tree::build(site)?;
+        let tree = build::build(site)?;
         let counts = Counts::new(&tree, threads, |core| {
             fill(&cores, threads, siblings, cores[core].len())
         });

@@ -1,0 +1,25 @@
+//! The rows that looking keys up gives, some of which are [`NONE`].
+
+use crate::fill;
+use crate::level::dispatched;
+
+/// No row.
+pub const NONE: u32 = u32::MAX;
+
+dispatched! {
+    /// Puts [`NONE`] where `valid` is false: a null key finds nothing.
+    ///
+    /// # Panics
+    /// When the lengths differ.
+    pub fn exclude(rows: &mut [u32], valid: &[bool]) {
+        assert_eq!(rows.len(), valid.len(), "two inputs of different lengths");
+        for (row, valid) in rows.iter_mut().zip(valid) {
+            *row = if *valid { *row } else { NONE };
+        }
+    }
+
+    /// Where a row was found.
+    pub fn found(rows: &[u32], out: &mut Vec<bool>) {
+        fill::map(rows, out, |row| row != NONE);
+    }
+}
