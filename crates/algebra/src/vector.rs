@@ -1,4 +1,4 @@
-//! How long a vector is.
+//! The length of a vector.
 
 /// Rows of a vector: what kernels work on at once.
 pub const VECTOR_ROWS: usize = 2048;

@@ -1,4 +1,4 @@
-//! Worker placement: the node and cpu of each worker.
+//! Worker placement: which node and cpu each worker is given when the workers start.
 
 use topology::{Machine, Node};
 
@@ -46,7 +46,7 @@ impl Layout {
             .filter(|cpus| !cpus.is_empty())
             .collect();
         let same = machine == live;
-        // For each node of `machine`, the live node it is put on, as a position in `hosts`. Live nodes without
+        // For each node of `machine`, the live node that stands in for it, as a position in `hosts`. Live nodes without
         // cores are not in `hosts`, so on the live machine positions differ from indexes.
         let mut host = Vec::with_capacity(machine.nodes().len());
         let mut able = 0;

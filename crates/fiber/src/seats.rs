@@ -1,11 +1,11 @@
-//! Worker placement: where each worker runs at the moment.
+//! The current place of each worker: its node, cpu and thread.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::layout::{Layout, Place};
 use crate::pin;
 
-/// The present place and thread of a worker.
+/// The current place and thread of a worker.
 #[derive(Debug)]
 struct Seat {
     node: AtomicUsize,
@@ -16,8 +16,8 @@ struct Seat {
     own: Place,
 }
 
-/// The present places of a set of workers. Only one thread at a time changes them (it holds the gate's lock); each
-/// worker reads its own node.
+/// The current places of a set of workers. Only the thread that holds the gate's lock changes them; each worker reads
+/// its own node without a lock.
 #[derive(Debug)]
 pub(crate) struct Seats {
     seats: Vec<Seat>,
@@ -25,7 +25,7 @@ pub(crate) struct Seats {
 }
 
 impl Seats {
-    /// Each worker at its place in the layout.
+    /// Starts with each worker at its place in the layout.
     pub(crate) fn new(layout: &Layout) -> Seats {
         let seat = |place: &Place| Seat {
             node: AtomicUsize::new(place.node),
@@ -39,7 +39,7 @@ impl Seats {
         }
     }
 
-    /// Says that the calling thread is `worker`.
+    /// Records that the calling thread is `worker`.
     ///
     /// # Panics
     ///
@@ -49,7 +49,7 @@ impl Seats {
         self.seats[worker].thread.store(id, Ordering::Relaxed);
     }
 
-    /// The present node of a worker.
+    /// The current node of a worker.
     pub(crate) fn node(&self, worker: usize) -> usize {
         self.seats[worker].node.load(Ordering::Relaxed)
     }
@@ -63,9 +63,9 @@ impl Seats {
         ids.filter(|id| *id != 0).collect()
     }
 
-    /// Places the workers that are not `out` (parked): at `places`, which are used several times if there are more
-    /// workers; or each at its place in the layout if `places` is absent. Workers that are at one of the places
-    /// already stay there.
+    /// Assigns places to the workers that are not parked (`out`). With `places`, each gets one of them, round robin if
+    /// there are more workers than places; a worker that is at one of them already stays. Without, every worker goes
+    /// back to its place in the layout.
     pub(crate) fn seat(&self, out: &[bool], places: Option<&[Place]>) {
         let Some(places) = places else {
             for seat in &self.seats {

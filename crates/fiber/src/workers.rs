@@ -25,8 +25,8 @@ const STACK_BYTES: usize = 8 << 20;
 const START: Duration = Duration::from_secs(10);
 const STOP: Duration = Duration::from_secs(10);
 
-/// Counts the threads as they start. The runtime starts its workers first, and starts nothing else before `new`
-/// returns, so the first `threads` arrivals are the workers.
+/// The threads that have started so far. The runtime starts its workers first, and no other thread before
+/// [`Workers::new`] returns, so the first `threads` arrivals are the workers.
 #[derive(Debug, Default)]
 struct Roll {
     arrived: usize,
@@ -41,7 +41,7 @@ struct Start {
 }
 
 impl Start {
-    /// Runs at the start of each thread of the runtime.
+    /// The first thing each thread of the runtime runs: counts it, pins it, and tells a worker its number.
     fn thread(&self, layout: &Layout) {
         let mut roll = self.roll.lock();
         let worker = roll.arrived;

@@ -1,4 +1,4 @@
-//! Where pages really are.
+//! Page residency: the node that each page of a process is really on.
 
 use std::collections::BTreeMap;
 use std::fs;

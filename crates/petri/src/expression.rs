@@ -1,4 +1,4 @@
-//! Guards and inscriptions: what they say, and what they give.
+//! Expressions: the formulas of guards and inscriptions.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Which tokens are where.
+//! Markings: the tokens of each place.
 
 use std::fmt::Write as _;
 
@@ -48,7 +48,7 @@ impl Marking {
         }
     }
 
-    /// The same state, but this one token in a place.
+    /// The same state, with `token` as the only token of a place.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ impl Marking {
         Ok(())
     }
 
-    /// Takes a token away; false where there is none like it.
+    /// Removes one token equal to `token`; returns false if there is none.
     pub(crate) fn take(&mut self, place: usize, token: &Value) -> bool {
         let tokens = &mut self.places[place];
         let found = tokens.binary_search(token);

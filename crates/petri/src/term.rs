@@ -1,4 +1,4 @@
-//! The tree of an expression, and its value.
+//! The syntax tree of an expression, and its evaluation.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(crate) enum Operator {
     Most,
 }
 
-/// Where names get their values.
+/// An environment: the values of names.
 pub(crate) trait Names {
     fn value(&self, name: &str) -> Option<&Value>;
 }

@@ -1,4 +1,4 @@
-//! The running system.
+//! [`Machine::live`]: the running system, as far as this process may use it.
 
 use std::fs;
 

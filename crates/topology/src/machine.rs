@@ -1,4 +1,4 @@
-//! The machine as data: what every source is turned into.
+//! The machine as data, the same whichever source it was read from.
 
 use std::path::PathBuf;
 

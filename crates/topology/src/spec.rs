@@ -1,4 +1,4 @@
-//! What a machine specification may look like.
+//! [`Machine::parse`]: from what a user writes to a machine, whichever of the sources it names.
 
 use std::fs::File;
 use std::io::Read;

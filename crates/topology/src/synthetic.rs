@@ -1,4 +1,5 @@
-//! hwloc's synthetic descriptions, such as `node:4 l3:1 core:4 pu:2`.
+//! Machines from hwloc's synthetic descriptions, such as `node:4 l3:1 core:4 pu:2`. Their size is checked before hwloc
+//! sees them.
 
 use crate::error::{Error, Result};
 use crate::hwloc;
@@ -32,8 +33,8 @@ enum Bad {
     Wrong(String),
 }
 
-/// Looks for what hwloc would spend minutes and gigabytes on: it multiplies the levels only
-/// while it builds them.
+/// Refuses descriptions on which hwloc would spend minutes and gigabytes: it notices how large a machine is
+/// only while it builds it.
 fn check(description: &str) -> std::result::Result<(), Bad> {
     if description.trim().is_empty() {
         return Err(Bad::Wrong("it is empty".into()));
@@ -95,7 +96,7 @@ fn levels(description: &str) -> impl Iterator<Item = &str> {
     parts.filter(|part| !part.is_empty())
 }
 
-/// Cpu numbers end up in bit maps as long as the highest of them.
+/// Refuses cpu numbers above [`MAX_INDEX`]: hwloc keeps them in bit maps as long as the highest.
 fn indexes(attributes: &str) -> std::result::Result<(), Bad> {
     let Some((_, list)) = attributes.split_once("indexes=") else {
         return Ok(());

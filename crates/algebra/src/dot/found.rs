@@ -1,9 +1,9 @@
-//! The rows that looking keys up gives, some of which are [`NONE`].
+//! The result of a probe: for each key the row it was found at, or [`NONE`].
 
 use crate::fill;
 use crate::level::dispatched;
 
-/// No row.
+/// The row of a key that was not found.
 pub const NONE: u32 = u32::MAX;
 
 dispatched! {
@@ -18,7 +18,7 @@ dispatched! {
         }
     }
 
-    /// Where a row was found.
+    /// `out[i]` becomes whether `rows[i]` is a row, not [`NONE`].
     pub fn found(rows: &[u32], out: &mut Vec<bool>) {
         fill::map(rows, out, |row| row != NONE);
     }

@@ -1,9 +1,13 @@
-//! Dot: composition of matrices, which is also the join.
+//! Dot: composition of matrices, which is also the join. The types here are join tables: built from the keys of one
+//! side, probed with those of the other.
 //!
-//! Where rows are known by position dot is [`crate::filter::gather`]. Where keys have to be looked up,
-//! [`Direct`] finds integers of a small range by position, [`Ranked`] integers that lie farther apart or are
-//! repeated by counting bits, [`Bits`] only tells whether a key is
-//! there (a semijoin), and [`Hashed`] finds keys of any number of words, also repeated ones.
+//! | table | keys | probe |
+//! |---|---|---|
+//! | [`crate::filter::gather`] | none: rows are known by position | an array access |
+//! | [`Direct`] | unique integers of a small range | an array access |
+//! | [`Ranked`] | integers of a larger range, also repeated ones | counts the bits before the key's (rank) |
+//! | [`Bits`] | integers, for a semi-join: is the key there? | a bit test |
+//! | [`Hashed`] | any number of words, also repeated ones | a hash table look-up |
 
 mod bits;
 mod direct;

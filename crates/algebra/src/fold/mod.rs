@@ -1,8 +1,8 @@
 //! Fold: sums, counts and extremes per group.
 //!
-//! States are slices indexed by group number, and as long as there are groups. With AVX-512 up to
-//! [`FEW`] states are folded by masks in registers; elsewhere, and above, rows are scattered.
-//! Without group numbers (`None`) all rows go to the first state. Rows that are not valid are left
+//! Accumulators (*states*) are slices indexed by group number, one element per group. With AVX-512 up
+//! to [`FEW`] states are kept in registers and updated under masks; otherwise each row updates its
+//! state in memory. Without group numbers (`None`) all rows go to the first state. Rows that are not valid are left
 //! out; a group that had no valid row keeps its state, which is why extremes have `seen`, and sums
 //! a count beside them. A selection may be given as validity instead of being applied first.
 //!

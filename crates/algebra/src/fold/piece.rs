@@ -2,7 +2,7 @@
 
 use crate::vector::VECTOR_ROWS;
 
-/// The most states that are folded by masks.
+/// The most accumulators that are kept in registers (see the module).
 pub const FEW: usize = 8;
 
 /// Rows that are folded at once.
@@ -16,7 +16,10 @@ pub(super) struct Piece<'a, T> {
     pub(super) valid: Option<&'a [bool]>,
 }
 
-/// Cuts a vector into pieces, whose group numbers all have one of `states` states.
+/// Cuts a vector into pieces and checks that each group number is below `states`.
+///
+/// # Panics
+/// When the lengths differ, and while iterating at a group number without a state.
 #[inline(always)]
 pub(super) fn pieces<'a, T>(
     groups: Option<&'a [u32]>,

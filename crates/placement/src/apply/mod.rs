@@ -1,18 +1,18 @@
-//! Putting threads where a placement says, and back.
+//! Binding threads to the cpus of a placement, and undoing it.
 //!
-//! The only part of this crate that changes anything, and the only place of the workspace that binds threads: all
-//! others call [`bind`] (the test `raw` holds this). Three ways:
+//! This is the only place in the workspace that sets the affinity of threads; all other crates call [`bind`] (the
+//! test `raw` checks this). There are three ways to bind:
 //!
 //! * [`pin`]: the calling thread;
 //! * [`run`]: a command, its threads in the order they are created ([`start`] and a [`Keeper`]);
-//! * [`Keeper::attach`]: the threads of a process that runs already.
+//! * [`Keeper::attach`]: the threads of a process that is already running.
 //!
-//! Every change is recorded with what was there before, so that it can be undone. A thread that ends
-//! meanwhile is no error. No privilege is needed for processes of the same user.
+//! The former affinity of each changed thread is recorded, so that the change can be undone. A thread that
+//! ends meanwhile is no error. Processes of the same user need no privilege.
 //!
-//! A keeper looks for new threads from time to time ([`Keeper::pause`]: 1 ms while threads come, then up
-//! to 20 ms) instead of stopping the process at each of them (ptrace): a thread runs where its
-//! creator does until it is found, and one that lives shorter than the pause may never be.
+//! A keeper polls for new threads ([`Keeper::pause`]: every 1 ms while threads are being created, then
+//! up to every 20 ms) instead of stopping the process whenever it creates one (ptrace). Until it is found, a new
+//! thread runs on the cpus of its creator; one that lives shorter than the pause may never be found.
 
 mod affinity;
 mod keeper;
@@ -32,7 +32,7 @@ pub struct Pinned {
     before: CpuSet,
 }
 
-/// Binds the calling thread until the returned value is dropped, on whichever thread.
+/// Binds the calling thread to `cpus` until the returned value is dropped, which may happen on any thread.
 ///
 /// # Errors
 ///
@@ -51,7 +51,7 @@ pub fn pin(cpus: &CpuSet) -> Result<Pinned> {
     Ok(Pinned { thread, before })
 }
 
-/// The cpus that a thread, of whichever process, may run on.
+/// The cpus that a thread of any process may run on.
 ///
 /// # Errors
 ///
@@ -60,8 +60,7 @@ pub fn cpus_of(thread: i32) -> std::io::Result<CpuSet> {
     affinity::get(thread)
 }
 
-/// Binds a thread, of whichever process, until it is bound otherwise. Nothing is recorded: whoever
-/// calls this puts it back.
+/// Binds a thread of any process to `cpus`. The former affinity is not recorded: the caller restores it.
 ///
 /// # Errors
 ///

@@ -9,7 +9,7 @@ use super::keeper::{Keeper, Options};
 use crate::error::{Error, Result};
 use crate::placement::Placement;
 
-/// How a run went.
+/// The result of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Ran {
     /// How the command ended.
@@ -38,8 +38,8 @@ pub fn start(command: &mut Command, placement: &Placement) -> Result<Child> {
     })
 }
 
-/// Runs a command, with its threads placed and kept so, until it ends. `begun` is told its process
-/// once it was started; when `stop` says so the command is asked to end (SIGTERM).
+/// Runs a command to its end and keeps its threads placed. `begun` is called with its process id once
+/// it has started; as soon as `stop` returns true the command is sent SIGTERM.
 ///
 /// # Errors
 ///
