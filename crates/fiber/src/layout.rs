@@ -55,7 +55,7 @@ impl Layout {
             able += usize::from(!node.cores.is_empty());
         }
         let mut taken = vec![0usize; hosts.len()];
-        let places = deal(machine.nodes(), threads.min(MAX_THREADS + 1))
+        let places = assign_nodes(machine.nodes(), threads.min(MAX_THREADS + 1))
             .into_iter()
             .map(|node| {
                 let at = host[node] % hosts.len().max(1);
@@ -132,7 +132,7 @@ fn cpus_of(node: &Node) -> Vec<u32> {
 }
 
 /// Assigns each of `threads` workers a node: always the one with the fewest workers per cpu.
-fn deal(nodes: &[Node], threads: usize) -> Vec<usize> {
+fn assign_nodes(nodes: &[Node], threads: usize) -> Vec<usize> {
     let cpus: Vec<usize> = nodes.iter().map(Node::cpus).collect();
     let mut workers = vec![0usize; nodes.len()];
     (0..threads)

@@ -42,12 +42,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod assignment;
 mod error;
 mod here;
 mod layout;
 mod morsels;
 mod pin;
-mod seats;
 mod task;
 mod width;
 mod workers;

@@ -32,7 +32,7 @@
 //! # Where the other workers run
 //!
 //! Which workers get parked depends on which are free, so the requested places are assigned to the
-//! workers that remain: the control thread does that ([`Seats`]) after each parking and release.
+//! workers that remain: the control thread does that ([`Assignment`]) after each parking and release.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,9 +40,9 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use tokio::runtime::Handle;
 
+use crate::assignment::Assignment;
 use crate::here::here;
 use crate::layout::{Layout, Place};
-use crate::seats::Seats;
 
 /// How long the control thread waits for its parkers to be polled: at first, and after doubling at most.
 const PATIENCE: Duration = Duration::from_millis(1);
@@ -58,9 +58,9 @@ struct State {
     /// and never above `threads - width`; only the parker that raised it lowers it.
     parked: usize,
     /// Whether each worker is parked.
-    out: Vec<bool>,
+    is_parked: Vec<bool>,
     /// Whether workers were parked or released, or `places` changed, since places were last assigned.
-    unseated: bool,
+    outdated: bool,
     /// Parkers of the current round that have not been polled yet.
     pending: usize,
     /// The current round. Parkers of earlier rounds do nothing.
@@ -80,7 +80,7 @@ pub(crate) struct Gate {
     released: Condvar,
     /// The handle of a runtime that was shut down, which drops the requests for replacement threads (see the module).
     sink: Handle,
-    seats: Arc<Seats>,
+    assignment: Arc<Assignment>,
 }
 
 impl Gate {
@@ -89,7 +89,7 @@ impl Gate {
     /// # Errors
     ///
     /// The system's, where the runtime for [`Gate::sink`] cannot be made.
-    pub(crate) fn new(threads: usize, seats: Arc<Seats>) -> std::io::Result<Arc<Gate>> {
+    pub(crate) fn new(threads: usize, assignment: Arc<Assignment>) -> std::io::Result<Arc<Gate>> {
         let dead = tokio::runtime::Builder::new_current_thread().build()?;
         let sink = dead.handle().clone();
         drop(dead);
@@ -97,8 +97,8 @@ impl Gate {
             width: threads,
             places: None,
             parked: 0,
-            out: vec![false; threads],
-            unseated: false,
+            is_parked: vec![false; threads],
+            outdated: false,
             pending: 0,
             round: 0,
             closed: false,
@@ -109,7 +109,7 @@ impl Gate {
             changed: Condvar::new(),
             released: Condvar::new(),
             sink,
-            seats,
+            assignment,
         }))
     }
 
@@ -138,10 +138,10 @@ impl Gate {
         let mut state = self.state.lock();
         state.width = width;
         state.places = places;
-        state.unseated = true;
+        state.outdated = true;
         if self.threads == 1 {
             // There is no control thread.
-            self.seat(&mut state);
+            self.assign(&mut state);
         }
         drop(state);
         self.changed.notify_one();
@@ -160,8 +160,8 @@ impl Gate {
         let mut patience = PATIENCE;
         let mut state = self.state.lock();
         while !state.closed {
-            if state.unseated {
-                self.seat(&mut state);
+            if state.outdated {
+                self.assign(&mut state);
             }
             let surplus = self.threads - state.width;
             let missing = surplus.saturating_sub(state.parked + state.pending);
@@ -185,9 +185,10 @@ impl Gate {
     }
 
     /// Moves the workers in service to their places.
-    fn seat(&self, state: &mut State) {
-        state.unseated = false;
-        self.seats.seat(&state.out, state.places.as_deref());
+    fn assign(&self, state: &mut State) {
+        state.outdated = false;
+        self.assignment
+            .assign(&state.is_parked, state.places.as_deref());
     }
 
     /// Step 3: blocks the calling worker if too many are in service. The lock on the state is not
@@ -205,8 +206,8 @@ impl Gate {
                 self.released.wait(&mut state);
             }
             state.parked -= 1;
-            state.out[worker] = false;
-            state.unseated = true;
+            state.is_parked[worker] = false;
+            state.outdated = true;
             self.changed.notify_one();
         });
     }
@@ -220,8 +221,8 @@ impl Gate {
         state.pending -= 1;
         let too_many = state.parked < self.threads - state.width;
         state.parked += usize::from(too_many);
-        state.out[worker] |= too_many;
-        state.unseated |= too_many;
+        state.is_parked[worker] |= too_many;
+        state.outdated |= too_many;
         drop(state);
         self.changed.notify_one();
         too_many
