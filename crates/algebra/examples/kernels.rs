@@ -126,7 +126,7 @@ fn filters(report: &Report) -> io::Result<()> {
     let wide: Vec<i128> = a.iter().map(|v| i128::from(*v)).collect();
     let c = codes(50);
     let (x, y) = (flags(50), flags(60));
-    let (mut out, mut valid, mut found) = (vec![], vec![], vec![]);
+    let (mut out, mut valid) = (vec![], vec![]);
     report.line("filter compare_i64", rows, 16, || {
         filter::compare_i64(Op::Lt, black_box(&a), &b, &mut out)
     })?;
@@ -166,6 +166,13 @@ fn filters(report: &Report) -> io::Result<()> {
     report.line("filter and, both with nulls", rows, 4, || {
         filter::and(black_box(&x), Some(&y), &y, Some(&x), &mut out, &mut valid);
     })?;
+    selections(report)
+}
+
+/// Turning a selection into positions, and keeping the selected rows.
+fn selections(report: &Report) -> io::Result<()> {
+    let rows = VECTOR_ROWS;
+    let (a, mut found) = (integers(100), vec![]);
     for percent in [2, 50, 98] {
         let keep = flags(percent);
         report.line(

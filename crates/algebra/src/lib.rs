@@ -1,6 +1,6 @@
-//! The kernels of linear-algebra queries.
+//! Vectorised kernels for queries in linear algebra, with SIMD chosen at run time.
 //!
-//! A table is a set of matrices over blocks of rows (L1):
+//! A table is a set of matrices over blocks of rows:
 //!
 //! | matrix | holds | here |
 //! |---|---|---|
@@ -8,7 +8,7 @@
 //! | decimal vector | a measure: 1 x rows | `&[i64]`, `&[i128]` (scaled), `&[f64]` |
 //! | filtered bit vector | a selection: 1 x rows | `&[bool]`, or positions `&[u32]` |
 //!
-//! and a query is a program of operators (L2) on them:
+//! and a query is a program of these operators on them:
 //!
 //! | operator | is | module |
 //! |---|---|---|
@@ -19,21 +19,21 @@
 //! | lift | arithmetic, element by element | [`lift`] |
 //! | fold | sums, counts and extremes per index | [`fold`] |
 //!
-//! [`hash`] and [`order`] serve them: keys that no dense index has room for, and what SQL adds.
-//! [`encoded`] comes before them: pages of narrow values are tested as they are stored, and widened.
+//! [`hash`] hashes keys too sparse for a dense index, [`order`] sorts and selects the top k, as SQL needs. [`encoded`]
+//! works on pages of narrow values as they are stored: predicates are evaluated before values are widened.
 //!
 //! # How kernels are written
-//! They work on vectors of at most [`VECTOR_ROWS`] rows (longer ones are right too), which stay in
-//! the nearest cache between operators. They write into memory that the caller gives and uses again
-//! (L7): an `out` is cleared, grown if needed and filled, each value written once (L8). A kernel is
-//! one plain loop without a branch or call per value, compiled for each [`Level`]; where a loop
-//! needs an instruction that no loop compiles to, it is written in intrinsics beside the plain one.
+//! They work on vectors of at most [`VECTOR_ROWS`] rows (longer ones work too), which stay in the
+//! L1 cache between operators. They write into buffers that the caller provides and reuses: an `out`
+//! is cleared, grown if needed and filled, each value written once. A kernel is one plain loop
+//! without a branch or call per value, compiled for each [`Level`]; where the compiler does not find
+//! the instruction that a loop needs, there is a second version in intrinsics.
 //!
-//! Masks have one byte per row, but for those of [`encoded`]. Validity is `Option<&[bool]>`, of which `None` means that all rows
-//! are valid; what stands under a null is not looked at unless a kernel says so. Lengths are
-//! checked, and so is each position that comes from data: a wrong one panics, it is never followed.
+//! Masks have one byte per row, except those of [`encoded`]. Validity is `Option<&[bool]>`; `None` means that all rows
+//! are valid. The values of null rows are ignored unless a kernel says otherwise. Lengths are
+//! checked, and so is each position that comes from data: a wrong one panics and is never dereferenced.
 //!
-//! No arrow, no page, no input or output, no thread.
+//! This crate knows neither Arrow nor pages, does no input or output, and starts no thread.
 //!
 //! # Example: the core of TPC-H Q6 and of Q1
 //! ```
@@ -78,9 +78,8 @@ pub mod lift;
 pub mod order;
 mod prefetch;
 mod total;
+mod vector;
 
 pub use level::{Level, level, levels, with_level};
 pub use prefetch::prefetch;
-
-/// Rows of a vector: what kernels work on at once.
-pub const VECTOR_ROWS: usize = 2048;
+pub use vector::VECTOR_ROWS;

@@ -1,4 +1,4 @@
-//! Values with a total order, as integers that compare the same.
+//! Values with a total order, mapped to integers of the same order.
 
 /// A value that kernels compare: by [`Total::key`].
 pub(crate) trait Total: Copy {
@@ -8,7 +8,7 @@ pub(crate) trait Total: Copy {
     fn key(self) -> Self::Key;
     /// The value of a key.
     fn of(key: Self::Key) -> Self;
-    /// The one value that stands for all that SQL calls equal to this.
+    /// The representative of all values that SQL calls equal to this one, such as `0.0` for `-0.0`.
     #[inline(always)]
     fn one(self) -> Self {
         self

@@ -1,4 +1,4 @@
-//! Readings of a machine and its processes, each with its source.
+//! Sensors for a machine and its processes; each reading says which source it came from.
 //!
 //! A [`Reading`] is a value with unit, source, scope and age; what cannot be read is
 //! [`Value::Unavailable`] with the reason, never a zero. A [`Sensor`] gives readings, a
@@ -17,7 +17,7 @@
 //! | [`Resctrl`] | memory bandwidth by cache domain | resctrl; never run on hardware |
 //! | [`Powercap`] | energy | powercap; never run on hardware |
 //!
-//! Beside the sensors, [`Looker`] tells where the memory of a process lies mapping by mapping,
+//! Besides the sensors, [`Looker`] lists the mappings of a process with the nodes their pages are on,
 //! and [`Watch`] follows a process, its threads and its children over time.
 //!
 //! Files are read below a root that can be a folder ([`System::at`]). Everything works

@@ -1,4 +1,4 @@
-//! Which cpu is on which node.
+//! The NUMA nodes of the machine, and the node of each cpu.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What every source is turned into.
+//! [`Reading`]: a value with its unit, source, scope and age, or the reason why there is none.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 
-/// One value that a sensor read, with all that is needed to judge it.
+/// One value that a sensor read, with its unit, source, scope and age.
 ///
 /// As JSON: `{"name", "value", "unit", "source", "standing", "scope", "age_seconds"}`, and
 /// `"unavailable"` with the reason where `"value"` is `null`. Integers beyond 2^53, NaN and

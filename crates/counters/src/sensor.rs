@@ -1,4 +1,5 @@
-//! One interface over everything that can be read.
+//! [`Sensor`], the interface of everything that can be read, and [`Board`], which reads several sensors at their own
+//! intervals.
 
 use std::time::{Duration, Instant};
 

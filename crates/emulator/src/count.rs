@@ -1,4 +1,4 @@
-//! Counting where an emulated machine's memory accesses go.
+//! The access counter: memory accesses of an emulated machine by node of the core and node of the page.
 //!
 //! The counter models the caches of the [`Shape`] and counts the lines that are filled from, and
 //! written back to, memory: by node of the core and node of the page. It is exact within its

@@ -1,6 +1,5 @@
 //! The one error type of this crate.
 
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -10,12 +9,14 @@ use crate::variables::KERNEL_VARIABLE;
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// What can go wrong with an emulated machine. Each message names what failed and what to do.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A description of a machine that is not understood.
-    Machine(topology::Error),
+    #[error(transparent)]
+    Machine(#[from] topology::Error),
     /// A machine that cannot be emulated.
+    #[error("cannot emulate '{machine}': {why}")]
     Shape {
         /// Its name, or how it was described.
         machine: String,
@@ -23,6 +24,12 @@ pub enum Error {
         why: String,
     },
     /// Programs that the emulated machine needs are not installed.
+    #[error(
+        "the emulated machine needs {}; type: sudo apt-get install -y \
+         --no-install-recommends {}",
+        .programs.join(", "),
+        .packages.join(" ")
+    )]
     Missing {
         /// The programs.
         programs: Vec<&'static str>,
@@ -30,11 +37,17 @@ pub enum Error {
         packages: Vec<&'static str>,
     },
     /// The kernel package could not be had.
+    #[error(
+        "cannot get Debian's kernel package: {why}; check the network and the package sources \
+         (sudo apt-get update), or name a linux-image .deb file in {}",
+        KERNEL_VARIABLE
+    )]
     Download {
         /// What was asked for, and what the package manager said.
         why: String,
     },
     /// A file of the kernel package is not what it should be.
+    #[error("cannot use the kernel file {path}: {why}")]
     Kernel {
         /// The file.
         path: PathBuf,
@@ -42,6 +55,7 @@ pub enum Error {
         why: String,
     },
     /// A part of the guest could not be compiled.
+    #[error("cannot compile {what} of the emulated machine (is libc6-dev installed?): {why}")]
     Compile {
         /// The part.
         what: &'static str,
@@ -49,6 +63,7 @@ pub enum Error {
         why: String,
     },
     /// A file of the lab could not be read or written.
+    #[error("cannot {what} {path}: {source}")]
     File {
         /// What was being done.
         what: &'static str,
@@ -58,75 +73,27 @@ pub enum Error {
         source: io::Error,
     },
     /// The emulator could not be started, or ended without having run the command.
+    #[error("the emulated machine failed: {why}")]
     Emulator {
         /// What happened, with the last lines it wrote.
         why: String,
     },
     /// The command cannot be passed on, such as one without words.
+    #[error("cannot run the command: {why}")]
     Command {
         /// What is wrong with it.
         why: String,
     },
     /// What the command printed could not be passed on.
+    #[error("cannot pass on what the command printed: {source}")]
     Output {
         /// What the system said.
         source: io::Error,
     },
     /// The access counter did not give what it should.
+    #[error("the access counter failed: {why}")]
     Count {
         /// What is wrong.
         why: String,
     },
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Machine(error) => error.fmt(f),
-            Error::Shape { machine, why } => write!(f, "cannot emulate '{machine}': {why}"),
-            Error::Missing { programs, packages } => write!(
-                f,
-                "the emulated machine needs {}; type: sudo apt-get install -y \
-                 --no-install-recommends {}",
-                programs.join(", "),
-                packages.join(" ")
-            ),
-            Error::Download { why } => write!(
-                f,
-                "cannot get Debian's kernel package: {why}; check the network and the package \
-                 sources (sudo apt-get update), or name a linux-image .deb file in {KERNEL_VARIABLE}"
-            ),
-            Error::Kernel { path, why } => {
-                write!(f, "cannot use the kernel file {}: {why}", path.display())
-            }
-            Error::Compile { what, why } => write!(
-                f,
-                "cannot compile {what} of the emulated machine (is libc6-dev installed?): {why}"
-            ),
-            Error::File { what, path, source } => {
-                write!(f, "cannot {what} {}: {source}", path.display())
-            }
-            Error::Emulator { why } => write!(f, "the emulated machine failed: {why}"),
-            Error::Command { why } => write!(f, "cannot run the command: {why}"),
-            Error::Output { source } => {
-                write!(f, "cannot pass on what the command printed: {source}")
-            }
-            Error::Count { why } => write!(f, "the access counter failed: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::File { source, .. } | Error::Output { source } => Some(source),
-            _ => None,
-        }
-    }
-}
-
-impl From<topology::Error> for Error {
-    fn from(error: topology::Error) -> Error {
-        Error::Machine(error)
-    }
 }

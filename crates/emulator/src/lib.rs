@@ -1,9 +1,9 @@
-//! An emulated NUMA machine, and a count of where its memory accesses go.
+//! An emulated NUMA machine, and a counter of its memory accesses by node.
 //!
 //! Few machines at hand have more than one memory node. [`Launch`] boots one in an emulator, with
-//! an unmodified kernel and the files of this system, and runs a command there; [`count`] tells
-//! which node read how much from which. What is emulated is where accesses go, never how long
-//! they take: no time measured there means anything.
+//! an unmodified kernel and the files of this system, and runs a command there; [`count`] counts the
+//! cache lines that each node moves from and to the memory of each. The emulation models which node
+//! an access goes to, not how long it takes: times measured there mean nothing.
 //!
 //! Cpus are numbered node by node, siblings side by side. The sizes of caches that programs see in the
 //! machine are the emulator's own (who shares them is right); those that are counted with come from
@@ -62,8 +62,8 @@
 //!
 //! # Layers
 //!
-//! [`Arguments`], what is typed, make a [`Launch`], which boots an `image` in `qemu` with the nodes of a [`Shape`], and
-//! reads a [`count`].
+//! [`Arguments`] (the command line) become a [`Launch`], which boots an `image` in `qemu` with the nodes of a [`Shape`]
+//! and reads the results of the counter ([`count`]).
 
 pub mod count;
 mod error;

@@ -1,4 +1,4 @@
-//! Programs of the system that are used here, and the packages they are in.
+//! The external programs that are needed, and the Debian packages that contain them.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
-//! Worker placement: the node and cpu of each worker.
+//! Worker placement: which node and cpu each worker is given when the workers start.
 
 use topology::{Machine, Node};
 
-use crate::Nearness;
+use crate::morsels::Nearness;
 
 /// Most worker threads in a layout.
 pub const MAX_THREADS: usize = 1024;
@@ -46,7 +46,7 @@ impl Layout {
             .filter(|cpus| !cpus.is_empty())
             .collect();
         let same = machine == live;
-        // For each node of `machine`, the live node it is put on, as a position in `hosts`. Live nodes without
+        // For each node of `machine`, the live node that stands in for it, as a position in `hosts`. Live nodes without
         // cores are not in `hosts`, so on the live machine positions differ from indexes.
         let mut host = Vec::with_capacity(machine.nodes().len());
         let mut able = 0;
@@ -55,7 +55,7 @@ impl Layout {
             able += usize::from(!node.cores.is_empty());
         }
         let mut taken = vec![0usize; hosts.len()];
-        let places = deal(machine.nodes(), threads.min(MAX_THREADS + 1))
+        let places = assign_nodes(machine.nodes(), threads.min(MAX_THREADS + 1))
             .into_iter()
             .map(|node| {
                 let at = host[node] % hosts.len().max(1);
@@ -132,7 +132,7 @@ fn cpus_of(node: &Node) -> Vec<u32> {
 }
 
 /// Assigns each of `threads` workers a node: always the one with the fewest workers per cpu.
-fn deal(nodes: &[Node], threads: usize) -> Vec<usize> {
+fn assign_nodes(nodes: &[Node], threads: usize) -> Vec<usize> {
     let cpus: Vec<usize> = nodes.iter().map(Node::cpus).collect();
     let mut workers = vec![0usize; nodes.len()];
     (0..threads)

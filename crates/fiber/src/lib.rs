@@ -1,9 +1,9 @@
-//! Pinned worker threads, and the one compute width.
+//! Worker threads pinned to cpus, how many of them may run at once, and NUMA-aware work stealing.
 //!
 //! [`Workers`] is a multi-threaded runtime whose threads are pinned to the cpus of a [`Layout`]. Everything that
-//! computes runs on them, including the tasks of DataFusion. Its width, the number of workers that may run, can
-//! change while queries run. [`here`] says which worker and node the calling code is on, and [`Morsels`] hands out
-//! pieces of work, those of the caller's own node first.
+//! computes runs on them, including the tasks of DataFusion. The *width* of a runtime is the number of its workers
+//! that may run; it can change while queries run. [`here`] returns the worker and NUMA node that the calling code is
+//! on, and [`Morsels`] hands out pieces of work, those whose data is on the caller's node first.
 //!
 //! # Example
 //!
@@ -42,17 +42,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod assignment;
 mod error;
+mod here;
 mod layout;
 mod morsels;
 mod pin;
-mod seats;
 mod task;
 mod width;
 mod workers;
 
 pub use error::{Error, Result};
+pub use here::{Here, here};
 pub use layout::{Layout, MAX_THREADS, Place};
 pub use morsels::{Claimant, Morsels, Nearness};
 pub use task::JoinHandle;
-pub use workers::{Here, Workers, here};
+pub use workers::Workers;

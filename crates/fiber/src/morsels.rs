@@ -1,4 +1,4 @@
-//! Work lists (morsels): pieces of work, each with a home node.
+//! Morsel-driven work lists: pieces of work (morsels), each with the node its data is on, and work stealing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,7 +55,7 @@ impl Counter for AtomicUsize {
     }
 }
 
-/// Pieces that a claimant takes before it starts leaving the last pieces of other nodes to their own workers.
+/// After so many claims a claimant starts to leave the last pieces of other nodes to the workers there.
 const PATIENCE: usize = 4;
 
 /// The pieces of one node. Invariant: each item below the cursor is claimed by exactly one caller. Aligned to its

@@ -7,16 +7,16 @@
 //! blocks its thread, a *parker*:
 //!
 //! 1. [`Gate::set`] records the width and wakes the control thread.
-//! 2. The control thread spawns as many parkers as workers are too many. It does so from outside
-//!    the runtime: a task spawned on a worker waits in that worker's own queue, one spawned from
-//!    outside in the common queue, which all workers look at even when they are busy.
+//! 2. The control thread spawns one parker for each surplus worker. It does so from outside the
+//!    runtime: a task spawned on a worker waits in that worker's own queue, one spawned from
+//!    outside in the global queue, which all workers poll even when they are busy.
 //! 3. A worker polls a parker. If there are still too many workers in service the parker blocks
 //!    the thread until the width rises or the workers shut down.
-//! 4. A parker can end up behind a long queue or on a worker that another parker blocks. Whoever
-//!    has not been polled after a while is given up (its round is over, it ends when it is
-//!    polled) and the control thread spawns another.
+//! 4. A parker can wait behind a long queue, or on a worker that another parker blocks. After a
+//!    timeout the control thread starts a new round: parkers of earlier rounds that have not been
+//!    polled yet do nothing when they are, and new ones are spawned in their place.
 //!
-//! # Why nothing is stranded on a parked worker
+//! # Why no task is stranded on a parked worker
 //!
 //! Tasks in a blocked worker's queue are stolen by the others, but the scheduler keeps two
 //! things that nobody can steal: the task that runs next ("LIFO slot") and the tasks that
@@ -24,15 +24,15 @@
 //! then it starts a replacement thread for the worker, which is what parking must not do. It
 //! starts it on the runtime that is *entered*, so the parker enters one that has been shut down
 //! ([`Gate::sink`]) and therefore drops the request. Should a later version of the scheduler take
-//! its thread from elsewhere, the workers stay too many, and the tests here fail; nothing hangs.
+//! its thread from elsewhere, the width would not fall and the tests here would fail; nothing would hang.
 //!
-//! Last, the parker spawns an empty task from where it blocks. That wakes an idle worker, which
-//! finds what the parked one left behind and, going idle again, takes over the timer.
+//! Last, the parker spawns an empty task just before it blocks. That wakes an idle worker, which
+//! steals the tasks that the parked one left behind and, when it goes idle again, drives the timer.
 //!
-//! # Where the others run
+//! # Where the other workers run
 //!
-//! Which worker is parked follows from who is free, so places are given to the workers that are
-//! left: the control thread seats them ([`Seats`]) whenever one was parked or released.
+//! Which workers get parked depends on which are free, so the requested places are assigned to the
+//! workers that remain: the control thread does that ([`Assignment`]) after each parking and release.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,10 +40,11 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use tokio::runtime::Handle;
 
-use crate::seats::Seats;
-use crate::{Layout, Place, here};
+use crate::assignment::Assignment;
+use crate::here::here;
+use crate::layout::{Layout, Place};
 
-/// How long the control thread waits for its parkers, at first and at most.
+/// How long the control thread waits for its parkers to be polled: at first, and after doubling at most.
 const PATIENCE: Duration = Duration::from_millis(1);
 const MOST_PATIENCE: Duration = Duration::from_millis(100);
 
@@ -53,16 +54,16 @@ struct State {
     width: usize,
     /// Where the workers in service are to run, one place for each; `None`: each at its place in the layout.
     places: Option<Vec<Place>>,
-    /// Workers blocked in a parker. Invariants: only a parker of the present round raises it,
+    /// Workers blocked in a parker. Invariants: only a parker of the current round raises it,
     /// and never above `threads - width`; only the parker that raised it lowers it.
     parked: usize,
     /// Whether each worker is parked.
-    out: Vec<bool>,
-    /// Workers were parked or released, or `places` changed, since workers were last placed.
-    unseated: bool,
-    /// Parkers of the present round that were not polled yet.
+    is_parked: Vec<bool>,
+    /// Whether workers were parked or released, or `places` changed, since places were last assigned.
+    outdated: bool,
+    /// Parkers of the current round that have not been polled yet.
     pending: usize,
-    /// The present round. Parkers of earlier rounds do nothing.
+    /// The current round. Parkers of earlier rounds do nothing.
     round: u64,
     /// The workers are shutting down: parked workers are released and none is parked again.
     closed: bool,
@@ -77,14 +78,18 @@ pub(crate) struct Gate {
     changed: Condvar,
     /// Wakes parked workers: `width` rose, or `closed` was set.
     released: Condvar,
-    /// The handle of a runtime that was shut down.
+    /// The handle of a runtime that was shut down, which drops the requests for replacement threads (see the module).
     sink: Handle,
-    seats: Arc<Seats>,
+    assignment: Arc<Assignment>,
 }
 
 impl Gate {
-    /// All of `threads` (at least 1) in service.
-    pub(crate) fn new(threads: usize, seats: Arc<Seats>) -> std::io::Result<Arc<Gate>> {
+    /// A gate with all of `threads` (at least 1) workers in service.
+    ///
+    /// # Errors
+    ///
+    /// The system's, where the runtime for [`Gate::sink`] cannot be made.
+    pub(crate) fn new(threads: usize, assignment: Arc<Assignment>) -> std::io::Result<Arc<Gate>> {
         let dead = tokio::runtime::Builder::new_current_thread().build()?;
         let sink = dead.handle().clone();
         drop(dead);
@@ -92,8 +97,8 @@ impl Gate {
             width: threads,
             places: None,
             parked: 0,
-            out: vec![false; threads],
-            unseated: false,
+            is_parked: vec![false; threads],
+            outdated: false,
             pending: 0,
             round: 0,
             closed: false,
@@ -104,7 +109,7 @@ impl Gate {
             changed: Condvar::new(),
             released: Condvar::new(),
             sink,
-            seats,
+            assignment,
         }))
     }
 
@@ -133,10 +138,10 @@ impl Gate {
         let mut state = self.state.lock();
         state.width = width;
         state.places = places;
-        state.unseated = true;
+        state.outdated = true;
         if self.threads == 1 {
             // There is no control thread.
-            self.seat(&mut state);
+            self.assign(&mut state);
         }
         drop(state);
         self.changed.notify_one();
@@ -155,8 +160,8 @@ impl Gate {
         let mut patience = PATIENCE;
         let mut state = self.state.lock();
         while !state.closed {
-            if state.unseated {
-                self.seat(&mut state);
+            if state.outdated {
+                self.assign(&mut state);
             }
             let surplus = self.threads - state.width;
             let missing = surplus.saturating_sub(state.parked + state.pending);
@@ -180,13 +185,14 @@ impl Gate {
     }
 
     /// Moves the workers in service to their places.
-    fn seat(&self, state: &mut State) {
-        state.unseated = false;
-        self.seats.seat(&state.out, state.places.as_deref());
+    fn assign(&self, state: &mut State) {
+        state.outdated = false;
+        self.assignment
+            .assign(&state.is_parked, state.places.as_deref());
     }
 
-    /// Step 3: blocks the calling worker if there are too many. The state's lock is not held
-    /// while anything of the runtime runs.
+    /// Step 3: blocks the calling worker if too many are in service. The lock on the state is not
+    /// held while code of the runtime runs.
     fn park_here(&self, round: u64, workers: &Handle) {
         let worker = here().map_or(0, |here| here.worker);
         if !self.claim(round, worker) {
@@ -200,8 +206,8 @@ impl Gate {
                 self.released.wait(&mut state);
             }
             state.parked -= 1;
-            state.out[worker] = false;
-            state.unseated = true;
+            state.is_parked[worker] = false;
+            state.outdated = true;
             self.changed.notify_one();
         });
     }
@@ -215,8 +221,8 @@ impl Gate {
         state.pending -= 1;
         let too_many = state.parked < self.threads - state.width;
         state.parked += usize::from(too_many);
-        state.out[worker] |= too_many;
-        state.unseated |= too_many;
+        state.is_parked[worker] |= too_many;
+        state.outdated |= too_many;
         drop(state);
         self.changed.notify_one();
         too_many

@@ -1,6 +1,5 @@
 //! Worker threads.
 
-use std::cell::OnceCell;
 use std::future::Future;
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -11,9 +10,12 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::seats::Seats;
+use crate::assignment::Assignment;
+use crate::error::{Error, Result};
+use crate::layout::{Layout, MAX_THREADS, Place};
+use crate::task::JoinHandle;
 use crate::width::Gate;
-use crate::{Error, JoinHandle, Layout, MAX_THREADS, Place, Result, pin};
+use crate::{here, pin};
 
 /// Address space of a worker's stack (memory is taken when it is touched). Plans of deep queries are walked
 /// recursively.
@@ -23,53 +25,27 @@ const STACK_BYTES: usize = 8 << 20;
 const START: Duration = Duration::from_secs(10);
 const STOP: Duration = Duration::from_secs(10);
 
-/// The worker and node that the calling code is on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Here {
-    /// The worker, below the number of threads.
-    pub worker: usize,
-    /// The worker's node.
-    pub node: usize,
-}
-
-thread_local! {
-    static HERE: OnceCell<(usize, Arc<Seats>)> = const { OnceCell::new() };
-}
-
-/// The worker and node that the calling code is on; `None` on threads that are not workers. Cheap. A task may
-/// continue on another worker after each `await`, and a worker may move to another node by [`Workers::place`].
-pub fn here() -> Option<Here> {
-    let here = HERE.try_with(|here| {
-        let (worker, seats) = here.get()?;
-        Some(Here {
-            worker: *worker,
-            node: seats.node(*worker),
-        })
-    });
-    here.ok().flatten()
-}
-
-/// Counts the threads as they start. The runtime starts its workers first, and starts nothing else before `new`
-/// returns, so the first `threads` arrivals are the workers.
+/// The threads that have started so far. The runtime starts its workers first, and no other thread before
+/// [`Workers::new`] returns, so the first `threads` arrivals are the workers.
 #[derive(Debug, Default)]
-struct Roll {
-    arrived: usize,
+struct Started {
+    count: usize,
     refused: Option<String>,
 }
 
 #[derive(Debug)]
 struct Start {
-    roll: Mutex<Roll>,
+    started: Mutex<Started>,
     all: Condvar,
-    seats: Arc<Seats>,
+    assignment: Arc<Assignment>,
 }
 
 impl Start {
-    /// Runs at the start of each thread of the runtime.
+    /// The first thing each thread of the runtime runs: counts it, pins it, and tells a worker its number.
     fn thread(&self, layout: &Layout) {
-        let mut roll = self.roll.lock();
-        let worker = roll.arrived;
-        roll.arrived += 1;
+        let mut started = self.started.lock();
+        let worker = started.count;
+        started.count += 1;
         let place = layout.places().get(worker);
         let bound = match place {
             Some(place) if layout.pin() => pin::bind(&[place.cpu]),
@@ -78,26 +54,25 @@ impl Start {
             _ => Ok(()),
         };
         if let Some(place) = place {
-            self.seats.arrived(worker);
-            // Cannot fail: the thread has just started, so nothing was set.
-            let _ = HERE.with(|here| here.set((worker, self.seats.clone())));
+            self.assignment.register(worker);
+            here::enter(worker, self.assignment.clone());
             if let Err(error) = bound {
-                roll.refused.get_or_insert_with(|| {
+                started.refused.get_or_insert_with(|| {
                     format!("worker {worker} is not bound to cpu {}: {error}", place.cpu)
                 });
             }
         }
-        drop(roll);
+        drop(started);
         self.all.notify_all();
     }
 
     /// Waits until `threads` threads have started.
     fn wait(&self, threads: usize) -> io::Result<()> {
         let deadline = Instant::now() + START;
-        let mut roll = self.roll.lock();
-        while roll.arrived < threads {
-            if self.all.wait_until(&mut roll, deadline).timed_out() {
-                let why = format!("only {} of {threads} started", roll.arrived);
+        let mut started = self.started.lock();
+        while started.count < threads {
+            if self.all.wait_until(&mut started, deadline).timed_out() {
+                let why = format!("only {} of {threads} started", started.count);
                 return Err(io::Error::new(io::ErrorKind::TimedOut, why));
             }
         }
@@ -144,12 +119,12 @@ impl Workers {
             return Err(Error::Threads { threads });
         }
         let failed = |source| Error::Start { source };
-        let seats = Arc::new(Seats::new(&layout));
-        let gate = Gate::new(threads, seats.clone()).map_err(failed)?;
+        let assignment = Arc::new(Assignment::new(&layout));
+        let gate = Gate::new(threads, assignment.clone()).map_err(failed)?;
         let start = Arc::new(Start {
-            roll: Mutex::default(),
+            started: Mutex::default(),
             all: Condvar::new(),
-            seats,
+            assignment,
         });
         let runtime = runtime(&layout, &start).map_err(failed)?;
         if let Err(error) = start.wait(threads) {
@@ -243,7 +218,7 @@ impl Workers {
     /// they run, as soon as the surplus workers are out of service. `set_width` puts each worker back to its place
     /// in the layout.
     ///
-    /// If workers are not pinned, or the system refuses to move them, only the nodes that [`here`] returns change.
+    /// If workers are not pinned, or the system refuses to move them, only the nodes that [`here`](here::here) returns change.
     /// Threads of [`instances`](Workers::instances) do not move.
     ///
     /// # Errors
@@ -266,10 +241,10 @@ impl Workers {
     /// The operating system's ids of the workers' threads, including those of [`instances`](Workers::instances)
     /// that were started.
     pub fn thread_ids(&self) -> Vec<u32> {
-        let mut all = self.start.seats.thread_ids();
+        let mut all = self.start.assignment.thread_ids();
         let instances = self.instances.lock().clone();
         for instance in instances.iter().flat_map(|all| all.iter()) {
-            all.extend(instance.start.seats.thread_ids());
+            all.extend(instance.start.assignment.thread_ids());
         }
         all
     }
@@ -321,7 +296,7 @@ impl Workers {
 
     /// What the system refused, a line each; usually empty.
     pub fn notes(&self) -> Vec<String> {
-        self.start.roll.lock().refused.iter().cloned().collect()
+        self.start.started.lock().refused.iter().cloned().collect()
     }
 }
 

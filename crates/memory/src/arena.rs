@@ -1,4 +1,4 @@
-//! Memory taken from the system in one piece.
+//! Large mappings of anonymous memory: [`Arena`], bound to a node, and [`Reserve`], a range of addresses.
 
 use std::io;
 use std::ptr::NonNull;
@@ -50,7 +50,7 @@ const HUGE: usize = 2 << 20;
 /// Memory on one node, zeroed, unmapped on drop. Aligned to 2 MiB where it is at least that
 /// long, otherwise to a page.
 ///
-/// It takes physical memory only as it is touched; binding says where from.
+/// Physical pages are allocated when they are first touched, from the node it is bound to.
 #[derive(Debug)]
 pub struct Arena {
     /// Never accessed but through `start`; unmaps on drop.
@@ -117,7 +117,7 @@ impl Arena {
         })
     }
 
-    /// The first byte. Whoever writes through it sees to it that nobody else does at the time.
+    /// The first byte. Whoever writes through it must make sure that nobody else accesses those bytes meanwhile.
     pub fn as_ptr(&self) -> *mut u8 {
         self.start.as_ptr()
     }
@@ -191,7 +191,7 @@ impl Reserve {
         self.len == 0
     }
 
-    /// The whole as words that are zero until stored to.
+    /// The whole range as atomic words, which are zero until stored to.
     pub fn words(&self) -> &[AtomicU64] {
         let count = self.len / size_of::<AtomicU64>();
         // SAFETY: the mapping holds `len` bytes, is page-aligned, lives as long as `self`, and

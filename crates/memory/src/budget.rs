@@ -1,4 +1,4 @@
-//! One limit for all memory.
+//! The memory budget: one limit that all large consumers of memory share.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,8 +8,8 @@ use crate::{Error, Result};
 
 /// One memory limit, shared by everything that takes memory in bulk: pool frames, operators.
 ///
-/// It only counts: who takes here must really allocate, and give back what was freed. Lock-free. What the allocator keeps
-/// of it is given back by a budget that [watches](Budget::watch) the process.
+/// It only counts: the caller allocates what it took, and gives back what it freed. Lock-free. Freed memory that the
+/// allocator keeps does not count; a budget that [watches](Budget::watch) the process has it returned to the system.
 ///
 /// ```
 /// let budget = memory::Budget::new(100);
@@ -39,10 +39,10 @@ impl Budget {
         })
     }
 
-    /// From now on, whenever this process has more than the limit and `base` bytes in memory, of whatever kind, `reclaim`
-    /// is called to give what was freed back to the system: looked at where memory is taken. What is counted decides
-    /// alone what is granted. Only the first call counts; where the system does not tell what a process has in memory,
-    /// none.
+    /// Watches the resident memory of this process: when it exceeds the limit plus `base` bytes, a [`take`](Budget::take)
+    /// calls `reclaim`, which should return freed memory to the system. Whether a `take` is granted depends only on what
+    /// was taken, never on resident memory. Only the first call has an effect, and none where the system does not report
+    /// the resident memory of a process.
     pub fn watch(&self, base: u64, reclaim: fn()) {
         if let Some(watch) = Watch::new(self.limit.saturating_add(base), reclaim) {
             let _ = self.watch.set(watch);

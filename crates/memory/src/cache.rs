@@ -1,4 +1,4 @@
-//! The operating system's caches of files.
+//! The page cache of the operating system.
 
 use std::fs;
 
@@ -7,8 +7,8 @@ use crate::{Error, Result};
 /// Where the kernel is told to drop them.
 pub(crate) const SWITCH: &str = "/proc/sys/vm/drop_caches";
 
-/// Makes the system drop its clean caches of all files, directories and inodes (row M3). All
-/// programs read from the disk again after it, so only on request.
+/// Drops the clean pages of the page cache and the caches of directories and inodes, for measurements with a
+/// cold cache. Every program on the machine reads from the disk again afterwards, so call it only on request.
 ///
 /// # Errors
 ///

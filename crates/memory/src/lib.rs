@@ -1,5 +1,5 @@
-//! Memory on a NUMA machine: arenas on a node, how much there is, where pages really are,
-//! one budget for all of it, and the count of bytes that crossed between nodes.
+//! Memory on a NUMA machine: arenas bound to a node, the memory limits of this process, the nodes that
+//! pages are on, one memory budget, and counters of the bytes read across nodes.
 //!
 //! Everything here works unprivileged and in containers that refuse `mbind`, `move_pages` or
 //! huge pages: a refusal is noted ([`Arena::notes`]), and the memory is used as it comes.

@@ -1,4 +1,4 @@
-//! How much memory there is for this process.
+//! The memory this process may use: of the machine, and of the control groups that limit it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,12 @@
-//! What this process has in memory, watched against a ceiling.
+//! The resident memory of this process, watched against a ceiling.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long what was seen is believed: at a gigabyte a second, ten megabytes come in that time.
+/// How long a reading of the resident memory stays valid: at one gigabyte per second it grows by ten megabytes in that
+/// time.
 const BELIEVED: Duration = Duration::from_millis(10);
 
 /// Has freed memory given back to the system when the process has more than it should.
@@ -16,7 +17,7 @@ pub(crate) struct Watch {
     page: u64,
     reclaim: fn(),
     since: Instant,
-    /// Until when the last look is believed, in nanoseconds since `since`.
+    /// Until when the last reading is valid, in nanoseconds since `since`.
     until: AtomicU64,
 }
 
@@ -37,7 +38,8 @@ impl Watch {
         watch.resident().map(|_| watch)
     }
 
-    /// Looks at the process if the last look was a while ago: a look at the clock, and perhaps a system call.
+    /// Reads the resident memory unless the last reading is still valid, and calls `reclaim` where it is above the
+    /// ceiling. Costs a reading of the clock, and at times a system call.
     pub(crate) fn look(&self) {
         let now = self.since.elapsed();
         let until = self.until.load(Ordering::Relaxed);

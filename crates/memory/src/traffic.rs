@@ -1,11 +1,12 @@
-//! Bytes that crossed between nodes, as the engine counts them.
+//! Counters of the bytes that the engine reads, by the node of the reader and the node of the page.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Two 64-byte lines: processors fetch lines in pairs.
 const CELLS: usize = 16;
 
-/// Cells of one row only, so that readers on different nodes never write to one cache line.
+/// Holds counters of one row of the matrix only, so that readers on different nodes never write to the same line (no
+/// false sharing).
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Line([AtomicU64; CELLS]);

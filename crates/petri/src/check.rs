@@ -1,4 +1,4 @@
-//! One check: from rest back to rest.
+//! A check: readings go in, and transitions fire until the net is at rest again.
 
 use std::fmt::Write as _;
 
@@ -122,7 +122,7 @@ impl Check {
         seen
     }
 
-    /// The way of the tokens in one word, such as `t1-Overload-t5`; empty where nothing fired.
+    /// The path of the tokens in one word, such as `t1-Overload-t5`; empty where nothing fired.
     pub fn path(&self, net: &Net) -> String {
         let mut path = String::new();
         for (at, firing) in self.fired.iter().enumerate() {

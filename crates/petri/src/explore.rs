@@ -1,4 +1,4 @@
-//! All states that a small net can reach.
+//! The reachability graph of a small net.
 
 use std::collections::HashMap;
 
@@ -79,7 +79,7 @@ impl Net {
     }
 }
 
-/// A state, and which readings it goes on with; none where it is at rest.
+/// A state, and the readings of the check in progress; `None` where it is at rest.
 type State = (Marking, Option<usize>);
 
 struct Explorer {
@@ -125,7 +125,7 @@ impl Explorer {
 }
 
 impl Graph {
-    /// The states that nothing leads out of.
+    /// The dead states: those without an outgoing edge.
     pub fn dead(&self) -> Vec<usize> {
         let mut leaves = vec![false; self.markings.len()];
         for edge in &self.edges {
@@ -134,7 +134,7 @@ impl Graph {
         (0..leaves.len()).filter(|at| !leaves[*at]).collect()
     }
 
-    /// The states that hold one of which this is not true.
+    /// The states for which `holds` is false: where an invariant is broken.
     pub fn violating(&self, holds: impl Fn(&Marking) -> bool) -> Vec<usize> {
         let broken = |at: &usize| !holds(&self.markings[*at]);
         (0..self.markings.len()).filter(broken).collect()

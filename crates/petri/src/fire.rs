@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::expression::Names;
-use crate::net::Known;
-use crate::{Error, Marking, Net, Result, Transition, Value};
+use crate::error::{Error, Result};
+use crate::expression::Expression;
+use crate::marking::Marking;
+use crate::net::{Known, Net, Transition};
+use crate::term::Names;
+use crate::value::Value;
 
 /// The most ways in which the transitions of a net may be enabled at once.
 pub const MAX_BINDINGS: usize = 10_000;
@@ -120,7 +123,7 @@ impl Net {
 }
 
 /// An inscription of `pre`, and whether it is a variable.
-type Wanted<'a> = (usize, &'a crate::Expression, Option<&'a Arc<str>>);
+type Wanted<'a> = (usize, &'a Expression, Option<&'a Arc<str>>);
 
 /// The inscriptions of `pre`: those that bind variables come first, as the others may name them.
 fn wanted<'a>(transition: &'a Transition, known: &Known<'_>) -> Vec<Wanted<'a>> {

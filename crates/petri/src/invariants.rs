@@ -1,4 +1,5 @@
-//! What firing never changes, and what firing brings back.
+//! Place invariants (weighted sums of tokens that firing never changes) and transition invariants (firings that lead
+//! back to the same number of tokens everywhere).
 
 use crate::{Error, Net, Result};
 

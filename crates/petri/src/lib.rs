@@ -1,13 +1,13 @@
 //! Predicate/transition nets: tokens that carry values, transitions with guards.
 //!
 //! A [`Net`] is data: [`Net::parse`] reads it from TOML, [`Net::with`] sets its parameters. A
-//! [`Marking`] says which tokens are where; [`Net::enabled`] and [`Net::fire`] go one transition,
-//! [`Net::check`] goes from rest to rest with the readings of the moment and tells the way.
-//! [`Net::explore`] lists all states that can be reached, [`Net::incidence`] gives `Pre`, `Post`
-//! and `A^T`, [`Net::place_invariants`] what firing never changes; [`Net::dot`] and
-//! [`Net::pnml`] hand the net to other programs.
+//! [`Marking`] is a state: the tokens of each place. [`Net::enabled`] and [`Net::fire`] make a single
+//! step; [`Net::check`] puts in the current readings, fires until the net is at rest again, and
+//! returns the trace. [`Net::explore`] builds the reachability graph, [`Net::incidence`] the matrices
+//! `Pre`, `Post` and `A^T`, [`Net::place_invariants`] the place invariants; [`Net::dot`] and
+//! [`Net::pnml`] export the net.
 //!
-//! [`ELASTIC`] is the net by which a database gets its cores.
+//! [`ELASTIC`] is the net that decides how many cores a database gets.
 //!
 //! Nothing here reads a file or a clock, or starts a thread.
 //!
@@ -36,6 +36,7 @@ mod invariants;
 mod marking;
 mod net;
 mod parse;
+mod term;
 mod types;
 mod value;
 
@@ -52,6 +53,6 @@ pub use net::{Flow, MAX_INSCRIPTIONS, MAX_NODES, Net, Place, Transition};
 pub use types::{Kind, Type};
 pub use value::{Number, Value};
 
-/// The net by which a database gets its cores: places Checks, Stable, Idle, Overload and
+/// The net that decides how many cores a database gets: places Checks, Stable, Idle, Overload and
 /// Provision, transitions t0 to t7. The text explains itself and the format.
 pub const ELASTIC: &str = include_str!("../nets/elastic.toml");

@@ -1,8 +1,10 @@
-//! Which tokens are where.
+//! Markings: the tokens of each place.
 
 use std::fmt::Write as _;
 
-use crate::{Error, Net, Result, Value};
+use crate::error::{Error, Result};
+use crate::net::{Known, Net};
+use crate::value::Value;
 
 /// The most tokens of one place.
 pub const MAX_TOKENS: usize = 10_000;
@@ -46,7 +48,7 @@ impl Marking {
         }
     }
 
-    /// The same state, but this one token in a place.
+    /// The same state, with `token` as the only token of a place.
     ///
     /// # Errors
     ///
@@ -72,7 +74,7 @@ impl Marking {
         Ok(())
     }
 
-    /// Takes a token away; false where there is none like it.
+    /// Removes one token equal to `token`; returns false if there is none.
     pub(crate) fn take(&mut self, place: usize, token: &Value) -> bool {
         let tokens = &mut self.places[place];
         let found = tokens.binary_search(token);
@@ -92,5 +94,24 @@ impl Marking {
             }
         }
         text
+    }
+}
+
+impl Net {
+    /// The tokens it starts with.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Evaluate`] or [`Error::Type`] where a token is not what its place takes.
+    pub fn start(&self) -> Result<Marking> {
+        let mut marking = Marking::empty(self);
+        for (at, place) in self.places().iter().enumerate() {
+            for token in &place.start {
+                let token = token.evaluate(&Known::parameters(self))?;
+                self.allow(at, &token)?;
+                marking.put(at, token)?;
+            }
+        }
+        Ok(marking)
     }
 }

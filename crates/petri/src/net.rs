@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::expression::Names;
-use crate::{Error, Expression, Kind, Marking, Result, Type, Value};
+use crate::error::{Error, Result};
+use crate::expression::Expression;
+use crate::term::Names;
+use crate::types::{Kind, Type};
+use crate::value::Value;
 
 /// The most places, and the most transitions.
 pub const MAX_NODES: usize = 1000;
@@ -275,23 +278,6 @@ impl Net {
             let names: Vec<_> = self.transitions().iter().map(|t| t.name.clone()).collect();
             unknown("transition", name, &names)
         })
-    }
-
-    /// The tokens it starts with.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Evaluate`] or [`Error::Type`] where a token is not what its place takes.
-    pub fn start(&self) -> Result<Marking> {
-        let mut marking = Marking::empty(self);
-        for (at, place) in self.places().iter().enumerate() {
-            for token in &place.start {
-                let token = token.evaluate(&Known::parameters(self))?;
-                self.allow(at, &token)?;
-                marking.put(at, token)?;
-            }
-        }
-        Ok(marking)
     }
 
     /// Whether a place may hold this token.

@@ -1,9 +1,10 @@
-//! The text of an expression.
+//! The parser of expressions: recursive descent, of limited depth.
 
 use std::sync::Arc;
 
-use crate::expression::{Operator, Term};
-use crate::{Error, Result, Value};
+use crate::error::{Error, Result};
+use crate::term::{Operator, Term};
+use crate::value::Value;
 
 /// How deep parentheses, minus signs and the like may be nested.
 const DEEPEST: usize = 64;
@@ -288,7 +289,7 @@ fn two(operator: Operator, a: Term, b: Term, at: usize) -> Parsed<Term> {
 mod tests {
     use super::*;
     use crate::Expression;
-    use crate::expression::Names;
+    use crate::term::Names;
     use proptest::prelude::*;
 
     struct Some3(Value);

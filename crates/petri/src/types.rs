@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::Expression;
+use crate::expression::Expression;
 
 /// A type of tokens.
 #[derive(Debug, Clone, PartialEq)]

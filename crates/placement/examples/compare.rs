@@ -5,8 +5,10 @@
 //! Prints for each table the median over the seeds of the part of the best gain that was found, then
 //! the median over all. A table's gain counts from its baseline, or from the mean of all placements.
 
-// Standard output is what an example is for.
-#![allow(clippy::print_stdout)]
+#![allow(
+    clippy::print_stdout,
+    reason = "standard output is what an example is for"
+)]
 
 mod worlds;
 
@@ -18,33 +20,78 @@ use placement::table::Table;
 use placement::{Classes, Placement, Random, Site, Threads};
 use worlds::World;
 
-fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let (mut what, mut tables, mut seeds, mut runs) = ("unseen".to_owned(), 100, 50, 25);
-    while let Some(argument) = arguments.next() {
-        let mut number = || {
-            arguments
-                .next()
-                .and_then(|text| text.parse().ok())
-                .expect("a number")
+/// What the command line asks for.
+struct Request {
+    what: String,
+    tables: u64,
+    seeds: u64,
+    runs: usize,
+}
+
+impl Request {
+    fn read() -> Request {
+        let mut request = Request {
+            what: "unseen".to_owned(),
+            tables: 100,
+            seeds: 50,
+            runs: 25,
         };
-        match argument.as_str() {
-            "--tables" => tables = number(),
-            "--seeds" => seeds = number(),
-            "--runs" => runs = number() as usize,
-            _ => what = argument,
+        let mut arguments = std::env::args().skip(1);
+        while let Some(argument) = arguments.next() {
+            let mut number = || {
+                arguments
+                    .next()
+                    .and_then(|text| text.parse().ok())
+                    .expect("a number")
+            };
+            match argument.as_str() {
+                "--tables" => request.tables = number(),
+                "--seeds" => request.seeds = number(),
+                "--runs" => request.runs = number() as usize,
+                _ => request.what = argument,
+            }
+        }
+        request
+    }
+
+    fn worlds(&self) -> Vec<World> {
+        let tables = 0..self.tables;
+        match self.what.as_str() {
+            "tuned" => tables.map(worlds::tuned::world).collect(),
+            "varied" => tables.map(worlds::varied::world).collect(),
+            "unseen" => tables.map(worlds::unseen::world).collect(),
+            path => vec![recorded(Path::new(path))],
         }
     }
-    let worlds: Vec<World> = match what.as_str() {
-        "tuned" => (0..tables).map(worlds::tuned::world).collect(),
-        "varied" => (0..tables).map(worlds::varied::world).collect(),
-        "unseen" => (0..tables).map(worlds::unseen::world).collect(),
-        path => vec![recorded(Path::new(path))],
-    };
-    let (mut all, mut all_draws) = (Vec::new(), Vec::new());
-    let (mut medians, mut better, mut used) = (Vec::new(), 0, 0);
-    let mut pairs = Vec::new();
+}
+
+/// The gains of both methods.
+#[derive(Default)]
+struct Gains {
+    /// Of each world and seed.
+    searched: Vec<f64>,
+    drawn: Vec<f64>,
+    /// The medians over the seeds, of the search and of draws, for each world.
+    medians: Vec<(f64, f64)>,
+    /// Runs of all searches together.
+    used: usize,
+}
+
+fn main() {
+    let request = Request::read();
+    let worlds = request.worlds();
+    let mut gains = Gains::default();
     for world in &worlds {
+        gains.measure(world, request.seeds, request.runs);
+    }
+    gains.print_total(&request);
+    gains.print_kinds(&worlds);
+    gains.print_mean();
+}
+
+impl Gains {
+    /// Runs both methods on a world, once for each seed, and prints its line.
+    fn measure(&mut self, world: &World, seeds: u64, runs: usize) {
         let mut found = Vec::new();
         let mut drawn = Vec::new();
         let mut taken = 0;
@@ -64,49 +111,60 @@ fn main() {
             taken as f64 / seeds as f64,
             theirs
         );
-        used += taken;
-        better += usize::from(ours >= theirs);
-        medians.push(ours);
-        pairs.push((ours, theirs));
-        all.extend(found);
-        all_draws.extend(drawn);
+        self.used += taken;
+        self.medians.push((ours, theirs));
+        self.searched.extend(found);
+        self.drawn.extend(drawn);
     }
-    let enough = medians.iter().filter(|median| **median >= 0.95).count();
-    println!(
-        "{} tables, {seeds} seeds, at most {runs} runs ({:.1} used): median of the tables' medians {:.3}, \
-         {enough} of them at 0.95 or more, {better} at least as good as draws",
-        worlds.len(),
-        used as f64 / all.len() as f64,
-        median(&mut medians)
-    );
-    let mut kinds: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for (world, (ours, theirs)) in worlds.iter().zip(&pairs) {
-        let mut words = world.name.split(' ');
-        let (kind, machine) = (
-            words.next().unwrap_or_default(),
-            words.next_back().unwrap_or_default(),
-        );
-        let kind = format!("{kind} {machine}, noise {:.2}", world.noise);
-        kinds.entry(kind).or_default().extend([*ours, *theirs]);
-    }
-    for (kind, gains) in kinds {
-        let mut ours: Vec<f64> = gains.iter().copied().step_by(2).collect();
-        let mut theirs: Vec<f64> = gains.iter().copied().skip(1).step_by(2).collect();
+
+    fn print_total(&self, request: &Request) {
+        let mut medians: Vec<f64> = self.medians.iter().map(|(ours, _)| *ours).collect();
+        let enough = medians.iter().filter(|median| **median >= 0.95).count();
+        let better = self.medians.iter().filter(|(ours, theirs)| ours >= theirs);
+        let (seeds, runs, better) = (request.seeds, request.runs, better.count());
         println!(
-            "{kind}: {} tables, median {:.3}, draws {:.3}",
-            ours.len(),
-            median(&mut ours),
-            median(&mut theirs)
+            "{} tables, {seeds} seeds, at most {runs} runs ({:.1} used): median of the tables' medians {:.3}, \
+             {enough} of them at 0.95 or more, {better} at least as good as draws",
+            self.medians.len(),
+            self.used as f64 / self.searched.len() as f64,
+            median(&mut medians)
         );
     }
-    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
-    println!(
-        "over all: search mean {:.3}, median {:.3}; draws mean {:.3}, median {:.3}",
-        mean(&all),
-        median(&mut all),
-        mean(&all_draws),
-        median(&mut all_draws)
-    );
+
+    /// A line for each kind of world and machine.
+    fn print_kinds(&self, worlds: &[World]) {
+        let mut kinds: BTreeMap<String, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+        for (world, (ours, theirs)) in worlds.iter().zip(&self.medians) {
+            let mut words = world.name.split(' ');
+            let (kind, machine) = (
+                words.next().unwrap_or_default(),
+                words.next_back().unwrap_or_default(),
+            );
+            let kind = format!("{kind} {machine}, noise {:.2}", world.noise);
+            let of_kind = kinds.entry(kind).or_default();
+            of_kind.0.push(*ours);
+            of_kind.1.push(*theirs);
+        }
+        for (kind, (mut ours, mut theirs)) in kinds {
+            println!(
+                "{kind}: {} tables, median {:.3}, draws {:.3}",
+                ours.len(),
+                median(&mut ours),
+                median(&mut theirs)
+            );
+        }
+    }
+
+    fn print_mean(&mut self) {
+        let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+        println!(
+            "over all: search mean {:.3}, median {:.3}; draws mean {:.3}, median {:.3}",
+            mean(&self.searched),
+            median(&mut self.searched),
+            mean(&self.drawn),
+            median(&mut self.drawn)
+        );
+    }
 }
 
 /// The gain of the placement that a search ends with, and its runs.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::CpuSet;
+use crate::cpus::CpuSet;
 
 /// What this crate returns.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,15 +1,17 @@
-//! Which thread runs on which cpus: strategies, all placements that differ, and putting threads there.
+//! Thread placement on NUMA machines: which thread runs on which cpus. Named strategies, the enumeration of all
+//! placements that are not equivalent, a search for a good one, and binding threads to a placement.
 //!
 //! | part | for |
 //! |---|---|
-//! | [`Site`], [`Threads`] | where there is room, and what for |
-//! | [`Strategy`] | the placements that have a name (row T5), and those in files |
-//! | [`Classes`] | all placements that differ: counted, listed, drawn (row T6) |
-//! | [`search`] | a placement near the best in few runs (row T11) |
-//! | [`table`] | recorded costs, to compare searches with |
-//! | [`apply`] | putting threads there, and back |
+//! | [`Site`], [`Threads`] | the cpus that may be used, and the threads to be placed |
+//! | [`Strategy`] | the named strategies, such as compact and sparse, and placements read from files |
+//! | [`Classes`] | the equivalence classes of placements: counted, enumerated, sampled |
+//! | [`search`] | Bayesian optimisation: a placement near the best after few runs of the workload |
+//! | [`table`] | recorded costs of placements, to evaluate searches without running anything |
+//! | [`apply`] | binding threads to their cpus, and undoing it |
 //!
-//! All but `apply` is pure: no clock, no thread, no system call; the same input gives the same result.
+//! All but [`apply`] is deterministic: no clock, no thread, and no system call but to read the file of a [`mapping`] or
+//! a [`table`].
 //!
 //! ```
 //! use placement::{Classes, Site, Strategy, Threads};
@@ -27,6 +29,7 @@
 
 pub mod apply;
 mod classes;
+mod cpu_list;
 mod cpus;
 mod error;
 pub mod mapping;

@@ -1,4 +1,4 @@
-//! Mappings written by hand or by a program.
+//! Explicit placements, read from a file that a person or a program wrote.
 //!
 //! Two forms are read, told apart by the first character that is no white space:
 //!

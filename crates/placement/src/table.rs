@@ -8,7 +8,7 @@
 //!
 //! `machine` is what [`Machine::parse`](topology::Machine::parse) takes; `cpus` names the cpu of
 //! each thread in the order they are created; `cost` is in any unit, less is better; `baseline`, the
-//! cost without placement, may be left out. Other members are kept out of the way.
+//! cost without placement, may be left out. Other members are ignored.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -135,8 +135,8 @@ impl Costs {
         self.costs.values().copied().fold(f64::INFINITY, f64::min)
     }
 
-    /// What is to be gained on: the cost without placement, or the mean of all placements where it was
-    /// not measured.
+    /// What gains are measured against: the cost without placement, or the mean of all placements if
+    /// that was not recorded.
     pub fn baseline(&self) -> f64 {
         let mean = || self.costs.values().sum::<f64>() / self.costs.len() as f64;
         self.baseline.unwrap_or_else(mean)

@@ -245,7 +245,7 @@ fn recorded(name: &str) -> Costs {
     Table::read(&path).unwrap().costs().unwrap()
 }
 
-/// The bar of row T11, with fewer seeds than the example `compare` takes.
+/// The required quality of the search, with fewer seeds than the example `compare` takes.
 #[test]
 fn recorded_tables_are_searched_to_95_per_cent_in_25_runs() {
     for name in ["chunks", "join", "stream"] {

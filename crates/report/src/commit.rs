@@ -1,4 +1,4 @@
-//! Which state of the source a program is of.
+//! The commit that a program was built from.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 /// The commit of the repository that `folder` is in, twelve digits, with `-dirty` where a tracked file differs from it.
 /// `None` where there is no repository, or no git.
 ///
-/// It is that of the moment of the call: a program that was built earlier may be of another one. So `atoll` has it built
-/// in; what `cargo run` has built just now may ask.
+/// It is the commit at the time of the call; a program that was built earlier may stem from another. `atoll` therefore
+/// embeds it when it is built; only programs that `cargo run` has just built should call this.
 pub fn commit(folder: &Path) -> Option<String> {
     let git = |words: &[&str]| {
         let mut git = Command::new("git");

@@ -1,6 +1,5 @@
 //! The one error type of this crate.
 
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -8,10 +7,11 @@ use std::path::PathBuf;
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a report could not be made.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A plot could not be drawn.
+    #[error("cannot draw '{title}': {why}")]
     Plot {
         /// Its title.
         title: String,
@@ -19,28 +19,11 @@ pub enum Error {
         why: String,
     },
     /// A file could not be written.
+    #[error("cannot write {path}: {source}")]
     Write {
         /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
     },
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Plot { title, why } => write!(f, "cannot draw '{title}': {why}"),
-            Error::Write { path, source } => write!(f, "cannot write {}: {source}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Write { source, .. } => Some(source),
-            Error::Plot { .. } => None,
-        }
-    }
 }

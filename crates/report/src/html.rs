@@ -1,8 +1,8 @@
-//! Text that is safe inside HTML.
+//! Escaping of text for HTML.
 
 use std::fmt::{self, Display, Write};
 
-/// Shows a text with everything escaped that HTML gives a meaning, in content and in quoted
+/// Displays a text with all characters escaped that HTML interprets, in content and in quoted
 /// attributes. Control characters, which HTML forbids, become U+FFFD; line feeds and tabs stay.
 pub(super) struct Escaped<'a>(pub(super) &'a str);
 
@@ -24,7 +24,7 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// Controls, and what would turn the text around it the other way.
+/// Whether a character is a control character, or one that reverses the direction of the text around it.
 pub(super) fn forbidden(char: char) -> bool {
     char.is_control() || matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -1,4 +1,4 @@
-//! A report as a page, and both of its files.
+//! Renders a report as an HTML page, and writes the page and the JSON file beside it.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

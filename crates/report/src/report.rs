@@ -1,4 +1,4 @@
-//! What a report consists of, and its raw numbers.
+//! The blocks of a report, and its raw numbers as JSON.
 
 use std::path::PathBuf;
 

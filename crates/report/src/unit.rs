@@ -1,4 +1,4 @@
-//! Figures as people read them.
+//! Formatting of figures with their units for people.
 
 use serde::Serialize;
 
@@ -146,7 +146,7 @@ pub(super) fn power(value: f64) -> String {
     }
 }
 
-/// A number of so many Ki or Mi where it is a whole one.
+/// A count as a multiple of Ki or Mi, if it is a whole one.
 pub(super) fn doubled(value: f64) -> String {
     for (size, name) in [(1_048_576.0, "Mi"), (1_024.0, "Ki")] {
         if value >= size && value % size == 0.0 {

@@ -1,4 +1,4 @@
-//! What hwloc finds on this system, or makes of a synthetic description.
+//! The topology that hwloc reads from this system or builds from a synthetic description.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -43,7 +43,8 @@ pub(crate) fn synthetic(description: &str) -> Result<Parts, String> {
     })
 }
 
-/// The binding asserts some of what hwloc promises; an odd system is no reason to end the process.
+/// Turns a panic of the Rust binding into an error: it asserts what hwloc promises, and an odd system is no reason to
+/// end the process.
 fn guarded(read: impl FnOnce() -> Result<Parts, String>) -> Result<Parts, String> {
     let attempt = std::panic::catch_unwind(AssertUnwindSafe(read));
     attempt.unwrap_or_else(|_| Err("hwloc does not understand it".to_owned()))

@@ -40,6 +40,7 @@ mod parts;
 mod render;
 mod shipped;
 mod spec;
+mod synthetic;
 mod xml;
 
 pub use error::{Error, Result};

@@ -1,13 +1,28 @@
-//! The running system.
+//! [`Machine::live`]: the running system, as far as this process may use it.
 
 use std::fs;
 
-use crate::machine::{Core, Source};
+use crate::error::{Error, Result};
+use crate::hwloc;
+use crate::machine::{Core, Machine, Source};
 use crate::parts::{Cpus, Memory, Parts};
-use crate::{Error, Machine, Result, hwloc};
+
+impl Machine {
+    /// The running system: only the nodes' cpus this process may use (cpusets, `taskset`).
+    ///
+    /// Where hwloc cannot read the system, as in some containers, the answer is one node with
+    /// the allowed cpus, and [`notes`](Machine::notes) says so.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Live`] where not even the allowed cpus can be read.
+    pub fn live() -> Result<Machine> {
+        machine()
+    }
+}
 
 /// The live machine; one node with the allowed cpus where hwloc fails.
-pub(crate) fn machine() -> Result<Machine> {
+fn machine() -> Result<Machine> {
     let cpus = allowed()?;
     let parts = match hwloc::system(&cpus.iter().copied().collect()) {
         Ok(parts) if !parts.cores.is_empty() && !parts.memories.is_empty() => parts,

@@ -1,11 +1,11 @@
-//! The machine as data: what every source is turned into.
+//! The machine as data, the same whichever source it was read from.
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The most hardware threads a machine may have.
 pub const MAX_CPUS: usize = 4096;
@@ -112,35 +112,6 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The running system: only the nodes' cpus this process may use (cpusets, `taskset`).
-    ///
-    /// Where hwloc cannot read the system, as in some containers, the answer is one node with
-    /// the allowed cpus, and [`notes`](Machine::notes) says so.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Live`] where not even the allowed cpus can be read.
-    pub fn live() -> Result<Machine> {
-        crate::live::machine()
-    }
-
-    /// The machine that `spec` names: `live`, one of [`SHIPPED`](crate::SHIPPED), a path ending
-    /// in `.xml`, `NODESxCORES` such as `4x4`, or an hwloc synthetic description such as
-    /// `node:4 l3:1 core:4 pu:2`. Surrounding white space is ignored.
-    ///
-    /// # Errors
-    ///
-    /// One that names `spec`, says what is wrong with it and what would be accepted; machines
-    /// over [`MAX_CPUS`] or [`MAX_NODES`] are refused before memory is taken for them.
-    ///
-    /// ```
-    /// let error = topology::Machine::parse("opteron").unwrap_err();
-    /// assert!(error.to_string().contains("opteron-8387"));
-    /// ```
-    pub fn parse(spec: &str) -> Result<Machine> {
-        crate::spec::parse(spec)
-    }
-
     /// The nodes, by index. Never empty.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
@@ -237,12 +208,6 @@ impl Machine {
     /// What could not be found out, and what was assumed instead; usually empty.
     pub fn notes(&self) -> &[String] {
         &self.notes
-    }
-
-    /// The machine as a drawing of at most 80 columns: each node as a box with its cores,
-    /// caches and memory, then the distances. Ends in a line feed.
-    pub fn render(&self) -> String {
-        crate::render::render(self)
     }
 
     /// Brings the parts into their documented order and checks the invariants. Distances that

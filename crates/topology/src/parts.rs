@@ -1,14 +1,15 @@
-//! What hwloc and its XML files have in common: objects with sets of cpus, which become nodes.
+//! The step from hwloc's objects to a [`Machine`]. The live system, synthetic descriptions and XML files all
+//! yield memories, cores and caches with sets of cpus; here these become nodes.
 
 use std::collections::HashSet;
 
-use crate::machine::{Cache, Core, LOCAL, Node, Source};
-use crate::{Machine, Result};
+use crate::error::Result;
+use crate::machine::{Cache, Core, LOCAL, Machine, Node, Source};
 
 /// A set of cpus, by the operating system's numbers.
 pub(crate) type Cpus = HashSet<u32>;
 
-/// A piece of memory and the cpus it is local to.
+/// The memory of one NUMA node and the cpus it is local to.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) os_index: u32,
@@ -16,7 +17,7 @@ pub(crate) struct Memory {
     pub(crate) cpus: Cpus,
 }
 
-/// What a source says, before cores and caches are put to nodes.
+/// The objects that a source lists, before cores and caches are assigned to nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
     pub(crate) about: String,
@@ -24,14 +25,18 @@ pub(crate) struct Parts {
     pub(crate) cores: Vec<Core>,
     /// Their `cpus` may name some that no core has.
     pub(crate) caches: Vec<Cache>,
-    /// Row-major over `memories`; `None` where the source has none. 0 on the diagonal is taken
-    /// as no distances.
+    /// Row-major over `memories`; `None` if the source has no distances. A 0 on the diagonal counts as
+    /// none, too.
     pub(crate) distances: Option<Vec<u64>>,
     pub(crate) notes: Vec<String>,
 }
 
 impl Parts {
-    /// The machine they make.
+    /// Assigns cores and caches to nodes and scales the distances.
+    ///
+    /// # Errors
+    ///
+    /// Where the machine would break an invariant of [`Machine`].
     pub(crate) fn into_machine(mut self, name: String, source: Source) -> Result<Machine> {
         let distances = self
             .distances
@@ -64,8 +69,8 @@ impl Parts {
         machine.assembled()
     }
 
-    /// The node of a core: the memory with the fewest cpus that has it, so that of two kinds of
-    /// memory at the same cores the second is a node without cores.
+    /// The node of a core: of the memories local to it, the one with the fewest cpus, then the first. Where
+    /// two kinds of memory (DRAM and HBM) are local to the same cores, the second becomes a node without cores.
     fn home(&self, core: &Core) -> Option<usize> {
         let first = core.cpus.first()?;
         let all = self.memories.iter().enumerate();
@@ -87,7 +92,7 @@ fn node((index, memory): (usize, &Memory)) -> Node {
     }
 }
 
-/// Lists each cache under each node that has cpus below it, with the cpus there are.
+/// Lists each cache under each node that has cpus which use it. Cpus that no core has are removed.
 fn caches(caches: Vec<Cache>, nodes: &mut [Node]) {
     let cpus = |node: &Node| -> Cpus {
         node.cores
@@ -109,7 +114,8 @@ fn caches(caches: Vec<Cache>, nodes: &mut [Node]) {
     }
 }
 
-/// Distances with 10 for local.
+/// The distances scaled so that the smallest on the diagonal is 10 (local); `None` if they do not form a matrix of
+/// `nodes` rows or have a 0 on the diagonal.
 fn scale(matrix: &[u64], nodes: usize) -> Option<Vec<u32>> {
     if matrix.len() != nodes * nodes {
         return None;

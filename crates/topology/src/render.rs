@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::Machine;
-use crate::machine::{Cache, CacheKind, Node, Source};
+use crate::machine::{Cache, CacheKind, Machine, Node, Source};
 
 /// The drawing is at most this wide.
 const WIDTH: usize = 80;
@@ -17,7 +16,15 @@ const MOST_LINES: usize = 12;
 /// Columns of one distance.
 const CELL: usize = 5;
 
-pub(crate) fn render(machine: &Machine) -> String {
+impl Machine {
+    /// The machine as a drawing of at most 80 columns: each node as a box with its cores,
+    /// caches and memory, then the distances. Ends in a line feed.
+    pub fn render(&self) -> String {
+        render(self)
+    }
+}
+
+fn render(machine: &Machine) -> String {
     let mut out = String::new();
     head(machine, &mut out);
     let shown = &machine.nodes()[..machine.nodes().len().min(MOST_NODES)];

@@ -4,8 +4,9 @@
 //! figures are from. `about` is one line for people, `synthetic` an hwloc synthetic description,
 //! and each `distance` one row of the distance matrix.
 
-use crate::machine::Source;
-use crate::{Error, Machine, Result, spec};
+use crate::error::{Error, Result};
+use crate::machine::{Machine, Source};
+use crate::synthetic;
 
 /// Names of the machine descriptions that are part of this crate, for
 /// [`Machine::parse`](crate::Machine::parse).
@@ -48,7 +49,7 @@ fn describe(name: &'static str, text: &str) -> Result<Machine> {
             _ => return Err(wrong(format!("'{line}' is not understood"))),
         }
     }
-    let mut machine = spec::synthetic(synthetic, name)?;
+    let mut machine = synthetic::machine(synthetic, name)?;
     if distances.len() != machine.nodes.len().pow(2) {
         return Err(wrong(
             "the distances do not form a matrix of all nodes".into(),

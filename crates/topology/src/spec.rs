@@ -1,22 +1,36 @@
-//! What a machine specification may look like.
+//! [`Machine::parse`]: from what a user writes to a machine, whichever of the sources it names.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::machine::Source;
-use crate::{Error, MAX_CPUS, MAX_NODES, Machine, Result, hwloc, shipped, xml};
+use crate::error::{Error, Result};
+use crate::machine::{Machine, Source};
+use crate::{shipped, synthetic, xml};
 
 /// The largest XML file that is read: the largest machines take a few MB.
 const MAX_XML_BYTES: u64 = 64 << 20;
 
-/// The longest synthetic description.
-const MAX_SYNTHETIC_BYTES: usize = 16 << 10;
+impl Machine {
+    /// The machine that `spec` names: `live`, one of [`SHIPPED`](crate::SHIPPED), a path ending
+    /// in `.xml`, `NODESxCORES` such as `4x4`, or an hwloc synthetic description such as
+    /// `node:4 l3:1 core:4 pu:2`. Surrounding white space is ignored.
+    ///
+    /// # Errors
+    ///
+    /// One that names `spec`, says what is wrong with it and what would be accepted; machines
+    /// over [`MAX_CPUS`](crate::MAX_CPUS) or [`MAX_NODES`](crate::MAX_NODES) are refused before memory is taken for them.
+    ///
+    /// ```
+    /// let error = topology::Machine::parse("opteron").unwrap_err();
+    /// assert!(error.to_string().contains("opteron-8387"));
+    /// ```
+    pub fn parse(spec: &str) -> Result<Machine> {
+        parse(spec)
+    }
+}
 
-/// The highest cpu number that a synthetic description may give.
-const MAX_INDEX: u64 = 65_535;
-
-pub(crate) fn parse(spec: &str) -> Result<Machine> {
+fn parse(spec: &str) -> Result<Machine> {
     let spec = spec.trim();
     if spec == "live" {
         return Machine::live();
@@ -32,11 +46,11 @@ pub(crate) fn parse(spec: &str) -> Result<Machine> {
         return file(path);
     }
     if let Some((nodes, cores)) = grid(spec) {
-        return synthetic(&format!("node:{nodes} core:{cores} pu:1"), spec);
+        return synthetic::machine(&format!("node:{nodes} core:{cores} pu:1"), spec);
     }
     let first = spec.split([':', '(', ' ']).next().unwrap_or_default();
     if spec.contains(':') && first.starts_with(|c: char| c.is_ascii_alphabetic() || c == '[') {
-        return synthetic(spec, spec);
+        return synthetic::machine(spec, spec);
     }
     Err(Error::Unknown {
         spec: spec.to_owned(),
@@ -74,162 +88,4 @@ fn file(path: &Path) -> Result<Machine> {
         .file_stem()
         .map_or_else(String::new, |stem| stem.to_string_lossy().into());
     parts.into_machine(name, Source::Xml(PathBuf::from(path)))
-}
-
-/// The machine that hwloc makes of a synthetic description; `name` is what the user gave.
-pub(crate) fn synthetic(description: &str, name: &str) -> Result<Machine> {
-    let spec = || name.to_owned();
-    check(description).map_err(|bad| match bad {
-        Bad::Large(why) => Error::TooLarge { spec: spec(), why },
-        Bad::Wrong(why) => Error::Synthetic { spec: spec(), why },
-    })?;
-    // hwloc wants the hardware threads spelled out.
-    let threads = levels(description).any(|level| level.to_ascii_lowercase().starts_with("pu"));
-    let description = format!("{description}{}", if threads { "" } else { " pu:1" });
-    let parts =
-        hwloc::synthetic(&description).map_err(|why| Error::Synthetic { spec: spec(), why })?;
-    parts.into_machine(spec(), Source::Synthetic(spec()))
-}
-
-/// What is wrong with a synthetic description.
-#[derive(Debug, PartialEq)]
-enum Bad {
-    Large(String),
-    Wrong(String),
-}
-
-/// Looks for what hwloc would spend minutes and gigabytes on: it multiplies the levels only
-/// while it builds them.
-fn check(description: &str) -> std::result::Result<(), Bad> {
-    if description.trim().is_empty() {
-        return Err(Bad::Wrong("it is empty".into()));
-    }
-    if description.len() > MAX_SYNTHETIC_BYTES || description.contains('\0') {
-        return Err(Bad::Wrong("it is not a short line of text".into()));
-    }
-    let mut objects = 1u64;
-    for level in levels(description) {
-        let (head, attributes) = level.split_once('(').unwrap_or((level, ""));
-        indexes(attributes)?;
-        let attached = head.starts_with('[');
-        let head = head.trim_matches(['[', ']']);
-        let (kind, count) = head
-            .split_once(':')
-            .unwrap_or((if attached { head } else { "" }, "1"));
-        let count = if kind.is_empty() { head } else { count };
-        let digits = !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit());
-        if !digits {
-            return Err(Bad::Wrong(format!("'{head}' does not say how many")));
-        }
-        // Only an absurdly long number does not fit.
-        let count = count.parse::<u64>().unwrap_or(u64::MAX);
-        if count == 0 {
-            return Err(Bad::Wrong(format!("'{head}' has nothing in it")));
-        }
-        let sum = objects.saturating_mul(count);
-        if !attached {
-            objects = sum;
-        }
-        let node = ["nu", "no"]
-            .iter()
-            .any(|start| kind.to_ascii_lowercase().starts_with(start));
-        let (most, what) = if node {
-            (MAX_NODES, "nodes")
-        } else {
-            (MAX_CPUS, "cpus")
-        };
-        if sum > most as u64 {
-            return Err(Bad::Large(format!(
-                "'{head}' makes it {sum} {what}, at most {most} are supported"
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// The parts between white space, but not inside parentheses.
-fn levels(description: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0usize;
-    let parts = description.split(move |c: char| {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth == 0 && c.is_whitespace()
-    });
-    parts.filter(|part| !part.is_empty())
-}
-
-/// Cpu numbers end up in bit maps as long as the highest of them.
-fn indexes(attributes: &str) -> std::result::Result<(), Bad> {
-    let Some((_, list)) = attributes.split_once("indexes=") else {
-        return Ok(());
-    };
-    let list = list.split([')', ' ']).next().unwrap_or_default();
-    let numbers = list
-        .split(|c: char| !c.is_ascii_digit())
-        .filter(|number| !number.is_empty());
-    for number in numbers {
-        if number
-            .parse::<u64>()
-            .is_ok_and(|number| number <= MAX_INDEX)
-        {
-            continue;
-        }
-        return Err(Bad::Large(format!("index {number} is above {MAX_INDEX}")));
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn absurd_sizes_are_refused_before_hwloc_sees_them() {
-        for large in [
-            "node:100000000 core:100000",
-            "node:257 pu:1",
-            "core:4097",
-            "pack:64 core:64 pu:2",
-            "group:99999999999999999999999999 pu:1",
-            "node:2 core:2 pu:2(indexes=0,1,2,4000000000,3,4,5,6)",
-            "node:16 [numa:17] core:1 pu:1",
-        ] {
-            assert!(
-                matches!(check(large), Err(Bad::Large(_))),
-                "{large}: {:?}",
-                check(large)
-            );
-        }
-        for wrong in [
-            "",
-            "node:0 core:4",
-            "node: core:2",
-            "node:-1",
-            "node:two",
-            "(((",
-            "x",
-        ] {
-            assert!(
-                matches!(check(wrong), Err(Bad::Wrong(_))),
-                "{wrong}: {:?}",
-                check(wrong)
-            );
-        }
-    }
-
-    #[test]
-    fn what_hwloc_understands_passes() {
-        for good in [
-            "node:4 l3:1 core:4 pu:2",
-            "4 4 2",
-            "pack:2 [numa(memory=1GB)] [numa] l3:1(size=1000000) core:4 pu:1",
-            "Package:256 NUMA:1 Core:8 PU:2",
-            "node:2 core:2 pu:2(indexes=4*2:1*4)",
-        ] {
-            assert_eq!(check(good), Ok(()), "{good}");
-        }
-    }
 }

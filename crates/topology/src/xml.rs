@@ -1,5 +1,5 @@
-//! hwloc's XML format, read here: hwloc's own reader trusts a file's contents and crashes on
-//! damaged ones.
+//! A reader of hwloc's XML format. hwloc's own reader trusts the contents of a file and crashes on
+//! damaged ones, so it is not used.
 //!
 //! The format is a tree of `object` elements with the attributes `type`, `os_index`, `cpuset`, and
 //! some per type; after it come `distances2` elements. Version 1 files, older than 2017, have
@@ -7,9 +7,8 @@
 
 use roxmltree::{Document, Node as Element, ParsingOptions};
 
-use crate::machine::{Cache, CacheKind, Core};
+use crate::machine::{Cache, CacheKind, Core, MAX_CPUS, MAX_NODES};
 use crate::parts::{Cpus, Memory, Parts};
-use crate::{MAX_CPUS, MAX_NODES};
 
 /// The most elements in a file.
 const MAX_ELEMENTS: u32 = 1 << 20;
@@ -168,8 +167,8 @@ impl Reader {
         Ok(())
     }
 
-    /// A cache: `L3Cache`, `L1iCache`, ... or `Cache` with a depth. Other objects are groups of
-    /// no importance here.
+    /// Reads a cache: `L3Cache`, `L1iCache`, ... or `Cache` with a depth. Objects of any other type only
+    /// group others and are ignored.
     fn cache(&mut self, object: Element<'_, '_>, kind: &str) -> Result<(), Wrong> {
         if !kind.ends_with("Cache") || kind == "MemCache" {
             return Ok(());

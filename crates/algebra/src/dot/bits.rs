@@ -1,5 +1,6 @@
 //! Bit vectors over a range of integers: semijoins, and sets of rows.
 
+use super::found::NONE;
 use crate::fill;
 use crate::level::dispatched;
 
@@ -75,13 +76,13 @@ impl Bits {
         }
     }
 
-    /// Adds rows. [`super::NONE`] among them is skipped.
+    /// Adds rows. [`NONE`] among them is skipped.
     ///
     /// # Panics
     /// When a row lies outside the bounds.
     pub fn set_rows(&mut self, rows: &[u32]) {
         rows.iter()
-            .for_each(|row| self.add(i64::from(*row), *row != super::NONE));
+            .for_each(|row| self.add(i64::from(*row), *row != NONE));
     }
 
     #[inline(always)]

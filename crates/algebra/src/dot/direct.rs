@@ -1,6 +1,6 @@
 //! A join table that is addressed by the key.
 
-use super::NONE;
+use super::found::NONE;
 use crate::fill;
 use crate::level::dispatched;
 

@@ -1,6 +1,6 @@
 //! A hash join table: from keys of some words to the rows that have them.
 
-use super::NONE;
+use super::found::{self, NONE};
 use crate::filter::positions;
 use crate::krao::Groups;
 
@@ -282,7 +282,7 @@ impl Probe {
     /// # Panics
     /// When the lengths differ.
     pub fn exclude(&mut self, valid: &[bool]) {
-        super::exclude(&mut self.groups, valid);
+        found::exclude(&mut self.groups, valid);
     }
 
     /// The next matches, where `places` gives the rows of a group that a row found.
@@ -297,7 +297,7 @@ impl Probe {
         probe_out.clear();
         build_out.clear();
         if self.row == 0 && self.taken == 0 {
-            super::found(&self.groups, &mut self.found);
+            found::found(&self.groups, &mut self.found);
             positions(&self.found, &mut self.hits);
         }
         while self.row < self.hits.len() && build_out.len() < limit {

@@ -1,6 +1,6 @@
 //! Counting the bits before a bit: how a [`super::Ranked`] is looked up in.
 
-use super::NONE;
+use super::found::NONE;
 use crate::fill;
 use crate::level::{Level, dispatched, level};
 

@@ -1,7 +1,8 @@
 //! A join table of a bit for each integer that could be a key.
 
+use super::found::NONE;
+use super::hashed::Probe;
 use super::rank::Ranks;
-use super::{NONE, Probe};
 use crate::level::dispatched;
 
 /// Rows of integer keys between two bounds, found by how many keys are smaller: a bit and a half per integer

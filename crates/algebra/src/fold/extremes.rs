@@ -2,7 +2,8 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::few;
-use super::{Piece, pieces, scatter};
+use super::piece::{Piece, pieces};
+use super::scatter;
 use crate::level::dispatched;
 use crate::total::{Key, Total};
 
@@ -102,7 +103,7 @@ macro_rules! extremes {
 }
 
 /// Nothing is folded by masks.
-fn no_masks<T>(_: Piece<'_, T>, _: usize) -> Option<([u64; super::FEW], u8)> {
+fn no_masks<T>(_: Piece<'_, T>, _: usize) -> Option<([u64; super::piece::FEW], u8)> {
     None
 }
 

@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{FEW, Piece};
+use super::piece::{FEW, Piece};
 use crate::level::{Level, level};
 
 /// What is folded.

@@ -1,6 +1,6 @@
 //! Folding by going to the state of each row's group.
 
-use super::Piece;
+use super::piece::Piece;
 
 /// Up to this many states have copies: neighbouring rows of one group then do not wait for each
 /// other's stores.

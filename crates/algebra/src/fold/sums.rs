@@ -2,7 +2,8 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::few;
-use super::{Piece, ROWS, pieces, scatter};
+use super::piece::{Piece, ROWS, pieces};
+use super::scatter;
 use crate::level::dispatched;
 use crate::lift::Overflow;
 

@@ -9,8 +9,8 @@ pub const MAX_WORDS: usize = 16;
 /// Slots of a new table.
 const FIRST_SLOTS: usize = 1024;
 
-/// Probes of one key after which its hashes are not believed to be good. In a table that is at
-/// most half full of good hashes so many happen less than once in 2^100.
+/// A key that takes more probes than this is evidence of bad hashes: with good ones, in a table at most half
+/// full, that happens less than once in 2^100.
 const MANY: usize = 256;
 
 /// An empty slot: group numbers stay below.

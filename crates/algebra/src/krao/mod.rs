@@ -1,8 +1,8 @@
-//! Krao, the Khatri-Rao product: several attributes of a row as one index.
+//! Krao, the Khatri-Rao product: several grouping attributes of a row as one index.
 //!
-//! Where the product of the numbers of labels is small the index is dense: [`start`] and
-//! [`combine`] compute it, and states are addressed by it. Elsewhere [`Groups`] numbers the
-//! combinations that occur, or [`ascend`] where they come in order.
+//! If the product of the attributes' cardinalities is small the index is dense: [`start`] and
+//! [`combine`] compute it, and accumulators are addressed by it. Otherwise [`Groups`], a hash table,
+//! numbers the combinations that occur, or [`ascend`] does if rows are sorted by them.
 
 mod ascending;
 mod groups;

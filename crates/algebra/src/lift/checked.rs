@@ -1,6 +1,6 @@
 //! 64-bit arithmetic that notices overflow, without a branch per value.
 
-use super::Overflow;
+use super::overflow::Overflow;
 use crate::fill;
 use crate::level::dispatched;
 

@@ -9,6 +9,7 @@ mod bounds;
 mod checked;
 mod dates;
 mod integers;
+mod overflow;
 mod wide;
 
 pub use bounds::Bounds;
@@ -22,19 +23,8 @@ pub use integers::{
     mul_f64_const, mul_i64, mul_i64_const, negate_f64, negate_i64, rsub_f64_const, rsub_i64_const,
     scale_i64, select, sub_f64, sub_f64_const, sub_i64, sub_i64_const, to_f64,
 };
+pub use overflow::Overflow;
 pub use wide::{
     narrow, try_add_i128, try_add_i128_const, try_mul_i128, try_mul_i128_const, try_negate_i128,
     try_sub_i128, try_sub_i128_const, widen,
 };
-
-/// A result does not fit its type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Overflow;
-
-impl std::fmt::Display for Overflow {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("arithmetic overflow: a result does not fit its type")
-    }
-}
-
-impl std::error::Error for Overflow {}

@@ -1,6 +1,6 @@
 //! 128-bit integers, for decimals beyond 18 digits. All arithmetic notices overflow.
 
-use super::Overflow;
+use super::overflow::Overflow;
 use crate::fill;
 use crate::level::dispatched;
 

@@ -1,4 +1,4 @@
-//! What a process and its threads do over time.
+//! [`Tasks`]: cpu load, page faults, migrations and context switches of a process and its threads.
 
 mod thread;
 
@@ -18,7 +18,7 @@ use thread::{Clock, Thread};
 /// waited longest.
 const SCHED_PER_LOOK: usize = 32;
 
-/// Follows a process: load, faults, migrations and context switches, of it and of its threads.
+/// Samples the cpu load, page faults, migrations and context switches of a process and its threads.
 ///
 /// Migrations and switches come from perf where that is allowed, which misses nothing; else from
 /// `/proc`, which misses those of threads that come and go between two looks.

@@ -1,4 +1,4 @@
-//! Follows a process from look to look.
+//! [`Watch`]: samples a process, and its children if wanted, again and again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::watch::sample::{Memory, Sample, Seen};
 use crate::watch::summary::Summary;
 use crate::{Error, Looker, Nodes, Process, Result, Stat, System};
 
-/// How often children are looked for where they are not followed.
+/// How often children are counted if they are not followed.
 const CHILDREN_EVERY: Duration = Duration::from_secs(1);
 
 /// The most processes that are followed at once.

@@ -1,11 +1,11 @@
-//! What was seen in one look.
+//! One sample of a watched process.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::tasks::Activity;
 
-/// What a [`Watch`](crate::Watch) saw in one look.
+/// One sample of a [`Watch`](crate::Watch).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     /// Time since watching began.

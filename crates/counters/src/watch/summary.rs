@@ -1,4 +1,4 @@
-//! What watching a process has come to.
+//! The totals of a watch.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use crate::Process;
 use crate::tasks::{Activity, ThreadActivity};
 use crate::watch::sample::{Sample, Seen};
 
-/// Threads that are told one by one; beyond that, they only count.
+/// The most threads that a summary lists one by one; further ones count in the totals only.
 const THREADS: usize = 1024;
 
-/// All there was while a process was watched.
+/// The totals of a process over the time it was watched.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// The process.

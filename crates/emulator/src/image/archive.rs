@@ -1,4 +1,4 @@
-//! Archives in the format the kernel unpacks as its first file system ("newc").
+//! Writes cpio archives ("newc"), which the kernel unpacks as its initial file system.
 
 /// An archive under construction.
 #[derive(Debug, Default)]

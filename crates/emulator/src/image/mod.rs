@@ -1,4 +1,4 @@
-//! What a machine boots from: made once, kept in the user's cache directory.
+//! The boot image of a machine (kernel, modules, init): made once and kept in the user's cache directory.
 //!
 //! ```text
 //! $XDG_CACHE_HOME/atoll/lab/kernel/vmlinux       Debian's kernel, uncompressed

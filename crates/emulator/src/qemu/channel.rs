@@ -1,4 +1,4 @@
-//! What the guest's first process tells us: frames of a kind, a length and that many bytes.
+//! The protocol of the guest's first process (init): frames of a kind, a length and that many bytes.
 
 /// The longest frame that the first process sends is 32 KiB.
 const LONGEST: usize = 1 << 20;

@@ -13,13 +13,7 @@ pub fn world(seed: u64) -> World {
     let demand: Vec<f64> = (0..threads)
         .map(|thread| match kind {
             0 => 1.0,
-            1 => {
-                if thread % 2 == 0 {
-                    1.6
-                } else {
-                    0.4
-                }
-            }
+            1 => [1.6, 0.4][thread % 2],
             _ => between(random, 0.3, 3.0),
         })
         .collect();

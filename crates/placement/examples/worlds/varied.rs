@@ -150,9 +150,12 @@ fn phases(random: &mut Random, threads: usize) -> Law {
     let stripes = random.index(2) == 0;
     let phases: Vec<Vec<f64>> = (0..count)
         .map(|phase| {
-            let active = |thread: usize, random: &mut Random| match stripes {
-                true => (thread / 2) % count == phase,
-                false => random.index(count) == 0,
+            let active = |thread: usize, random: &mut Random| {
+                if stripes {
+                    (thread / 2) % count == phase
+                } else {
+                    random.index(count) == 0
+                }
             };
             (0..threads)
                 .map(|thread| {

@@ -1,4 +1,4 @@
-//! The two system calls.
+//! The system calls that read and set the affinity of a thread.
 
 use std::io;
 use std::os::unix::process::CommandExt;

@@ -20,8 +20,8 @@ const MAX_KEPT: usize = 100_000;
 /// What to place.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// So many threads, those created first, are left on all cpus of the placement: a thread that
-    /// only waits for the others needs none of its own.
+    /// How many threads, the first created, are not given a set of their own but all cpus of the
+    /// placement: a main thread that only waits for the others needs none.
     pub skip: usize,
     /// Whether processes that descend from the first are placed too.
     pub children: bool,
@@ -55,7 +55,7 @@ pub struct Change {
     pub after: CpuSet,
 }
 
-/// What one look found.
+/// The result of one [`Keeper::step`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Step {
     /// Threads that are alive.
@@ -68,7 +68,7 @@ pub struct Step {
     pub refused: usize,
 }
 
-/// How undoing went.
+/// The result of [undoing](Keeper::undo).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Undone {
     /// Threads that have their former cpus again.
@@ -81,9 +81,9 @@ pub struct Undone {
 
 /// Places the threads of a process, and those that come.
 ///
-/// A thread gets the lowest slot of the placement with the fewest living threads: in the order they
-/// are created, and those that come later in the place of those that ended. Dropping the keeper
-/// leaves threads where they are.
+/// Each new thread gets the set of the placement that has the fewest living threads, the lowest of
+/// several: sets are used in the order the threads are created, and a later thread takes the place of
+/// one that ended. Dropping the keeper leaves threads where they are.
 #[derive(Debug)]
 pub struct Keeper {
     process: i32,
@@ -129,17 +129,18 @@ impl Keeper {
         })
     }
 
-    /// Looks once: places threads that are new, forgets those that ended. With `alive` 0 the
-    /// process is no more.
+    /// Polls the process once: places its new threads and forgets those that ended. `alive` is 0 once
+    /// the process has ended.
     ///
     /// # Errors
     ///
     /// [`Error::Affinity`] where the process itself belongs to somebody else, or where a cpu of the
     /// placement is not allowed for it; [`Error::Process`] where `/proc` cannot be read.
     pub fn step(&mut self) -> Result<Step> {
-        let processes = match self.options.children {
-            true => tasks::family(self.process),
-            false => vec![self.process],
+        let processes = if self.options.children {
+            tasks::family(self.process)
+        } else {
+            vec![self.process]
         };
         let mut all: Vec<Task> = Vec::new();
         let mut single: Vec<i32> = Vec::new();
@@ -208,7 +209,7 @@ impl Keeper {
         seen.is_some_and(|since| since.elapsed() < self.options.settle)
     }
 
-    /// Forgets threads that are not among the living; how many.
+    /// Forgets the threads that are not among the `living`; returns how many.
     fn forget(&mut self, living: &[Task]) -> usize {
         let alive = |task: &Task| living.binary_search(task).is_ok();
         let before = self.kept.len();
@@ -226,11 +227,12 @@ impl Keeper {
         before - self.kept.len()
     }
 
-    /// Places one thread; whether it was still there and could be.
+    /// Places one thread; returns false if it has ended or belongs to another user.
     fn place(&mut self, task: Task) -> Result<bool> {
-        let slot = match self.skipped < self.options.skip {
-            true => None,
-            false => (0..self.load.len()).min_by_key(|&slot| (self.load[slot], slot)),
+        let slot = if self.skipped < self.options.skip {
+            None
+        } else {
+            (0..self.load.len()).min_by_key(|&slot| (self.load[slot], slot))
         };
         let after = match slot {
             Some(slot) => self.placement.sets()[slot].clone(),

@@ -1,13 +1,15 @@
 //! Running a command on a placement.
 
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use super::{Keeper, Options, start};
-use crate::{Error, Placement, Result};
+use super::affinity;
+use super::keeper::{Keeper, Options};
+use crate::error::{Error, Result};
+use crate::placement::Placement;
 
-/// How a run went.
+/// The result of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Ran {
     /// How the command ended.
@@ -22,8 +24,22 @@ pub struct Ran {
     pub refused: usize,
 }
 
-/// Runs a command, with its threads placed and kept so, until it ends. `begun` is told its process
-/// once it was started; when `stop` says so the command is asked to end (SIGTERM).
+/// Starts a command on all cpus of a placement, so that it sees as many as it will have; attach a
+/// [`Keeper`] to place its threads.
+///
+/// # Errors
+///
+/// [`Error::Start`] where the command cannot be started, or none of the cpus may be used.
+pub fn start(command: &mut Command, placement: &Placement) -> Result<Child> {
+    affinity::inherit(command, &placement.cpus());
+    command.spawn().map_err(|source| Error::Start {
+        program: command.get_program().to_string_lossy().into_owned(),
+        source,
+    })
+}
+
+/// Runs a command to its end and keeps its threads placed. `begun` is called with its process id once
+/// it has started; as soon as `stop` returns true the command is sent SIGTERM.
 ///
 /// # Errors
 ///

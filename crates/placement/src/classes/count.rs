@@ -200,9 +200,10 @@ impl Counts {
     pub(crate) fn of_choice(&self, choice: &Choice) -> OfChoice {
         let subsets = &self.subsets;
         OfChoice {
-            subset: match choice.first {
-                true => subsets.count(choice.of - 1, choice.size - 1),
-                false => subsets.count(choice.of, choice.size),
+            subset: if choice.first {
+                subsets.count(choice.of - 1, choice.size - 1)
+            } else {
+                subsets.count(choice.of, choice.size)
             },
             inner: match self.inner(choice) {
                 Some(fork) => self.known(fork),

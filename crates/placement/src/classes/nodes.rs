@@ -11,7 +11,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::tree::{Builder, Id, Kind, Tree};
-use crate::{Error, Result, Site};
+use crate::error::{Error, Result};
+use crate::site::Site;
 
 /// The most symmetries that are listed one by one: more than any machine built so far has.
 const MAX_MAPS: usize = 10_000;

@@ -1,4 +1,4 @@
-//! What of a placement its cost may depend on.
+//! The features of a placement that the cost model is fitted over.
 //!
 //! Costs are sums over threads that are near each other, more often than not: threads that read the
 //! same data gain from one cache, threads that need bandwidth or cache lose, threads whose data lies

@@ -1,4 +1,4 @@
-//! What is to be small.
+//! The metric that a search minimises.
 
 use std::fmt;
 use std::str::FromStr;
@@ -50,7 +50,7 @@ impl Quantity {
 }
 
 /// A quantity, or a weighted sum of several: each is divided by what it was in a first run, so that
-/// weights do not depend on units (row T11: trading speed against energy).
+/// weights do not depend on units. This trades speed against energy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
     /// Positive weights that sum to 1; no quantity twice.

@@ -1,16 +1,15 @@
 //! A cost model: Gaussian processes over the features of placements, averaged.
 //!
-//! A process says how alike the costs of two placements are expected to be: a sum over the families
-//! of features (a linear model with an unknown weight for each feature), the square of that (features
-//! that matter together, such as a group that is whole), and a part that falls with their distance
-//! (whatever else is not linear). How much each family counts, and how large the noise is,
-//! is not known: a fixed set of guesses is made, and each counts by how well it explains the
-//! readings (its marginal likelihood).
+//! The covariance of the costs of two placements is a sum of three kernels: a linear one over the
+//! families of features, its square (features that act together, such as a group on one node), and
+//! one that falls with the distance (everything else). The weight of each family and the noise are
+//! unknown: a fixed set of hyperparameters (*guesses*) is tried, and the predictions are averaged,
+//! weighted by the marginal likelihood of the readings.
 
 use super::features::{FAMILIES, Features};
 use crate::random::Random;
 
-/// Guesses that are made, and those of them that are used.
+/// How many guesses of the hyperparameters are tried, and how many of them are averaged.
 const GUESSES: usize = 128;
 const USED: usize = 16;
 
@@ -26,7 +25,7 @@ struct Guess {
     noise: f64,
 }
 
-/// A guess and what follows from the readings under it.
+/// A guess of the hyperparameters, and the posterior that follows from the readings under it.
 #[derive(Debug)]
 struct Fit {
     guess: Guess,
@@ -77,16 +76,19 @@ impl Leaders {
             first: f64::INFINITY,
             second: f64::INFINITY,
         };
-        means.fold(none, |leaders, (at, mean)| match mean < leaders.first {
-            true => Leaders {
-                best: at,
-                first: mean,
-                second: leaders.first,
-            },
-            false => Leaders {
-                second: leaders.second.min(mean),
-                ..leaders
-            },
+        means.fold(none, |leaders, (at, mean)| {
+            if mean < leaders.first {
+                Leaders {
+                    best: at,
+                    first: mean,
+                    second: leaders.first,
+                }
+            } else {
+                Leaders {
+                    second: leaders.second.min(mean),
+                    ..leaders
+                }
+            }
         })
     }
 }
@@ -114,9 +116,10 @@ impl Forecast {
     /// `leaders` has those of each guess.
     pub(crate) fn improvement(&self, at: usize, leaders: &[Leaders]) -> f64 {
         let gain = |under: &Under, leaders: &Leaders| {
-            let rival = match leaders.best == at {
-                true => leaders.second,
-                false => leaders.first,
+            let rival = if leaders.best == at {
+                leaders.second
+            } else {
+                leaders.first
             };
             if rival.is_infinite() {
                 return 0.0;

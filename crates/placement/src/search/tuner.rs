@@ -203,9 +203,10 @@ impl Tuner {
         let pair = self.pairs.ratios.len();
         // Who begins changes from pair to pair.
         let baseline = pair.is_multiple_of(2) == first.is_none();
-        Some(match baseline {
-            true => (self.baseline.clone(), Role::PairBaseline(pair)),
-            false => (best.clone(), Role::PairCandidate(pair)),
+        Some(if baseline {
+            (self.baseline.clone(), Role::PairBaseline(pair))
+        } else {
+            (best.clone(), Role::PairCandidate(pair))
         })
     }
 

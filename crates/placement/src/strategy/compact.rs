@@ -1,4 +1,4 @@
-//! As few nodes as possible.
+//! The compact strategy: all threads on as few nodes as possible.
 
 use crate::{Placement, Site};
 

@@ -1,4 +1,4 @@
-//! Placements drawn by chance that are not one of the well-known ones.
+//! Random placements that differ from the compact and the sparse one.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,7 +16,7 @@ const MOST_LISTED: u128 = 100_000;
 const TOLERANCE: usize = 6;
 
 /// Up to `count` placements drawn by `seed`, no two of them equivalent and none of them like
-/// compact or like sparse (row T5). The first `n` of a longer list are the shorter list.
+/// compact or like sparse. The first `n` of a longer list are the shorter list.
 ///
 /// # Errors
 ///

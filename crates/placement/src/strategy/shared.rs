@@ -1,4 +1,4 @@
-//! The threads of one group under one last-level cache.
+//! The shared strategy: the threads of each group share a last-level cache.
 
 use std::cmp::Reverse;
 

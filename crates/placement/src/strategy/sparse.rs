@@ -1,4 +1,4 @@
-//! One thread per node in turn.
+//! The sparse strategy: threads go to the nodes round robin.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What all plots are drawn with: the surface, the inks, text.
+//! The drawing surface that all plots share: lines, text, and colours by role.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Matrices.
+//! Heat maps of matrices.
 
 use plotters::prelude::*;
 

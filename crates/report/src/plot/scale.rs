@@ -1,4 +1,4 @@
-//! Values to places in the drawing, and ticks.
+//! Scales: from values to coordinates of the drawing, and the ticks of an axis.
 
 use plotters::coord::combinators::LogCoord;
 use plotters::coord::ranged1d::Ranged;

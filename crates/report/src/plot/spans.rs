@@ -1,4 +1,4 @@
-//! What was when: spans of time, one row below the other.
+//! Timelines: spans of time in rows, one below the other.
 
 use plotters::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::unit::Unit;
 /// Pixels of a row.
 const ROW: i32 = 9;
 
-/// A stretch of a row.
+/// One span of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Span {
     /// Where it begins.

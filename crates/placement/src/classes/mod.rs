@@ -1,4 +1,4 @@
-//! All placements that differ.
+//! The equivalence classes of placements: all placements that can perform differently.
 //!
 //! Two placements are equivalent if exchanging equal parts of the machine turns one into the other:
 //! the hardware threads of a core, the cores below a cache, the caches of a node, and nodes as far
@@ -10,7 +10,7 @@
 //!
 //! Each thread is on one core. With [`Siblings::Last`] cores fill evenly: no core has two threads
 //! while another has none, so on 2 nodes x 6 cores 12 threads are 6 and 6, with or without SMT:
-//! `C(12, 6) = 924` choices of the threads on one node, halved as the nodes are equal, 462 (row T6).
+//! `C(12, 6) = 924` choices of the threads on one node, halved as the nodes are equal, 462.
 //! With [`Siblings::Free`] every hardware thread is a place of its own, and cores fill as they
 //! come. With more threads than cpus every cpu gets as many as the others or one more.
 //!
@@ -21,13 +21,14 @@
 //!    others, into a first branch; the rest into the remaining branches. As threads are told apart,
 //!    no two arrangements made like this are equivalent, and each class is made once.
 //! 3. Unequal branches take one subset after the other.
-//! 4. Nodes with symmetries that are no free exchange are taken the same way, except that the
+//! 4. Nodes that only some permutations map onto each other are filled the same way, except that the
 //!    first thread chooses one branch of each orbit, and only the symmetries that leave this branch
 //!    where it is remain for the rest.
 //!
 //! The numbers of ways at each fork are kept, so that a rank, or a generator of random
 //! numbers, is followed down without search.
 
+mod build;
 mod count;
 mod nodes;
 mod same;
@@ -80,7 +81,7 @@ impl Classes {
     pub fn with_siblings(site: &Site, threads: &Threads, siblings: Siblings) -> Result<Classes> {
         let cores: Vec<Vec<u32>> = site.slots().iter().map(|slot| slot.cpus.clone()).collect();
         let threads = threads.count();
-        let tree = tree::build(site)?;
+        let tree = build::build(site)?;
         let counts = Counts::new(&tree, threads, |core| {
             fill(&cores, threads, siblings, cores[core].len())
         });

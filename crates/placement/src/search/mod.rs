@@ -1,19 +1,20 @@
-//! A placement near the best, in few runs (row T11).
+//! Bayesian optimisation of a placement: one near the best, after few runs of the workload.
 //!
-//! [`Search`] asks for a placement to be run, is told what it cost, and asks for the next: it
-//! runs nothing itself, so that it can be replayed. Between two runs it fits a cost model to what it was
-//! told (`model`), from features that say which threads are near each other, how full nodes and
-//! caches are, and what is known of the workload (`features`), and asks for the placement of which
-//! another reading is expected to gain most: a new one, or, where readings are noisy, one that was
-//! run before and is to be told from its rivals. It stops when that is below what the noise of the readings would
-//! hide, or when the runs are used up.
+//! [`Search`] works by ask and tell: [`Search::ask`] returns the placement to run next,
+//! [`Search::tell`] takes its cost. It runs nothing itself, so that it can be replayed. Between two
+//! runs it fits a cost model (Gaussian processes, `model`) to the costs told so far, over features
+//! of placements (`features`): which threads are near each other, how full nodes and caches are,
+//! and what is known of the workload. It asks for the placement whose measurement is expected to
+//! improve the result most (knowledge gradient): a new one or, where measurements are noisy, one
+//! that ran before. It stops when the expected improvement is lost in the noise, or when the runs
+//! are used up.
 //!
 //! 1. The candidates are all classes of placements, or a sample of them with the neighbours
 //!    (two threads exchanged, one moved) of the best ones so far where there are too many.
-//! 2. The first runs are of the well-known strategies, and of candidates the model knows least of.
+//! 2. The first runs are of the named strategies, then of candidates far from everything measured.
 //! 3. Then, for each run: fit, forecast every candidate, ask for the best.
 //!
-//! That a placement was the best of a search does not say that it is better than none: [`tuner`] does.
+//! The best placement of a search may still be no better than none at all; [`tuner`] tests that.
 
 mod features;
 mod metric;
@@ -33,7 +34,7 @@ pub use metric::{Metric, Quantity, Reading};
 const ALL: u128 = 16_000;
 const SAMPLE: usize = 2000;
 
-/// The most candidates there may be once neighbours were added.
+/// The most candidates, neighbours of good ones included.
 const MOST: usize = 18_000;
 
 /// Runs before the model decides, beside the named strategies.
@@ -49,7 +50,7 @@ const VAIN: usize = 4;
 /// A gain below this part of the deviation of a reading is lost in noise.
 const HIDDEN: f64 = 0.01;
 
-/// How a search goes.
+/// The options of a search.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The most runs.
@@ -91,7 +92,7 @@ pub enum Stop {
     All,
 }
 
-/// A search that is under way.
+/// A search in progress.
 #[derive(Debug)]
 pub struct Search {
     site: Site,
@@ -141,9 +142,10 @@ impl Search {
         let classes = Classes::new(site, threads)?;
         let mut random = Random::new(options.seed);
         let sampled = classes.count().is_none_or(|count| count > ALL);
-        let placements: Vec<Placement> = match sampled {
-            true => (0..SAMPLE).map(|_| classes.sample(&mut random)).collect(),
-            false => classes.iter().collect(),
+        let placements: Vec<Placement> = if sampled {
+            (0..SAMPLE).map(|_| classes.sample(&mut random)).collect()
+        } else {
+            classes.iter().collect()
         };
         let mut eye = Eye::new(site, threads, options.sharing.clone());
         let looks = placements
@@ -198,14 +200,15 @@ impl Search {
         if let Some(&at) = self.first.iter().rev().find(unread) {
             return Some(self.candidates[at].placement.clone());
         }
-        let at = match self.readings.len() < self.first.len() + FIRST {
-            true => self.least_known(),
-            false => self.most_promising(),
+        let at = if self.readings.len() < self.first.len() + FIRST {
+            self.least_known()
+        } else {
+            self.most_promising()
         };
         at.map(|at| self.candidates[at].placement.clone())
     }
 
-    /// Tells what a placement cost: any, not only one that was asked for, any number of times.
+    /// Tells the search the cost of a placement. It need not be one that was asked for, and may be told repeatedly.
     ///
     /// # Errors
     ///
@@ -317,7 +320,7 @@ impl Search {
         Some(fitted.forecast(&candidate.products, &candidate.lengths))
     }
 
-    /// Of some candidates drawn by chance the one that least is known of.
+    /// Among some randomly drawn candidates, the one about which the model knows least.
     fn least_known(&mut self) -> Option<usize> {
         let unread: Vec<usize> = (0..self.candidates.len())
             .filter(|&at| !self.candidates[at].read)
@@ -447,8 +450,8 @@ impl Search {
     }
 }
 
-/// The units in which the model sees costs: logarithms where all are positive, as noise grows with
-/// the cost; with mean 0 and deviation 1.
+/// How costs are standardised for the model: their logarithms if all are positive (as noise grows with
+/// the cost), shifted and scaled to mean 0 and deviation 1.
 #[derive(Debug, Clone, Copy)]
 struct Units {
     ln: bool,
@@ -494,9 +497,10 @@ impl Units {
 
     /// One unit as a part of the cost.
     fn part(&self) -> f64 {
-        match self.ln {
-            true => self.deviation,
-            false => self.deviation / self.mean.abs().max(1e-12),
+        if self.ln {
+            self.deviation
+        } else {
+            self.deviation / self.mean.abs().max(1e-12)
         }
     }
 }

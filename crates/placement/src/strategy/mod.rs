@@ -1,4 +1,4 @@
-//! The strategies by name.
+//! The named placement strategies.
 
 mod compact;
 mod random;
@@ -13,7 +13,7 @@ use crate::{Error, Placement, Result, Site, Threads, mapping};
 
 pub use random::{draws, like};
 
-/// How threads are placed. Row T5; the text of each is what the command line takes.
+/// How threads are placed. The text of each strategy is what the command line takes.
 ///
 /// All but `os` give each thread one cpu, and use the second hardware threads of cores only when
 /// cores have none left in the node or cache that the strategy chose. **More threads than cpus**: the cpus
