@@ -1,14 +1,14 @@
-//! Why a command failed, and how that is told.
+//! Why a command failed, and how that is reported.
 
 /// Why a command failed.
 pub enum Failure {
-    /// To be told in one line.
+    /// An error that is still to be reported, in one line.
     Error(anyhow::Error),
-    /// Told already.
+    /// An error that has been reported already.
     Told,
-    /// That of a command which was run for the user: its exit status.
+    /// The exit status of a command that was run for the user.
     Status(u8),
-    /// By Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
 }
 
@@ -22,11 +22,11 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// An error, with its causes as far as they say more, as one line.
+/// An error in one line, followed by those of its causes that it does not mention itself.
 pub fn one_line(error: &anyhow::Error) -> String {
     let mut line = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
-        // The library's errors tell of their causes themselves.
+        // The library's errors mention their causes themselves.
         if !line.contains(&cause) {
             line = format!("{line}: {cause}");
         }

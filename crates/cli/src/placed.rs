@@ -1,4 +1,4 @@
-//! A command run on a placement, and placements as JSON: what pinning and tuning share.
+//! What pinning and tuning share: running a command on a placement, and placements as JSON.
 
 use std::process::{Command, Stdio};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::terminal::interrupt;
 
-/// A number of classes: a string beyond 2^53, nothing beyond 2^128.
+/// A number of classes as JSON: a string beyond 2^53, null beyond 2^128.
 pub fn count(classes: &Classes) -> Value {
     match classes.count() {
         Some(count) if count <= 1 << 53 => json!(count as u64),
@@ -24,7 +24,7 @@ pub fn sets(placement: &Placement) -> Value {
     json!(placement.sets())
 }
 
-/// One run of a command on a placement. With `aside` its output goes to standard error.
+/// Runs a command once on a placement. With `aside` its output goes to standard error.
 pub fn run(
     command: &[String],
     placement: &Placement,
@@ -51,7 +51,7 @@ pub fn run(
     )?)
 }
 
-/// An error unless the command ended with success.
+/// Fails unless the command ended with success.
 pub fn ended_well(command: &[String], ran: &Ran) -> Result<(), Failure> {
     if interrupt::asked() {
         return Err(Failure::Interrupted);

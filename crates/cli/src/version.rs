@@ -1,4 +1,4 @@
-//! Which program this is.
+//! The version of this program.
 
 /// The commit that this program was built from, with `-dirty` where files differed from it; empty where that is not known.
 pub const COMMIT: &str = env!("ATOLL_COMMIT");

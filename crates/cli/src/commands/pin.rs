@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::placed;
 use crate::terminal::{interrupt, out};
 
-/// Placements that are listed at most.
+/// The most placements that are listed.
 const MOST_LISTED: u128 = 10_000_000;
 
 /// `atoll pin`
@@ -100,7 +100,7 @@ fn groups(args: &Pin, site: &Site, threads: usize) -> usize {
     args.groups.unwrap_or(default)
 }
 
-/// What every form of the command says.
+/// What every form of the command reports.
 fn object(args: &Pin, site: &Site, threads: &Threads, classes: &Classes) -> Value {
     json!({
         "strategy": args.strategy.to_string(),
@@ -179,8 +179,8 @@ fn show(
     Ok(out.flush()?)
 }
 
-/// The threads of a process in the order of their creation, with their names and the cpus that each would get: those that
-/// are skipped all of the placement's.
+/// The threads of a process in the order of their creation, with their names and the cpus that each would get; skipped
+/// threads get all cpus of the placement.
 fn threads_of(
     args: &Pin,
     pid: i32,
@@ -189,7 +189,7 @@ fn threads_of(
     let process = Process::open(&System::real(), u32::try_from(pid)?)?;
     let mut threads = Vec::new();
     for number in process.threads()? {
-        // One that ends meanwhile is placed nowhere.
+        // A thread that ends meanwhile is not placed.
         if let Some(stat) = process.thread(number)? {
             threads.push((number, stat.name));
         }
@@ -205,13 +205,13 @@ fn threads_of(
         .collect())
 }
 
-/// So many of them, in words.
+/// A count and its noun: `1 thread`, `2 threads`.
 fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 
-/// A command with its threads placed.
+/// Runs a command with its threads placed.
 fn once(args: &Pin, placement: &Placement, mut object: Value) -> Result<(), Failure> {
     let ran = placed::run(&args.command, placement, args.skip, args.json, |_| {})?;
     let (placed, most, time) = (ran.placed, ran.most, ran.time.as_secs_f64());
@@ -236,7 +236,7 @@ fn once(args: &Pin, placement: &Placement, mut object: Value) -> Result<(), Fail
     placed::ended_well(&args.command, &ran)
 }
 
-/// The threads of a running process.
+/// Places the threads of a running process.
 fn keep(args: &Pin, pid: i32, placement: &Placement, mut object: Value) -> Result<(), Failure> {
     let options = Options {
         skip: args.skip,
@@ -281,7 +281,7 @@ fn keep(args: &Pin, pid: i32, placement: &Placement, mut object: Value) -> Resul
     Ok(())
 }
 
-/// Every placement that differs: listed, or run one after the other.
+/// Lists every placement that differs, or runs the command on one after the other.
 fn exhaustive(
     args: &Pin,
     site: &Site,
@@ -352,7 +352,7 @@ fn list(args: &Pin, site: &Site, threads: &Threads, classes: &Classes) -> Result
     let mut out = out::stdout();
     let object = object(args, site, threads, classes).to_string();
     if args.json {
-        // The members so far, then one that is as long as it has to be.
+        // The members so far, then the list, which is written piece by piece as it may be long.
         write!(out, "{},\"all\":[", object.trim_end_matches('}'))?;
     }
     let mut comma = "";

@@ -5,13 +5,13 @@ use std::fmt::Write;
 use clap::builder::StyledStr;
 use clap::{Arg, Command};
 
-/// What stands at the top of the page.
+/// The top of the page.
 const INTRODUCTION: &str = "\
 <!-- Written from the program: UPDATE_DOCS=1 cargo test -p cli --test reference -->
 # The command line
 ";
 
-/// A chapter for each command that `definition` shows to users, those of a command after it.
+/// The page: a chapter for each command that `definition` shows to users, followed by those of its subcommands.
 pub fn page(mut definition: Command) -> String {
     definition.build();
     let mut page = INTRODUCTION.to_owned();
@@ -19,7 +19,7 @@ pub fn page(mut definition: Command) -> String {
     page
 }
 
-/// Adds the chapters of a command and all below it.
+/// Adds the chapters of a command and its subcommands.
 fn chapter(page: &mut String, command: &mut Command, level: usize) {
     let name = command.get_bin_name().unwrap_or(command.get_name());
     let _ = write!(page, "\n{} {name}\n", "#".repeat(level));
@@ -41,7 +41,7 @@ fn chapter(page: &mut String, command: &mut Command, level: usize) {
     }
 }
 
-/// Adds what a command takes, heading by heading, in the order of its help text.
+/// Adds the arguments of a command, heading by heading, in the order of its help text.
 fn arguments(page: &mut String, command: &Command) {
     let mut sections: Vec<(&str, Vec<&Arg>)> = Vec::new();
     for argument in command.get_arguments().filter(|argument| shown(argument)) {
@@ -64,12 +64,12 @@ fn arguments(page: &mut String, command: &Command) {
     }
 }
 
-/// Whether an argument is the command's own: all have `--help`.
+/// Whether an argument is shown: `--help`, which all commands have, is not.
 fn shown(argument: &Arg) -> bool {
     !argument.is_hide_set() && !matches!(argument.get_id().as_str(), "help" | "version")
 }
 
-/// Adds what an argument is called, what it does, its values and what it is where it is not given.
+/// Adds an argument: its name, what it does, its possible values and its default.
 fn item(page: &mut String, argument: &Arg) {
     let _ = write!(page, "- `{}`", synopsis(argument));
     if let Some(help) = argument.get_long_help().or(argument.get_help()) {
@@ -127,7 +127,7 @@ fn values(argument: &Arg) -> String {
     format!("{open}{name}{close}{}", if many { "..." } else { "" })
 }
 
-/// A text as Markdown shows it: as it is, outside of `code` too.
+/// Escapes a text so that Markdown shows it as it is.
 fn prose(text: &StyledStr) -> String {
     let text = text.to_string();
     let mut escaped = String::with_capacity(text.len());

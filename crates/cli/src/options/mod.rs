@@ -1,4 +1,4 @@
-//! Options that several commands share, and what they mean to the library.
+//! Options that several commands share, and the library's options for them.
 
 pub mod execution;
 pub mod resources;

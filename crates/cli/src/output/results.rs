@@ -1,15 +1,15 @@
-//! What statements give, batch by batch.
+//! The results of statements, batch by batch.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::util::display::FormatOptions;
 use atoll::{Answer, QueryStatistics as Statistics};
 
-/// How values look as text: NULL as nothing, an error of a value in its place.
+/// The format of values as text: NULL is empty, and a value that cannot be formatted is replaced by its error.
 pub static TEXT: FormatOptions<'static> =
     FormatOptions::new().with_null("").with_display_error(true);
 
-/// What one statement gives, batch by batch: what is written is not kept.
+/// The result of one statement, batch by batch, so that it need not fit in memory.
 pub trait Results {
     /// The columns; empty for a statement without rows.
     fn schema(&self) -> &SchemaRef;
@@ -17,17 +17,17 @@ pub trait Results {
     /// The next rows; none after the last.
     ///
     /// # Errors
-    /// Where the statement fails.
+    /// If the statement fails.
     fn next(&mut self) -> atoll::Result<Option<RecordBatch>>;
 
-    /// Rows that it changed, if that is what it does.
+    /// The number of rows changed, for a statement that changes rows.
     fn changed(&self) -> Option<u64>;
 
-    /// What it cost; final after the last rows.
+    /// The statistics of the statement; final after the last rows.
     fn statistics(&self) -> Statistics;
 }
 
-/// An answer that is there as a whole.
+/// An answer that is complete in memory.
 pub struct Whole {
     answer: Answer,
     batches: std::vec::IntoIter<RecordBatch>,

@@ -12,7 +12,7 @@ use crate::statement::split::Statement;
 use crate::terminal::pager;
 use crate::units;
 
-/// The commands, with what they take and do.
+/// The commands: name, arguments, what they do.
 pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("\\?", "", "this help"),
     ("\\q", "", "leave (or Ctrl-D)"),
@@ -66,7 +66,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
 pub enum Action {
     /// Read the next line.
     GoOn,
-    /// End.
+    /// Leave the shell.
     Leave,
     /// Run the statements and commands of this file.
     Script(PathBuf),
@@ -79,7 +79,7 @@ pub enum Action {
 /// Runs a `\` command. `draft` is what `\e` edits where it names no file.
 ///
 /// # Errors
-/// Where there is no such command, or it fails.
+/// If there is no such command, or it fails.
 pub fn run(runner: &mut Runner, draft: &str, line: &str) -> anyhow::Result<Action> {
     let line = line.trim_end_matches(';').trim_end();
     let (name, rest) = line
@@ -199,7 +199,7 @@ fn word_of(expanded: Expanded) -> &'static str {
     }
 }
 
-/// A name as it is meant: in quotes as it stands, otherwise in lower case.
+/// The name that an identifier stands for: as it is if in quotes, otherwise in lower case.
 fn unquoted(text: &str) -> String {
     match text
         .strip_prefix('"')

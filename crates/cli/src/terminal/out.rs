@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Standard output, buffered; flush it. Once its reader has gone, every write fails and
-/// [`closed`] is true.
+/// Standard output, buffered: the caller has to flush it. Once its reader has gone, every write fails and [`closed`] is
+/// true.
 #[derive(Debug)]
 pub struct Out(io::BufWriter<Raw>);
 
@@ -18,7 +18,7 @@ pub fn stdout() -> Out {
     Out(io::BufWriter::with_capacity(64 << 10, Raw(io::stdout())))
 }
 
-/// Whether the reader of standard output has gone: nobody is there to be told of errors.
+/// Whether the reader of standard output has gone, so that errors need not be reported.
 pub fn closed() -> bool {
     CLOSED.load(Ordering::Relaxed)
 }

@@ -1,4 +1,4 @@
-//! What does not fit on the screen goes through a program that scrolls.
+//! The pager: a program that scrolls results which do not fit on the screen.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::{Child, Command, Stdio};
@@ -7,7 +7,7 @@ use anyhow::bail;
 
 use crate::terminal::{interrupt, out};
 
-/// Columns and lines of the terminal that standard output is, if it is one.
+/// The columns and lines of the terminal, if standard output is one.
 pub fn screen() -> Option<(usize, usize)> {
     if !io::stdout().is_terminal() {
         return None;
@@ -25,7 +25,7 @@ pub fn screen() -> Option<(usize, usize)> {
     known.then_some((usize::from(size.ws_col), usize::from(size.ws_row)))
 }
 
-/// The program to use where nobody names one: `$PAGER`, or else `less`, which lets long lines run off the screen.
+/// The default pager: `$PAGER`, or else `less` without wrapping of long lines.
 pub fn usual() -> String {
     let named = std::env::var("PAGER").ok();
     named
@@ -33,31 +33,31 @@ pub fn usual() -> String {
         .unwrap_or_else(|| "less -S".to_owned())
 }
 
-/// Writes to standard output as long as what is written fits on the screen, and all of it to a pager otherwise.
+/// Writes a result to standard output if it fits on the screen, else to a pager.
 pub struct Paged<'a> {
     out: &'a mut out::Out,
     command: &'a str,
-    /// Lines that there is room for.
+    /// The number of lines that fit on the screen.
     room: usize,
     state: State,
 }
 
 enum State {
-    /// It may still fit.
+    /// The text so far, which may still fit.
     Held(Vec<u8>),
-    /// It does not. Ctrl-C is the pager's while it runs.
+    /// The pager, as the text does not fit. Ctrl-C is for the pager while it runs.
     Running(Child, interrupt::Ignored),
     /// The user left the pager.
     Left,
 }
 
 impl<'a> Paged<'a> {
-    /// Nothing is written yet; `command` is what the shell would run.
+    /// Writes nothing yet; `command` starts the pager, as the system's shell would run it.
     pub fn new(out: &'a mut out::Out, command: &'a str) -> Paged<'a> {
         Paged {
             out,
             command,
-            // The prompt takes a line.
+            // The prompt needs a line, too.
             room: screen().map_or(usize::MAX, |(_, height)| height.saturating_sub(1)),
             state: State::Held(Vec::new()),
         }
@@ -82,7 +82,7 @@ impl<'a> Paged<'a> {
     /// Waits until the user leaves the pager.
     ///
     /// # Errors
-    /// Where the output cannot be written or there is no such pager.
+    /// If the output cannot be written, or there is no such pager.
     pub fn end(mut self) -> anyhow::Result<()> {
         match std::mem::replace(&mut self.state, State::Left) {
             State::Held(text) => {
@@ -137,7 +137,7 @@ impl Write for Paged<'_> {
 
 impl Drop for Paged<'_> {
     fn drop(&mut self) {
-        // A statement failed on its way: what it has given so far may be read.
+        // The statement has failed; the user may still read the rows so far.
         if let State::Running(child, _) = &mut self.state {
             drop(child.stdin.take());
             let _ = child.wait();

@@ -1,4 +1,4 @@
-//! What is said of any store first.
+//! The first lines about a store, whatever its kind.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use crate::commands::pages::options::Pages;
 use crate::failure::Failure;
 use crate::units;
 
-/// What `stat` says of the file first, whatever is in its pages.
+/// Writes what `stat` says first: about the file, whatever its pages hold.
 pub fn write(
     out: &mut impl Write,
     args: &Pages,

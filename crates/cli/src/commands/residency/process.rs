@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::terminal::out;
 use crate::units::{self, plural};
 
-/// A process, with all that is shown of it.
+/// A process, with everything that is shown of it.
 struct Found {
     process: Process,
     residency: Residency,
@@ -27,7 +27,7 @@ struct Thread {
     node: Option<u32>,
 }
 
-/// Looks at a process and tells where its memory is.
+/// Reads where a process's memory is, and prints it.
 pub fn run(args: &Where, pid: u32) -> Result<(), Failure> {
     let system = System::real();
     let nodes = Nodes::new(&topology::Machine::live()?);
