@@ -1,4 +1,4 @@
-//! Everything that can go wrong, in one type.
+//! The one error type of this crate.
 
 use std::path::PathBuf;
 
@@ -59,7 +59,7 @@ pub enum Error {
     Blocking,
 }
 
-/// `:12`, or nothing where no line is known.
+/// `:12`, or nothing if no line is known.
 fn at(line: Option<u64>) -> String {
     line.map_or_else(String::new, |line| format!(":{line}"))
 }

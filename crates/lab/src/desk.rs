@@ -1,4 +1,4 @@
-//! What experiments are given by whoever calls them, and where they put their results.
+//! The environment of an experiment: its program, where results and progress go, and when to stop.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -11,16 +11,16 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::json;
 
-/// What an experiment needs from whoever calls it.
+/// What an experiment needs from its caller.
 pub struct Desk<'a> {
     /// The words that start this lab's commands: `["/usr/bin/atoll", "lab"]`. They are run inside
     /// emulated machines, which see the files of this system.
     pub lab: Vec<OsString>,
-    /// Atoll's program, where this is it.
+    /// The path of Atoll's program, if the lab runs in it.
     pub database: Option<PathBuf>,
     /// The command that repeats this experiment.
     pub command: String,
-    /// The commit that this program is of; `None` where nobody knows.
+    /// The commit that this program was built from; `None` if unknown.
     pub commit: Option<String>,
     /// Where results go.
     pub out: &'a mut dyn Write,
@@ -31,13 +31,13 @@ pub struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    /// One JSON object on a line of its own.
+    /// Writes a JSON object on a line of its own.
     pub(crate) fn line(&mut self, value: &impl Serialize) -> Result<()> {
         let text = json::write(value)?;
         self.say(&format!("{text}\n"))
     }
 
-    /// Text for whoever asked for the results.
+    /// Writes text to the results.
     pub(crate) fn say(&mut self, text: &str) -> Result<()> {
         let written = self
             .out
@@ -46,12 +46,12 @@ impl Desk<'_> {
         written.map_err(|source| Error::Output { source })
     }
 
-    /// A line about how far it is; that nobody reads it is no error.
+    /// Writes a line of progress; a failure to write it is ignored.
     pub(crate) fn progress(&mut self, text: &str) {
         let _ = writeln!(self.err, "atoll lab: {text}");
     }
 
-    /// Ends an experiment: the tables or the JSON object, and the files.
+    /// Ends an experiment: writes the report's files, and prints the tables or the JSON object.
     pub(crate) fn finish(
         &mut self,
         path: &Path,

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-/// What this crate returns.
+/// A result with this crate's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What can go wrong in the lab. Each message names what failed and what to do.
+/// Why an experiment failed. Each message names what failed and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -19,10 +19,10 @@ pub enum Error {
     /// The report.
     #[error(transparent)]
     Report(#[from] report::Error),
-    /// What the command printed could not be passed on.
+    /// The output of a command could not be passed on.
     #[error("cannot pass on what the command printed: {source}")]
     Output {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A command of an experiment failed on the emulated machine.
@@ -33,7 +33,7 @@ pub enum Error {
         /// What it said.
         why: String,
     },
-    /// The program under test did not do its part.
+    /// The program under test failed.
     #[error("the program under test, {program}: {why}")]
     Drive {
         /// The program.
@@ -55,7 +55,7 @@ pub enum Error {
     /// The user ended the experiment.
     #[error("interrupted; no report was written")]
     Interrupted,
-    /// Options that do not go together, or not with this machine.
+    /// Options that contradict each other, or do not fit this machine.
     #[error("{why}")]
     Given {
         /// What is wrong, and what to give instead.
@@ -70,7 +70,7 @@ pub enum Error {
     /// A query that cannot be planned or run.
     #[error("query {query}: {why}")]
     Query {
-        /// What it is called.
+        /// Its name.
         query: String,
         /// What is wrong with it.
         why: String,
@@ -94,7 +94,7 @@ pub enum Error {
         thread: usize,
         /// The cpus it was to run on.
         cpus: Vec<u32>,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Memory could not be had.
@@ -108,7 +108,7 @@ pub enum Error {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The access counter did not give what it should.

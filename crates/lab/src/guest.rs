@@ -16,23 +16,23 @@ use crate::options::Options;
 use crate::workload::drive::{self, Task};
 use crate::workload::kernel::{Job, Ran};
 
-/// Placements per boot: their list is passed as one word of the command, which may have 128 KiB.
+/// The most placements per boot: their list is one argument of the command, which may have 128 KiB.
 const WORD: usize = 100 << 10;
 
 /// A machine that is booted for each command.
 pub(crate) struct Guest {
     machine: Machine,
-    /// The same as it is numbered inside.
+    /// The machine as it is numbered inside the emulator.
     inside: Machine,
     /// The number inside of each cpu of the description.
     numbers: BTreeMap<u32, u32>,
     shape: Shape,
-    /// By what the caches' capacities are divided.
+    /// The divisor of the caches' capacities.
     cache_scale: u64,
     limit: std::time::Duration,
 }
 
-/// What a command printed and what was counted.
+/// The output of a command, and the regions that were counted.
 pub(crate) struct Told {
     /// Its standard output.
     pub(crate) text: String,
@@ -61,12 +61,12 @@ impl Guest {
         })
     }
 
-    /// As it is described, with the numbers of cpus that the description has: those of reports, tables and mappings.
+    /// The machine as described, with the description's cpu numbers, which reports, tables and mappings use.
     pub(crate) fn machine(&self) -> &Machine {
         &self.machine
     }
 
-    /// As programs that run on it see it: the emulator numbers cpus node by node, core by core.
+    /// The machine as programs inside see it: the emulator numbers cpus node by node, core by core.
     pub(crate) fn inside(&self) -> &Machine {
         &self.inside
     }
@@ -75,12 +75,12 @@ impl Guest {
     ///
     /// # Errors
     ///
-    /// [`Error::Job`] for a cpu that the machine has not.
+    /// [`Error::Job`] for a cpu that the machine does not have.
     pub(crate) fn inside_cpus(&self, cpus: impl IntoIterator<Item = u32>) -> Result<CpuSet> {
         cpus.into_iter().map(|cpu| self.number(cpu)).collect()
     }
 
-    /// A placement on the machine as described, as lists of the cpus' numbers inside.
+    /// Translates a placement on the machine as described to lists of the cpus' numbers inside.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl Guest {
         })
     }
 
-    /// The description's number of a cpu inside; itself where there is no such cpu.
+    /// The description's number of a cpu inside; the same number if there is no such cpu.
     fn described(&self, cpu: u32) -> u32 {
         let own = self.numbers.iter().find(|(_, inside)| **inside == cpu);
         own.map_or(cpu, |(described, _)| *described)
@@ -107,7 +107,7 @@ impl Guest {
         self.shape.caches()[2].bytes
     }
 
-    /// What the modelled caches are, for the facts of a report.
+    /// A description of the modelled caches, for the facts of a report.
     pub(crate) fn caches(&self) -> String {
         let [first, second, last] = [0, 1, 2].map(|level| {
             let bytes = self.shape.caches()[level].bytes as f64;
@@ -150,7 +150,7 @@ impl Guest {
     ///
     /// # Errors
     ///
-    /// Those of [`Launch::run`]; [`Error::Guest`] where the command fails or is ended.
+    /// Those of [`Launch::run`]; [`Error::Guest`] if the command fails or is ended.
     pub(crate) fn run(&self, command: Vec<OsString>, desk: &mut Desk<'_>) -> Result<Told> {
         let mut launch = Launch::new(self.shape.clone(), &command);
         launch.counting = Some(Counting::Marks);
@@ -218,7 +218,7 @@ impl Guest {
     ///
     /// # Errors
     ///
-    /// As [`run`](Guest::run), and [`Error::Count`] where there is not one region a placement.
+    /// As [`run`](Guest::run), and [`Error::Count`] if there is not one region per placement.
     pub(crate) fn kernel(&self, job: &Job, desk: &mut Desk<'_>) -> Result<Vec<(Ran, Region)>> {
         let job = &self.renumbered(job)?;
         let mut all = Vec::with_capacity(job.placements.len());
@@ -262,7 +262,7 @@ fn numbers(machine: &Machine) -> BTreeMap<u32, u32> {
     cpus.zip(0..).collect()
 }
 
-/// The regions of a run, of which there are to be so many.
+/// The regions of a run; their number must be `expected`.
 pub(crate) fn regions(outcome: &Outcome, expected: usize) -> Result<Vec<Region>> {
     let regions = outcome
         .count

@@ -1,4 +1,4 @@
-//! Values that processes of the lab hand each other, as JSON: tasks as words of a command, findings as lines of output.
+//! JSON between processes of the lab: tasks are arguments of a command, results are lines of output.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,18 +9,18 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 ///
-/// [`Error::Job`] where the text is no such value.
+/// [`Error::Job`] if the text is no such value.
 pub(crate) fn read<T: DeserializeOwned>(text: &str, what: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|error| Error::Job {
         why: format!("{what} is not understood: {error}"),
     })
 }
 
-/// A value as text in one line.
+/// Writes a value as one line of text.
 ///
 /// # Errors
 ///
-/// [`Error::Output`] for a value that JSON has no form for.
+/// [`Error::Output`] for a value that JSON cannot represent.
 pub(crate) fn write(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(|error| Error::Output {
         source: error.into(),

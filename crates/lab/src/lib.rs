@@ -26,8 +26,8 @@
 //! * `result`: tables of results that several experiments have in common;
 //! * `guest`: the emulated machine of an experiment;
 //! * [`workload`]: compute kernels, and databases that answer statements;
-//! * [`Desk`] and [`Options`]: what experiments are given, and where results go; `json`: what processes of the lab hand
-//!   each other.
+//! * [`Desk`] and [`Options`]: an experiment's environment and options; `json`: messages between processes of the
+//! lab.
 //!
 //! # Tests on an emulated machine
 //!

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::error::{Error, Result};
 
-/// What all experiments can be told.
+/// The options of all experiments.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// Write the report to this file; the raw numbers go beside it, ending in .json
@@ -40,7 +40,7 @@ impl Options {
         self.runs.map_or(usual, |runs| runs as usize)
     }
 
-    /// Whether the report's folder is there: better known before minutes of running than after.
+    /// Checks that the report's folder exists, before minutes of running and not after them.
     pub(crate) fn check(&self) -> Result<()> {
         self.report.as_deref().map_or(Ok(()), folder_is_there)
     }
@@ -53,7 +53,7 @@ impl Options {
     }
 }
 
-/// Whether the folder of a file is there.
+/// Checks that the folder of a file exists.
 pub(crate) fn folder_is_there(file: &Path) -> Result<()> {
     let Some(folder) = file.parent() else {
         return Ok(());

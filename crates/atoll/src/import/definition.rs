@@ -58,7 +58,7 @@ fn define(
     Ok((definition, declared))
 }
 
-/// The columns of the files; NOT NULL where all files say so.
+/// The columns of the files; NOT NULL if all files say so.
 fn inferred(dataset: &Dataset) -> Schema {
     let fields = dataset.schema().fields().iter().enumerate();
     let fields = fields.map(|(column, field)| {

@@ -1,4 +1,4 @@
-//! How to import.
+//! Options of an import.
 
 pub use ingest::{Compression, Format as FileFormat, Options as FileOptions};
 

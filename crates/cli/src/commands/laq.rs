@@ -58,7 +58,7 @@ pub fn run(args: &Laq) -> Result<(), Failure> {
     told.and(runner.close())
 }
 
-/// Prints an error; one in the text with the line that it is in.
+/// Prints an error; an error in the program's text with its line.
 fn tell(args: &Laq, runner: &mut Runner, failure: Failure) -> Result<(), Failure> {
     let Failure::Error(error) = failure else {
         return Err(failure);

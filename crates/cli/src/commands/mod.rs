@@ -1,4 +1,4 @@
-//! The commands, a file or a folder for each: what can be typed, and what then happens. No command knows another.
+//! The commands, with a file or a folder for each: its arguments, and its action. No command imports another.
 
 pub mod govern;
 pub mod import;

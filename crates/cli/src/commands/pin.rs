@@ -79,8 +79,7 @@ pub fn run(args: &Pin) -> Result<(), Failure> {
     }
 }
 
-/// The cpus to place threads on: those of the machine or, where something is to run on it, those that this process may
-/// use.
+/// The cpus to place threads on: those of the machine or, if something is to run, those that this process may use.
 fn site(args: &Pin) -> Result<Site, Failure> {
     let site = Site::new(&Machine::parse(&args.machine)?);
     let alone = args.pid.is_none() && args.command.is_empty();
@@ -347,7 +346,7 @@ fn exhaustive(
     Ok(out.flush()?)
 }
 
-/// Lists every placement that differs: a line of cpus each, or all in one object.
+/// Lists all placements that differ: a line of cpus for each, or all in one object.
 fn list(args: &Pin, site: &Site, threads: &Threads, classes: &Classes) -> Result<(), Failure> {
     let mut out = out::stdout();
     let object = object(args, site, threads, classes).to_string();

@@ -83,7 +83,7 @@ fn plain(line: &str) -> impl Iterator<Item = char> {
     line.chars().map(plain)
 }
 
-/// The load of each cpu, 0..=1, where it is known.
+/// The load of each cpu, 0..=1, if known.
 fn by_cpu(load: &mut CpuLoad) -> BTreeMap<u32, f64> {
     let mut loads = BTreeMap::new();
     for reading in load.read() {

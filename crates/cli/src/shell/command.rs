@@ -62,7 +62,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("\\timing", "[on|off]", "times of statements"),
 ];
 
-/// What the shell is to do after a command.
+/// What the shell does after a command.
 pub enum Action {
     /// Read the next line.
     GoOn,

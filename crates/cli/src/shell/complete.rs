@@ -22,7 +22,7 @@ const BEFORE_TABLES: &[&str] = &[
     "from", "join", "into", "update", "table", "describe", "desc", "copy",
 ];
 
-/// What can be completed.
+/// The words that can be completed.
 #[derive(Helper, Highlighter, Hinter)]
 pub struct Words {
     tables: Vec<(String, Vec<String>)>,

@@ -121,7 +121,7 @@ enum Ended {
     Well,
     /// With an error that has been printed.
     Failed,
-    /// By Ctrl-C.
+    /// It was ended by Ctrl-C.
     Cancelled,
 }
 

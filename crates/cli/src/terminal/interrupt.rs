@@ -23,7 +23,7 @@ static RUNNING: Mutex<Option<Handler>> = Mutex::new(None);
 /// When the first Ctrl-C came, if further ones are not to end the process.
 static PATIENT: Mutex<Option<Option<Instant>>> = Mutex::new(None);
 
-/// Starts listening. Without it Ctrl-C ends the process, which loses nothing that is committed.
+/// Installs the handler. Without it Ctrl-C ends the process, which loses nothing that is committed.
 pub fn listen() {
     let _ = ctrlc::set_handler(|| {
         if IGNORED.load(Ordering::SeqCst) {
@@ -40,7 +40,7 @@ pub fn listen() {
     });
 }
 
-/// Asks what runs to stop; false if nothing runs.
+/// Asks running work to stop; `false` if there is none.
 fn stop() -> bool {
     let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(stop) = &*running {

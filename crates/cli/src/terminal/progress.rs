@@ -1,4 +1,4 @@
-//! Progress of a load on standard error: a bar on a terminal, a line now and then elsewhere.
+//! Progress of a load on standard error: a bar on a terminal, a line every few seconds elsewhere.
 
 use std::cell::RefCell;
 use std::io::IsTerminal;
@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::terminal::interrupt;
 use crate::units;
 
-/// How often a line is written where there is no terminal.
+/// How often a line is written if there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Shows loads, one after the other, and stops them on Ctrl-C.

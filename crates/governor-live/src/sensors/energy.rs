@@ -47,7 +47,7 @@ impl Meter {
         meter
     }
 
-    /// The energy counters, with when they were read.
+    /// Reads the energy counters if they are due.
     pub(crate) fn look(&mut self, now: Instant) {
         if self.looked.is_none_or(|at| now - at >= LOOK) {
             self.looked = Some(now);

@@ -459,8 +459,7 @@ impl Governor {
         decision
     }
 
-    /// The cores that are exchanged to follow the pages: none if anything else happens to the cores, that is, unless
-    /// they stay `still`.
+    /// The cores that are exchanged to follow the pages: none unless nothing else happens to the cores (`still`).
     fn exchange(
         &mut self,
         readings: &Readings,

@@ -1,4 +1,4 @@
-//! Where Q1's and Q6's accesses go with affinity on and off, and what the engine itself counts.
+//! Where the accesses of TPC-H Q1 and Q6 go with affinity on and off, and what the engine itself counts.
 
 use clap::Args;
 use emulator::count::Matrix;
@@ -14,9 +14,9 @@ use crate::workload::database::{Databases, Engine, Q1, Q6};
 
 /// Not the machine of the text on memory mapping (rows M), which is `xeon-4657l`: of that 96 cpus would have to be emulated.
 const MACHINE: &str = "opteron-8387";
-/// Runs before what is counted.
+/// Warm-up runs.
 const WARM: usize = 2;
-/// Before a query, so that its answer ends with what the engine counted.
+/// Statement before a query by which its answer ends with the engine's counts.
 const EXPLAIN: &str = "explain analyze ";
 
 /// `affinity`
@@ -34,7 +34,7 @@ pub struct Affinity {
 #[derive(Clone, Copy)]
 struct Setting {
     affinity: &'static str,
-    /// All memory on this node, by a control group.
+    /// The node to which a control group restricts all memory, if any.
     node: Option<usize>,
 }
 
@@ -114,8 +114,7 @@ impl Affinity {
     }
 }
 
-/// What the engine says that it read: `node 2 read 512 from node 0, 64 from node 1` on a line for
-/// each node that read.
+/// Parses the engine's counts: a line `node 2 read 512 from node 0, 64 from node 1` for each node that read.
 fn bytes(answer: &str, nodes: usize) -> Result<Matrix> {
     let mut matrix: Matrix = vec![vec![0; nodes]; nodes];
     let mut lines = 0;

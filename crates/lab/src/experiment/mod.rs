@@ -1,9 +1,10 @@
 //! The experiments: each prints a table, writes a [`report`] and the raw numbers.
 //!
-//! All of them but `laq` and `elastic` run on an [emulated machine](emulator) and count; none of
-//! those tells a time. The database under test is another program, unchanged, that reads statements
-//! from its standard input: [`drive`](crate::workload::drive). `laq` (feature `laq`) measures Atoll's engine on the machine at
-//! hand, in its own process, so that runs of milliseconds take turns, and so does `plans` (feature `laq`) inside its emulated machine; `elastic` governs a program there.
+//! All of them but `laq` and `elastic` run on an [emulated machine](emulator), where they count accesses and measure
+//! no times. The database under test is another program, unchanged, that reads statements from its standard input:
+//! [`drive`](crate::workload::drive). `laq` (feature `laq`) measures Atoll's engine on the machine at hand, in its
+//! own process, so that runs of milliseconds take turns. `plans` (feature `laq`) does the same inside its emulated
+//! machine. `elastic` governs a program on the machine at hand.
 //!
 //! | experiment | rows | question |
 //! |---|---|---|
@@ -103,12 +104,11 @@ pub struct Drive {
 }
 
 impl Experiment {
-    /// Runs it.
+    /// Runs the experiment.
     ///
     /// # Errors
     ///
-    /// What the emulated machine, the program under test or the files may give; each names what
-    /// failed and what to do.
+    /// Those of the emulated machine, the program under test and the files; each names what failed and what to do.
     pub fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
         match self {
             Experiment::Placement(arguments) => arguments.run(desk),

@@ -16,7 +16,7 @@ use crate::workload::drive::{Look, OnNode, Thread, Told};
 
 /// Not the machine of the text on memory mapping (rows M), which is `xeon-4657l`: of that 96 cpus would have to be emulated.
 const MACHINE: &str = "opteron-8387";
-/// Runs before the first look.
+/// Warm-up runs before the first look.
 const WARM: usize = 1;
 
 /// `pages`
@@ -33,7 +33,7 @@ pub struct Pages {
     pub options: Options,
 }
 
-/// What was seen with one setting.
+/// What was seen under one setting.
 #[derive(Clone, Debug, Serialize)]
 struct Seen {
     affinity: &'static str,
@@ -127,7 +127,7 @@ fn seen(affinity: &'static str, told: Told) -> Result<Seen> {
 }
 
 impl Seen {
-    /// Moves of each thread between the looks: of those that were there at both.
+    /// Migrations of each thread between the two looks, for threads that were seen in both.
     fn migrations(&self) -> Sample {
         self.moves().map(|(_, moves)| moves as f64).collect()
     }
@@ -141,7 +141,7 @@ impl Seen {
         })
     }
 
-    /// The names of threads that moved, each once, with how many of that name.
+    /// The names of threads that moved, each once, with the number of threads of that name.
     fn moved(&self) -> String {
         let mut names: BTreeMap<&str, usize> = BTreeMap::new();
         for (thread, _) in self.moves().filter(|(_, moves)| *moves > 0) {
@@ -154,7 +154,7 @@ impl Seen {
     }
 }
 
-/// All nodes that something is on.
+/// All nodes that hold anything.
 fn nodes(all: &[Seen]) -> Vec<u32> {
     let on = all.iter().flat_map(|seen| seen.after.nodes.iter());
     let mut nodes: Vec<u32> = on.map(|on| on.node).collect();

@@ -14,14 +14,14 @@ use crate::workload::database::{Databases, Engine, Q6};
 use crate::workload::drive::Placing;
 use crate::workload::kernel::{Job, KERNELS, Kernel};
 
-/// The machine of the text on elastic allocation (rows E): the one with four nodes of which the fewest cpus have to be
-/// emulated. The text on thread placement (rows T) measured on `xeon-4114` and `xeon-2630`, two nodes each.
+/// The machine of the text on elastic allocation (rows E): of the machines with four nodes, the one with the fewest
+/// cpus to emulate. The text on thread placement (rows T) measured on `xeon-4114` and `xeon-2630`, two nodes each.
 const MACHINE: &str = "opteron-8387";
-/// Threads of a group, as the kernels have them.
+/// Threads in a group, as in the kernels.
 const GROUP: usize = 3;
-/// Atoll's threads and pages where it puts them itself.
+/// The name of the variant in which Atoll places its threads and pages itself.
 const OWN: &str = "own";
-/// Runs before what is counted, so that data and code are where they will be.
+/// Warm-up runs, after which data and code are at their final places.
 const WARM: usize = 2;
 
 /// `placement`
@@ -52,9 +52,9 @@ pub struct Placements {
 /// What is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// A plan of ours.
+    /// A compute kernel.
     Kernel(Kernel),
-    /// Q6 in a database.
+    /// TPC-H Q6 in a database.
     Query(Engine),
 }
 
@@ -148,7 +148,7 @@ impl Placements {
         Ok(counted.collect())
     }
 
-    /// A boot for each strategy, in which the query is hot when it is counted.
+    /// One boot for each strategy, in which the query is hot when it is counted.
     fn query(
         &self,
         engine: Engine,

@@ -14,11 +14,11 @@ use crate::workload::database::{Databases, Engine, Q1};
 
 /// Not the machine of the text on memory mapping (rows M), which is `xeon-4657l`: of that 96 cpus would have to be emulated.
 const MACHINE: &str = "opteron-8387";
-/// Runs before what is counted.
+/// Warm-up runs.
 const WARM: usize = 1;
-/// The share of lines that is to come from the node that has all memory.
+/// The share of lines that must come from the node that has all memory.
 const HELD: f64 = 0.95;
-/// How far a local share may be from what is expected.
+/// The greatest difference between a local share and the expected one.
 const NEAR: f64 = 0.1;
 
 /// `q1-nodes`
@@ -100,7 +100,7 @@ impl Q1Nodes {
         )
     }
 
-    /// The cpus of the nodes that it runs on, as the description numbers them.
+    /// The cpus of the nodes that it runs on, numbered as in the description.
     fn cpus(&self, machine: &Machine) -> Result<Vec<u32>> {
         let mut cpus = Vec::new();
         for node in &self.on {
@@ -127,7 +127,7 @@ impl Q1Nodes {
     }
 }
 
-/// What the counts are held against.
+/// The expectation that the counts are compared with.
 fn expected(on: usize) -> String {
     format!(
         "If lines come only from the node that has the memory, and the cores of the {on} {} read equally many of them, then \

@@ -1,8 +1,8 @@
-//! What the engine counts itself beside what the emulator counts.
+//! The engine's own counts compared with those of the emulator.
 //!
-//! Like is compared with like: the engine counts bytes of pages that kernels read, so the lines beside them are those
-//! of the pool's frames, where the program has named these as windows ([`roi::window`](crate::roi::window)). Where it
-//! has not they are all lines, those of vectors and tables that the query makes among them.
+//! Like is compared with like: the engine counts bytes of pages that kernels read, so they are compared with lines of
+//! the pool's frames, if the program has declared these as windows ([`roi::window`](emulator::roi::window)). If it
+//! has not, they are compared with all lines, which include those of vectors and hash tables.
 
 use emulator::count::{Matrix, remote_share};
 use report::{Bars, Cell, Report, Sample, Spread, Table, Unit};
@@ -17,17 +17,17 @@ use crate::result::counted::{self, Counted};
 pub(crate) struct Compared {
     #[serde(flatten)]
     pub(crate) emulated: Counted,
-    /// Bytes of each run by node of the reader, then of the page, as the engine counts them.
+    /// The engine's counts of each run: bytes by node of the reader, then of the page.
     pub(crate) engine: Vec<Matrix>,
     /// Whether the engine knows where its workers and pages are.
     pub(crate) known: bool,
     remote_share: Shares,
-    /// Between the engine's share and that of the frames, or of all lines where these are not known apart; none
-    /// where the engine cannot know.
+    /// The difference between the engine's remote share and that of lines from frames, or of all lines if these are
+    /// not known apart; `None` if the engine cannot know.
     pub(crate) points: Option<f64>,
 }
 
-/// The median remote share of what the engine counts, of lines from frames, and of all lines.
+/// The median remote shares of the engine's bytes, of lines from frames, and of all lines.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Shares {
     engine: f64,
@@ -69,7 +69,7 @@ impl Compared {
         self.engine.iter().map(bytes).collect()
     }
 
-    /// Lines from memory that are in frames; not a number where they are not known apart.
+    /// Lines from memory that are in frames; NaN if they are not known apart.
     fn frames(&self) -> Sample {
         let lines = self.emulated.runs.iter().map(|run| {
             let lines: u64 = run.windows.iter().flatten().sum();

@@ -1,4 +1,4 @@
-//! What was counted in several runs of one variant.
+//! Accesses counted in several runs of one variant.
 
 use emulator::count::Region;
 use report::{Bars, Cell, Heat, Sample, Table, Unit};
@@ -9,11 +9,11 @@ use crate::guest::parts;
 /// The runs of a variant, such as one workload under one strategy.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Counted {
-    /// What ran.
+    /// What was run.
     pub(crate) workload: String,
     /// The variant.
     pub(crate) variant: String,
-    /// One region a run.
+    /// One region for each run.
     pub(crate) runs: Vec<Region>,
 }
 
@@ -35,7 +35,7 @@ impl Counted {
         self.sample(|run| run.dram.iter().flatten().sum::<u64>() as f64)
     }
 
-    /// Lines from the memory of one node, by all lines.
+    /// The share of lines that came from the memory of one node.
     pub(crate) fn of_node(&self, node: usize) -> Sample {
         self.sample(|run| {
             let from: u64 = run.dram.iter().filter_map(|row| row.get(node)).sum();
@@ -43,12 +43,12 @@ impl Counted {
         })
     }
 
-    /// Remote lines by all lines.
+    /// The share of remote lines.
     pub(crate) fn share(&self) -> Sample {
         self.sample(|run| run.remote_share().unwrap_or(f64::NAN))
     }
 
-    /// The median of the lines, parted into local and remote ones by the median of the share.
+    /// The median number of lines, divided into local and remote ones by the median share.
     pub(crate) fn parted(&self) -> [f64; 2] {
         let (lines, share) = (self.lines().median(), self.share().median());
         // Of no line nothing is remote; that none was counted at all stays NaN.
@@ -60,7 +60,7 @@ impl Counted {
         self.sample(|run| run.llc_miss_ratio().unwrap_or(f64::NAN))
     }
 
-    /// The lines of each node pair, as a matrix of medians.
+    /// The median lines of each pair of nodes, as a matrix.
     pub(crate) fn matrix(&self) -> Vec<Vec<f64>> {
         let nodes = self.runs.first().map_or(0, |run| run.dram.len());
         let cell =

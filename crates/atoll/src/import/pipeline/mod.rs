@@ -34,7 +34,7 @@ pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, Error>> + 
 /// other pieces.
 pub(crate) type Pieces = Box<dyn Iterator<Item = Result<Piece, Error>> + Send>;
 
-/// A part of a source that is decoded by itself.
+/// A part of a source that can be decoded independently.
 pub(crate) struct Piece {
     /// The number of its rows, if known before it is decoded. A piece of unknown length must be small (some MiB), as it
     /// is held in memory as a whole.
@@ -45,7 +45,7 @@ pub(crate) struct Piece {
     pub read: Box<dyn FnOnce() -> Result<Batches, Error> + Send>,
 }
 
-/// Where blocks go.
+/// The destination of blocks.
 pub(crate) trait Sink: Send + Sync + 'static {
     /// Stores a block; called from many workers, in any order.
     fn block(&self, block: &Block) -> Result<(), Error>;

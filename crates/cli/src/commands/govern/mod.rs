@@ -1,4 +1,4 @@
-//! `atoll govern`: a database gets just the cores that it needs.
+//! `atoll govern`: gives a database just the cores that it needs.
 
 pub mod options;
 mod replay;

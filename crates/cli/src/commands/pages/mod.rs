@@ -1,4 +1,4 @@
-//! `atoll pages`: what is in a store, and whether all of it is well.
+//! `atoll pages`: the contents of a store, and whether they are intact.
 
 mod check;
 mod head;

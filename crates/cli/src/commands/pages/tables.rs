@@ -107,7 +107,7 @@ struct Line<'a> {
     part: &'a PartPages,
 }
 
-/// Prints what lies where in the file.
+/// Prints the layout of the file.
 pub fn dump(args: &Pages, database: &Database) -> Result<(), Failure> {
     let parts = database.pages()?;
     let of = |part| {

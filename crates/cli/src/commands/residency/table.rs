@@ -11,7 +11,7 @@ use crate::units;
 pub struct Row {
     pub name: String,
     pub count: Option<u64>,
-    /// One per node.
+    /// Its values, one per node.
     pub bytes: Vec<u64>,
     pub extra: Option<u64>,
 }

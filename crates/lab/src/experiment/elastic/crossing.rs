@@ -1,4 +1,5 @@
-//! What crossed between nodes on an emulated machine: accesses and threads, and whether that is as little as is asked for.
+//! Accesses and threads that crossed between nodes on an emulated machine, and whether they are as few as the targets
+//! demand.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +11,17 @@ use super::found::Found;
 use super::plan::Variant;
 use super::trial::Trial;
 
-/// Remote share under the adaptive mode, as a part of that under the operating system, at most.
+/// The greatest remote share under the adaptive mode, relative to that under the operating system.
 const SHARE: f64 = 0.25;
 
-/// Moves of threads between nodes, so many times fewer.
+/// By what factor thread migrations between nodes must be fewer.
 const MOVES: f64 = 5.0;
 
 fn sample(trials: &[Trial], of: impl Fn(&Trial) -> f64) -> Sample {
     trials.iter().map(of).collect()
 }
 
-/// Moves of threads to another node in the phase that is counted: each, as the kernel tells them; not a number where it
-/// does not.
+/// Migrations of threads to another node in the counted phase, as the kernel reports them; NaN if it does not.
 fn node_moves(trials: &[Trial], machine: &Machine) -> f64 {
     let moves = |trial: &Trial| {
         let begun = trial.phases.last().map_or(0.0, |told| told.from);
@@ -35,8 +35,7 @@ fn node_moves(trials: &[Trial], machine: &Machine) -> f64 {
     sample(trials, moves).median()
 }
 
-/// Threads found on another node than at the look before, in the phase that is counted; not a number where none was
-/// ever seen.
+/// Threads that were sampled on another node than before, in the counted phase; NaN if none was ever seen.
 fn seen(trial: &Trial) -> f64 {
     if trial.lives.is_empty() {
         return f64::NAN;
@@ -52,7 +51,7 @@ fn seen(trial: &Trial) -> f64 {
     moves as f64
 }
 
-/// Moves of threads, and what was answered, of each number of clients and variant.
+/// Thread migrations and answered queries, for each number of clients and variant.
 pub(super) fn moves(all: &[Found], machine: &Machine) -> Table {
     let mut table = Table::new(["clients", "variant", "moves between nodes", "seen", "migrations", "cores", "queries"])
         .caption("Moves of threads to another node, while accesses were counted: each that the kernel's scheduler made, and those seen by looking now and then; moves to another cpu that the kernel counted, of the whole run; cores at the end; queries answered while accesses were counted. Medians over the runs; –: the kernel did not tell. Nothing is said of energy: an emulated machine uses none.");
@@ -74,7 +73,7 @@ pub(super) fn moves(all: &[Found], machine: &Machine) -> Table {
     table
 }
 
-/// Queries answered in the phase that is counted.
+/// Queries answered in the counted phase.
 fn queries(trial: &Trial) -> f64 {
     trial
         .phases

@@ -1,8 +1,8 @@
-//! The program that is governed: clients that ask queries of its own, or statements of a database.
+//! The program that is governed: clients that run queries of its own, or send statements to a database.
 //!
-//! On its standard input it is told how many clients ask and how often, a line `ask CLIENTS PACE`
-//! with the seconds between two queries of a client, 0 for no pause; and `tell`, which it answers
-//! with what was done since the last time. It ends with its input.
+//! It reads orders from its standard input. `ask CLIENTS PACE` sets the number of clients and the seconds between two
+//! queries of a client, 0 for no pause. `tell` is answered with what was done since the last time. It ends with its
+//! input.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ use super::queries::{ALL, BELOW, Contended, Data};
 use crate::error::{Error, Result};
 use crate::workload::drive::{self, Driven};
 
-/// How often the count is written for whoever reads it.
+/// How often the counter file is written.
 const COUNT: Duration = Duration::from_millis(20);
 
-/// Queries whose duration is kept until they are told.
+/// The most queries whose duration is kept between two answers to `tell`.
 const KEPT: usize = 1 << 20;
 
 /// What is to be run.
@@ -31,39 +31,39 @@ pub struct Task {
     pub workload: Workload,
     /// The most clients.
     pub clients: usize,
-    /// Where the number of queries answered is kept.
+    /// The file with the number of answered queries.
     pub counter: PathBuf,
-    /// A database's client that reads statements, one for each client; none: queries of its own.
+    /// The command of a database's client, which is started for each client; none: queries of its own.
     pub command: Vec<String>,
-    /// What it is asked.
+    /// The statements for it.
     pub statements: Vec<String>,
     /// Rows of the columns that its own queries read.
     pub rows: usize,
-    /// The cpus on which these columns are made, equal parts on each set, or a database starts and loads its table, on
-    /// all of them, and so the nodes where they lie; none: wherever.
+    /// Sets of cpus on which the columns are made, an equal part on each; a database starts and loads its table on
+    /// all of them. They determine the nodes of the data; none: any cpus.
     #[serde(default)]
     pub made_on: Vec<String>,
 }
 
-/// What it says once it is ready.
+/// Its first line, once it is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ready {
-    /// What a query takes where nothing else runs.
+    /// Seconds that a query takes if nothing else runs.
     pub query_seconds: f64,
 }
 
-/// What was done since it was asked last.
+/// What was done since the last `tell`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Done {
     /// Queries answered.
     pub queries: u64,
-    /// How long one took, in the middle.
+    /// The median duration, in seconds.
     pub median_seconds: Option<f64>,
-    /// How long all but one of a hundred took at most.
+    /// The 99th percentile of the duration, in seconds.
     pub p99_seconds: Option<f64>,
 }
 
-/// What the clients are to do.
+/// The orders of the clients.
 #[derive(Clone, Copy, Debug, Default)]
 struct Orders {
     clients: usize,
@@ -72,7 +72,7 @@ struct Orders {
     number: u64,
 }
 
-/// What all clients share.
+/// State shared by all clients.
 struct Shared {
     task: Task,
     data: Data,
@@ -80,7 +80,7 @@ struct Shared {
     orders: Mutex<Orders>,
     changed: Condvar,
     done: AtomicU64,
-    /// How many had been told.
+    /// How many had been reported.
     told: AtomicU64,
     times: Mutex<Vec<f32>>,
     failed: AtomicBool,
@@ -94,8 +94,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 ///
 /// # Errors
 ///
-/// [`Error::Drive`] where a client of a database cannot be started, and what is wrong with the
-/// input.
+/// [`Error::Drive`] if a client of a database cannot be started, or the input is not understood.
 pub fn serve(task: Task, input: impl BufRead, output: &mut dyn Write) -> Result<()> {
     let homes = task.made_on.iter().map(|cpus| cpus.parse());
     let homes = homes.collect::<std::result::Result<Vec<CpuSet>, _>>()?;
@@ -161,9 +160,9 @@ fn data(task: &Task, homes: &[CpuSet]) -> Result<Data> {
     Data::new(rows, homes)
 }
 
-/// Where everything is made: what is started stays on some cpus, until it may go everywhere.
+/// Keeps this process, and what it starts, on some cpus until it may run everywhere.
 struct Home {
-    /// The cpus there were before; `None`: nothing is bound.
+    /// The cpus from before; `None`: nothing is bound.
     all: Option<CpuSet>,
     _pinned: Option<placement::apply::Pinned>,
 }
@@ -184,7 +183,7 @@ impl Home {
         })
     }
 
-    /// This thread, and all threads of the databases, may run everywhere again.
+    /// Lets this thread and all threads of the databases run everywhere again.
     fn leave(self, databases: &[Driven]) -> Result<()> {
         let Some(all) = &self.all else {
             return Ok(());
@@ -236,7 +235,7 @@ fn order(shared: &Shared, clients: &str, pace: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a query takes alone: the least of a few, of each kind once more.
+/// Measures what a query takes alone: the shortest of a few runs of each kind.
 fn alone(shared: &Shared, mut asked: Option<&mut Driven>) -> Result<f64> {
     let mut least = f64::INFINITY;
     for _ in 0..if asked.is_some() { 3 } else { 7 } {
@@ -281,7 +280,7 @@ impl Shared {
     }
 }
 
-/// Keeps the file at what was done in all.
+/// Keeps the file up to date with the number of answered queries.
 fn keep(shared: &Shared) {
     let path: &Path = &shared.task.counter;
     let new = path.with_extension("new");
@@ -292,7 +291,7 @@ fn keep(shared: &Shared) {
     }
 }
 
-/// One that asks.
+/// A client.
 struct Client {
     number: usize,
     shared: Arc<Shared>,
@@ -334,7 +333,7 @@ impl Client {
         }
     }
 
-    /// Until it is this client's turn, as the orders of then say.
+    /// Waits until it is this client's turn, by the orders in force then.
     fn wait(&self, next: &mut Instant, known: &mut u64) -> Orders {
         let mut orders = locked(&self.shared.orders);
         loop {

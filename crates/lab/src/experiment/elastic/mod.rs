@@ -35,7 +35,7 @@ use trial::Setting;
 pub use trial::Trial;
 use verdict::Verdict;
 
-/// How often threads are looked at.
+/// How often threads are sampled.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// `load`
@@ -95,7 +95,7 @@ impl Elastic {
         desk.finish(&self.report, self.json, report, &[&table, &judged])
     }
 
-    /// All variants of a workload in turn, so that what else the machine does meets all of them.
+    /// Runs all variants of a workload in turn, so that disturbances of the machine affect all of them.
     fn trials(&self, setting: &mut Setting<'_>, desk: &mut Desk<'_>) -> Result<Vec<Trial>> {
         let runs = self.runs.unwrap_or(if self.quick { 1 } else { 3 });
         let unit = self.phase.unwrap_or(if self.quick { 0.7 } else { 2.0 });
@@ -131,8 +131,8 @@ impl Elastic {
     }
 }
 
-/// How many threads others had ready to run before, on average over a minute, as the kernel's `loadavg` tells it: times of
-/// a machine that others use as well are of little worth.
+/// The mean number of ready threads of the minute before, from the kernel's `loadavg`: times measured on a busy
+/// machine are of little value.
 fn load_before(loadavg: Option<&str>) -> String {
     let load = loadavg.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
     load.map_or("not known".to_owned(), |load| {
@@ -140,7 +140,7 @@ fn load_before(loadavg: Option<&str>) -> String {
     })
 }
 
-/// What is asked for, and what was found.
+/// A table of the verdicts.
 fn bars(verdicts: &[Verdict]) -> Table {
     let mut table = Table::new(["workload", "variant", "asked for", "found", "met"]);
     for one in verdicts {

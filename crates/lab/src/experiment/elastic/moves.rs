@@ -1,8 +1,7 @@
-//! Each move of a thread to another cpu, as the kernel's scheduler tells it, with its moment.
+//! Every migration of a thread to another cpu, with its time, from the kernel's scheduler.
 //!
-//! Looks at threads see where they are now and then; a thread that went to another node and came back
-//! between two looks has not moved to them. The kernel's tracepoint `sched_migrate_task` tells all.
-//! Only root may have it traced, as in the emulated machine.
+//! Sampling misses a thread that goes to another node and comes back between two samples. The kernel's tracepoint
+//! `sched_migrate_task` reports every migration. Only root may trace it, as in the emulated machine.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,24 +9,24 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Where the kernel's tracing is.
+/// The folder of the kernel's tracing.
 const TRACING: &str = "/sys/kernel/tracing";
 
-/// The buffer of each cpu.
+/// Size of each cpu's buffer, in KiB.
 const KIB: &str = "2048";
 
-/// A thread went from one cpu to another.
+/// The migration of a thread from one cpu to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Move {
-    /// In seconds since tracing began.
+    /// The time, in seconds since tracing began.
     pub time: f64,
     /// The thread's number.
     pub thread: u32,
     /// Its name.
     pub name: String,
-    /// Where it was.
+    /// The cpu it left.
     pub from: u32,
-    /// Where it went.
+    /// The cpu it went to.
     pub to: u32,
 }
 
@@ -38,7 +37,7 @@ pub(super) struct Tracing {
 }
 
 impl Tracing {
-    /// `None` where the kernel does not tell, or not us.
+    /// Starts tracing; `None` if the kernel cannot, or does not let us.
     pub(super) fn begin() -> Option<Tracing> {
         let name = format!("instances/atoll-lab-{}", std::process::id());
         let folder = Path::new(TRACING).join(name);
@@ -54,8 +53,7 @@ impl Tracing {
         Some(tracing)
     }
 
-    /// All moves so far, of others than this process and the kernel's own threads; `None` where
-    /// some were lost.
+    /// All migrations so far, except those of this process and of kernel threads; `None` if some were lost.
     pub(super) fn moves(&self) -> Option<Vec<Move>> {
         let _ = fs::write(self.folder.join("tracing_on"), "0");
         let text = fs::read_to_string(self.folder.join("trace")).ok()?;
@@ -97,7 +95,7 @@ fn tasks(folder: &str) -> BTreeSet<u32> {
     numbers.collect()
 }
 
-/// The kernel's own threads: those that descend from the second process.
+/// The kernel threads: the descendants of process 2.
 fn kernel_threads() -> BTreeSet<u32> {
     let kernel = |pid: &u32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

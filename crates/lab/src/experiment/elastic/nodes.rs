@@ -1,4 +1,4 @@
-//! The same on an emulated machine with several nodes: where accesses go, and threads (E6, E12).
+//! The experiment on an emulated machine with several nodes: where accesses and threads go (E6, E12).
 
 use std::time::Duration;
 
@@ -30,19 +30,20 @@ use crate::workload::database::{Databases, Engine};
 /// The machine of the text on elastic allocation (rows E).
 const MACHINE: &str = "opteron-8387";
 
-/// The node on which the columns are; the first of several.
+/// The node that holds the columns; the first if there are several.
 const DATA: usize = 1;
 
 /// Rows: 6 MiB of columns, several times what a modelled last-level cache holds.
 const ROWS: usize = 1 << 19;
 
-/// A scan that selects 23 of the 50 quantities there are.
+/// A scan that selects 23 of the 50 quantities.
 const SCAN: &str = "select sum(l_extendedprice) from lineitem where l_quantity < 23.5;";
 
-/// Between two decisions: the governor itself would make fewer there, as each costs many times what it does.
+/// Time between two decisions. The governor would lengthen it in the emulator, where a decision costs many times as
+/// much.
 const PERIOD: Duration = Duration::from_millis(250);
 
-/// Counted accesses are told for each such stretch of time.
+/// The length of the windows in which accesses are counted.
 const WINDOW: Duration = Duration::from_millis(500);
 
 /// `elastic-nodes`
@@ -101,7 +102,7 @@ fn cpus_of(node: &topology::Node) -> placement::CpuSet {
     cpus.copied().collect()
 }
 
-/// What is run in one boot.
+/// The trials of one boot.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Task {
     variants: Vec<Variant>,
@@ -109,10 +110,10 @@ struct Task {
     clients: usize,
     share: f64,
     data_nodes: usize,
-    /// A database's client, and what it is asked.
+    /// A database's client, and the statements for it.
     command: Vec<String>,
     statements: Vec<String>,
-    /// Before what is counted: cores and threads find their places.
+    /// The warm-up phase, in which cores and threads find their places.
     warm: f64,
     seconds: f64,
 }
@@ -268,7 +269,7 @@ impl ElasticNodes {
         })
     }
 
-    /// Where what is read lies, in words.
+    /// The place of the data, as text.
     fn home(&self) -> String {
         match usize::from(self.data_nodes) {
             1 => format!("node {DATA}"),
@@ -276,7 +277,7 @@ impl ElasticNodes {
         }
     }
 
-    /// What runs, in a sentence's beginning.
+    /// What runs, as the beginning of a sentence.
     fn asks(&self) -> String {
         match self.engine {
             Some(engine) => format!(
@@ -288,7 +289,7 @@ impl ElasticNodes {
         }
     }
 
-    /// What asks, in words.
+    /// The clients, as text.
     fn of(&self, clients: usize) -> String {
         match self.engine {
             Some(engine) => match engine.clients(clients) {

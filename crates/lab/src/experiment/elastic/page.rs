@@ -1,4 +1,4 @@
-//! The report: what was run, what came of it, and how, over time.
+//! The report: what was run, its results, and how they came about over time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,13 @@ use super::queries::{ROW_BYTES, ROWS};
 use super::trial::Trial;
 use super::verdict::Series;
 
-/// Changes that are listed one by one.
+/// The most changes that are listed one by one.
 const CHANGES: usize = 30;
 
-/// Threads with a colour of their own, and one for all others.
+/// How many threads have a colour of their own, with one for all others.
 const COLOURS: usize = 6;
 
-/// Threads that have a row; those that ran longest.
+/// How many threads have a row: those that ran longest.
 const THREADS: usize = 24;
 
 /// One line per workload and variant: medians over its runs.
@@ -79,7 +79,7 @@ pub fn table(all: &[Series<'_>]) -> Table {
     table
 }
 
-/// What is asked, of whom.
+/// The queries and who answers them, as text.
 fn asked(elastic: &Elastic) -> Asked {
     match &elastic.client {
         Some(_) => Asked::Client {
@@ -89,7 +89,7 @@ fn asked(elastic: &Elastic) -> Asked {
     }
 }
 
-/// The whole report, but for the raw numbers.
+/// The whole report, without the raw numbers.
 pub fn report(
     elastic: &Elastic,
     machine: &Machine,
@@ -211,8 +211,7 @@ fn core_seconds(workload: Workload, own: &[&Series<'_>]) -> Bars {
     bars
 }
 
-/// Cores over time, of the first run of each variant that is governed, and what the load kept busy
-/// where it had all.
+/// Cores over time in the first run of each governed variant, and the cpus that the load kept busy when it had all.
 pub(super) fn cores_over_time(name: &str, firsts: &[&Trial], cpus: usize) -> Lines {
     let mut lines = Lines::new(
         format!("{name}: cores over time, first run"),
@@ -240,7 +239,7 @@ pub(super) fn cores_over_time(name: &str, firsts: &[&Trial], cpus: usize) -> Lin
     lines
 }
 
-/// When each thread was on which cpu; where there are too many cpus for colours, on which node.
+/// The cpu of each thread over time; if there are too many cpus for colours, its node.
 pub(super) fn threads(name: &str, trial: &Trial, machine: &Machine) -> Spans {
     let cpus: BTreeSet<u32> = trial.lives.iter().map(|life| life.cpu).collect();
     let by_node = cpus.len() > 6;
@@ -289,7 +288,7 @@ pub(super) fn threads(name: &str, trial: &Trial, machine: &Machine) -> Spans {
     spans
 }
 
-/// Which of the busiest threads was on which cpu, cpu by cpu.
+/// The busiest threads on each cpu over time.
 pub(super) fn on_cpus(name: &str, trial: &Trial) -> Spans {
     let mut ran: BTreeMap<u32, f64> = BTreeMap::new();
     for life in &trial.lives {
@@ -323,7 +322,7 @@ pub(super) fn on_cpus(name: &str, trial: &Trial) -> Spans {
     spans
 }
 
-/// Memory by node over time, where there are several nodes.
+/// Memory by node over time, if there are several nodes.
 pub(super) fn memory(name: &str, trial: &Trial, machine: &Machine) -> Option<Lines> {
     if machine.nodes().len() < 2 {
         return None;
@@ -343,7 +342,7 @@ pub(super) fn memory(name: &str, trial: &Trial, machine: &Machine) -> Option<Lin
     Some(lines)
 }
 
-/// The states of the net over time, and what they made of the cores.
+/// The states of the net over time, and the cores that followed from them.
 pub(super) fn states(name: &str, trial: &Trial) -> Spans {
     let mut spans = Spans::new(
         format!("{name}: transitions over time"),

@@ -1,4 +1,4 @@
-//! What is run: workloads as phases, and under whom.
+//! What is run: workloads as phases, and the variants that they run under.
 
 use clap::ValueEnum;
 use governor::{Mode, Policy, Sensor};
@@ -21,17 +21,17 @@ pub enum Workload {
     Lock,
 }
 
-/// What a workload asks.
+/// The queries of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// Queries of the program of our own.
+    /// Queries of our own program.
     Own {
         /// Rows of its columns.
         rows: usize,
     },
-    /// Statements of a client that the user named.
+    /// Statements for a client that the user named.
     Client {
-        /// How many there are.
+        /// The number of statements.
         statements: usize,
     },
 }
@@ -39,17 +39,17 @@ pub enum Asked {
 /// A stretch of time in which the same clients ask.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
-    /// How long.
+    /// Its length in seconds.
     pub seconds: f64,
-    /// Clients that ask.
+    /// The number of clients that ask.
     pub clients: usize,
-    /// The share of the time that one of them would have to wait for answers if it were alone: it
-    /// asks at fixed times, or at once where an answer took longer. 1: without a pause.
+    /// The share of its time that a client would wait for answers if it were alone. It asks at fixed times, or at
+    /// once if an answer took longer. 1: without a pause.
     pub share: f64,
 }
 
 impl Phase {
-    /// Whether it keeps that many cpus busy all the time.
+    /// Whether it keeps this many cpus busy all the time.
     pub fn fills(&self, cpus: usize) -> bool {
         self.share >= 1.0 && self.clients >= cpus
     }
@@ -66,8 +66,8 @@ impl Workload {
         }
     }
 
-    /// What it is, for the report: what is asked, of columns of our own with so many rows or of somebody's client, and
-    /// how.
+    /// A description for the report: the queries, whether they read our own columns or go to a database's client, and
+    /// how they are asked.
     pub fn about(self, asked: Asked) -> String {
         let share = |rows: usize, below: u32| Unit::Share.show(selected(rows, below));
         let what = match (self, asked) {
@@ -100,8 +100,7 @@ impl Workload {
         format!("{what}, asked by {how}")
     }
 
-    /// What happens one after the other on so many cpus, each phase `unit` seconds long or a few
-    /// times that.
+    /// The phases on a machine with this many cpus, each `unit` seconds long or a few times that.
     pub fn phases(self, cpus: usize, unit: f64) -> Vec<Phase> {
         let phase = |clients: usize, share: f64, units: f64| Phase {
             seconds: unit * units,
@@ -133,22 +132,22 @@ impl Workload {
     }
 }
 
-/// Who says which cpus the workload has.
+/// Who decides which cpus the workload has.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Variant {
     /// The operating system, as always: all of them.
     Ungoverned,
-    /// Nobody; it has so many from beginning to end.
+    /// Nobody: a fixed number of cores.
     Fixed(usize),
     /// The governor.
     Governed(Mode, Sensor),
-    /// The governor with the text's net and nothing around it: a core at each decision.
+    /// The governor with only the text's net: one core per decision.
     Plain(Mode),
 }
 
 impl Variant {
-    /// For tables.
+    /// Its name in tables.
     pub fn name(&self) -> String {
         match self {
             Variant::Ungoverned => "ungoverned".to_owned(),
@@ -159,7 +158,7 @@ impl Variant {
         }
     }
 
-    /// How the governor is told, who in the first case changes nothing.
+    /// The governor's policy; without a governor, one that changes nothing.
     pub fn policy(&self) -> Policy {
         match self {
             Variant::Ungoverned => Policy::default(),
@@ -185,7 +184,7 @@ impl Variant {
         matches!(self, Variant::Governed(..) | Variant::Plain(_))
     }
 
-    /// What a workload is run under: the operating system first.
+    /// The variants of a workload, the operating system first.
     pub fn of(workload: Workload, modes: &[Mode], sensors: &[Sensor], cpus: usize) -> Vec<Variant> {
         let mut all = vec![Variant::Ungoverned];
         if workload == Workload::Lock {

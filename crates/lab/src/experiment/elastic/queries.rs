@@ -9,7 +9,7 @@ use placement::CpuSet;
 
 use crate::error::Result;
 
-/// Rows on this machine: 24 MiB of them, more than most caches hold.
+/// Rows on the machine at hand: 24 MiB, more than most caches hold.
 pub(super) const ROWS: usize = 1 << 21;
 
 /// Groups of the group by.
@@ -18,16 +18,16 @@ const GROUPS: usize = 1024;
 /// Rows that are sorted at a time.
 const SORTED: usize = 1 << 15;
 
-/// What the first scan asks for: quantities below this one.
+/// The first scan selects quantities below this one.
 pub(super) const BELOW: u32 = 23;
 
-/// What the other scan asks for: all quantities.
+/// The other scan selects quantities below this one, which are all.
 pub(super) const ALL: u32 = 51;
 
 /// Bytes of a row.
 pub(super) const ROW_BYTES: usize = 3 * size_of::<u32>();
 
-/// The value of a row in a column, `of` different ones from `from` on.
+/// The value of a row in a column that has `of` different values from `from` on.
 fn value(row: u64, factor: u64, of: u64, from: u64) -> u32 {
     ((row.wrapping_mul(factor) >> 7) % of + from) as u32
 }
@@ -37,7 +37,7 @@ fn quantity(row: u64) -> u32 {
     value(row, 7919 * 31, 50, 1)
 }
 
-/// The share of so many rows that a scan selects, counted.
+/// The share of this many rows that a scan selects, found by counting.
 pub(super) fn selected(rows: usize, below: u32) -> f64 {
     let selected = (0..rows as u64).filter(|row| quantity(*row) < below);
     selected.count() as f64 / rows.max(1) as f64
@@ -51,11 +51,12 @@ pub(super) struct Data {
 }
 
 impl Data {
-    /// With so many rows, in as many equal parts as there are sets of cpus: each is made on its own, and lies there.
+    /// Makes columns of this many rows, in one equal part for each set of cpus: each part is written by a thread on
+    /// its set, so that it lies there.
     ///
     /// # Errors
     ///
-    /// Where this thread may not run on one of them.
+    /// If this thread may not run on one of the sets.
     pub(super) fn new(rows: usize, homes: &[CpuSet]) -> Result<Data> {
         let column = || Vec::with_capacity(rows);
         let mut data = Data {
@@ -77,7 +78,7 @@ impl Data {
         Ok(data)
     }
 
-    /// The sum over rows with less than this quantity: [`selected`] tells how many they are.
+    /// The sum over rows with less than this quantity; [`selected`] is their share.
     pub(super) fn scan(&self, below: u32) {
         let rows = self.quantity.iter().zip(&self.price).zip(&self.discount);
         let sum: u64 = rows
@@ -92,7 +93,7 @@ impl Data {
         black_box(sum);
     }
 
-    /// Sums by price, roughly.
+    /// Sums by groups of prices.
     pub(super) fn group(&self) {
         let mut sums = vec![0u64; GROUPS];
         for (price, quantity) in self.price.iter().zip(&self.quantity) {
@@ -111,7 +112,7 @@ impl Data {
     }
 }
 
-/// Work under one lock that is waited for busily.
+/// Work under one spin lock.
 pub(super) struct Contended {
     held: AtomicBool,
     data: Vec<AtomicU64>,
@@ -129,12 +130,12 @@ impl Contended {
         }
     }
 
-    /// From now on so many work.
+    /// Sets how many threads work from now on.
     pub(super) fn run(&self, clients: usize) {
         self.clients.store(clients, Ordering::Relaxed);
     }
 
-    /// Done so far.
+    /// Units of work done so far.
     pub(super) fn count(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What happens in a run, as it happens.
+//! Records a run while it happens.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use super::plan::{Variant, Workload};
 use super::trial::{Life, Moment, Setting, Trial};
 use crate::error::{Error, Result};
 
-/// The longest sleep: so soon it is seen that the user wants to end.
+/// The longest sleep, after which an interrupt is noticed.
 const NAP: Duration = Duration::from_millis(50);
 
 /// What is recorded while it runs.
@@ -22,22 +22,22 @@ const NAP: Duration = Duration::from_millis(50);
 pub(super) struct Recorder {
     decisions: Vec<Decision>,
     lives: Vec<Life>,
-    /// The last life of each thread, and how much it had run by then.
+    /// The last recorded stretch of each thread, and its processor time by then.
     last: BTreeMap<u32, (usize, f64)>,
     node_moves: u64,
     check: Option<Instant>,
     look: Option<Instant>,
     /// Time between two looks.
     pause: Duration,
-    /// Time between two decisions, where it is not the governor that says it.
+    /// Time between two decisions, if the governor does not set it.
     period: Option<Duration>,
-    /// When threads were looked at last, in seconds.
+    /// When threads were last looked at, in seconds.
     looked: f64,
-    /// How long regions are.
+    /// The length of regions.
     window: Option<Duration>,
-    /// When each began, in seconds.
+    /// When each region began, in seconds.
     pub(super) windows: Vec<f64>,
-    /// When the present one did.
+    /// When the present region began.
     marked: Duration,
 }
 
@@ -93,14 +93,14 @@ impl Recorder {
         }
     }
 
-    /// A region of counted accesses begins, and the one before ends.
+    /// Begins a region of counted accesses, and ends the one before.
     pub(super) fn mark(&mut self, at: Duration) {
         roi::start();
         self.windows.push(at.as_secs_f64());
         self.marked = at;
     }
 
-    /// Where threads are that have run since the last look. One that has not is nowhere.
+    /// Records the cpus of threads that have run since the last look. Others are on none.
     fn see(&mut self, watch: &mut Watch, time: f64) {
         // What has ended is seen by the governor.
         let Ok(sample) = watch.look() else {
@@ -220,8 +220,8 @@ fn moment(decision: &Decision, all: Option<usize>) -> Moment {
     }
 }
 
-/// Core-seconds that were used: what was busy, over the time it was measured. `None` where a reading is missing, or
-/// there are no two decisions between which anything could be read.
+/// Core-seconds used: busy cpus times the time they were measured over. `None` if a reading is missing, or if there
+/// are no two decisions to read between.
 fn used(decisions: &[Decision]) -> Option<f64> {
     let busy = |decision: &Decision| decision.readings.get(BUSY).and_then(|m| m.value);
     if decisions.len() < 2 {
@@ -233,8 +233,7 @@ fn used(decisions: &[Decision]) -> Option<f64> {
         .sum()
 }
 
-/// How many decisions the governor would make again from what was read, through a file as anybody
-/// could.
+/// Replays the run from its trace, written to a file and read again; returns how many decisions come out the same.
 fn replayed(decisions: Vec<Decision>, variant: Variant, machine: &Machine) -> Result<usize> {
     let mut file = Vec::new();
     let trace = Trace {

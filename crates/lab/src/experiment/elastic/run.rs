@@ -17,7 +17,7 @@ use super::recorder::Recorder;
 use super::trial::{Setting, Told, Trial};
 use crate::error::{Error, Result};
 
-/// The program that asks.
+/// The running load program.
 struct Load {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -25,7 +25,7 @@ struct Load {
     folder: Folder,
 }
 
-/// A folder that goes with its value.
+/// A folder that is removed when dropped.
 struct Folder(std::path::PathBuf);
 
 impl Folder {
@@ -135,7 +135,7 @@ impl Drop for Load {
     }
 }
 
-/// A run under way.
+/// A run in progress.
 struct Stage<'a> {
     setting: &'a Setting<'a>,
     load: Load,
@@ -143,12 +143,12 @@ struct Stage<'a> {
     watch: Watch,
     recorder: Recorder,
     zero: Instant,
-    /// What a query takes alone.
+    /// Seconds that a query takes alone.
     query_seconds: f64,
 }
 
 impl Stage<'_> {
-    /// One phase; `counted`: it is the region of interest. After the `last` one the last window ends.
+    /// Runs one phase. `counted`: it is the region of interest. After the `last` phase the last window ends.
     fn phase(&mut self, phase: &Phase, counted: bool, last: bool) -> Result<Told> {
         let from = self.zero.elapsed();
         let pace = if phase.share >= 1.0 {

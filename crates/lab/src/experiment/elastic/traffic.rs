@@ -1,4 +1,4 @@
-//! Counted accesses over time: memory traffic of each node, and what of it crossed between nodes.
+//! Counted accesses over time: the memory traffic of each node, and the part that crossed between nodes.
 
 use emulator::count::{LINE_BYTES, Matrix, Region};
 use report::{Axis, Line, Lines, Unit};
@@ -10,7 +10,7 @@ pub(super) fn windows(trial: &Trial) -> usize {
     trial.windows.len().saturating_sub(1)
 }
 
-/// What was counted in its last phase, as one region.
+/// The counts of its last phase, as one region.
 pub(super) fn last_phase(trial: &Trial, windows: &[Region]) -> Region {
     let begun = trial.phases.last().map_or(0.0, |told| told.from);
     let within = stretches(trial, windows).filter(|(from, ..)| *from >= begun);
@@ -25,7 +25,7 @@ pub(super) fn last_phase(trial: &Trial, windows: &[Region]) -> Region {
     sum
 }
 
-/// A stretch of time, and what was read and written by each node in the memory of each.
+/// A stretch of time, and the bytes that each node read and wrote in the memory of each.
 fn stretches<'a>(
     trial: &'a Trial,
     windows: &'a [Region],

@@ -1,4 +1,4 @@
-//! One run as data: what it needs, and everything that is recorded of it.
+//! One run as data: its parameters, and everything that is recorded of it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,19 +13,19 @@ use super::load::Done;
 use super::moves::Move;
 use super::plan::{Phase, Variant, Workload};
 
-/// What a run needs.
+/// The parameters of a run.
 pub struct Setting<'a> {
     /// The words that start this lab's commands.
     pub lab: &'a [OsString],
-    /// What is started as guard where something else than our own program is governed.
+    /// The command of the guard, if something other than our own program is governed.
     pub guard: &'a [OsString],
-    /// This machine.
+    /// The machine at hand.
     pub machine: &'a Machine,
-    /// The cpus there are to give.
+    /// The cpus to hand out.
     pub cpus: usize,
-    /// What is governed, where it is not the clients.
+    /// The target of the governor, if it is not the clients.
     pub server: Option<u32>,
-    /// A database's client, and what it is asked.
+    /// A database's client, and the statements for it.
     pub command: &'a [String],
     /// See `command`.
     pub statements: &'a [String],
@@ -33,26 +33,27 @@ pub struct Setting<'a> {
     pub rows: usize,
     /// See `rows`.
     pub made_on: Vec<String>,
-    /// The cpus of the governor and of what records, which are not governed; none: wherever the system puts them.
+    /// The cpus of the governor and the recorder, which are not governed; none: any.
     pub own: Option<placement::CpuSet>,
     /// Time between two decisions.
     pub period: Duration,
-    /// Whether the machine is an emulated one: there a decision takes many times as long, and yet the period is not
-    /// longer for it; and what cores do there says nothing of energy, so that none is estimated.
+    /// Whether the machine is emulated. There a decision takes many times as long, and the period is kept
+    /// nevertheless; and energy is not estimated.
     pub emulated: bool,
     /// Time between two looks at threads.
     pub look: Duration,
     /// The phase that is a region of interest to the access counter.
     pub counted: Option<usize>,
-    /// Regions are so long, from beginning to end, and the kernel tells moves between cpus.
+    /// The length of regions, into which the whole run is divided; the kernel's reports of thread migrations are
+    /// recorded as well.
     pub window: Option<Duration>,
-    /// What a query takes alone; found out where it is not known yet.
+    /// Seconds that a query takes alone; measured if not known yet.
     pub query_seconds: Option<f64>,
     /// Becomes true when the user wants to end.
     pub stop: &'a AtomicBool,
 }
 
-/// What became of a phase.
+/// The results of a phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Told {
     /// The phase.
@@ -61,32 +62,32 @@ pub struct Told {
     pub from: f64,
     /// When it had ended.
     pub to: f64,
-    /// What was answered in it.
+    /// The queries answered in it.
     pub done: Done,
 }
 
-/// What was decided at a moment.
+/// A decision and the readings at its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
     /// In seconds.
     pub time: f64,
-    /// Cores from then on; of an ungoverned run all.
+    /// Cores from then on; without a governor, all.
     pub cores: usize,
     /// Cpus kept busy since the moment before.
     pub busy: Option<f64>,
-    /// Threads that waited for one.
+    /// Threads that waited for a cpu.
     pub waiting: Option<f64>,
-    /// Stable, Idle, Overload, or Checks where the net did not run.
+    /// The state of the net: Stable, Idle, Overload; or Checks if the net did not run.
     pub place: String,
-    /// Bytes of memory by node, where that was looked at.
+    /// Bytes of memory by node, if that was read.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub memory: BTreeMap<u32, f64>,
-    /// Where cores came or went: the transitions and the reason.
+    /// If the cores changed: the transitions and the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
 }
 
-/// A stretch of a thread's life.
+/// A stretch of time that a thread spent on a cpu.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Life {
     /// The thread's number.
@@ -95,67 +96,67 @@ pub struct Life {
     pub from: f64,
     /// In seconds.
     pub to: f64,
-    /// Where it ran.
+    /// The cpu.
     pub cpu: u32,
-    /// Of that cpu.
+    /// The node of that cpu.
     pub node: u32,
 }
 
-/// All of one run.
+/// Everything recorded of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// What was run.
+    /// The workload.
     pub workload: Workload,
-    /// Under whom.
+    /// The variant.
     pub variant: Variant,
-    /// What a query takes alone.
+    /// Seconds that a query takes alone.
     pub query_seconds: f64,
-    /// How long it took.
+    /// Its length in seconds.
     pub seconds: f64,
     /// Queries answered per second.
     pub throughput: f64,
-    /// Phase by phase.
+    /// The results by phase.
     pub phases: Vec<Told>,
-    /// Cores that it had, times seconds.
+    /// Cores that it had, in core-seconds.
     pub allocated: f64,
-    /// Cores that it kept busy, times seconds, from the first decision to the last; `None` where that was not read at
-    /// each of them.
+    /// Cores that it kept busy, in core-seconds, from the first decision to the last; `None` if a reading is missing.
     pub used: Option<f64>,
-    /// Decisions that were made; none where nobody decided.
+    /// The number of decisions; 0 without a governor.
     pub decisions: usize,
     /// How many of them changed something.
     pub changes: usize,
-    /// Seconds from reading to the cpus' being set, of those.
+    /// For each of those, seconds from reading the sensors until the cpus were set.
     pub change_seconds: Vec<f64>,
-    /// Threads that were moved to another cpu; `None` where the kernel does not say.
+    /// Thread migrations to another cpu; `None` if the kernel does not say.
     pub migrations: Option<u64>,
-    /// Threads that were seen on another node than the time before; `None` where none was ever seen.
+    /// Threads that were sampled on another node than the time before; `None` if none was ever seen.
     pub node_moves: Option<u64>,
-    /// All moves to another cpu, where the kernel told each.
+    /// All thread migrations, if the kernel reported each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moves: Option<Vec<Move>>,
     /// When each region of counted accesses began, and when the last one ended, in seconds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<f64>,
-    /// How often threads were given a cpu.
+    /// Context switches.
     pub switches: Option<u64>,
-    /// Page faults that needed no disk.
+    /// Minor page faults.
     pub minor_faults: u64,
-    /// By the text's method, never measured; `None` where the machine is an emulated one, or what was used is not known.
+    /// Energy estimated by the text's method, never measured; `None` on an emulated machine, or if the use of cores
+    /// is unknown.
     pub energy: Option<Energy>,
-    /// Joules of the whole machine meanwhile, measured, where that is counted.
+    /// Measured joules of the whole machine over the same time, if counted.
     #[serde(default)]
     pub machine_joules: Option<f64>,
-    /// Of the decisions that were made again from the recorded readings, those that were the same.
+    /// How many decisions a replay of the recorded readings repeated.
     pub replayed: Option<usize>,
-    /// What happened when.
+    /// The decisions over time.
     pub moments: Vec<Moment>,
-    /// Where threads were when.
+    /// The cpus of threads over time.
     pub lives: Vec<Life>,
 }
 
 impl Trial {
-    /// Core-seconds that were used; NaN where that was not measured.
+    /// Core-seconds used; NaN if not measured.
     pub(super) fn used_seconds(&self) -> f64 {
         self.used.unwrap_or(f64::NAN)
     }

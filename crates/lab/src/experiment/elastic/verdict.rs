@@ -1,4 +1,4 @@
-//! What the runs say together, and whether that is what is asked for.
+//! The results over all runs, and whether they meet the targets.
 
 use governor::Sensor;
 use report::Sample;
@@ -7,16 +7,16 @@ use serde::Serialize;
 use super::plan::{Variant, Workload};
 use super::trial::Trial;
 
-/// Throughput that is at least to be had, as a share of the ungoverned.
+/// The least throughput, as a share of that without a governor.
 const THROUGHPUT: f64 = 0.97;
 
-/// Below this mean load fewer core-seconds are asked for.
+/// The mean load below which fewer core-seconds are demanded.
 const LOAD: f64 = 0.6;
 
-/// So many decisions after a load step all cores are to be there.
+/// Decisions after a load step by which all cores must have been handed out.
 const PERIODS: usize = 3;
 
-/// The sensor's throughput, as a share of that with the best fixed number of cores.
+/// The least throughput with the throughput sensor, as a share of that with the best fixed number of cores.
 const BEST: f64 = 0.9;
 
 /// All runs of a workload under a variant, one per turn.
@@ -29,18 +29,18 @@ pub struct Series<'a> {
     pub runs: Vec<&'a Trial>,
 }
 
-/// A figure that is asked for.
+/// A target and the figure that was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
     /// The workload.
     pub workload: Workload,
     /// The variant.
     pub variant: String,
-    /// What is asked for.
+    /// The target.
     pub asked: String,
-    /// What was found, in words.
+    /// The figure that was found, as text.
     pub found: String,
-    /// Whether that is enough; `None` where it was not to be judged.
+    /// Whether the target is met; `None` if it is not judged.
     pub met: Option<bool>,
 }
 
@@ -69,7 +69,7 @@ pub fn series(trials: &[Trial]) -> Vec<Series<'_>> {
     all
 }
 
-/// All that can be judged.
+/// All verdicts.
 pub fn verdicts(all: &[Series<'_>], cpus: usize) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     for one in all.iter().filter(|one| one.variant.governed()) {
@@ -119,10 +119,10 @@ pub fn verdicts(all: &[Series<'_>], cpus: usize) -> Vec<Verdict> {
     verdicts
 }
 
-/// What is asked for, what was found, and whether that is enough; `None` where it cannot be judged.
+/// A target, the figure that was found, and whether it is met; `None` if it cannot be judged.
 type Bar = (String, String, Option<bool>);
 
-/// What is answered, against the ungoverned.
+/// Throughput, relative to runs without a governor.
 fn throughput(one: &Series<'_>, base: &Series<'_>) -> Bar {
     let ratio = one
         .sample(|trial| trial.throughput)
@@ -139,7 +139,7 @@ fn throughput(one: &Series<'_>, base: &Series<'_>) -> Bar {
     )
 }
 
-/// Cores that are had, against the ungoverned.
+/// Core-seconds, relative to runs without a governor.
 fn core_seconds(one: &Series<'_>, base: &Series<'_>) -> Bar {
     let load = base
         .sample(|trial| trial.used_seconds() / trial.allocated)
@@ -162,7 +162,7 @@ fn core_seconds(one: &Series<'_>, base: &Series<'_>) -> Bar {
     )
 }
 
-/// Decisions that the recorded trace gives again.
+/// Decisions that a replay of the recorded trace repeats.
 fn prescribed(one: &Series<'_>) -> Bar {
     let (same, made) = one.runs.iter().fold((0, 0), |(same, made), trial| {
         (same + trial.replayed.unwrap_or(0), made + trial.decisions)
@@ -174,18 +174,18 @@ fn prescribed(one: &Series<'_>) -> Bar {
     )
 }
 
-/// What came of a load step that needs all cores.
+/// The outcome of a load step that needs all cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reaction {
-    /// They were there at this decision, counted from 1.
+    /// All cores were handed out at this decision, counted from 1.
     Within(usize),
-    /// They were not there at any of so many, which were all until the load ended.
+    /// They were not handed out by any of this many decisions, which were all until the load ended.
     Never(usize),
-    /// They were there before, so that there was nothing to be done.
+    /// They were handed out before, so that there was nothing to do.
     Already,
 }
 
-/// What all steps say together, in words, and whether it is enough; `None` without a step.
+/// The outcome of all steps, as text, and whether the target is met; `None` without a step.
 fn reacted(steps: &[Reaction]) -> Option<(String, Option<bool>)> {
     if steps.is_empty() {
         return None;
@@ -220,7 +220,7 @@ fn reacted(steps: &[Reaction]) -> Option<(String, Option<bool>)> {
     Some((found, judged.then_some(!failed)))
 }
 
-/// For each load step that needs all cores: decisions until they were there.
+/// For each load step that needs all cores: decisions until they were handed out.
 fn reactions(trial: &Trial, cpus: usize) -> Vec<Reaction> {
     let mut all = Vec::new();
     for two in trial.phases.windows(2) {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::error::{Error, Result};
 
-/// What one placement cost.
+/// The cost of one placement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The cpu of each thread, in the order of creation.
@@ -21,7 +21,7 @@ pub struct Measured {
     pub remote: u64,
 }
 
-/// What a named strategy cost.
+/// The cost of a named strategy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Named {
     /// The strategy.
@@ -43,19 +43,19 @@ pub struct Costs {
     pub threads: usize,
     /// The workload's name.
     pub workload: String,
-    /// What it does.
+    /// A description of the workload.
     #[serde(default)]
     pub about: String,
-    /// What a cost is.
+    /// The name of a cost, with its unit.
     #[serde(default)]
     pub metric: String,
     /// How it was recorded.
     #[serde(default)]
     pub command: String,
-    /// When.
+    /// The date of the recording.
     #[serde(default)]
     pub date: String,
-    /// By a program of which commit.
+    /// The commit of the program that recorded it.
     #[serde(default)]
     pub commit: String,
     /// The caches that were modelled.
@@ -73,8 +73,7 @@ impl Costs {
     ///
     /// # Errors
     ///
-    /// [`Error::Table`], which names the file, where there is none, it is not a table, or it has
-    /// no placements.
+    /// [`Error::Table`], which names the file, if it does not exist, is no table of costs, or has no placements.
     pub fn read(path: &Path) -> Result<Costs> {
         let wrong = |why: String| Error::Table {
             path: path.to_owned(),
@@ -92,7 +91,7 @@ impl Costs {
         Ok(costs)
     }
 
-    /// Writes the table, one placement a line.
+    /// Writes the table, with one placement per line.
     ///
     /// # Errors
     ///

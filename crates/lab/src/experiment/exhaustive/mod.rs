@@ -1,4 +1,4 @@
-//! Every placement that differs.
+//! All placements that differ, not counting the exchange of equal nodes and cores.
 
 mod costs;
 mod page;
@@ -25,9 +25,9 @@ use search::Found;
 
 /// The machine and the number of threads of the document (T6).
 const MACHINE: &str = "xeon-2630";
-/// Threads of a group, as the kernels have them.
+/// Threads in a group, as in the kernels.
 const GROUP: usize = 3;
-/// More placements than these are not run one by one.
+/// The most placements that are run one by one.
 const MOST: u128 = 5_000;
 
 /// `exhaustive`
@@ -96,12 +96,12 @@ impl Exhaustive {
         )
     }
 
-    /// What the costs of a workload are called in a folder of them.
+    /// The file name of a workload's costs.
     fn file(&self, kernel: Kernel, machine: &Machine) -> String {
         format!("{}-{}-{}.json", machine.name(), self.threads, kernel.name())
     }
 
-    /// As they were recorded, which must have been of the same machine, threads and workload.
+    /// Reads recorded costs, which must be of the same machine, threads and workload.
     fn recorded(&self, kernel: Kernel, machine: &Machine, folder: &Path) -> Result<Costs> {
         let path = folder.join(self.file(kernel, machine));
         let costs = Costs::read(&path)?;
@@ -117,7 +117,7 @@ impl Exhaustive {
         Err(Error::Table { path, why })
     }
 
-    /// Measured, and kept where that is asked for.
+    /// Measures the costs, and records them if that is asked for.
     fn costs(&self, kernel: Kernel, guest: &Guest, desk: &mut Desk<'_>) -> Result<Costs> {
         let costs = self.measure(kernel, guest, desk)?;
         if let Some(folder) = &self.record {
@@ -243,14 +243,14 @@ impl Exhaustive {
     }
 }
 
-/// The one of the median cost; of two in the middle the cheaper.
+/// The run of the median cost; of two in the middle the cheaper one.
 fn middle(mut runs: Vec<Measured>) -> Measured {
     runs.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     let at = (runs.len() - 1) / 2;
     runs.swap_remove(at)
 }
 
-/// The cost of one run of a placement; each thread must have run where it was placed.
+/// The cost of one run of a placement. Each thread must have run where it was placed.
 fn measured(guest: &Guest, cpus: &[u32], ran: &Ran, region: &Region) -> Result<Measured> {
     if ran.cpus != cpus {
         let why = format!("threads placed on {cpus:?} ran on {:?}", ran.cpus);
@@ -265,7 +265,7 @@ fn measured(guest: &Guest, cpus: &[u32], ran: &Ran, region: &Region) -> Result<M
     })
 }
 
-/// To tenths: more digits than that are noise.
+/// Rounds to tenths: further digits are noise.
 fn round(cost: f64) -> f64 {
     (cost * 10.0).round() / 10.0
 }

@@ -1,13 +1,13 @@
-//! Costs in tables and plots, and what is known of how they came about.
+//! Tables and plots of costs, and facts about how they were measured.
 
 use report::{Axis, Bars, Cell, Line, Lines, Sample, Table, Unit};
 
 use super::costs::Costs;
 
-/// What a cost is.
+/// The name of a cost, with its unit.
 pub(super) const METRIC: &str = "lines of 64 bytes read from memory, weighted with the distance of the node they are on (local = 1)";
 
-/// What is known of how costs came about; what all of them share stands there once.
+/// The facts about how costs were measured; facts that all workloads share are listed once.
 pub(super) fn facts(all: &[Costs], recorded: bool) -> Vec<(String, String)> {
     let each: Vec<_> = all.iter().map(|costs| told(costs, recorded)).collect();
     let Some(first) = each.first() else {
@@ -27,7 +27,7 @@ pub(super) fn facts(all: &[Costs], recorded: bool) -> Vec<(String, String)> {
     facts
 }
 
-/// What is known of how costs came about: by the machine of the recording, not by that of today.
+/// The facts about how costs were measured: on the machine of the recording, not on today's.
 fn told(costs: &Costs, recorded: bool) -> Vec<(&'static str, String)> {
     let or_not = |text: &str| match text {
         "" => "not recorded".to_owned(),

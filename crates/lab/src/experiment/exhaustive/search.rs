@@ -1,5 +1,4 @@
-//! How soon a good placement is found among placements whose costs are known: by the search (T11),
-//! and by chance.
+//! How soon a good placement is found among placements of known cost: by the search (T11), and by random draws.
 
 use std::collections::HashMap;
 
@@ -12,25 +11,25 @@ use topology::Machine;
 use crate::error::Result;
 use crate::experiment::exhaustive::costs::Costs;
 
-/// Runs that are followed: what T11 gives the search.
+/// Number of runs that are followed, T11's budget of the search.
 pub(crate) const RUNS: usize = 25;
 
-/// The share of the gain that the best of the first 1, 2, ... runs has: medians and quartiles over
-/// the seeds. The gain is what the best placement costs less than the median one.
+/// The share of the gain that the best of the first 1, 2, ... runs reaches: medians and quartiles over the seeds. The
+/// gain is the difference in cost between the median placement and the best one.
 #[derive(Debug)]
 pub(crate) struct Found {
     workload: String,
     random: Vec<Point>,
-    /// `None` where not every placement's cost is known: the search may ask for any.
+    /// `None` if the cost of some placement is unknown, as the search may ask for any.
     search: Option<Vec<Point>>,
 }
 
 impl Found {
-    /// Follows so many searches and as many series of draws.
+    /// Follows this many searches and as many series of random draws.
     ///
     /// # Errors
     ///
-    /// Those of `placement`, for costs of placements that the machine has not.
+    /// Those of `placement`, for costs of placements that do not exist on the machine.
     pub(crate) fn new(costs: &Costs, machine: &Machine, seeds: u64) -> Result<Found> {
         let sorted = costs.sorted();
         let (best, base) = (sorted[0], Sample::from(sorted).median());
@@ -96,7 +95,7 @@ struct Known {
 }
 
 impl Known {
-    /// `None` where a class is missing.
+    /// `None` if a class is missing.
     fn new(costs: &Costs, machine: &Machine) -> Result<Option<Known>> {
         let site = Site::new(machine);
         let threads = Threads::in_groups(costs.threads, 1)?;
@@ -117,7 +116,7 @@ impl Known {
         }))
     }
 
-    /// What the runs of one search cost, in order.
+    /// The costs of the runs of one search, in order.
     fn search(&self, seed: u64) -> Result<Vec<f64>> {
         let options = search::Options {
             runs: RUNS,
@@ -138,7 +137,7 @@ impl Known {
     }
 }
 
-/// The costs of placements drawn by chance.
+/// The costs of placements drawn at random.
 fn draws(costs: &Costs, seed: u64) -> Vec<f64> {
     let mut random = Random::new(seed);
     let draw = |_| costs.placements[random.index(costs.placements.len())].cost;

@@ -1,5 +1,5 @@
-//! Bare loops: what the machine gives to a loop that does nothing else. They are measured beside the queries, in the
-//! same rounds.
+//! Bare loops: the rates that the machine gives to a loop that does nothing else, the roofs of the roofline. They are
+//! measured in the same rounds as the queries.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -9,36 +9,36 @@ use std::time::{Duration, Instant};
 use fiber::Workers;
 use serde::Serialize;
 
-/// Words that a task takes at a time.
+/// Words in a piece, which a task takes at a time.
 const PIECE: usize = 128 << 10;
-/// Words of what stays in a core's second cache.
+/// Words that fit into a core's second-level cache.
 const NEAR: usize = 16 << 10;
-/// Accumulators of a loop over registers, in bytes: the widest registers that there are.
+/// Accumulators of a loop over registers, in bytes, for the widest registers.
 const LANES: usize = 256;
 /// Rounds over the registers of one piece.
 const ROUNDS: usize = 1 << 10;
-/// How long a loop runs that comes to no end by itself.
+/// How long a loop without an end of its own runs.
 const LONG: Duration = Duration::from_millis(8);
 
 /// A loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bare {
-    /// Adds words of memory up that no cache holds. In bytes per second.
+    /// Adds up words in memory that no cache holds, in bytes per second.
     Memory,
-    /// Adds words up that the core's second cache holds. In bytes per second.
+    /// Adds up words in the core's second-level cache, in bytes per second.
     Cache,
-    /// Adds and combines whole numbers of 64 bits in registers. In operations per second.
+    /// Adds and combines 64-bit integers in registers, in operations per second.
     Wide,
-    /// The same of 8 bits, the width of most stored codes.
+    /// The same with 8-bit integers, the width of most stored codes.
     Narrow,
 }
 
-/// What the loops read.
+/// The memory that the loops read.
 #[derive(Clone, Debug)]
 pub struct Field(Arc<[AtomicU64]>);
 
-/// Compiles a loop for the instructions that there are.
+/// Compiles a loop for each instruction level, and calls the best one.
 macro_rules! widest {
     ($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty $body:block) => {
         $(#[$meta])*
@@ -100,7 +100,7 @@ widest! {
 }
 
 impl Field {
-    /// Of so many bytes, written by `workers` piece by piece, so that it lies on all of their nodes.
+    /// Allocates this many bytes, written by `workers` piece by piece so that they lie on all of their nodes.
     pub fn new(bytes: usize, workers: &Arc<Workers>) -> Field {
         let words = (bytes / 8).max(PIECE);
         let field = Field(
@@ -119,7 +119,7 @@ impl Field {
         field
     }
 
-    /// In bytes.
+    /// The size in bytes.
     pub fn bytes(&self) -> usize {
         self.0.len() * 8
     }
@@ -133,8 +133,8 @@ impl Field {
     }
 }
 
-/// Has `workers`, as many tasks as they are wide, do `pieces` pieces of `work`, or as many as they can in [`LONG`];
-/// gives how many they did a second.
+/// Runs `pieces` pieces of `work` on all of `workers`, or as many as they can do in [`LONG`]; returns pieces per
+/// second.
 fn share(
     workers: &Arc<Workers>,
     pieces: Option<usize>,

@@ -25,34 +25,34 @@ pub struct Subject {
 /// How a query is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// What runs it.
+    /// The executor.
     pub executor: Executor,
-    /// Most rows of a block; none: what suits the executor.
+    /// The most rows of a block; `None`: the executor's default.
     pub block: Option<usize>,
-    /// Workers.
+    /// The number of workers.
     pub threads: usize,
-    /// Whether blocks are used again.
+    /// Whether blocks are reused.
     pub reuse: bool,
-    /// Which pieces a worker takes.
+    /// The NUMA plan: which pieces a worker takes.
     pub plan: Plan,
 }
 
 /// How one run went.
 #[derive(Clone, Debug)]
 pub struct Ran {
-    /// From its begin to its last row, planning not included.
+    /// Time from the start to the last row, without planning.
     pub seconds: f64,
-    /// Page faults that needed no disk.
+    /// Minor page faults.
     pub faults: u64,
     /// Bytes read from pages: by node of the reader, then by node of the page.
     pub bytes: Vec<Vec<u64>>,
     /// The rows as text, sorted.
     pub rows: Vec<String>,
-    /// What each worker did, where the system tells.
+    /// How each worker spent its time, if the system counts it.
     pub spent: Vec<host::Spent>,
 }
 
-/// Workers, and their threads as the system numbers them.
+/// Workers, and the system's numbers of their threads.
 struct Crew {
     workers: Arc<Workers>,
     threads: Vec<u32>,
@@ -63,13 +63,13 @@ pub struct Bench {
     store: Arc<Store>,
     budget: Arc<Budget>,
     crews: BTreeMap<usize, Crew>,
-    /// Raised to end what runs.
+    /// Ends the running query when raised.
     pub stop: engine::Stop,
-    /// What workers and pages are laid out for.
+    /// The machine that workers and pages are laid out for.
     pub machine: Machine,
-    /// The one at hand.
+    /// The machine that it runs on.
     pub live: Machine,
-    /// Bytes of the pool.
+    /// Bytes of the buffer pool.
     pub pool: u64,
 }
 
@@ -86,7 +86,7 @@ impl Bench {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] with what the store says, [`Error::Machine`], [`Error::Memory`].
+    /// [`Error::Store`] with the store's message, [`Error::Machine`], [`Error::Memory`].
     pub fn open(
         path: &Path,
         machine: Option<&str>,
@@ -162,7 +162,7 @@ impl Bench {
     ///
     /// # Errors
     ///
-    /// [`Error::Query`] with the place in its text.
+    /// [`Error::Query`] with the position in its text.
     pub fn plan(&self, name: String, text: &str) -> Result<Subject> {
         let tables = table::Catalog::new().tables(&self.store.snapshot());
         let tables = tables.map_err(|error| Error::Store {
@@ -179,7 +179,7 @@ impl Bench {
         })
     }
 
-    /// The workers of so many threads, which it was opened with.
+    /// The workers with this many threads, a number it was opened with.
     pub fn workers(&self, threads: usize) -> &Arc<Workers> {
         &self.crews[&threads].workers
     }
@@ -189,7 +189,7 @@ impl Bench {
         self.crews.keys().next_back().copied().unwrap_or(1)
     }
 
-    /// Where the frames of the pool lie: a range of addresses for each node.
+    /// The addresses of the pool's frames: one range for each node.
     pub fn frames(&self) -> impl Iterator<Item = std::ops::Range<*const u8>> {
         self.store.pool().memory()
     }
@@ -203,7 +203,7 @@ impl Bench {
     ///
     /// # Errors
     ///
-    /// [`Error::Query`]; [`Error::Interrupted`] where it was ended.
+    /// [`Error::Query`]; [`Error::Interrupted`] if it was ended.
     pub fn run(&self, subject: &Subject, way: &Way, ledger: Option<Arc<Ledger>>) -> Result<Ran> {
         let crew = &self.crews[&way.threads];
         let workers = &crew.workers;
@@ -255,7 +255,7 @@ impl Bench {
     }
 }
 
-/// The rows as text, in an order of their own: executors give those without an order in any.
+/// The rows as text, sorted, because without ORDER BY executors return them in any order.
 fn text(
     batches: &[arrow::array::RecordBatch],
 ) -> std::result::Result<Vec<String>, arrow::error::ArrowError> {

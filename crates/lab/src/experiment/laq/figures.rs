@@ -1,4 +1,4 @@
-//! What is told of the runs: figures of each query, as they go into the file of raw numbers.
+//! The figures of each query, as they are written to the file of raw numbers.
 
 use engine::Executor;
 use report::Sample;
@@ -8,23 +8,23 @@ use super::bare::Bare;
 use super::host::Spent;
 use super::measure::{Measured, Scope, Variant, middle, name};
 
-/// A median, and the range and the quartiles of the runs.
+/// Median, range and quartiles of the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Span {
-    /// The middle.
+    /// The median.
     pub median: f64,
     /// The least.
     pub least: f64,
     /// The greatest.
     pub most: f64,
-    /// Below it a quarter of the runs lie.
+    /// The lower quartile.
     pub lower: f64,
-    /// Above it a quarter of the runs lie.
+    /// The upper quartile.
     pub upper: f64,
 }
 
 impl Span {
-    /// Of a sample.
+    /// The span of a sample.
     pub fn of(sample: &Sample) -> Span {
         let (least, most) = sample.range();
         let (lower, upper) = sample.quartiles();
@@ -41,30 +41,30 @@ impl Span {
 /// A query run with one size of blocks.
 #[derive(Clone, Debug, Serialize)]
 pub struct ByBlock {
-    /// What ran it.
+    /// The executor.
     pub executor: &'static str,
-    /// Rows of a block at most.
+    /// The most rows of a block.
     pub block_rows: usize,
     /// Time.
     pub seconds: Span,
-    /// How many times as fast as the first executor with blocks of that size, round by round.
+    /// Speed-up over the first executor with blocks of the same size: the median of the ratios within a round.
     pub speed: f64,
-    /// Page faults of a run.
+    /// Page faults per run.
     pub page_faults: f64,
-    /// Blocks allocated in a run, and how often one was used again; none where that is not counted.
+    /// Blocks allocated in a run, and how often one was reused; none if that is not counted.
     pub blocks: Option<(u64, u64)>,
 }
 
 /// A query run by so many threads.
 #[derive(Clone, Debug, Serialize)]
 pub struct ByThreads {
-    /// What ran it.
+    /// The executor.
     pub executor: &'static str,
     /// Threads.
     pub threads: usize,
     /// Time.
     pub seconds: Span,
-    /// How many times as fast as with the fewest threads, round by round.
+    /// Speed-up over the fewest threads: the median of the ratios within a round.
     pub speedup: f64,
     /// Bytes of pages read per second.
     pub bytes_per_second: f64,
@@ -75,34 +75,35 @@ pub struct ByThreads {
 /// A bare loop.
 #[derive(Clone, Debug, Serialize)]
 pub struct ByLoop {
-    /// Which.
+    /// The loop.
     pub bare: Bare,
     /// Threads.
     pub threads: usize,
     /// Bytes or operations per second.
     pub rate: Span,
-    /// How many times as fast as with the fewest threads that were asked for, round by round; none without such.
+    /// Speed-up over the fewest threads that were asked for: the median of the ratios within a round. None if there
+    /// is no such run.
     pub speedup: f64,
 }
 
-/// Blocks used again, or not.
+/// A query run with reuse of blocks, or without.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reuse {
-    /// What ran it.
+    /// The executor.
     pub executor: &'static str,
-    /// Whether blocks are used again.
+    /// Whether blocks are reused.
     pub reuse: bool,
     /// Time.
     pub seconds: Span,
-    /// How many times the time with reuse, round by round.
+    /// Time relative to that with reuse: the median of the ratios within a round.
     pub times: f64,
     /// Blocks allocated in a run; none if that was not counted.
     pub blocks_made: Option<u64>,
-    /// How often one was used again.
+    /// How often one was reused.
     pub blocks_reused: Option<u64>,
-    /// Page faults of a run.
+    /// Page faults per run.
     pub page_faults: f64,
-    /// The most memory of a process that does nothing else; none if that was not measured.
+    /// Peak memory of a process that runs only this query; none if that was not measured.
     pub peak_bytes: Option<f64>,
 }
 
@@ -111,53 +112,53 @@ pub struct Reuse {
 pub struct Operator {
     /// The stage it is in.
     pub stage: usize,
-    /// What it is.
+    /// The operator.
     pub name: String,
-    /// Rows that came to it.
+    /// Input rows.
     pub rows: u64,
     /// Operations.
     pub operations: u64,
     /// Bytes read and written.
     pub bytes: u64,
-    /// Of pages among them.
+    /// The bytes of pages among them.
     pub page_bytes: u64,
     /// Time.
     pub seconds: f64,
-    /// Part of the time of all operators.
+    /// Its share of the time of all operators.
     pub share: f64,
     /// Operations per byte.
     pub intensity: f64,
     /// Operations per second.
     pub rate: f64,
-    /// The time that bare loops take for as many bytes, those of pages from memory and the others from the cache, as a
-    /// share of its own.
+    /// The time that bare loops take for as many bytes (those of pages from memory, the others from the cache), as a
+    /// share of the operator's time.
     pub of_roof: f64,
 }
 
-/// What one worker did in the run of the median time.
+/// Times of one worker in the run of the median time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Thread {
-    /// What ran the query.
+    /// The executor.
     pub executor: &'static str,
     /// The worker.
     pub thread: usize,
     /// The run's time.
     pub seconds: f64,
-    /// What it did.
+    /// How it spent this time.
     #[serde(flatten)]
     pub spent: Spent,
 }
 
-/// What one task did in the run of the median time.
+/// Times of one task in the run of the median time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Task {
-    /// What ran the query.
+    /// The executor.
     pub executor: &'static str,
     /// The stage it belongs to.
     pub stage: usize,
     /// The operator.
     pub operator: String,
-    /// Its number among those of the operator.
+    /// Its number among the tasks of the operator.
     pub task: usize,
     /// The stage's time.
     pub seconds: f64,
@@ -169,9 +170,9 @@ pub struct Task {
     pub working: f64,
     /// Seconds asleep for input.
     pub for_input: f64,
-    /// Seconds asleep for room behind it.
+    /// Seconds asleep for room in its output.
     pub for_output: f64,
-    /// The rest: ready, and no worker took it, or not yet begun, or at its end.
+    /// The remaining seconds: ready without a worker, not yet begun, or finished.
     pub for_worker: f64,
 }
 
@@ -184,13 +185,13 @@ pub struct ByPlan {
     pub seconds: Span,
     /// Bytes by node of the reader, then by node of the page.
     pub bytes: Vec<Vec<u64>>,
-    /// Bytes read on the node they are on.
+    /// Bytes read from the reader's own node.
     pub local: u64,
-    /// The others.
+    /// Bytes read from other nodes.
     pub remote: u64,
 }
 
-/// All of one query.
+/// All figures of one query.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figures {
     /// What it is called.
@@ -201,7 +202,7 @@ pub struct Figures {
     pub by_block: Vec<ByBlock>,
     /// Times by threads.
     pub by_threads: Vec<ByThreads>,
-    /// Blocks used again or not.
+    /// Times with reuse of blocks and without.
     pub reuse: Vec<Reuse>,
     /// Operators, by stage.
     pub operators: Vec<Operator>,
@@ -234,7 +235,7 @@ pub fn loops(scope: &Scope, measured: &Measured) -> Vec<ByLoop> {
 }
 
 impl Figures {
-    /// Of one query.
+    /// The figures of one query.
     pub fn new(query: usize, called: &str, scope: &Scope, measured: &Measured) -> Figures {
         let operators = operators(query, measured);
         Figures {
@@ -379,7 +380,7 @@ fn operators(query: usize, measured: &Measured) -> Vec<Operator> {
     figures.collect()
 }
 
-/// Without the tables that columns are of.
+/// An operator's name without the tables of its columns.
 fn plain(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for char in name.chars() {

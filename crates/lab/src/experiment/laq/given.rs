@@ -1,4 +1,4 @@
-//! What is given on the command line: queries, ranges of block sizes and of threads.
+//! Values of the command line: queries, ranges of block sizes and of threads.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use engine::BLOCK_ROWS;
 
 use crate::error::{Error, Result};
 
-/// Threads of which each number is tried; of more, the powers of two and the end.
+/// Up to this many threads each number is tried; above, the powers of two and the last.
 const EACH: usize = 8;
 
 /// Rows of execution blocks, ascending.
@@ -26,7 +26,7 @@ pub enum Query {
     File(PathBuf),
 }
 
-/// Rows as people write them: 64Ki, 2Mi, 65536.
+/// Rows in short form: 64Ki, 2Mi, 65536.
 pub fn rows(count: usize) -> String {
     match count {
         mebi if mebi % (1 << 20) == 0 => format!("{}Mi", mebi >> 20),
@@ -103,7 +103,7 @@ pub fn threads(text: &str) -> std::result::Result<Threads, String> {
 }
 
 impl Threads {
-    /// The numbers, where this process may use so many cpus.
+    /// The numbers of threads, if this process may use `cpus` cpus.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What the system says of this process and its threads.
+//! The system's figures of this process and its threads.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// What a thread did in a while.
+/// How a thread spent a stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spent {
     /// Seconds on a cpu.
     pub computing: f64,
-    /// Seconds in which it could have run, and another ran on its cpu.
+    /// Seconds in which it was ready while another thread ran on its cpu.
     pub waiting: f64,
-    /// Seconds asleep: there was nothing for it to do.
+    /// Seconds asleep, with nothing to do.
     pub asleep: f64,
 }
 
@@ -28,13 +28,14 @@ pub fn threads() -> BTreeSet<u32> {
         .collect()
 }
 
-/// Whether it is a worker: what serves them has another name, and that of who started it until it runs.
+/// Whether it is a worker. Threads that serve the workers have other names; a thread has the name of its creator
+/// until it first runs.
 pub fn computes(thread: u32) -> bool {
     let name = std::fs::read_to_string(format!("/proc/self/task/{thread}/comm"));
     name.is_ok_and(|name| name.trim() == "atoll-worker")
 }
 
-/// Nanoseconds on a cpu and waiting for one, since the thread began; none where the system does not tell.
+/// Nanoseconds on a cpu and waiting for one since the thread began; `None` if the system does not count them.
 pub fn schedule(thread: u32) -> Option<(u64, u64)> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
     let mut words = text.split_whitespace();
@@ -43,7 +44,7 @@ pub fn schedule(thread: u32) -> Option<(u64, u64)> {
 }
 
 impl Spent {
-    /// Between two readings, `seconds` apart.
+    /// The times between two readings, `seconds` apart.
     pub fn between(before: (u64, u64), after: (u64, u64), seconds: f64) -> Spent {
         let computing = after.0.saturating_sub(before.0) as f64 / 1e9;
         let waiting = after.1.saturating_sub(before.1) as f64 / 1e9;
@@ -66,11 +67,11 @@ pub fn faults() -> u64 {
     u64::try_from(usage.ru_minflt).unwrap_or(0)
 }
 
-/// How often the memory of a command is looked at.
+/// How often the memory of a command is read.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Runs a command to its end without its output; the most memory that it had at once, in bytes. What the system says of
-/// an ended process is at least what its parent had when it was started, so the command is looked at while it runs.
+/// Runs a command to its end, discards its output, and returns its peak memory in bytes. The system's figure for an
+/// ended process is at least that of its parent at the start, so the command is read while it runs.
 pub fn peak(command: &mut Command) -> std::io::Result<u64> {
     let command = command.stdin(Stdio::null()).stdout(Stdio::null());
     let mut child = command.stderr(Stdio::null()).spawn()?;
@@ -92,7 +93,7 @@ pub fn peak(command: &mut Command) -> std::io::Result<u64> {
     most.ok_or_else(|| std::io::Error::other("the system does not tell"))
 }
 
-/// The most memory that a process had, from what the system says of it.
+/// The peak memory of a process, from its `status`.
 fn high_water(status: String) -> Option<u64> {
     let line = status
         .lines()

@@ -16,7 +16,7 @@ use super::host::{Spent, peak};
 use crate::desk::Desk;
 use crate::error::{Error, Result};
 
-/// Runs of a command of its own whose memory is measured.
+/// How often a process is run to measure its memory.
 const MEMORY_RUNS: usize = 3;
 /// Plans by name.
 pub const PLANS: [(&str, Plan); 3] = [
@@ -27,18 +27,18 @@ pub const PLANS: [(&str, Plan); 3] = [
 /// The most and the least bytes of memory that the bare loop reads.
 const FIELD: (u64, u64) = (64 << 20, 512 << 20);
 
-/// What is compared.
+/// The configurations that are compared.
 #[derive(Clone, Debug)]
 pub struct Scope {
     /// The executors.
     pub executors: Vec<Executor>,
-    /// Rows of blocks.
+    /// Sizes of blocks, in rows.
     pub blocks: Vec<usize>,
     /// Numbers of threads.
     pub threads: Vec<usize>,
     /// Rounds.
     pub repeat: usize,
-    /// Bytes that the bare loop over memory reads, if not what suits the machine.
+    /// Bytes that the bare loop over memory reads; `None`: chosen for the machine.
     pub field: Option<usize>,
 }
 
@@ -47,7 +47,7 @@ pub struct Scope {
 pub struct Variant {
     /// The query's position.
     pub query: usize,
-    /// Those of one group are run one after the other and compared.
+    /// Its group: the configurations of one group are run one after the other and compared.
     pub group: usize,
     /// How it is run.
     pub way: Way,
@@ -57,11 +57,11 @@ pub struct Variant {
     pub faults: Sample,
     /// Bytes read from pages in the last run.
     pub bytes: u64,
-    /// Blocks made and used again in the last run, where there are any.
+    /// Blocks allocated and reused in the last run, if there are any.
     pub blocks: Option<(u64, u64)>,
 }
 
-/// One run of which it is known what operators and threads did.
+/// One run with its profile.
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// Its time.
@@ -77,9 +77,9 @@ pub struct Seen {
 /// Everything that was measured.
 #[derive(Debug, Default)]
 pub struct Measured {
-    /// Whole rounds.
+    /// Complete rounds.
     pub rounds: usize,
-    /// Whether it was ended before all of them were made.
+    /// Whether the user ended it before all rounds were made.
     pub ended: bool,
     /// Timed runs.
     pub variants: Vec<Variant>,
@@ -89,19 +89,19 @@ pub struct Measured {
     pub field: usize,
     /// Rows of each query's answer.
     pub rows: Vec<usize>,
-    /// Fused, one thread, operators measured; by query.
+    /// By query: the fused executor on one thread, with its operators measured.
     pub operators: Vec<Vec<Seen>>,
-    /// At the most threads; by query and executor.
+    /// By query and executor: runs with the most threads.
     pub waits: Vec<Vec<(Executor, Vec<Seen>)>>,
-    /// By query and plan.
+    /// By query and plan: runs under each plan.
     pub plans: Vec<Vec<(&'static str, Vec<Seen>)>>,
-    /// Peak memory of a process of its own, by query, executor and whether blocks are used again.
+    /// Peak memory of a separate process, by query, executor and reuse of blocks.
     pub memory: Vec<(usize, Executor, bool, Sample)>,
     /// Pages that were read from the file in timed runs.
     pub loads: u64,
 }
 
-/// What is done in a turn.
+/// What is run in a turn.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     Timed(usize),
@@ -121,7 +121,7 @@ pub fn name(executor: Executor) -> &'static str {
 }
 
 impl Scope {
-    /// Runs of `executor` at the most threads, with its own size of blocks.
+    /// How `executor` is run with the most threads and its own size of blocks.
     pub fn usual(&self, executor: Executor) -> Way {
         Way {
             executor,
@@ -149,7 +149,7 @@ impl Scope {
         groups
     }
 
-    /// What a round is made of, in groups of what is compared.
+    /// The turns of a round, in groups that are compared.
     fn turns(&self, measured: &Measured) -> Vec<Vec<Turn>> {
         let mut groups: Vec<Vec<Turn>> = Vec::new();
         for (at, one) in measured.variants.iter().enumerate() {
@@ -175,7 +175,7 @@ impl Scope {
         groups
     }
 
-    /// The query of a turn, and how it is run: what was in caches and which cpus were awake follows from it.
+    /// The query of a turn and how it is run, which determine the contents of caches and which cpus are awake.
     fn state(&self, turn: Turn, measured: &Measured) -> Option<(usize, Way)> {
         let fused = self.usual(Executor::Fused);
         Some(match turn {
@@ -194,7 +194,7 @@ impl Scope {
     }
 }
 
-/// Puts `all` in an order of chance; each number gives another one.
+/// Shuffles `all`; advances `number`, the state of the generator.
 fn shuffle<T>(all: &mut [T], number: &mut u64) {
     for at in (1..all.len()).rev() {
         // SplitMix64.
@@ -259,26 +259,26 @@ impl Measured {
     }
 }
 
-/// What the last caches of a machine hold together; 0 where that is not known.
+/// Bytes of all last-level caches of a machine; 0 if unknown.
 pub fn cached(machine: &Machine) -> u64 {
     let caches = machine.nodes().iter().flat_map(|node| &node.caches);
     let held = caches.filter(|cache| cache.kind != CacheKind::Instruction && cache.level > 2);
     held.map(|cache| cache.bytes).sum()
 }
 
-/// How much the bare loop reads: four times what caches hold.
+/// Bytes that the bare loop reads: four times those of the caches.
 fn field_bytes(bench: &Bench) -> Result<usize> {
     let wanted = (4 * cached(&bench.live)).clamp(FIELD.0, FIELD.1);
     // Little memory: rather a loop of which a part stays in the cache than none.
     Ok(wanted.min(memory::available()? / 8) as usize)
 }
 
-/// Runs all of it. What was measured is there even if `desk.stop` ended it, once a whole round was made.
+/// Makes all runs. If `desk.stop` ends them, returns what was measured, provided that one round is complete.
 ///
 /// # Errors
 ///
-/// [`Error::Query`] of the first query that fails, or whose executors do not agree; [`Error::Interrupted`] before the
-/// end of the first round.
+/// [`Error::Query`] for the first query that fails, or whose executors do not agree; [`Error::Interrupted`] if it is
+/// ended before the first round is complete.
 pub fn measure(
     bench: &Bench,
     subjects: &[Subject],
@@ -339,7 +339,7 @@ pub fn measure(
     Ok(measured)
 }
 
-/// The memory that bare loops go through.
+/// The memory that bare loops read.
 fn field(bench: &Bench, scope: &Scope) -> Result<Field> {
     let bytes = match scope.field {
         Some(bytes) => {
@@ -358,7 +358,7 @@ fn field(bench: &Bench, scope: &Scope) -> Result<Field> {
     Ok(Field::new(bytes, bench.workers(bench.most())))
 }
 
-/// Has each executor answer the query twice, so that it is hot; how many rows that are.
+/// Has each executor answer the query twice, so that it is hot; returns the number of rows.
 fn agreed(bench: &Bench, subject: &Subject, scope: &Scope, stop: &AtomicBool) -> Result<usize> {
     let mut first: Option<Ran> = None;
     for executor in scope.executors.iter().chain(&scope.executors) {
@@ -382,7 +382,7 @@ fn agreed(bench: &Bench, subject: &Subject, scope: &Scope, stop: &AtomicBool) ->
     Ok(first.map_or(0, |ran| ran.rows.len()))
 }
 
-/// Whether two answers are one: sums of floats depend on the order in which they are added up.
+/// Whether two answers agree, up to rounding: sums of floats depend on the order of addition.
 fn alike(one: &[String], other: &[String]) -> bool {
     let near = |(a, b): (&str, &str)| match (a.parse::<f64>(), b.parse::<f64>()) {
         _ if a == b => true,
@@ -455,7 +455,8 @@ impl Measured {
         Ok(())
     }
 
-    /// How much memory a process takes that does nothing but run the query once. A program that fails is no error: then it is not known.
+    /// Measures the peak memory of a process that only runs the query once. If the program fails, the figure is
+    /// unknown, which is no error.
     pub fn processes(
         &mut self,
         scope: &Scope,
@@ -514,7 +515,7 @@ fn seen(bench: &Bench, subject: &Subject, way: &Way, noted: bool) -> Result<Seen
     })
 }
 
-/// The run of the median time: what it tells belongs together.
+/// The run of the median time, whose figures belong together.
 pub fn middle(all: &[Seen]) -> Option<&Seen> {
     let mut order: Vec<&Seen> = all.iter().collect();
     order.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));

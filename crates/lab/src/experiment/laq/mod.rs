@@ -1,8 +1,8 @@
-//! Queries in LAQ by block size, threads and executor, with blocks used again and not, each operator under the roofs
-//! of the machine (L9, L10).
+//! Queries in LAQ by block size, threads and executor, with reuse of blocks and without, each operator under the
+//! machine's rooflines (L9, L10).
 //!
-//! The engine runs in this process: runs of a few milliseconds take turns, hot, and bare loops take turns with them.
-//! Only peak memory is measured in processes of their own.
+//! The engine runs in this process: hot runs of a few milliseconds take turns with each other and with bare loops.
+//! Only peak memory is measured in separate processes.
 
 mod bare;
 pub(super) mod bench;
@@ -27,7 +27,7 @@ use self::measure::{Measured, Scope, measure};
 use crate::desk::Desk;
 use crate::error::{Error, Result};
 
-/// How long Ctrl-C may go unseen by a running query.
+/// The longest time until a running query notices Ctrl-C.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// `laq`
@@ -156,7 +156,7 @@ impl Laq {
         Ok(())
     }
 
-    /// Those asked for, each once.
+    /// The executors that were asked for, each once.
     fn executors(&self) -> Vec<engine::Executor> {
         let mut all = Vec::new();
         for executor in &self.executors {
@@ -172,7 +172,7 @@ impl Laq {
         all
     }
 
-    /// Where the report goes: better known before minutes of running than after.
+    /// The folder of the report, made before the minutes of running and not after them.
     fn folder(&self) -> Result<PathBuf> {
         let folder = self.out.clone().unwrap_or_else(|| PathBuf::from("."));
         std::fs::create_dir_all(&folder).map_err(|source| Error::Write {
@@ -185,7 +185,7 @@ impl Laq {
 
 /// Does `work`, and raises `end` soon after `asked` becomes true.
 fn watching<T>(asked: &AtomicBool, end: &engine::Stop, work: impl FnOnce() -> T) -> T {
-    /// Ends the watching also when the work panics.
+    /// Ends the watching even if the work panics.
     struct Done<'a>(&'a AtomicBool);
     impl Drop for Done<'_> {
         fn drop(&mut self) {

@@ -15,22 +15,22 @@ use super::parts::{
     task_bars, task_table, thread_bars, threads,
 };
 
-/// Workers that wait for a cpu for more of their time than this are disturbed.
+/// The share of their time for which workers may wait for a cpu before they count as disturbed.
 const DISTURBED: f64 = 0.05;
-/// Rows below which an operator's time is that of reading the clock.
+/// Rows below which an operator's time is mostly that of reading the clock.
 const VECTOR: u64 = 2_048;
 
-/// What a report is made of.
+/// The contents of a report.
 pub struct Page<'a> {
-    /// Of which store.
+    /// The store.
     pub store: &'a Path,
-    /// Where it ran.
+    /// The engine that ran the queries, and its machine.
     pub bench: &'a Bench,
     /// What was compared.
     pub scope: &'a Scope,
     /// The runs.
     pub measured: &'a Measured,
-    /// What they say.
+    /// The figures of each query.
     pub figures: &'a [Figures],
 }
 
@@ -95,7 +95,7 @@ impl Page<'_> {
         })
     }
 
-    /// What was found, in a sentence for each query.
+    /// The result, in a sentence for each query.
     fn lead(&self) -> String {
         let mut all = Vec::new();
         for figures in self.figures {
@@ -185,7 +185,7 @@ impl Page<'_> {
         facts
     }
 
-    /// The share of their time in which workers could run and had no cpu, if that is due to others and much.
+    /// The share of their time in which workers were ready and had no cpu, if other programs took it and it is large.
     fn disturbed(&self) -> Option<f64> {
         let runs = self.measured.waits.iter().flatten();
         let fused = runs.filter(|(executor, _)| name(*executor) == "fused");

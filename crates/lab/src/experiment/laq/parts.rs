@@ -1,4 +1,4 @@
-//! Parts of the report: what is said and shown of blocks, operators, waits and plans.
+//! Parts of the report: text, tables and plots of blocks, operators, waits and plans.
 
 use report::{Bars, Cell, Table, Unit};
 
@@ -14,7 +14,7 @@ pub fn ratio(value: f64) -> String {
     Unit::Ratio.show(value)
 }
 
-/// Kinds of operators, each with a colour of its own.
+/// Kinds of operators, each of which has its own colour.
 pub const KINDS: [&str; 6] = [
     "filter on stored codes",
     "read and widen",
@@ -23,10 +23,10 @@ pub const KINDS: [&str; 6] = [
     "fold",
     "collect",
 ];
-/// Names in tables are no longer than this.
+/// Characters of the longest name in a table.
 const NAME: usize = 40;
 
-/// The name, no longer than [`NAME`].
+/// The name, cut to [`NAME`] characters.
 pub fn cut(name: &str) -> String {
     if name.chars().count() > NAME {
         name.chars().take(NAME).chain(['…']).collect()
@@ -48,7 +48,7 @@ pub fn kind(one: &Operator) -> usize {
     }
 }
 
-/// What was found of using blocks again.
+/// What reuse of blocks changes, as text.
 pub fn about_reuse(of: &Figures) -> String {
     if of.reuse.is_empty() {
         return "The fused executor has no execution blocks: each worker keeps one vector of 2,048 rows and uses it again. \
@@ -68,7 +68,7 @@ pub fn about_reuse(of: &Figures) -> String {
     text
 }
 
-/// Blocks used again or not.
+/// Runs with reuse of blocks and without, as a table.
 pub fn reuse_table(of: &Figures) -> Table {
     let mut table = Table::new([
         "executor",
@@ -100,7 +100,7 @@ pub fn reuse_table(of: &Figures) -> Table {
     table
 }
 
-/// Operators under the roofs.
+/// The operators and their rooflines, as a table.
 pub fn operator_table(of: &Figures) -> Table {
     let mut table = Table::new([
         "operator",
@@ -133,7 +133,7 @@ pub fn operator_table(of: &Figures) -> Table {
     table
 }
 
-/// What was found of waiting.
+/// What was found about waiting, as text.
 pub fn about_waits(of: &Figures, most: usize) -> String {
     let mut text = format!(
         "The run of the median time of each executor, by {}. A thread computes, could run while another has its cpu, \
@@ -179,7 +179,7 @@ pub fn about_waits(of: &Figures, most: usize) -> String {
     text
 }
 
-/// What each worker did.
+/// Times of each worker, as bars.
 pub fn thread_bars(of: &Figures) -> Bars {
     let mut bars = Bars::new(
         format!("{}: what threads do", of.query),
@@ -196,7 +196,7 @@ pub fn thread_bars(of: &Figures) -> Bars {
     bars
 }
 
-/// What each task of an executor did.
+/// Times of each task of an executor, as bars.
 pub fn task_bars(of: &Figures, executor: &str) -> Bars {
     let mut bars = Bars::new(
         format!(
@@ -223,7 +223,7 @@ pub fn task_bars(of: &Figures, executor: &str) -> Bars {
     bars
 }
 
-/// The same of all, in numbers.
+/// Times of the tasks of all executors, as a table.
 pub fn task_table(of: &Figures) -> Table {
     let mut table = Table::new([
         "executor",
@@ -257,7 +257,7 @@ pub fn task_table(of: &Figures) -> Table {
     table
 }
 
-/// Bytes by plan.
+/// Local and remote bytes under each plan, as a table.
 pub fn plan_table(of: &Figures) -> Table {
     let mut table = Table::new(["plan", "time", "local", "remote", "remote share"])
         .caption(format!("{}, fused.", of.query));

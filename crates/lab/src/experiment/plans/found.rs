@@ -1,10 +1,10 @@
-//! What `plans` found.
+//! The results of `plans`.
 
 use serde::Serialize;
 
 use crate::result::compared::Compared;
 
-/// Runs before one that is counted.
+/// Warm-up runs before a counted one.
 pub(super) const WARM: usize = 2;
 
 /// What was counted of one query under one plan.
@@ -15,6 +15,6 @@ pub(super) struct Found {
     pub(super) affinity: bool,
     #[serde(flatten)]
     pub(super) compared: Compared,
-    /// How often workers were moved to another cpu, of each run; none where the kernel does not say.
+    /// For each run: how often workers were moved to another cpu; `None` if the kernel does not say.
     pub(super) moves: Vec<Option<u64>>,
 }

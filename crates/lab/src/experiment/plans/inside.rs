@@ -1,4 +1,4 @@
-//! What runs inside the emulated machine: a query under each plan, each run marked.
+//! The process inside the emulated machine: runs a query under each plan, and marks each run.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -24,8 +24,8 @@ pub struct PlansInside {
     pub task: String,
 }
 
-/// What is run in one boot: in each run every variant once, each in a process of its own, so that no memory is where
-/// the run before has left it.
+/// What is run in one boot: in each round every variant once, each in a process of its own, so that no memory stays
+/// where the run before has left it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Task {
     /// The store.
@@ -34,13 +34,13 @@ pub(super) struct Task {
     pub(super) name: String,
     /// The query in LAQ.
     pub(super) text: String,
-    /// Plan and affinity, in turn.
+    /// The variants: plan and affinity.
     pub(super) variants: Vec<Variant>,
-    /// Runs that are counted of each.
+    /// Counted runs of each variant.
     pub(super) runs: usize,
-    /// Runs before each that is.
+    /// Warm-up runs before each counted run.
     pub(super) warm: usize,
-    /// Workers.
+    /// The number of workers.
     pub(super) threads: usize,
     /// Workers of the first run, which brings the pages into memory.
     pub(super) loaders: usize,
@@ -57,14 +57,14 @@ pub(super) struct Variant {
     pub(super) affinity: bool,
 }
 
-/// What a counted run told, a line each.
+/// The result of a counted run, as one line of output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Told {
-    /// What was run.
+    /// The variant.
     pub(super) variant: Variant,
     /// Bytes by node of the reader, then of the page, as the engine counts.
     pub(super) engine: Matrix,
-    /// How often workers were moved to another cpu since pages are in memory; none where the kernel does not say.
+    /// How often workers were moved to another cpu since the pages are in memory; `None` if the kernel does not say.
     pub(super) moves: Option<u64>,
     /// The rows, sorted.
     pub(super) rows: Vec<String>,
@@ -92,7 +92,7 @@ impl PlansInside {
     }
 }
 
-/// What this program prints of the task in another process.
+/// Runs the task in another process of this program, and returns what it prints.
 fn elsewhere(task: &Task, desk: &Desk<'_>) -> Result<String> {
     let failed = |why: String| Error::Job { why };
     let words = serde_json::to_string(task).map_err(|error| failed(error.to_string()))?;
@@ -111,7 +111,7 @@ fn elsewhere(task: &Task, desk: &Desk<'_>) -> Result<String> {
     Ok(String::from_utf8_lossy(&ran.stdout).into_owned())
 }
 
-/// One run that is counted, after some that are not.
+/// Makes one counted run, after the warm-up runs.
 fn once(task: &Task, variant: &Variant) -> Result<Told> {
     let plan = Plan::named(&variant.plan).ok_or_else(|| Error::Job {
         why: format!("there is no plan {}", variant.plan),

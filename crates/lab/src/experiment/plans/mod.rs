@@ -1,7 +1,7 @@
 //! Where the accesses of TPC-H Q6, Q1 and Q3 go under each plan, with affinity on and off (M2, M5, M6).
 //!
-//! The engine runs in a process inside the emulated machine, which marks what is counted: one hot run from its begin
-//! to its last row. Planning is not counted.
+//! The engine runs in a process inside the emulated machine, which marks the counted region: one hot run from its
+//! start to its last row, without planning.
 
 mod found;
 mod inside;
@@ -23,11 +23,11 @@ use found::{Found, WARM};
 pub use inside::PlansInside;
 use inside::{Task, Told, Variant};
 
-/// The machine.
+/// The default machine.
 const MACHINE: &str = "4x4";
-/// The buffer pool: far more than what is read.
+/// Bytes of the buffer pool, far more than is read.
 const POOL: u64 = 256 << 20;
-/// Runs where nothing else is asked for: the spread over ten is asked for.
+/// Default number of runs, over which the spread is reported.
 const RUNS: u64 = 10;
 
 /// `plans`

@@ -7,14 +7,14 @@ use super::found::{Found, WARM};
 use crate::guest::Guest;
 use crate::result::compared::{self, Compared};
 
-/// Remote share of shard and distr with affinity, at most (of Q6).
+/// The greatest remote share that shard and distr may have on Q6 with affinity.
 const REMOTE: f64 = 0.05;
-/// Points between the engine's share and that of lines from frames, at most.
+/// The greatest difference, in points, between the engine's remote share and that of lines from frames.
 const POINTS: f64 = 5.0;
-/// Bytes read, by what all last-level caches hold, at least.
+/// The least bytes read, as a multiple of the bytes of all last-level caches.
 const TOUCHED: f64 = 8.0;
 
-/// What a report is made of.
+/// The contents of a report.
 pub(super) struct Page<'a> {
     pub(super) guest: &'a Guest,
     pub(super) scale: f64,
@@ -48,7 +48,7 @@ impl Page<'_> {
         (report, tables.into_iter().chain([spread, judged]).collect())
     }
 
-    /// The bars of the project.
+    /// The project's targets.
     fn judged(&self) -> Table {
         let mut table = Table::new(["query", "asked for", "found", "met"]);
         let mut row = |query: &str, asked: String, found: String, met: bool| {
@@ -113,12 +113,12 @@ impl Page<'_> {
     }
 }
 
-/// Standard deviation of the remote share of lines, in points; not a number for a single run.
+/// Standard deviation of the remote share of lines, in points; NaN for a single run.
 fn points(runs: &Compared) -> f64 {
     100.0 * runs.emulated.share().deviation()
 }
 
-/// What differs from run to run: the remote share of lines, and how often the system moved threads.
+/// The spread over runs: the remote share of lines, and how often the system moved threads.
 fn spread(all: &[Found]) -> Table {
     let header = [
         "query",

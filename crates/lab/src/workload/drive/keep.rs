@@ -1,4 +1,4 @@
-//! Keeping the threads of the program where a strategy puts them.
+//! Keeps the threads of the program under test where a strategy puts them.
 
 use std::process::{Child, Command};
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::error::Result;
 /// How the program's threads are placed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placing {
-    /// The cpus of each thread, as lists; further threads start over.
+    /// The cpus of each thread, as lists; further threads start over from the first.
     pub cpus: Vec<String>,
-    /// Threads that come first and only wait for others.
+    /// How many threads are created first and only wait for others.
     pub skip: usize,
 }
 
@@ -26,7 +26,8 @@ impl Placing {
     ///
     /// # Errors
     ///
-    /// [`Error::Placement`](crate::Error::Placement) for what is no list, or names cpus that the machine has not.
+    /// [`Error::Placement`](crate::Error::Placement) for text that is no list of cpus, or for cpus that the machine
+    /// does not have.
     pub(super) fn placement(&self) -> Result<Placement> {
         let site = Site::new(&Machine::live()?);
         let sets = self.cpus.iter().map(|cpus| cpus.parse::<CpuSet>());
@@ -45,7 +46,7 @@ pub(super) struct Keeping {
 ///
 /// # Errors
 ///
-/// [`Error::Placement`](crate::Error::Placement) where it cannot be started or its threads not be placed.
+/// [`Error::Placement`](crate::Error::Placement) if it cannot be started, or its threads cannot be placed.
 pub(super) fn start(command: &mut Command, placing: &Placing) -> Result<(Child, Keeping)> {
     let placement = placing.placement()?;
     let child = apply::start(command, &placement)?;

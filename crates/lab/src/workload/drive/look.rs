@@ -1,4 +1,4 @@
-//! Where the memory and the threads of the program are.
+//! Where the memory and the threads of the program under test are.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use topology::Machine;
 
 use crate::error::{Error, Result};
 
-/// Processes below the program that are looked at.
+/// The most processes that are looked at.
 const MOST: usize = 256;
 
-/// A look at the program and all that descends from it.
+/// The place of memory and threads of the program and its descendants.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Look {
-    /// What is mapped and in memory, by node, ascending.
+    /// Resident memory by node, ascending.
     pub nodes: Vec<OnNode>,
     /// Threads that were there.
     pub threads: Vec<Thread>,
 }
 
-/// What is on a node.
+/// Resident memory on a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnNode {
     /// The system's number of the node.
@@ -38,15 +38,15 @@ pub struct Thread {
     pub id: u32,
     /// Its name.
     pub name: String,
-    /// How often it was moved to another cpu; `None` where the kernel does not say.
+    /// How often it was moved to another cpu; `None` if the kernel does not say.
     pub migrations: Option<u64>,
 }
 
-/// Looks at a process and those that descend from it. What several map is counted for each.
+/// Looks at a process and its descendants. Memory that several of them map is counted for each.
 ///
 /// # Errors
 ///
-/// [`Error::Drive`] where the process cannot be looked at; one that ends meanwhile is none.
+/// [`Error::Drive`] if the process cannot be looked at. A descendant that ends meanwhile is no error.
 pub(super) fn look(program: &str, pid: u32) -> Result<Look> {
     let failed = |error: &dyn std::fmt::Display| Error::Drive {
         program: program.to_owned(),

@@ -1,9 +1,9 @@
-//! Having an unchanged program answer statements, so that only what is asked for is counted.
+//! Has an unchanged program answer statements, so that only the accesses of one statement are counted.
 //!
 //! The program reads statements from its standard input, one after the other, and writes answers
 //! to its standard output as it goes: `atoll sql STORE`, `psql`, a few lines of Python around a
-//! library. After each statement it is asked for a text of ours; once that comes back, the answer
-//! was complete. It sees nothing else of being measured.
+//! library. After each statement it is asked to select a marker; once that comes back, the answer is complete.
+//! Nothing else tells it that it is measured.
 
 mod keep;
 mod look;
@@ -21,48 +21,48 @@ use keep::Keeping;
 pub use keep::Placing;
 pub use look::{Look, OnNode, Thread};
 
-/// The control group of the program, where it is kept to cpus or nodes.
+/// The control group of the program, if it is restricted to cpus or nodes.
 const GROUP: &str = "/sys/fs/cgroup/atoll-lab";
 
-/// What is to be done.
+/// What the program is to answer, and where it may run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Task {
-    /// The program and its words.
+    /// The program and its arguments.
     pub command: Vec<String>,
     /// Statements that are answered before anything is counted.
     pub before: Vec<String>,
     /// The statement that is counted; it ends with a semicolon.
     pub statement: String,
-    /// How often: each time is a region of interest of its own.
+    /// How often the statement is run, each time as a region of interest of its own.
     pub times: usize,
-    /// Keeps the program to these cpus, as the kernel writes lists.
+    /// Restricts the program to these cpus, in the kernel's list format.
     pub cpus: Option<String>,
-    /// Keeps its memory to these nodes, whatever it asks for itself.
+    /// Restricts its memory to these nodes, whatever it asks for itself.
     pub mems: Option<String>,
-    /// Where its threads are put; left to the system where there is nothing.
+    /// The placement of its threads; `None`: left to the system.
     pub placing: Option<Placing>,
-    /// Whether to look at where memory and threads are before and after what is counted.
+    /// Whether to record the place of memory and threads before and after the counted statements.
     pub look: bool,
 }
 
-/// What became of it.
+/// The answers, and where memory and threads were.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Told {
     /// The answer of each time.
     pub answers: Vec<String>,
-    /// Before what is counted, where that was asked for.
+    /// The place of memory and threads before the counted statements, if asked for.
     pub before: Option<Look>,
-    /// After it.
+    /// The same after them.
     pub after: Option<Look>,
 }
 
-/// Does what the task says.
+/// Carries out the task.
 ///
 /// # Errors
 ///
-/// [`Error::Drive`], which names the program, where it cannot be started, ends early, or writes
-/// what is no text; where it cannot be kept to its cpus and nodes.
+/// [`Error::Drive`], which names the program, if it cannot be started, ends early, writes what is not text, or cannot
+/// be restricted to its cpus and nodes.
 pub fn drive(task: &Task) -> Result<Told> {
     let mut driven = Driven::start(task)?;
     for statement in &task.before {
@@ -86,7 +86,7 @@ pub fn drive(task: &Task) -> Result<Told> {
     Ok(told)
 }
 
-/// A program that answers.
+/// A running program that answers statements.
 pub(crate) struct Driven {
     _keeping: Option<Keeping>,
     child: Child,
@@ -96,7 +96,7 @@ pub(crate) struct Driven {
 }
 
 impl Driven {
-    /// Starts it; nothing is asked yet.
+    /// Starts the program and sends it nothing yet.
     pub(crate) fn start(task: &Task) -> Result<Driven> {
         let name = task.command.first().cloned().unwrap_or_default();
         let failed = |why: String| Error::Drive {
@@ -140,7 +140,7 @@ impl Driven {
         }
     }
 
-    /// The answer to a statement.
+    /// Sends a statement and returns the answer.
     pub(crate) fn ask(&mut self, statement: &str) -> Result<String> {
         self.asked += 1;
         let mark = format!("atoll-lab-{}", self.asked);
@@ -172,12 +172,12 @@ impl Driven {
         }
     }
 
-    /// Where its memory and its threads are.
+    /// The present place of its memory and threads.
     pub(crate) fn look(&self) -> Result<Look> {
         look::look(&self.name, self.child.id())
     }
 
-    /// Tells it that nothing more will come, and waits for its end.
+    /// Closes its input, and waits for its end.
     fn end(mut self) -> Result<()> {
         drop(self.child.stdin.take());
         let status = self
