@@ -121,6 +121,7 @@ mod tests {
     #[test]
     fn only_code_in_the_named_places_may_say_a_word() {
         let workspace = Workspace {
+            dependencies: BTreeSet::new(),
             members: vec![
                 member(
                     "disk",
