@@ -18,7 +18,7 @@ pub enum Error {
     /// The store failed: not there, damaged, busy, full, ...
     #[error("{0}")]
     Store(#[from] store::Error),
-    /// The table layer refused: a type, a NULL, a name.
+    /// The table layer refused something: a type, a NULL, a name.
     #[error("{0}")]
     Table(#[source] table::Error),
     /// A file to import cannot be read, or does not fit the table.
@@ -26,7 +26,7 @@ pub enum Error {
     Input {
         /// The file.
         path: PathBuf,
-        /// The line, counted from 1, if there is one.
+        /// The line, counted from 1; `None` if the format has none.
         line: Option<u64>,
         /// What is wrong with it.
         reason: String,
@@ -40,7 +40,7 @@ pub enum Error {
     /// The machine description cannot be read.
     #[error("{0}")]
     Topology(#[from] topology::Error),
-    /// The machine's memory cannot be determined.
+    /// The available memory cannot be determined.
     #[error("{0}")]
     Memory(#[from] memory::Error),
     /// The workers cannot be started.
@@ -65,12 +65,12 @@ fn at(line: Option<u64>) -> String {
 }
 
 impl Error {
-    /// Whether the file is a [`PageStore`](crate::PageStore), and was to be opened as a database.
+    /// Whether the file to be opened as a database is a [`PageStore`](crate::PageStore).
     pub fn is_raw_pages(&self) -> bool {
         matches!(self.of_store(), Some(store::Error::RawPages { .. }))
     }
 
-    /// Whether another process writes to the database: try again when it has ended.
+    /// Whether another process writes to the database at present: try again when it has ended.
     pub fn is_busy(&self) -> bool {
         matches!(self.of_store(), Some(store::Error::Busy { .. }))
     }
@@ -80,7 +80,7 @@ impl Error {
         matches!(self.of_store(), Some(store::Error::Changed { .. }))
     }
 
-    /// The store's failure that caused this error, through whichever layer it came.
+    /// The store's error that is the cause, whichever layer it came through.
     fn of_store(&self) -> Option<&store::Error> {
         match self {
             Error::Store(error) | Error::Table(table::Error::Store(error)) => Some(error),

@@ -1,7 +1,7 @@
 //! Atoll: an analytical database that knows where its memory is.
 //!
-//! A database is one crash-safe file (and its log). SQL in, Arrow out; every statement tells how many bytes it
-//! read, by the node of the worker that read and the node of the page.
+//! A database is one crash-safe file (and its log). SQL in, Arrow out; every answer comes with the number of bytes that
+//! were read for it, by the node of the reading worker and the node of the page.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -21,12 +21,12 @@
 //! # }
 //! ```
 //!
-//! * [`Database`] opens, lists, appends, checks and closes; [`Session`] runs SQL; [`Options`] says with how many
-//!   threads and how much memory.
-//! * [`import()`] loads files into a table; [`tpch`] generates the TPC-H tables and has the 22 queries; both tell a
-//!   [`Progress`] where they stand, and stop when it says so.
+//! * A [`Database`] is opened, checked and closed, lists its tables and takes rows; a [`Session`] runs SQL; [`Options`]
+//!   set the number of threads and the memory, among other things.
+//! * [`import()`] loads files into a table; [`tpch`] generates the TPC-H tables and has the 22 queries; both report to
+//! a [`Progress`], which may stop them.
 //! * [`PageStore`] is a store of bare pages, for layouts of your own.
-//! * [`Error`] is the one error type, one line for people each.
+//! * [`Error`] is the one error type; each error displays as one line for users.
 //! * Nothing is read from the environment.
 
 mod database;

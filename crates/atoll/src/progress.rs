@@ -1,4 +1,4 @@
-//! How a long load reports its progress to the caller, and how the caller stops it.
+//! The progress of a long load, which its caller can watch and stop.
 
 use std::ops::ControlFlow;
 
@@ -10,11 +10,11 @@ pub struct Position {
     pub what: String,
     /// Rows stored so far.
     pub rows: u64,
-    /// Rows in all, if known beforehand.
+    /// Rows in all, if that is known beforehand.
     pub total_rows: Option<u64>,
     /// Bytes of the source consumed so far.
     pub bytes: u64,
-    /// Bytes of the source, if known beforehand.
+    /// Bytes of the source in all, if that is known beforehand.
     pub total_bytes: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ impl Position {
         }
     }
 
-    /// The share that is done, in 0..=1: of the rows if their number is known, else of the bytes.
+    /// The share that is done, in 0..=1: of the rows if their number is known, else of the bytes; `None` if neither is.
     pub fn fraction(&self) -> Option<f64> {
         let (done, total) = match (self.total_rows, self.total_bytes) {
             (Some(total), _) => (self.rows, total),
@@ -53,12 +53,12 @@ impl Position {
 /// Watches a load. Called about ten times a second from the thread that asked for the load, never
 /// from a worker.
 pub trait Progress {
-    /// The load stands at `position`. [`ControlFlow::Break`] stops it: nothing of it is kept, and
+    /// Reports that the load has come to `position`. [`ControlFlow::Break`] stops the load: nothing of it is kept, and
     /// it returns [`Error::Interrupted`](crate::Error::Interrupted).
     fn update(&self, position: &Position) -> ControlFlow<()>;
 }
 
-/// Watches nothing and never stops a load.
+/// Ignores the progress and never stops a load.
 impl Progress for () {
     fn update(&self, _: &Position) -> ControlFlow<()> {
         ControlFlow::Continue(())

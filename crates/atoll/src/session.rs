@@ -1,4 +1,4 @@
-//! Statements from a blocking caller.
+//! Sessions: statements of blocking callers.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::error::{Error, Result};
 
-/// Batches that wait between a caller's iterator and the workers.
+/// The most batches that wait between the workers and the caller's iterator.
 const QUEUE: usize = 4;
 
 /// Runs statements, each a transaction of its own.
@@ -43,19 +43,19 @@ pub struct Session {
     governing: Arc<Runtime>,
 }
 
-/// Interrupts the statement that a [`Session`] runs, from any thread or a signal handler's.
+/// Interrupts the statement that a [`Session`] runs, from any thread.
 #[derive(Clone, Debug)]
 pub struct Interrupter(Arc<Notify>);
 
 impl Interrupter {
-    /// Stops what the session runs at this moment, which then returns [`Error::Interrupted`]; if it runs
-    /// nothing, nothing happens.
+    /// Stops the statement that the session runs at this moment, which then returns [`Error::Interrupted`]. If it runs
+    /// none, nothing happens.
     pub fn interrupt(&self) {
         self.0.notify_waiters();
     }
 }
 
-/// What to do with a program.
+/// What to do with a LAQ program.
 #[derive(Clone, Copy, Debug)]
 enum Mode {
     Run,
@@ -77,8 +77,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The first failure. After a syntax error nothing has run; after any other, the statements before it are
-    /// done and the failed one, as a whole, is not.
+    /// The first failure. After a syntax error nothing has run; after any other, the statements before the failed one
+    /// have run, and of the failed one nothing is kept.
     pub fn sql(&self, text: &str) -> Result<Vec<Answer>> {
         self.wait(self.session.execute(text))
     }
@@ -112,27 +112,27 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`Error::Laq`] for a text that is no program, matrices that do not fit each other, and what cannot be computed.
+    /// [`Error::Laq`] if the text is no program, matrices do not fit each other, or something cannot be computed.
     pub fn laq(&self, text: &str) -> Result<Answer> {
         self.program(text, Mode::Run)
     }
 
-    /// What [`laq`](Session::laq) would run: one column, `plan`, with a line for each matrix (its type, its shape and
-    /// its operator) and for each stage, pipeline and step.
+    /// Explains what [`laq`](Session::laq) would run: one column, `plan`, with a line for each matrix (its type, its
+    /// shape and its operator) and for each stage, pipeline and operator.
     ///
     /// # Errors
     ///
-    /// As `laq` before anything has run.
+    /// Those of [`laq`](Session::laq) that come before anything runs.
     pub fn explain_laq(&self, text: &str) -> Result<Answer> {
         self.program(text, Mode::Explain)
     }
 
-    /// Runs it and shows, after what [`explain_laq`](Session::explain_laq) does, how it went: each stage with its
-    /// time and its blocks, how long tasks were asleep and what for, rows, seconds, bytes by node.
+    /// Runs a program and shows, after what [`explain_laq`](Session::explain_laq) shows, its profile: each stage with
+    /// its time and its blocks, how long tasks slept and what for, rows, seconds, bytes by node.
     ///
     /// # Errors
     ///
-    /// As [`laq`](Session::laq).
+    /// Those of [`laq`](Session::laq).
     pub fn analyze_laq(&self, text: &str) -> Result<Answer> {
         self.program(text, Mode::Analyze)
     }
@@ -153,11 +153,11 @@ impl Session {
         self.wait(work)
     }
 
-    /// Runs one statement and hands its rows over as they come, so that results may be larger than memory.
+    /// Runs one statement and returns its rows as they come, so that results may be larger than memory.
     ///
     /// # Errors
     ///
-    /// As [`sql`](Session::sql) for what fails before the first row; later failures come from the iterator.
+    /// Those of [`sql`](Session::sql) that come before the first row; later ones come from the iterator.
     pub fn query(&self, text: &str) -> Result<Rows> {
         let stream = self.wait(self.session.stream(text))?;
         Ok(Rows {
@@ -179,7 +179,7 @@ impl Session {
     ) -> Result<u64> {
         not_in_a_task()?;
         let (sender, receiver) = mpsc::channel(QUEUE);
-        // The end is sent as a message: a sender that is dropped without one belongs to an iterator that panicked.
+        // The end is sent as a message: if the sender is dropped without one, the iterator has panicked.
         let rows = stream::unfold(receiver, |mut receiver| async move {
             match receiver.recv().await {
                 Some(Some(batch)) => Some((Ok(batch), receiver)),
@@ -209,7 +209,7 @@ impl Session {
         work: impl Future<Output = std::result::Result<T, E>>,
     ) -> Result<T> {
         not_in_a_task()?;
-        // Before anything else: no interrupt is missed from here on.
+        // This comes first, so that no interrupt is missed from here on.
         let stopped = self.stop.notified();
         let _running = self.governing.begin();
         self.handle.block_on(async {
@@ -240,7 +240,7 @@ impl Rows {
         self.stream.changed()
     }
 
-    /// What the statement cost so far; final after the last batch.
+    /// The statistics of the statement so far; final after the last batch.
     pub fn statistics(&self) -> Statistics {
         self.stream.statistics()
     }
@@ -259,7 +259,7 @@ impl Iterator for Rows {
     }
 }
 
-/// Blocking in a task would block one of the threads that are to do the work.
+/// Fails within an asynchronous task: blocking there would block one of the threads that are to do the work.
 fn not_in_a_task() -> Result<()> {
     match Handle::try_current() {
         Ok(_) => Err(Error::Blocking),

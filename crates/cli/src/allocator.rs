@@ -1,30 +1,31 @@
 //! The allocator of this program.
 
-/// Keeps what queries free for the next one, by thread: with the C library's allocator, clearing pages that the
-/// kernel had just taken back was up to a quarter of a query (Q9, Q12, Q18 of TPC-H). Memory stays with the thread that
-/// freed it, so what a worker touched on its node is used there again.
+/// mimalloc keeps memory that queries free for the next ones, by thread. With the C library's allocator, clearing pages
+/// that the kernel had just taken back was up to a quarter of a query (Q9, Q12, Q18 of TPC-H). Memory stays with the
+/// thread that freed it, so that a worker uses memory on its own node again.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long freed memory is kept, in milliseconds: as long as somebody takes to ask the next question. Four queries of
-/// TPC-H became 5 to 30 % faster than with 100 ms, which is the allocator's own choice.
+/// How long freed memory is kept, in milliseconds: about as long as a user takes to type the next query. Four queries
+/// of TPC-H became 5 to 30 % faster than with 100 ms, the allocator's own default.
 const KEEP_MS: std::ffi::c_long = 10_000;
 
-/// The same where memory is scarce: the allocator's own choice.
+/// The same if memory is scarce: the allocator's own default.
 const KEEP_LITTLE_MS: std::ffi::c_long = 10;
 
 /// `mi_option_purge_delay` of mimalloc.h, which the crate has no name for.
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 
-/// With less memory than this, the machine's or the limit, little freed memory is kept and no pages of 2 MiB are used:
-/// an answer of one row took 82 MB with both, and 57 without. Under a limit of 64 MiB, groups by a million texts took
-/// 206 MiB with both and 137 without, in the same time; a sort 224 and 119 (`/usr/bin/time -f %M atoll sql`).
+/// Memory is scarce if the machine or the limit has fewer bytes than this: then little freed memory is kept, and no
+/// pages of 2 MiB are used. An answer of one row took 82 MB with both, and 57 without. Under a limit of 64 MiB,
+/// grouping by a million strings took 206 MiB with both and 137 without, in the same time; a sort 224 and 119
+/// (`/usr/bin/time -f %M atoll sql`).
 const BOARD: u64 = 2 << 30;
 
-/// What the area of [`small_pages`] is a multiple of.
+/// The alignment and unit of size of the area of [`small_pages`].
 const AREA: u64 = 1 << 30;
 
-/// Sets the allocator up for the machine's memory. The user's own `MIMALLOC_PURGE_DELAY` goes first.
+/// Configures the allocator for the machine's memory. The user's own `MIMALLOC_PURGE_DELAY` takes precedence.
 pub fn set_up() {
     let total = memory::total().unwrap_or(BOARD);
     if total < BOARD {
@@ -37,7 +38,7 @@ pub fn set_up() {
     }
 }
 
-/// Sets the allocator up for a memory limit, before anything is taken under it.
+/// Configures the allocator for a memory limit, before memory is allocated under it.
 pub fn limit(bytes: u64) {
     if bytes < BOARD {
         without_huge_pages();
@@ -50,7 +51,7 @@ fn without_huge_pages() {
     unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
 }
 
-/// How long freed memory is kept, unless the user's environment says so.
+/// Sets how long freed memory is kept, unless the user's environment does.
 fn keep(milliseconds: std::ffi::c_long) {
     if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
         // SAFETY: the option exists in the version that is linked, and setting it stores a number.
@@ -58,7 +59,7 @@ fn keep(milliseconds: std::ffi::c_long) {
     }
 }
 
-/// Gives memory that was freed back to the system.
+/// Gives freed memory back to the system.
 pub fn give_back() {
     // SAFETY: only memory that holds no allocation is given back; what is in use stays where it is.
     unsafe { libmimalloc_sys::mi_collect(true) };
@@ -76,11 +77,11 @@ unsafe extern "C" {
     ) -> bool;
 }
 
-/// Makes the allocator use pages of 4 KiB. A page of 2 MiB holds memory of several threads and lies on the node of the
-/// thread that wrote to it first: on an emulated machine of four nodes this alone made a tenth of what Q6 read remote
+/// Makes the allocator use pages of 4 KiB. A page of 2 MiB holds memory of several threads, but lies on the node of the
+/// thread that wrote to it first: on an emulated machine of four nodes this alone made a tenth of Q6's reads remote
 /// (`atoll lab plans`). The buffer pool, whose memory is bound to nodes as a whole, keeps large pages.
 ///
-/// The area takes addresses; memory comes as it is written to. Where the system refuses, the allocator stays as it is.
+/// The area takes up addresses only; memory is allocated as it is written to. If the system refuses, nothing changes.
 fn small_pages(total: u64) {
     if let Some((start, bytes)) = present_area() {
         // SAFETY: the range is a mapping of this process; the advice changes the size of its pages, not what is in them.
@@ -107,7 +108,7 @@ fn small_pages(total: u64) {
     }
 }
 
-/// Where the allocator has its memory so far: what came before `main` is in it.
+/// The address range of the memory that the allocator took before `main`.
 fn present_area() -> Option<(*mut libc::c_void, usize)> {
     let probe = Box::new(0u64);
     let address = std::ptr::from_ref(&*probe).addr();

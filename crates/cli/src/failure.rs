@@ -2,11 +2,11 @@
 
 /// Why a command failed.
 pub enum Failure {
-    /// An error that is to be reported in one line.
+    /// An error that is still to be reported, in one line.
     Error(anyhow::Error),
-    /// The error was reported already.
+    /// An error that has been reported already.
     Told,
-    /// A command that was run for the user failed with this exit status.
+    /// The exit status of a command that was run for the user.
     Status(u8),
     /// The user pressed Ctrl-C.
     Interrupted,
@@ -22,11 +22,11 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// An error as one line, with those of its causes that add something.
+/// An error in one line, followed by those of its causes that it does not mention itself.
 pub fn one_line(error: &anyhow::Error) -> String {
     let mut line = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
-        // The library's errors tell of their causes themselves.
+        // The library's errors mention their causes themselves.
         if !line.contains(&cause) {
             line = format!("{line}: {cause}");
         }

@@ -98,7 +98,7 @@ fn run(command: &Command) -> Result<(), Failure> {
     }
 }
 
-/// Reports a panic, which is a defect, as an error of one line, unless a backtrace is asked for.
+/// Reports a panic, which is a defect, as an error in one line, unless a backtrace is asked for.
 fn quiet_panics() {
     if std::env::var_os("RUST_BACKTRACE").is_none() {
         std::panic::set_hook(Box::new(|_| {}));

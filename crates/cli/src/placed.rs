@@ -1,4 +1,4 @@
-//! What `pin` and `tune` share: running a command on a placement, and placements as JSON.
+//! What pinning and tuning share: running a command on a placement, and placements as JSON.
 
 use std::process::{Command, Stdio};
 
@@ -24,7 +24,7 @@ pub fn sets(placement: &Placement) -> Value {
     json!(placement.sets())
 }
 
-/// One run of a command on a placement. With `aside` its output goes to standard error.
+/// Runs a command once on a placement. With `aside` its output goes to standard error.
 pub fn run(
     command: &[String],
     placement: &Placement,
@@ -51,7 +51,7 @@ pub fn run(
     )?)
 }
 
-/// An error unless the command ended with success.
+/// Fails unless the command ended with success.
 pub fn ended_well(command: &[String], ran: &Ran) -> Result<(), Failure> {
     if interrupt::asked() {
         return Err(Failure::Interrupted);

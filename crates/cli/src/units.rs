@@ -118,7 +118,7 @@ pub fn seconds(seconds: f64) -> String {
     }
 }
 
-/// `97.5 %`; `-` where there is nothing to share.
+/// A share as `97.5 %`; `-` if the whole is 0.
 pub fn share(part: u64, whole: u64) -> String {
     match whole {
         0 => "-".to_owned(),

@@ -27,7 +27,7 @@
 //! * `guest`: the emulated machine of an experiment;
 //! * [`workload`]: compute kernels, and databases that answer statements;
 //! * [`Desk`] and [`Options`]: an experiment's environment and options; `json`: messages between processes of the
-//! lab.
+//!   lab.
 //!
 //! # Tests on an emulated machine
 //!

@@ -36,8 +36,8 @@ fn is_test_attribute(line: &str) -> bool {
     line.starts_with("#[cfg(test)]") || line.starts_with("#[cfg(all(test,")
 }
 
-/// Whether `text` names the crate `name` (hyphens as underscores): a path or a macro of it, or its import. In a comment
-/// only a path counts, as in an example or a link.
+/// Whether `text` names the crate `name` (hyphens as underscores): a path that begins with it, a macro of it, or its
+/// import. In a comment only a path counts, as in an example or a link.
 pub(crate) fn names(text: &str, name: &str) -> bool {
     let name = name.replace('-', "_");
     text.lines().any(|line| {
@@ -45,7 +45,11 @@ pub(crate) fn names(text: &str, name: &str) -> bool {
         line.match_indices(&name).any(|(at, _)| {
             let (before, after) = (&line[..at], &line[at + name.len()..]);
             let inside = |c: char| c.is_alphanumeric() || c == '_';
-            if before.ends_with(inside) || after.starts_with(inside) {
+            // `arrow::buffer::Buffer` names a module of arrow; `::buffer::Buffer` names a crate.
+            let module = before
+                .strip_suffix("::")
+                .is_some_and(|before| before.ends_with(inside));
+            if module || before.ends_with(inside) || after.starts_with(inside) {
                 return false;
             }
             let path = after.starts_with("::");
@@ -77,6 +81,7 @@ mod tests {
             "use clap_mangen::Man;",
             "pub use clap_mangen;",
             "let a = clap_mangen::Man::new();",
+            "let a = ::clap_mangen::Man::new();",
             "clap_mangen! {",
             "/// [`Man`](clap_mangen::Man)",
         ] {
@@ -84,6 +89,7 @@ mod tests {
         }
         for text in [
             "use my_clap_mangen::Man;",
+            "use clap::clap_mangen::Man;",
             "let clap_mangen = 1;",
             "// clap_mangen!",
             "clap_mangen_of::x()",

@@ -3,7 +3,26 @@
 use std::collections::BTreeMap;
 
 use crate::code::{code, is_of_tests, names};
-use crate::workspace::Member;
+use crate::workspace::{Member, Workspace};
+
+/// What `workspace` offers under `workspace.dependencies` and no crate depends on, as sentences.
+pub(crate) fn unchosen(workspace: &Workspace) -> Vec<String> {
+    let chosen = |name: &&String| {
+        workspace.members.iter().any(|member| {
+            [
+                &member.dependencies,
+                &member.test_dependencies,
+                &member.build_dependencies,
+            ]
+            .into_iter()
+            .any(|names| names.contains(*name))
+        })
+    };
+    let unchosen = workspace.dependencies.iter().filter(|name| !chosen(name));
+    unchosen
+        .map(|name| format!("workspace.dependencies has {name}, which no crate depends on"))
+        .collect()
+}
 
 /// What `member` depends on and does not name, as sentences. What the keys of `unnamed` say need not be named.
 ///
@@ -53,8 +72,8 @@ fn names_outside_tests(text: &str, name: &str) -> bool {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use super::unused;
-    use crate::workspace::Member;
+    use super::{unchosen, unused};
+    use crate::workspace::{Member, Workspace};
 
     fn set(names: &[&str]) -> BTreeSet<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
@@ -92,5 +111,24 @@ mod tests {
         let found = unused(&member, &BTreeMap::from(allowed));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains("names a"));
+    }
+    #[test]
+    fn what_the_workspace_offers_is_chosen_by_a_crate() {
+        let member = Member {
+            name: "one".to_owned(),
+            dependencies: set(&["a"]),
+            test_dependencies: set(&["b"]),
+            build_dependencies: set(&["c"]),
+            files: Vec::new(),
+            lines: Vec::new(),
+            texts: Vec::new(),
+        };
+        let workspace = Workspace {
+            members: vec![member],
+            dependencies: set(&["a", "b", "c", "d"]),
+        };
+        let found = unchosen(&workspace);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("has d,"));
     }
 }

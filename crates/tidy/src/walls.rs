@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::unused::unused;
+use crate::unused::{unchosen, unused};
 use crate::words::Words;
 use crate::workspace::{Member, Workspace};
 
@@ -69,6 +69,7 @@ impl Walls {
             let unnamed = self.unnamed.get(&member.name).unwrap_or(&none);
             broken.extend(unused(member, unnamed).into_iter().map(Wall));
         }
+        broken.extend(unchosen(workspace).into_iter().map(Wall));
         let words = self.words.iter();
         broken.extend(words.flat_map(|words| words.broken(workspace)).map(Wall));
         broken

@@ -23,14 +23,20 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// What breaks this wall, as sentences: code that says a word and may not, and places that may and do not.
+    /// What breaks this wall, as sentences: code that says a word and may not, places that may and do not, and a wall
+    /// within a place that does not exist.
     pub(crate) fn broken(&self, workspace: &Workspace) -> Vec<String> {
         let mut broken = Vec::new();
         let mut said = vec![false; self.only.len()];
+        let mut stands = vec![false; self.within.len()];
         for member in workspace.members.iter().filter(|one| one.name != "tidy") {
             for (path, text) in &member.texts {
                 let full = format!("{}/{path}", member.name);
-                let inside = self.within.is_empty() || place(&self.within, &full).is_some();
+                let within = place(&self.within, &full);
+                if let Some(within) = within {
+                    stands[within] = true;
+                }
+                let inside = self.within.is_empty() || within.is_some();
                 if !inside || !path.starts_with("src/") || is_of_tests(path) {
                     continue;
                 }
@@ -43,8 +49,13 @@ impl Words {
                 }
             }
         }
+        let words = self.words.join("\", \"");
+        for (name, _) in self.within.iter().zip(stands).filter(|(_, stands)| !stands) {
+            broken.push(format!(
+                "there is no {name}, within which walls.toml has a wall against \"{words}\""
+            ));
+        }
         for (name, _) in self.only.iter().zip(said).filter(|(_, said)| !said) {
-            let words = self.words.join("\", \"");
             broken.push(format!(
                 "{name} no longer says \"{words}\": remove it from walls.toml"
             ));
@@ -110,6 +121,7 @@ mod tests {
     #[test]
     fn only_code_in_the_named_places_may_say_a_word() {
         let workspace = Workspace {
+            dependencies: BTreeSet::new(),
             members: vec![
                 member(
                     "disk",
@@ -135,5 +147,7 @@ mod tests {
         assert_eq!(broken(&["disk"], &["disk/src"]), 0);
         // `plan/src/file` is not `plan/src/files.rs`, and says nothing itself.
         assert_eq!(broken(&["plan"], &["plan/src/file"]), 2);
+        // A crate that was renamed takes its walls along.
+        assert_eq!(broken(&["disk", "plans"], &["disk/src"]), 1);
     }
 }

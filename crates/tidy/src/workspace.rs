@@ -13,6 +13,8 @@ use crate::module::Modules;
 pub struct Workspace {
     /// The crates.
     pub members: Vec<Member>,
+    /// The names under `workspace.dependencies`, which the crates may choose from.
+    pub dependencies: BTreeSet<String>,
 }
 
 /// A crate of the workspace.
@@ -59,6 +61,7 @@ impl Workspace {
             .map(|member| Member::read(&root.join(member)));
         Ok(Self {
             members: members.collect::<Result<_, _>>()?,
+            dependencies: depends_on(&manifest["workspace"], "dependencies"),
         })
     }
 }

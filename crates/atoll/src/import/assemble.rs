@@ -1,4 +1,4 @@
-//! Cuts a sequence of batches, arriving in any order, into the blocks a table is made of.
+//! Cuts batches, which arrive in any order, into the blocks of a table.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,7 +7,7 @@ use arrow::record_batch::RecordBatch;
 /// Rows of a full block (design L1).
 pub(crate) const BLOCK_ROWS: u64 = 65_536;
 
-/// Consecutive rows that make one block of the table.
+/// The rows of one block of the table.
 #[derive(Debug)]
 pub(crate) struct Block {
     /// The block's place: its first row is `ordinal * BLOCK_ROWS`.
@@ -26,12 +26,12 @@ impl Block {
     }
 }
 
-/// A block that lacks some of its rows.
+/// A block of which some rows have not arrived yet.
 #[derive(Debug, Default)]
 struct Open {
-    /// Always the sum over `parts`, and below [`BLOCK_ROWS`].
+    /// The rows so far: always the sum over `parts`, and below [`BLOCK_ROWS`].
     rows: u64,
-    /// First row and rows, disjoint, in order of arrival.
+    /// The first row's place and the rows, disjoint, in order of arrival.
     parts: Vec<(u64, RecordBatch)>,
 }
 
@@ -45,16 +45,16 @@ impl Open {
     }
 }
 
-/// Blocks under construction. Holds no more than the ends of the pieces that are being read: rows
-/// in the middle of a piece complete their block at once.
+/// Blocks under construction. Only rows from the ends of pieces that are being read wait here: those in the middle of
+/// a piece complete their block at once.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
     open: BTreeMap<u64, Open>,
 }
 
 impl Assembler {
-    /// Takes the rows `start..start + batch.num_rows()` of the table and appends the blocks that
-    /// they complete to `ready`. No row may be given twice.
+    /// Takes the rows `start..start + batch.num_rows()` of the table, and appends the blocks that they complete to
+    /// `ready`. No row may be passed twice.
     pub fn add(&mut self, start: u64, batch: &RecordBatch, ready: &mut VecDeque<Block>) {
         let rows = batch.num_rows() as u64;
         let mut taken = 0;
@@ -75,10 +75,10 @@ impl Assembler {
         }
     }
 
-    /// The last, partial block; none where the rows end with a full one.
+    /// Returns the last, partial block; none if the last block is full.
     ///
-    /// More than one block left means that rows are missing; they are returned as they are, and
-    /// the caller's count of rows tells.
+    /// If more than one block is left, rows are missing. They are returned as they are: the caller, who counts rows,
+    /// will notice.
     pub fn finish(self) -> Vec<Block> {
         self.open
             .into_iter()

@@ -8,10 +8,10 @@ use table::Definition;
 
 use crate::error::Error;
 
-/// The files' columns for a table, in its order: by name if they have names, else by place.
+/// The files' columns for a table, in the table's order: by name if the files have names, else by position.
 ///
-/// With `declared`, the table's types are those that somebody declared; otherwise they were inferred from the files,
-/// and values that would lose something are refused.
+/// With `declared`, the user has declared the table's types; otherwise they were inferred from the files, and
+/// conversions that would lose something are refused.
 pub(crate) fn wanted(
     dataset: &Dataset,
     definition: &Definition,
@@ -43,7 +43,7 @@ fn failure(dataset: &Dataset, line: Option<u64>, reason: String) -> Error {
     }
 }
 
-/// Columns by name, in any case where none matches as it is written. Each side must have all of the other's.
+/// Matches columns by name, ignoring case if no name matches exactly. Files and table must have the same columns.
 fn by_name(dataset: &Dataset, definition: &Definition) -> Result<Vec<usize>, Error> {
     let fields = dataset.schema().fields();
     let mut places = Vec::with_capacity(definition.columns.len());
@@ -81,7 +81,7 @@ fn by_name(dataset: &Dataset, definition: &Definition) -> Result<Vec<usize>, Err
     }
 }
 
-/// Columns by place. The files must have as many as the table.
+/// Matches columns by position. The files must have as many as the table.
 fn by_place(dataset: &Dataset, definition: &Definition) -> Result<Vec<usize>, Error> {
     let (fields, wanted) = (dataset.schema().fields().len(), definition.columns.len());
     if fields == wanted {

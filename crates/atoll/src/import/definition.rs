@@ -1,4 +1,4 @@
-//! The table that an import fills: an existing one, or a new one as declared, as defined by TPC-H, or as inferred.
+//! The table that an import fills: an existing one, or a new one as declared, as TPC-H defines it, or as inferred.
 
 use arrow::datatypes::Schema;
 use ingest::Dataset;
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::import::options::{Existing, ImportOptions};
 use crate::tpch::shapes;
 
-/// Makes the table ready for rows. Returns its definition, and whether its types are declared, not inferred.
+/// Prepares the table for rows. Returns its definition, and whether its types are declared rather than inferred.
 pub(crate) fn prepare(
     database: &Database,
     transaction: &mut Transaction,

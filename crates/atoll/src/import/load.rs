@@ -27,7 +27,7 @@ pub(crate) fn load(
     let workers = database.workers();
     let name = table.to_owned();
     let loader = workers.block_on(async move { Loader::new(transaction, &name).await })?;
-    // Named before its first rows: their time counts.
+    // The load is named before its first rows, as their time counts.
     if progress.update(&position).is_break() {
         return Err(Error::Interrupted);
     }

@@ -1,7 +1,7 @@
-//! Files into tables.
+//! Imports files into tables.
 //!
-//! Files are read by crate `ingest`, as in queries over files; here their pieces are turned into the blocks of a
-//! table ([`pipeline`]).
+//! The crate `ingest`, which queries over files use as well, reads files as pieces; here these are made into the blocks
+//! of a table ([`pipeline`]).
 
 mod assemble;
 mod columns;
@@ -27,7 +27,7 @@ use crate::import::options::{Existing, ImportOptions};
 use crate::import::pipeline::{Batches, Piece, Pieces};
 use crate::progress::{Position, Progress};
 
-/// Pieces of a pipe or of a compressed file that are read before a worker asks for them.
+/// The number of pieces of a pipe or a compressed file that are read ahead of the workers.
 const AHEAD: usize = 4;
 
 /// The result of an import.
@@ -36,16 +36,16 @@ const AHEAD: usize = 4;
 pub struct ImportReport {
     /// Rows stored.
     pub rows: u64,
-    /// Size of the files.
+    /// Size of the files in bytes.
     pub bytes: u64,
-    /// Time from the first look at a file to the commit.
+    /// Seconds from opening the first file to the commit.
     pub seconds: f64,
 }
 
 /// Stores all rows of `files`, in order, in `table`: all or nothing, in one commit. A file is named by its path, `-` for
 /// standard input, or with others by a pattern such as `data/*.csv.gz`.
 ///
-/// Reading, decoding and encoding use all workers; memory stays bounded whatever the files' size.
+/// Reading, decoding and encoding use all workers; memory is bounded whatever the files' size.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -62,8 +62,8 @@ pub struct ImportReport {
 /// ```
 ///
 /// # Errors
-/// [`Error::Input`] names the file, and the line where there is one, that cannot be read or does
-/// not fit the table; [`Error::Interrupted`] when `progress` said so. The store is then as before.
+/// [`Error::Input`] if a file cannot be read or does not fit the table, with the file and, if known, the line;
+/// [`Error::Interrupted`] if `progress` stopped the import. The store is then as before.
 pub fn import(
     database: &Database,
     table: &str,
@@ -102,7 +102,7 @@ pub fn import(
     })
 }
 
-/// Looks at the files. A table that exists tells what their header would be.
+/// Opens the files. The columns of an existing table help to recognise a header.
 fn open(
     database: &Database,
     table: &str,
@@ -121,7 +121,7 @@ fn open(
     if let Some(definition) = known {
         let names = definition.columns.into_iter().map(|column| column.name);
         reading.expected = names.collect();
-        // A table whose columns were named by place has no header to be recognised by those names.
+        // If the table's columns were named by position, a header cannot be recognised by these names.
         let placed = |(at, name): (usize, &String)| *name == format!("column_{}", at + 1);
         if reading.header.is_none() && reading.expected.iter().enumerate().all(placed) {
             reading.header = Some(false);
@@ -130,7 +130,7 @@ fn open(
     Ok(Dataset::open(files, &reading)?)
 }
 
-/// The pieces as the table stores them.
+/// Converts the pieces to the types of the table.
 fn stored(pieces: ingest::Pieces, definition: &Arc<Definition>) -> Pieces {
     let definition = Arc::clone(definition);
     Box::new(pieces.map(move |piece| {
@@ -150,7 +150,7 @@ fn stored(pieces: ingest::Pieces, definition: &Arc<Definition>) -> Pieces {
     }))
 }
 
-/// Also ends the waiting for a pipe when the caller wants to stop.
+/// Watches the progress, and also ends waiting for a pipe when the caller stops the import.
 struct Stopping<'a> {
     progress: &'a dyn Progress,
     stop: &'a AtomicBool,

@@ -11,7 +11,7 @@ pub enum Existing {
     Refuse,
     /// Add the rows to it. A table that does not exist is created.
     Append,
-    /// Put the rows in its place.
+    /// Replace its rows.
     Replace,
 }
 
@@ -26,7 +26,7 @@ pub struct Reference {
     pub parent_columns: Vec<String>,
 }
 
-/// Options of an import. By default everything is inferred, and a table that exists is refused.
+/// How to import. By default everything is inferred from the files, and a table with rows is refused.
 ///
 /// ```
 /// let mut options = atoll::ImportOptions::default();
@@ -41,7 +41,7 @@ pub struct ImportOptions {
     pub primary_key: Vec<String>,
     /// Foreign keys.
     pub foreign_keys: Vec<Reference>,
-    /// How the files are laid out: format, delimiter, header, types, what stands for NULL, ...
+    /// How the files are laid out: format, delimiter, header, types, representation of NULL, ...
     pub files: FileOptions,
     /// What to do with a table that exists.
     pub existing: Existing,

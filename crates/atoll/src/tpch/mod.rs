@@ -38,19 +38,19 @@ pub const QUERIES: [&str; 22] = queries!(
     "01" "02" "03" "04" "05" "06" "07" "08" "09" "10" "11" "12" "13" "14" "15" "16" "17" "18" "19" "20" "21" "22"
 );
 
-/// What a load did.
+/// The result of a load.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LoadReport {
     /// Rows in all tables.
     pub rows: u64,
-    /// Bytes that the same data has as `.tbl` files.
+    /// The size of the same data as `.tbl` files, in bytes.
     pub raw_bytes: u64,
-    /// From the start to the commit.
+    /// Seconds from the start to the commit.
     pub seconds: f64,
 }
 
-/// The TPC-H tables a store has.
+/// Which TPC-H tables a store has.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Present {
     /// None of the eight.
@@ -59,12 +59,12 @@ pub enum Present {
     All {
         /// The scale, from the number of suppliers.
         scale: f64,
-        /// Bytes that the same data has as `.tbl` files.
+        /// The size of the same data as `.tbl` files, in bytes.
         raw_bytes: u64,
     },
 }
 
-/// Tells which TPC-H tables the database has.
+/// Finds out which TPC-H tables the database has.
 ///
 /// # Errors
 /// [`Error::Import`] if it has tables of these names that [`load`] did not make, or only some of them.
@@ -101,8 +101,8 @@ pub fn present(database: &Database) -> Result<Present, Error> {
 /// a store has all of them or none.
 ///
 /// # Errors
-/// [`Error::Import`] for a scale out of range; [`Error::Interrupted`] when `progress` said so;
-/// whatever the store reports. The store is then as before.
+/// [`Error::Import`] for a scale out of range; [`Error::Interrupted`] if `progress` stopped the load; the errors of the
+/// store. The store is then as before.
 pub fn load(database: &Database, scale: f64, progress: &dyn Progress) -> Result<LoadReport, Error> {
     if !(0.001..=100_000.0).contains(&scale) {
         return Err(Error::Import(format!(
@@ -147,7 +147,7 @@ pub fn load(database: &Database, scale: f64, progress: &dyn Progress) -> Result<
     })
 }
 
-/// The parts of a table; what they would take as `.tbl` is added to `raw_bytes`.
+/// The parts of a table, as pieces to import. As they are read, their size as `.tbl` is added to `raw_bytes`.
 fn pieces(shape: &'static Shape, scale: f64, raw_bytes: &Arc<AtomicU64>) -> Pieces {
     let (name, of, raw_bytes) = (shape.name, parts(shape.name, scale), Arc::clone(raw_bytes));
     Box::new((1..=of).map(move |part| {
@@ -170,9 +170,9 @@ fn pieces(shape: &'static Shape, scale: f64, raw_bytes: &Arc<AtomicU64>) -> Piec
     }))
 }
 
-/// Where a store keeps how large the raw data was.
+/// The directory of the store in which the size of the raw data is kept.
 const DIRECTORY: u32 = 0;
-/// Apart from the names of tables, which start with another letter.
+/// The key of this size. The keys of tables start with another letter.
 const RAW_BYTES: &[u8] = b"property/tpch.raw_bytes";
 
 fn write_raw_bytes(transaction: &mut Transaction, raw_bytes: u64) {

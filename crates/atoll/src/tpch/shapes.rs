@@ -10,13 +10,13 @@ use tpchgen_arrow::{
 pub(crate) struct Shape {
     pub name: &'static str,
     pub primary_key: &'static [&'static str],
-    /// Columns and the parent; the parent's columns are its primary key.
+    /// The columns of each foreign key and its parent; the parent's columns are those of its primary key.
     pub foreign_keys: &'static [(&'static [&'static str], &'static str)],
-    /// Bytes of a row in a `.tbl` file, on average. Only for the progress bar.
+    /// Bytes of a row in a `.tbl` file, on average; for the progress bar only.
     pub row_bytes: f64,
 }
 
-/// Parents before children.
+/// The tables, parents before children.
 pub(crate) const SHAPES: [Shape; 8] = [
     Shape {
         name: "region",

@@ -1,15 +1,15 @@
-//! How many bytes rows would take in a `.tbl` file, without writing one.
+//! The size that rows would have in a `.tbl` file, without writing one.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Decimal128Type, Int32Type, Int64Type};
 use arrow::record_batch::RecordBatch;
 
-/// Bytes of the rows of a generated batch in a `.tbl` file: each value followed by `|`, each row by
-/// a line end. Types that the generator does not make count as nothing.
+/// The bytes of a generated batch in a `.tbl` file: each value is followed by `|`, each row by a line end. Types that
+/// the generator does not make count as 0.
 pub(super) fn tbl_bytes(batch: &RecordBatch) -> u64 {
     let separators = batch.num_rows() as u64 * (batch.num_columns() as u64 + 1);
     let columns = batch.columns().iter().zip(batch.schema_ref().fields());
-    // The generator writes quantities without their two zeros.
+    // In `.tbl` files quantities are written without their two zeros.
     let values = columns.map(|(array, field)| column_bytes(array, field.name() == "l_quantity"));
     separators + values.sum::<u64>()
 }
@@ -51,7 +51,7 @@ fn integer(value: i64) -> u64 {
     u64::from(value.unsigned_abs().checked_ilog10().unwrap_or(0)) + 1 + u64::from(value < 0)
 }
 
-/// Of a decimal with two digits after the point.
+/// The length of a decimal with two digits after the point; of its whole part only, if `whole`.
 fn decimal(hundredths: i64, whole: bool) -> u64 {
     let before = integer((hundredths / 100).abs());
     before + u64::from(hundredths < 0) + if whole { 0 } else { 3 }

@@ -146,7 +146,7 @@ pub fn run(args: &Import) -> Result<(), Failure> {
     let report = match report {
         Ok(report) => report,
         Err(error) => {
-            // A store that was made for a failed import holds nothing.
+            // A store that was made for a failed import is empty.
             if !existed {
                 files::remove(&args.store);
             }
@@ -191,7 +191,7 @@ fn options(args: &Import) -> Result<ImportOptions, Failure> {
     Ok(options)
 }
 
-/// The layout of the files, as far as options set it.
+/// The layout of the files, as far as the command line gives it.
 fn file_options(args: &Import) -> FileOptions {
     FileOptions {
         format: match args.format {
@@ -226,8 +226,8 @@ fn file_options(args: &Import) -> FileOptions {
     }
 }
 
-/// The DDL itself, or the contents of the named file. DDL contains white space or parentheses; otherwise it names a
-/// file.
+/// The DDL of `--schema`: the text itself if it has white space or parentheses and no file has that name, else the
+/// contents of the file.
 fn schema(text: &str) -> anyhow::Result<String> {
     let ddl = text.contains(['(', ' ', '\n']);
     if ddl && !Path::new(text).is_file() {

@@ -39,8 +39,8 @@ pub fn run(args: &Lab) -> Result<(), Failure> {
     }
 }
 
-/// `atoll lab EXPERIMENT`: this program is also what runs inside the emulated machines, and the
-/// database under test unless another one is named.
+/// `atoll lab EXPERIMENT`. This program also runs inside the emulated machines, and is the database under test unless
+/// another one is named.
 fn run_experiment(experiment: &Experiment) -> Result<(), Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let asked = stop.clone();

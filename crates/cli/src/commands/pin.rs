@@ -99,7 +99,7 @@ fn groups(args: &Pin, site: &Site, threads: usize) -> usize {
     args.groups.unwrap_or(default)
 }
 
-/// The part of the output that every form of the command has.
+/// What every form of the command reports.
 fn object(args: &Pin, site: &Site, threads: &Threads, classes: &Classes) -> Value {
     json!({
         "strategy": args.strategy.to_string(),
@@ -178,8 +178,8 @@ fn show(
     Ok(out.flush()?)
 }
 
-/// The threads of a process in the order of their creation, with their names and the cpus that each would get: those that
-/// are skipped all of the placement's.
+/// The threads of a process in the order of their creation, with their names and the cpus that each would get; skipped
+/// threads get all cpus of the placement.
 fn threads_of(
     args: &Pin,
     pid: i32,
@@ -188,7 +188,7 @@ fn threads_of(
     let process = Process::open(&System::real(), u32::try_from(pid)?)?;
     let mut threads = Vec::new();
     for number in process.threads()? {
-        // One that ends meanwhile is placed nowhere.
+        // A thread that ends meanwhile is not placed.
         if let Some(stat) = process.thread(number)? {
             threads.push((number, stat.name));
         }
@@ -204,7 +204,7 @@ fn threads_of(
         .collect())
 }
 
-/// A number of threads, as text.
+/// A count and its noun: `1 thread`, `2 threads`.
 fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
@@ -280,7 +280,7 @@ fn keep(args: &Pin, pid: i32, placement: &Placement, mut object: Value) -> Resul
     Ok(())
 }
 
-/// Goes through all placements that differ: lists them, or runs them one after the other.
+/// Lists every placement that differs, or runs the command on one after the other.
 fn exhaustive(
     args: &Pin,
     site: &Site,
@@ -351,7 +351,7 @@ fn list(args: &Pin, site: &Site, threads: &Threads, classes: &Classes) -> Result
     let mut out = out::stdout();
     let object = object(args, site, threads, classes).to_string();
     if args.json {
-        // The members so far, then one that is as long as it has to be.
+        // The members so far, then the list, which is written piece by piece as it may be long.
         write!(out, "{},\"all\":[", object.trim_end_matches('}'))?;
     }
     let mut comma = "";

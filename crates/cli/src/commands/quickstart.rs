@@ -69,7 +69,7 @@ pub fn run(args: &Quickstart) -> Result<(), Failure> {
         Ok(built) => built,
         Err(failure) => {
             drop(database);
-            // A store that was made for a failed load holds nothing.
+            // A store that was made for a failed load is empty.
             if !existed {
                 files::remove(&path);
             }

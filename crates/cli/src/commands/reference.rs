@@ -1,4 +1,4 @@
-//! `atoll reference`, which no help text names: the page of the documentation about the command line.
+//! `atoll reference`, a hidden command: writes the reference page of the command line.
 
 use std::io::Write;
 

@@ -36,7 +36,7 @@ pub fn run(args: &Set) -> Result<(), Failure> {
         .collect::<anyhow::Result<_>>()?;
     let mut options = Options::default();
     options.threads = Some(1);
-    // What the store keeps may be what this is to mend.
+    // The setting that the store keeps may be the mistake that this command is to correct.
     options.plan = Some(Plan::default());
     if plans.is_empty() {
         options.access = Access::Read;
@@ -65,7 +65,7 @@ pub fn run(args: &Set) -> Result<(), Failure> {
     Ok(database.close()?)
 }
 
-/// What `plan=NAME` asks for.
+/// The plan that `plan=NAME` asks for.
 fn plan(setting: &str) -> anyhow::Result<Option<Plan>> {
     let Some((name, value)) = setting.split_once('=') else {
         bail!("'{setting}' is no setting; write it as plan=shard");

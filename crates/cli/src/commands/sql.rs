@@ -94,7 +94,7 @@ pub fn run(args: &Sql) -> Result<(), Failure> {
     ran.and(closed)
 }
 
-/// The statements on the command line or in the file; `None` if they come from standard input.
+/// The statements on the command line or in the file; none where they come from standard input.
 fn given(args: &Sql) -> anyhow::Result<Option<Vec<Statement>>> {
     match (&args.query, &args.file) {
         (Some(text), _) => Ok(Some(script::split(text))),

@@ -18,7 +18,7 @@ use crate::units;
 /// Most characters of a line on a terminal.
 const WIDTH: usize = 110;
 
-/// Decisions that are shown of each target.
+/// The most decisions that are shown of each target.
 const CHANGES: usize = 5;
 
 /// `atoll top`
@@ -77,7 +77,7 @@ pub fn run(args: &Top) -> Result<(), Failure> {
     }
 }
 
-/// Removes control characters, which names of processes and the states of other users' governors may contain.
+/// Replaces control characters: names of processes and states of other users' governors may hold some.
 fn plain(line: &str) -> impl Iterator<Item = char> {
     let plain = |letter: char| if letter.is_control() { '?' } else { letter };
     line.chars().map(plain)

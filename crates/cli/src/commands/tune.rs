@@ -94,7 +94,7 @@ pub fn run(args: &Tune) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// The purpose of a run, in the file of raw numbers. A pair's ratio is listed with its second run.
+/// The purpose of a run, as the file of raw numbers has it. The ratio of a pair is given at its second run.
 fn name(role: Role) -> &'static str {
     match role {
         Role::WarmUp => "warm-up",
@@ -175,7 +175,7 @@ fn text(tuner: &Tuner) -> String {
     text
 }
 
-/// The result as JSON. `placements` is the recommendation, in the form that `atoll pin` reads.
+/// The result as JSON. `placements` holds the recommended placement, in the form that `atoll pin` reads.
 fn object(args: &Tune, site: &Site, tuner: &Tuner, none: &Placement, history: Vec<Value>) -> Value {
     let (search, pairs) = (tuner.search(), tuner.pairs());
     let recommended = tuner.verdict() == Verdict::Better;
@@ -221,10 +221,10 @@ fn object(args: &Tune, site: &Site, tuner: &Tuner, none: &Placement, history: Ve
     })
 }
 
-/// Why a quantity has no value, by quantity.
+/// Quantities without a value, each with the reason.
 type Missing = Vec<(Quantity, String)>;
 
-/// One run, and the sensors that could be read.
+/// Runs the command once; returns its reading, and the quantities that could not be read.
 fn measure(args: &Tune, placement: &Placement) -> Result<(Reading, Missing), Failure> {
     let system = System::real();
     let wanted: Vec<Quantity> = args.metric.quantities().collect();
@@ -254,7 +254,7 @@ fn measure(args: &Tune, placement: &Placement) -> Result<(Reading, Missing), Fai
     }
     if wanted.contains(&Quantity::Energy) {
         let sensor = energy.as_mut().map(|sensor| sensor as &mut dyn Sensor);
-        // Parts of a zone are in the zone already, and the platform holds all.
+        // A zone includes its subzones, and the platform zone includes all.
         let counts = |read: &counters::Reading| match &read.scope {
             Scope::Part(zone) => !zone.contains('/') && zone != "psys",
             _ => true,
@@ -264,7 +264,7 @@ fn measure(args: &Tune, placement: &Placement) -> Result<(Reading, Missing), Fai
     Ok((reading, missing))
 }
 
-/// The sum of the readings of a sensor that count; `None` if one is not available, with the reason in `missing`.
+/// The sum of a sensor's readings that `count` selects; `None` if one is not available, with the reason in `missing`.
 fn sum(
     quantity: Quantity,
     sensor: Option<&mut dyn Sensor>,
@@ -288,7 +288,7 @@ fn sum(
     sum
 }
 
-/// An error that says why a quantity of the metric cannot be measured here.
+/// Fails if a quantity of the metric cannot be measured here, and says why.
 fn check(metric: &Metric, base: &Reading, missing: &Missing) -> Result<(), Failure> {
     match (metric.cost(base, base), missing.first()) {
         (Err(error), Some((quantity, why))) => Err(anyhow!(

@@ -5,13 +5,13 @@ use std::fmt::Write;
 use clap::builder::StyledStr;
 use clap::{Arg, Command};
 
-/// The beginning of the page.
+/// The top of the page.
 const INTRODUCTION: &str = "\
 <!-- Written from the program: UPDATE_DOCS=1 cargo test -p cli --test reference -->
 # The command line
 ";
 
-/// A chapter for each command that `definition` shows to users, those of a command after it.
+/// The page: a chapter for each command that `definition` shows to users, followed by those of its subcommands.
 pub fn page(mut definition: Command) -> String {
     definition.build();
     let mut page = INTRODUCTION.to_owned();
@@ -19,7 +19,7 @@ pub fn page(mut definition: Command) -> String {
     page
 }
 
-/// Adds the chapters of a command and all below it.
+/// Adds the chapters of a command and its subcommands.
 fn chapter(page: &mut String, command: &mut Command, level: usize) {
     let name = command.get_bin_name().unwrap_or(command.get_name());
     let _ = write!(page, "\n{} {name}\n", "#".repeat(level));
@@ -64,12 +64,12 @@ fn arguments(page: &mut String, command: &Command) {
     }
 }
 
-/// Whether an argument is the command's own: all have `--help`.
+/// Whether an argument is shown: `--help`, which all commands have, is not.
 fn shown(argument: &Arg) -> bool {
     !argument.is_hide_set() && !matches!(argument.get_id().as_str(), "help" | "version")
 }
 
-/// Adds an argument: its name, its description, its values and its default.
+/// Adds an argument: its name, what it does, its possible values and its default.
 fn item(page: &mut String, argument: &Arg) {
     let _ = write!(page, "- `{}`", synopsis(argument));
     if let Some(help) = argument.get_long_help().or(argument.get_help()) {
@@ -127,7 +127,7 @@ fn values(argument: &Arg) -> String {
     format!("{open}{name}{close}{}", if many { "..." } else { "" })
 }
 
-/// A text as Markdown shows it: as it is, outside of `code` too.
+/// Escapes a text so that Markdown shows it as it is.
 fn prose(text: &StyledStr) -> String {
     let text = text.to_string();
     let mut escaped = String::with_capacity(text.len());

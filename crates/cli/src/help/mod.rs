@@ -1,5 +1,4 @@
-//! The text of `--help`, the manual pages and the reference of the command line: the definitions of [`Cli`], with
-//! examples.
+//! The contents of `--help`, the manual pages and the reference: the definitions in [`Cli`], and examples.
 
 mod examples;
 pub mod markdown;
@@ -21,7 +20,7 @@ pub fn command() -> clap::Command {
     walk(Cli::command(), &[], &with)
 }
 
-/// Applies `with` to a command and all its subcommands.
+/// Applies `with` to a command and all of its subcommands.
 fn walk(
     mut command: clap::Command,
     path: &[&str],
@@ -40,7 +39,7 @@ fn walk(
     with(command, path)
 }
 
-/// The section of a help text: command lines, and what they do behind them where there is room.
+/// The section with examples of a help text: command lines, each with what it does, on the same line if there is room.
 fn section(examples: &[(&str, &str)]) -> String {
     let width = examples.iter().map(|(line, _)| line.chars().count()).max();
     let width = width.unwrap_or(0).min(60);
@@ -65,7 +64,7 @@ pub fn parse() -> Cli {
 mod tests {
     use super::*;
 
-    /// The words of a command line as a shell cuts it.
+    /// The words of a command line as a shell splits it.
     fn words(line: &str) -> Vec<String> {
         let (mut words, mut quoted) = (vec![String::new()], false);
         for c in line.chars() {

@@ -40,7 +40,7 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// An option that was given and does nothing with the executor chosen, with the executors that it is for.
+    /// An option that was given but has no effect with the chosen executor, and the executors that it is for.
     pub fn idle(&self) -> Option<(&'static str, &'static str)> {
         use Executor::{Datafusion, Staged, Stream};
         let (stream, staged) = (self.executor == Stream, self.executor == Staged);
@@ -127,10 +127,10 @@ pub enum Executor {
     Staged,
 }
 
-/// The options of the library for those of a command that runs queries.
+/// The library's options for those of a command that runs queries.
 ///
 /// # Errors
-/// If an option was given that the executor does not use.
+/// If an option was given that has no effect with the chosen executor.
 pub fn options(
     resources: &Resources,
     execution: &Execution,

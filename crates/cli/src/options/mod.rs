@@ -1,4 +1,4 @@
-//! Options that several commands share, and their translation to the library's options.
+//! Options that several commands share, and the library's options for them.
 
 pub mod execution;
 pub mod resources;

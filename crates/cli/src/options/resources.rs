@@ -1,4 +1,4 @@
-//! `--threads`, `--memory-limit`, `--pool` and the other limits on what a command may use of the machine.
+//! `--threads`, `--memory-limit`, `--pool` and the other options about the machine's resources.
 
 use atoll::{Access, Options};
 use clap::{Args, ValueEnum};
@@ -64,7 +64,7 @@ pub enum Governing {
     Off,
 }
 
-/// The options of the library for those of a command that looks into a store.
+/// The library's options for those of a command that only reads a store.
 pub fn reading(layout: &Layout) -> Options {
     let mut options = Options::read_only();
     options.pool_bytes = layout.pool;
@@ -73,7 +73,7 @@ pub fn reading(layout: &Layout) -> Options {
     options
 }
 
-/// The options of the library for those of a command that works on a store.
+/// The library's options for those of a command that works on a store.
 pub fn options(resources: &Resources, read_only: bool) -> Options {
     let mut options = reading(&resources.layout);
     options.threads = resources.threads.map(|threads| threads as usize);

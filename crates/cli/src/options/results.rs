@@ -1,4 +1,4 @@
-//! `--format`, `--output`, `--cache` and the other options of results.
+//! `--format`, `--output`, `--cache` and the other options about results.
 
 use std::path::PathBuf;
 

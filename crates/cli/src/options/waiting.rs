@@ -15,7 +15,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// As a duration.
+    /// The time to wait; zero if none was given.
     pub fn time(&self) -> Duration {
         self.wait.map_or(Duration::ZERO, Duration::from_secs_f64)
     }

@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// A file being written. What is written goes to a file beside it, which takes its place with [`publish`](AtomicFile::publish)
-/// and is removed if that never happens: a failure leaves what was there before. Pipes and devices are written as they
-/// are.
+/// A file being written. The bytes go to a temporary file beside it, which takes its place at
+/// [`publish`](AtomicFile::publish) and is removed if that never happens: a failure leaves what was there before. Pipes
+/// and devices are written directly.
 #[derive(Debug)]
 pub struct AtomicFile {
     path: PathBuf,
     out: BufWriter<File>,
-    /// The file that is written until it is published; `None` afterwards, and for pipes and devices.
+    /// The temporary file; none once it is published, and for pipes and devices.
     aside: Option<Aside>,
-    /// The position that [`undo`](AtomicFile::undo) goes back to; `None` if nothing can be undone.
+    /// Where the part begins that [`undo`](AtomicFile::undo) removes; none if nothing can be removed.
     mark: Option<u64>,
 }
 
-/// The temporary file, and the one that it will replace.
+/// A temporary file, and the file whose place it will take.
 #[derive(Debug)]
 struct Aside {
     path: PathBuf,
@@ -27,7 +27,7 @@ struct Aside {
 }
 
 impl AtomicFile {
-    /// Begins to write `path`.
+    /// Starts to write the file `path`.
     ///
     /// # Errors
     /// If its folder is missing or may not be written, or `path` is a folder.
@@ -42,7 +42,7 @@ impl AtomicFile {
     }
 
     fn begin(path: &Path) -> io::Result<AtomicFile> {
-        // What a link leads to is replaced, not the link.
+        // The target of a link is replaced, not the link.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let before = fs::metadata(&target).ok();
         if before.as_ref().is_some_and(fs::Metadata::is_dir) {
@@ -53,7 +53,7 @@ impl AtomicFile {
                 (OpenOptions::new().write(true).open(&target)?, None)
             }
             _ => {
-                // A file that may not be written is not replaced either.
+                // A file that this user may not write is not replaced either.
                 if before.is_some() {
                     OpenOptions::new().write(true).open(&target)?;
                 }
@@ -76,12 +76,12 @@ impl AtomicFile {
         })
     }
 
-    /// Its name, as it was given.
+    /// The path as it was given.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Marks the position that [`undo`](AtomicFile::undo) goes back to.
+    /// Marks the place from which [`undo`](AtomicFile::undo) removes what is written.
     pub fn mark(&mut self) -> io::Result<()> {
         if self.mark.is_some() {
             self.mark = Some(self.out.stream_position()?);
@@ -94,7 +94,7 @@ impl AtomicFile {
         let Some(mark) = self.mark else {
             return Ok(());
         };
-        // A full disk fails the flush; what it has of the buffer goes all the same.
+        // On a full disk the flush fails; what it has written of the buffer is removed all the same.
         let _ = self.out.flush();
         let file = self.out.get_mut();
         file.set_len(mark)?;
@@ -113,7 +113,7 @@ impl AtomicFile {
 }
 
 impl Aside {
-    /// A name beside `target` that nobody else uses.
+    /// Creates a temporary file beside `target`, with a name that nobody else uses.
     fn new(target: PathBuf) -> io::Result<Aside> {
         let Some(name) = target.file_name() else {
             return Err(io::ErrorKind::InvalidFilename.into());

@@ -20,10 +20,10 @@ pub enum Format {
     Parquet,
 }
 
-/// The format that a file's extension stands for, `None` where it stands for none.
+/// The format that a file's extension stands for; `None` if it stands for none.
 ///
 /// # Errors
-/// For extensions of formats that cannot be written.
+/// If the extension stands for a format that is not written.
 pub fn of(path: &Path) -> anyhow::Result<Option<Format>> {
     let end = path
         .extension()

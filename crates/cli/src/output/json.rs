@@ -16,7 +16,7 @@ use crate::output::results::{Results, TEXT};
 /// The largest integer that every reader of JSON keeps.
 const LARGEST: i128 = 1 << 53;
 
-/// The answer as one object on one line. After an error, [`fail`] ends it.
+/// Writes the answer as one object on one line. After an error, [`fail`] ends the object.
 pub fn object(out: &mut dyn Write, results: &mut dyn Results) -> anyhow::Result<()> {
     let fields = results.schema().fields().iter();
     let columns: Vec<_> = fields
@@ -52,7 +52,7 @@ pub fn fail(out: &mut dyn Write, message: &str) -> anyhow::Result<()> {
     Ok(writeln!(out, "],\"error\":{}}}", json!(message))?)
 }
 
-/// The rows as an array of objects, one per line.
+/// Writes the rows as an array of objects, one a line.
 pub fn array(out: &mut dyn Write, results: &mut dyn Results) -> anyhow::Result<()> {
     let names: Vec<_> = results
         .schema()
@@ -120,7 +120,7 @@ fn float(value: f64) -> Value {
     }
 }
 
-/// How to turn the values of one array into JSON.
+/// Turns a value of one array, by its row, into JSON.
 type Convert<'a> = Box<dyn Fn(usize) -> anyhow::Result<Value> + 'a>;
 
 struct Column<'a> {
@@ -153,7 +153,7 @@ impl<'a> Column<'a> {
             DataType::UInt32 => primitive!(UInt32Type, v => json!(v)),
             DataType::UInt64 => primitive!(UInt64Type, v => integer(i128::from(v))),
             DataType::Float16 => primitive!(Float16Type, v => float(v.to_f64())),
-            // Through its shortest text: 0.1 stays 0.1.
+            // Through the shortest text of the value: 0.1 stays 0.1.
             DataType::Float32 => {
                 primitive!(Float32Type, v => float(v.to_string().parse().unwrap_or(f64::from(v))))
             }

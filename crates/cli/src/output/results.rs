@@ -1,15 +1,15 @@
-//! Results of statements, batch by batch.
+//! The results of statements, batch by batch.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::util::display::FormatOptions;
 use atoll::{Answer, QueryStatistics as Statistics};
 
-/// How values are formatted as text: NULL as nothing, an error of a value in its place.
+/// The format of values as text: NULL is empty, and a value that cannot be formatted is replaced by its error.
 pub static TEXT: FormatOptions<'static> =
     FormatOptions::new().with_null("").with_display_error(true);
 
-/// The result of one statement, batch by batch, so that it is not held as a whole.
+/// The result of one statement, batch by batch, so that it need not fit in memory.
 pub trait Results {
     /// The columns; empty for a statement without rows.
     fn schema(&self) -> &SchemaRef;
@@ -20,14 +20,14 @@ pub trait Results {
     /// If the statement fails.
     fn next(&mut self) -> atoll::Result<Option<RecordBatch>>;
 
-    /// Number of rows that it changed, if it changes rows.
+    /// The number of rows changed, for a statement that changes rows.
     fn changed(&self) -> Option<u64>;
 
-    /// Its statistics; final after the last rows.
+    /// The statistics of the statement; final after the last rows.
     fn statistics(&self) -> Statistics;
 }
 
-/// A result that is held as a whole.
+/// An answer that is complete in memory.
 pub struct Whole {
     answer: Answer,
     batches: std::vec::IntoIter<RecordBatch>,

@@ -1,4 +1,4 @@
-//! Where results go: to standard output, through a pager, or into a file of a format.
+//! Writes results: to standard output, through a pager, or into a file, in a format.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -18,21 +18,21 @@ use crate::terminal::out;
 use crate::terminal::pager::Paged;
 use crate::units;
 
-/// Rows of a row group of a Parquet file: two stored blocks. A writer holds one group in memory.
+/// The rows of a row group of a Parquet file: two stored blocks. A writer holds one group in memory.
 const ROW_GROUP: usize = 131_072;
 
-/// Where results go and how they look.
+/// Where results go, and in which form.
 pub struct Sink {
     to: To,
     format: Format,
     json: bool,
-    /// How tables on standard output are laid out.
+    /// The layout of tables on standard output.
     pub style: Style,
-    /// The program that shows tables which are longer than the screen.
+    /// The command of the pager, which shows tables that do not fit on the screen.
     pub pager: Option<String>,
-    /// Results written.
+    /// The number of results written.
     results: usize,
-    /// Whether an object of JSON has begun and not ended.
+    /// Whether a JSON object has begun and not ended.
     begun: bool,
 }
 
@@ -62,7 +62,7 @@ impl Sink {
     /// Results to `path`, or to standard output; without `format` as the path's extension says, or else as tables.
     ///
     /// # Errors
-    /// If the file cannot be created, or its format cannot be written.
+    /// If the file cannot be created, or its format is not written.
     pub fn new(
         path: Option<&Path>,
         format: Option<Format>,
@@ -92,7 +92,7 @@ impl Sink {
         })
     }
 
-    /// Redirects the results: to `path`, in the format of its extension, or to standard output.
+    /// Redirects results: to `path`, in the format of its extension, or to standard output.
     ///
     /// # Errors
     /// Those of [`new`](Sink::new), and those of [`publish`](Sink::publish) for the file so far.
@@ -107,7 +107,7 @@ impl Sink {
     /// written to standard output stays.
     ///
     /// # Errors
-    /// If the output cannot be written or does not support a type, or if the statement fails while its rows are
+    /// If the output cannot be written, or its format has no form for a type, or the statement fails while its rows are
     /// written.
     pub fn write(&mut self, results: &mut dyn Results) -> anyhow::Result<()> {
         if let To::File(file) = &mut self.to {
@@ -122,10 +122,10 @@ impl Sink {
         if let To::File(file) = &mut self.to
             && !self.begun
         {
-            // The first failure is the one to tell.
+            // The first failure is the one to report.
             let _ = file.undo();
         }
-        // A statement's own error does not depend on where its rows went.
+        // A statement's own error is reported without the place of the output.
         Err(match &self.to {
             _ if error.is::<atoll::Error>() => error,
             To::File(file) => error.context(format!("cannot write {}", file.path().display())),
@@ -136,7 +136,7 @@ impl Sink {
         })
     }
 
-    /// Completes the file and gives it its name; without this it is removed.
+    /// Completes the file and gives it its name; without this call it is removed.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -150,12 +150,12 @@ impl Sink {
         }
     }
 
-    /// Whether each statement is an object of JSON, failed ones too.
+    /// Whether each statement's result is a JSON object, failed ones included.
     pub fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Writes the error of one statement if results are JSON; returns whether it did.
+    /// Writes the error of a statement if results are JSON; returns whether it did.
     ///
     /// # Errors
     /// If the output cannot be written.
@@ -180,7 +180,7 @@ impl Sink {
         }
     }
 
-    /// The answer as one object on one line.
+    /// Writes the answer as one object on one line.
     fn write_object(&mut self, results: &mut dyn Results) -> anyhow::Result<()> {
         self.begun = true;
         json::object(&mut self.to, results)?;
@@ -188,7 +188,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Reports a statement without a result, which only tables do.
+    /// Reports a statement without rows, in formats for people only.
     fn write_change(&mut self, results: &mut dyn Results) -> anyhow::Result<()> {
         while results.next()?.is_some() {}
         if self.format == Format::Table {
@@ -214,7 +214,7 @@ impl Sink {
         if single && self.results > 0 {
             bail!("a file of this format holds one result; run one query at a time");
         }
-        // The file format ends with an index of its batches, which readers of a stream do not look for.
+        // The file format ends with an index of its batches, which readers of a stream do not expect.
         let stream = file.is_none_or(|path| path.extension().is_some_and(|end| end == "arrows"));
         match self.format {
             Format::Table => self.write_table(results)?,
@@ -240,7 +240,7 @@ impl Sink {
         Ok(())
     }
 
-    /// A table: in a file as wide and as long as it is, on the screen as the style says.
+    /// Writes a table: complete in a file, and on the screen as the style says.
     fn write_table(&mut self, results: &mut dyn Results) -> anyhow::Result<()> {
         match (&mut self.to, &self.pager) {
             (To::File(file), _) => table::write(file, results, &Style::default()),

@@ -15,26 +15,26 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::output::results::{Results, TEXT};
 use crate::units;
 
-/// The widest value that is shown whole where rows are elided, too.
+/// The width up to which values are shown completely when rows are left out.
 const WIDEST: usize = 60;
 
-/// Most lines that a folded value takes in a table; `\x` shows the rest.
+/// The most lines of a folded value in a table; `\x` shows the rest.
 const TALLEST: usize = 6;
 
-/// Columns of texts are not folded to less than this.
+/// The least width to which columns of strings are folded.
 const NARROWEST: usize = 16;
 
-/// Cells, and bytes of text, that are laid out together: most results as a whole. In longer results, columns become
-/// wider where later rows need it.
+/// The number of cells, and of bytes of text, that are laid out together: enough for most results as a whole. In longer
+/// results, columns become wider where later rows need it.
 const PIECE_CELLS: usize = 1 << 16;
 const PIECE_BYTES: usize = 8 << 20;
 
-/// How results are laid out for people.
+/// The layout of results for people.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Style {
-    /// Most rows that are shown; the others are counted.
+    /// The most rows that are shown; the others are only counted.
     pub most: Option<usize>,
-    /// Columns of the screen, which rows are folded to.
+    /// The width of the screen in characters, to which rows are folded.
     pub width: Option<usize>,
     /// Whether a row is a block of lines.
     pub expanded: Expanded,
@@ -52,7 +52,7 @@ pub enum Expanded {
     Off,
 }
 
-/// Writes a result as it comes; if it has more than `style.most` rows, only the first and the last.
+/// Writes a result as it comes; if it has more than `style.most` rows, only the first and the last ones.
 pub fn write(out: &mut dyn Write, results: &mut dyn Results, style: &Style) -> anyhow::Result<()> {
     let mut piece = Piece::new(results.schema(), *style);
     let (rows, elided) = match style.most {
@@ -77,7 +77,7 @@ pub fn write(out: &mut dyn Write, results: &mut dyn Results, style: &Style) -> a
     Ok(())
 }
 
-/// Writes all rows; gives their number.
+/// Writes all rows; returns their number.
 fn all(out: &mut dyn Write, results: &mut dyn Results, piece: &mut Piece) -> anyhow::Result<usize> {
     let mut rows = 0;
     while let Some(batch) = results.next()? {
@@ -132,7 +132,7 @@ fn ends(
     Ok((rows, true))
 }
 
-/// The rows `rows` of those of all batches.
+/// Takes the rows `rows` from all batches, counted through.
 fn some(
     batches: &[RecordBatch],
     rows: std::ops::Range<usize>,
@@ -152,9 +152,9 @@ fn some(
 struct Column {
     name: String,
     kind: String,
-    /// Numbers stand at the right.
+    /// Whether values are aligned to the right, as numbers are.
     right: bool,
-    /// Texts may be folded; a number or a date in two lines could not be read.
+    /// Whether values may be folded, as strings may: a number or a date on two lines could not be read.
     folds: bool,
 }
 
@@ -184,7 +184,7 @@ impl Column {
     }
 }
 
-/// How the rows of one result are laid out; its first piece decides.
+/// The layout of the rows of one result, which its first piece decides.
 enum Layout {
     /// Aligned columns of these widths; those that fold never become wider.
     Columns { widths: Vec<usize>, folded: bool },
@@ -192,17 +192,17 @@ enum Layout {
     Blocks,
 }
 
-/// A row to be laid out; none for those that are left out.
+/// A row to be laid out; `None` in place of rows that are left out.
 type Texts = Option<Vec<String>>;
 
-/// Rows that wait to be laid out.
+/// Rows that are to be laid out together.
 struct Piece {
     columns: Vec<Column>,
     rows: Vec<Texts>,
     bytes: usize,
     style: Style,
     layout: Option<Layout>,
-    /// The number of the next row of those that are not waiting.
+    /// The number of the next row to be written.
     number: usize,
     /// The number of the first row after those that are left out.
     after: usize,
@@ -225,7 +225,7 @@ impl Piece {
         }
     }
 
-    /// Adds the rows of `batch`; what is enough for a piece is written.
+    /// Adds the rows of `batch`, and writes them once there are enough for a piece.
     fn add(
         &mut self,
         out: &mut dyn Write,
@@ -254,18 +254,18 @@ impl Piece {
         Ok(())
     }
 
-    /// Rows are left out here, up to the one behind the first `before`.
+    /// Notes that rows are left out here, up to number `before`.
     fn gap(&mut self, before: usize) {
         self.after = before + 1;
         self.rows.push(None);
     }
 
-    /// Writes what is left, and the end of the table.
+    /// Writes the rows that are left, and the end of the table.
     fn end(&mut self, out: &mut dyn Write) -> anyhow::Result<()> {
         self.write(out, true)
     }
 
-    /// Writes the rows that there are: of the whole table the first ones below the header, the last ones above its end.
+    /// Writes the rows of this piece: the first piece of a table below a header, the `last` one above its end.
     fn write(&mut self, out: &mut dyn Write, last: bool) -> anyhow::Result<()> {
         let natural = self.natural();
         let rows = std::mem::take(&mut self.rows);
@@ -294,7 +294,7 @@ impl Piece {
         Ok(())
     }
 
-    /// How wide the columns are of themselves.
+    /// The natural widths of the columns: those of their widest values.
     fn natural(&self) -> Vec<usize> {
         let mut widths: Vec<usize> = self.columns.iter().map(Column::head).collect();
         for row in self.rows.iter().flatten() {
@@ -324,8 +324,8 @@ impl Piece {
         }
     }
 
-    /// Widths of the columns with which a table fits `width`: as wide as what they hold, texts folded where that is too
-    /// wide. `None` if even so it does not fit.
+    /// The widths of the columns with which a table fits `width`: the natural ones, with strings folded if these are
+    /// too wide. `None` if it does not fit even then.
     fn fitting(&self, natural: &[usize], width: usize) -> Option<Vec<usize>> {
         let least: Vec<usize> = natural
             .iter()
@@ -430,7 +430,7 @@ impl Piece {
     }
 }
 
-/// Deals `spare` out to the columns that are narrower than they would like to be, the narrowest first.
+/// Distributes `spare` to the columns that are narrower than their natural width, the narrowest first.
 fn shared(natural: &[usize], mut widths: Vec<usize>, mut spare: usize) -> Vec<usize> {
     while spare > 0 {
         let wanting = (0..widths.len()).filter(|at| widths[*at] < natural[*at]);
@@ -443,7 +443,7 @@ fn shared(natural: &[usize], mut widths: Vec<usize>, mut spare: usize) -> Vec<us
     widths
 }
 
-/// The text without characters that would move the cursor: a line end would break the row in two.
+/// Replaces characters that would move the cursor: a line end would break the row in two.
 fn printable(text: String) -> String {
     if !text.contains(char::is_control) {
         return text;
@@ -468,7 +468,7 @@ fn shortened(text: String, widest: Option<usize>) -> String {
     }
 }
 
-/// The text in pieces that are not wider than `room`, broken at spaces where there are any.
+/// Cuts the text into pieces not wider than `room`, at spaces where there are any.
 fn folded(text: &str, room: Option<usize>) -> Vec<&str> {
     let Some(room) = room else {
         return vec![text];

@@ -12,7 +12,7 @@ use crate::terminal::pager;
 use crate::units;
 use atoll::script::Statement;
 
-/// The commands, with their arguments and descriptions.
+/// The commands: name, arguments, what they do.
 pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("\\?", "", "this help"),
     ("\\q", "", "leave (or Ctrl-D)"),
@@ -66,7 +66,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
 pub enum Action {
     /// Read the next line.
     GoOn,
-    /// End.
+    /// Leave the shell.
     Leave,
     /// Run the statements and commands of this file.
     Script(PathBuf),
@@ -199,7 +199,7 @@ fn word_of(expanded: Expanded) -> &'static str {
     }
 }
 
-/// The identifier that a typed name means: verbatim if in quotes, otherwise in lower case.
+/// The name that an identifier stands for: as it is if in quotes, otherwise in lower case.
 fn unquoted(text: &str) -> String {
     match text
         .strip_prefix('"')

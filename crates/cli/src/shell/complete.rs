@@ -17,7 +17,7 @@ const KEYWORDS: &str = "all alter analyze and as asc avg between bigint boolean 
      order outer primary references right select set show sum table text then timestamp to true union update using values \
      varchar verbose when where with";
 
-/// Words after which the name of a table follows.
+/// Words that are followed by a table.
 const BEFORE_TABLES: &[&str] = &[
     "from", "join", "into", "update", "table", "describe", "desc", "copy",
 ];
@@ -26,7 +26,7 @@ const BEFORE_TABLES: &[&str] = &[
 #[derive(Helper, Highlighter, Hinter)]
 pub struct Words {
     tables: Vec<(String, Vec<String>)>,
-    /// Earlier lines of the statement that is being typed.
+    /// The earlier lines of the statement that is being typed.
     before: String,
     files: FilenameCompleter,
 }
@@ -34,7 +34,7 @@ pub struct Words {
 impl Validator for Words {}
 
 impl Words {
-    /// The `tables` of a store for a statement that goes on after `before`.
+    /// Completion with the `tables` of a store, for a statement that continues after `before`.
     pub fn of(tables: Vec<TableSummary>, before: &str) -> Words {
         let named = |table: TableSummary| {
             let columns = table.columns.into_iter().map(|column| column.name);
@@ -47,8 +47,8 @@ impl Words {
         }
     }
 
-    /// What the word that ends `line`, which goes on with `rest`, may become, and where it begins; `None` where it is the
-    /// name of a file.
+    /// The completions of the word at the end of `line`, and where this word begins; `rest` is the text after the
+    /// cursor. `None` if the word is the name of a file.
     fn words(&self, line: &str, rest: &str) -> Option<(usize, Vec<String>)> {
         let line_command = self.before.is_empty() && line.trim_start().starts_with('\\');
         if line_command {
@@ -66,7 +66,7 @@ impl Words {
         let typed = &line[start..];
         let mut ahead = &text[..text.len() - typed.len()];
         if splitter.open().is_some() && ahead.ends_with(['"', '`']) {
-            // The quote is put again, where the name needs it.
+            // The quote is added again if the name needs it.
             (start, ahead) = (start - 1, &ahead[..ahead.len() - 1]);
         }
         if let Some(qualifier) = ahead.strip_suffix('.') {
@@ -124,7 +124,7 @@ impl Words {
         Some((start, found))
     }
 
-    /// Columns of the table or alias `name` in the statement `text`; those of all tables if it is unknown.
+    /// The columns of the table or alias `name` in the statement `text`; those of all tables if it is neither.
     fn columns_of(&self, text: &str, name: &str, typed: &str) -> Vec<String> {
         let plain = |word: &str| word.trim_matches(['"', '`']).to_lowercase();
         let name = plain(name);
@@ -153,7 +153,7 @@ impl Words {
     }
 }
 
-/// Where the word that ends `line` begins; that of a `\` command is its backslash.
+/// Where the last word of `line` begins; a `\` command begins with its backslash.
 fn word_start(line: &str) -> usize {
     let end = line.rfind(|c: char| !c.is_alphanumeric() && c != '_');
     end.map_or(0, |at| {
@@ -161,7 +161,7 @@ fn word_start(line: &str) -> usize {
     })
 }
 
-/// The word that ends `text`, with quotes.
+/// The last word of `text`, with quotes.
 fn last_word(text: &str) -> &str {
     let other = |c: char| !(c.is_alphanumeric() || c == '_' || c == '"' || c == '`');
     &text[text.rfind(other).map_or(0, |at| {
@@ -169,7 +169,7 @@ fn last_word(text: &str) -> &str {
     })..]
 }
 
-/// Those of `words` that begin with `typed`, ignoring case, in quotes if they need them.
+/// Those of `words` that begin with `typed`, ignoring case; in quotes if they need them.
 fn starting<'a>(typed: &str, words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let typed = typed.to_lowercase();
     let found = words
@@ -185,7 +185,7 @@ fn starting<'a>(typed: &str, words: impl IntoIterator<Item = &'a str>) -> Vec<St
     found.collect()
 }
 
-/// Whether a name can be written without quotes.
+/// Whether a name needs no quotes.
 fn is_plain(name: &str) -> bool {
     let first = name.starts_with(|c: char| c.is_lowercase() || c == '_');
     first

@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 
 use crate::shell::path::at_home;
 
-/// `copy` as the database knows it: the file may stand without quotes.
+/// Turns the arguments of `\copy` into a `copy` statement: the file's name gets quotes if it has none.
 pub fn copy(text: &str) -> anyhow::Result<String> {
     let usage = "\\copy takes TABLE from FILE, or TABLE or (QUERY) to FILE";
     let (at, length) = direction(text).context(usage)?;
@@ -41,7 +41,7 @@ pub fn copy(text: &str) -> anyhow::Result<String> {
     Ok(format!("copy {what} '{name}'{options}"))
 }
 
-/// Where `from` or `to` stands that comes before the file: outside of parentheses and quotes.
+/// Finds the `from` or `to` before the file: the one outside of parentheses and quotes.
 fn direction(text: &str) -> Option<(usize, usize)> {
     let (mut depth, mut quote, mut word) = (0, None, None);
     for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {

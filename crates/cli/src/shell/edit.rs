@@ -16,7 +16,7 @@ use crate::terminal::interrupt;
 /// If there is no editor, it fails, or the file that it is given cannot be written or read.
 pub fn text(text: &str) -> anyhow::Result<Option<String>> {
     let path = std::env::temp_dir().join(format!("atoll-{}.sql", std::process::id()));
-    // What was left there by a killed process of the same number goes; what is made is nobody else's.
+    // A file left by a killed process with the same id is removed; the new one is readable by this user only.
     let _ = fs::remove_file(&path);
     let made = OpenOptions::new()
         .write(true)
@@ -37,12 +37,12 @@ pub fn text(text: &str) -> anyhow::Result<Option<String>> {
 pub fn file(path: &Path) -> anyhow::Result<Option<String>> {
     let state = || {
         let now = fs::metadata(path).ok()?;
-        // Editors write a new file, or write fast.
+        // Some editors write a new file, and some write within the resolution of the file's time.
         Some((now.modified().ok()?, now.ino(), now.len()))
     };
     let before = state();
     let editor = editor();
-    // Ctrl-C is the editor's while it runs.
+    // Ctrl-C is for the editor while it runs.
     let _ignored = interrupt::ignore();
     let ended = Command::new("sh")
         .args(["-c", &format!("{editor} \"$1\""), "sh"])
@@ -61,7 +61,7 @@ pub fn file(path: &Path) -> anyhow::Result<Option<String>> {
     crate::text::of(path).map(Some)
 }
 
-/// `$VISUAL`, `$EDITOR`, or the one that every system has.
+/// The command of the editor: `$VISUAL`, `$EDITOR`, or the one that every system has.
 fn editor() -> String {
     let named = ["VISUAL", "EDITOR"]
         .into_iter()

@@ -1,26 +1,27 @@
-//! Assembles typed lines into statements and `\` commands.
+//! Turns typed lines into statements and `\` commands.
 
 use atoll::script::{Splitter, Statement};
 
-/// An input that a line has completed.
+/// A statement or command that a line completes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// A statement, with the lines before that it spans.
+    /// A statement, which may have begun on earlier lines.
     Statement(Statement),
     /// A `\` command: the line from the backslash on.
     Command(String),
 }
 
-/// Collects lines until they are statements.
+/// Collects lines until statements are complete.
 #[derive(Debug, Default)]
 pub struct Input {
     splitter: Splitter,
-    /// Lines are counted through all of the input, as in a file, and not from the beginning of each statement.
+    /// Whether lines are counted through all of the input, as in a file, rather than from the beginning of each
+    /// statement.
     script: bool,
 }
 
 impl Input {
-    /// The input of a file.
+    /// An input whose lines come from a file.
     pub fn script() -> Input {
         Input {
             script: true,
@@ -39,7 +40,7 @@ impl Input {
                 (None, false) if !self.script => plain(word),
                 _ => None,
             };
-            // The line of a command counts, too.
+            // The line of a command is counted, too.
             let statements = self.splitter.push(&match command {
                 Some(_) => "\n".to_owned(),
                 None => format!("{line}\n"),
@@ -53,17 +54,17 @@ impl Input {
         items
     }
 
-    /// The statement that has begun and not ended.
+    /// The unfinished statement, if there is one.
     pub fn rest(self) -> Option<Statement> {
         self.splitter.finish()
     }
 
-    /// Whether a statement has begun and not ended.
+    /// Whether there is an unfinished statement.
     pub fn pending(&self) -> bool {
         self.splitter.pending()
     }
 
-    /// Its text.
+    /// The text of the unfinished statement.
     pub fn text(&self) -> &str {
         if self.pending() {
             self.splitter.text()
@@ -72,12 +73,12 @@ impl Input {
         }
     }
 
-    /// Discards the statement that has begun.
+    /// Drops the unfinished statement.
     pub fn clear(&mut self) {
         self.splitter = Splitter::default();
     }
 
-    /// The prompt of the next line: for a line that continues a statement, what is still open.
+    /// The prompt of the next line, which shows what is still open.
     pub fn prompt(&self) -> &'static str {
         match (self.splitter.open(), self.splitter.pending()) {
             (None, false) => "atoll> ",
@@ -91,7 +92,7 @@ impl Input {
     }
 }
 
-/// Words by which people leave or ask for help in any shell.
+/// The `\` command for words that people type in any shell, such as `exit`.
 fn plain(line: &str) -> Option<&'static str> {
     match line.to_ascii_lowercase().as_str() {
         "exit" | "quit" => Some("\\q"),

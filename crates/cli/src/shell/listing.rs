@@ -27,7 +27,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// A table as results are shown; the last `numbers` columns stand at the right.
+/// Formats a table in the style of results; the last `numbers` columns are aligned to the right.
 fn table(head: &[&str], rows: Vec<Vec<String>>, numbers: usize) -> String {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_BORDERS_ONLY);

@@ -32,7 +32,7 @@ pub fn run(runner: &mut Runner) -> Result<(), Failure> {
     let mut editor: Editor<Words, DefaultHistory> = Editor::with_config(config)?;
     let history = history_file();
     if let Some(path) = &history {
-        // The first time there is none.
+        // There is none at the first start.
         let _ = editor.load_history(path);
     }
     runner.timing = true;
@@ -88,12 +88,12 @@ fn remember(editor: &mut Editor<Words, DefaultHistory>, file: Option<&Path>, ent
         return;
     }
     if let Some(path) = file {
-        // A history that cannot be kept is no reason to stop.
+        // A history that cannot be saved is no reason to stop.
         let _ = editor.append_history(path);
     }
 }
 
-/// The path of the history, `$XDG_STATE_HOME/atoll/history`; makes its folder.
+/// The file of the history, `$XDG_STATE_HOME/atoll/history`; makes its folder.
 fn history_file() -> Option<PathBuf> {
     let state = match std::env::var_os("XDG_STATE_HOME").map(PathBuf::from) {
         Some(path) if path.is_absolute() => path,
@@ -109,9 +109,9 @@ struct Shell<'a> {
     runner: &'a mut Runner,
     /// The statement that ran last, for `\e`.
     last: String,
-    /// Text that the next line begins with.
+    /// The text with which the next line begins.
     draft: Option<String>,
-    /// Text from an editor, for the history.
+    /// Texts that were typed in an editor, for the history.
     edited: Vec<String>,
 }
 
@@ -119,16 +119,16 @@ struct Shell<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ended {
     Well,
-    /// The failure was reported already.
+    /// With an error that has been printed.
     Failed,
     /// It was ended by Ctrl-C.
     Cancelled,
 }
 
 impl Shell<'_> {
-    /// What can be completed after `before`.
+    /// The completion for a statement that continues after `before`.
     fn words(&mut self, before: &str) -> Words {
-        // A catalog that cannot be read fails the next statement, which says so.
+        // If the catalog cannot be read, the next statement fails and says so.
         Words::of(self.runner.tables().unwrap_or_default(), before)
     }
 
@@ -137,8 +137,8 @@ impl Shell<'_> {
         self.runner.sink.style.width = pager::screen().map(|(width, _)| width);
     }
 
-    /// Runs what `text` completes; false means to leave the shell. The error of a failed statement is printed and the
-    /// next one runs; Ctrl-C ends all of them.
+    /// Runs the statements and commands that `text` completes; returns false to leave the shell. The error of a failed
+    /// statement is printed and the next one runs; Ctrl-C ends all of them.
     fn take(&mut self, input: &mut Input, text: &str) -> Result<bool, Failure> {
         for item in input.push(text) {
             match item {
@@ -158,7 +158,7 @@ impl Shell<'_> {
         Ok(true)
     }
 
-    /// Runs a `\` command and reports its failure; `false` means to leave.
+    /// Runs a `\` command and prints its failures; returns false to leave the shell.
     fn command(&mut self, input: &mut Input, line: &str) -> Result<bool, Failure> {
         let draft = if input.pending() {
             input.text()
@@ -178,7 +178,7 @@ impl Shell<'_> {
         }
     }
 
-    /// Runs what has been edited as if it had been typed; what is not complete is the next line's beginning.
+    /// Runs an edited text as if it had been typed; an incomplete rest becomes the beginning of the next line.
     fn edited(&mut self, input: &mut Input, text: &str) -> Result<bool, Failure> {
         input.clear();
         self.edited.push(text.trim().to_owned());
@@ -190,11 +190,11 @@ impl Shell<'_> {
         Ok(go_on)
     }
 
-    /// Runs a statement and reports its failure.
+    /// Runs a statement, and prints its failure.
     fn statement(&mut self, statement: &Statement) -> Result<Ended, Failure> {
         self.last = format!("{};", statement.text.trim());
         let ran = self.runner.one(statement);
-        // What is in a file is there for others from now on.
+        // A file of results is complete for other programs from now on.
         let ran = ran.and_then(|()| Ok(self.runner.sink.publish()?));
         match ran {
             Ok(()) => Ok(Ended::Well),

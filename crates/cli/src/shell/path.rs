@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
-/// The file that a command names, perhaps in quotes or in the user's home.
+/// The file that a command names, perhaps in quotes, or with `~/` for the user's home.
 pub fn file(text: &str) -> anyhow::Result<Option<PathBuf>> {
     let plain = match text.chars().next() {
         None => return Ok(None),
@@ -17,7 +17,7 @@ pub fn file(text: &str) -> anyhow::Result<Option<PathBuf>> {
     Ok(Some(at_home(plain)))
 }
 
-/// `~/` is the user's home.
+/// Replaces `~/` by the user's home.
 pub fn at_home(path: &str) -> PathBuf {
     match (path.strip_prefix("~/"), std::env::var_os("HOME")) {
         (Some(rest), Some(home)) => PathBuf::from(home).join(rest),

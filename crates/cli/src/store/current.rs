@@ -1,4 +1,4 @@
-//! A store that stays open from statement to statement, beside other processes that write to it.
+//! A store that stays open from statement to statement while other processes write to it.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use crate::failure::Failure;
 use crate::terminal::interrupt;
 use crate::units;
 
-/// How often opening a store is tried again while another process writes to it.
+/// How often opening a store that another process writes is tried again.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// An open store. It is opened again where another process has committed: statements see the last commit.
+/// An open store. It is opened again when another process has committed, so that statements see the last commit.
 pub struct CurrentStore {
     path: PathBuf,
     options: Options,
@@ -23,7 +23,7 @@ pub struct CurrentStore {
 }
 
 impl CurrentStore {
-    /// Wraps the store that was opened at `path` with these `options`.
+    /// A store from `database`, which was opened at `path` with these `options`.
     pub fn new(
         database: Database,
         path: PathBuf,
@@ -110,7 +110,7 @@ pub fn waiting<T>(wait: Duration, open: impl Fn() -> atoll::Result<T>) -> Result
     }
 }
 
-/// Waiting for a process that writes.
+/// The state of waiting for a process that writes.
 struct Waiting {
     until: Instant,
     wait: Duration,
@@ -126,8 +126,8 @@ impl Waiting {
         }
     }
 
-    /// Waits a little if `error` says that another process writes and there is time left; otherwise returns `false`.
-    /// The first time, prints what is waited for.
+    /// Waits a little if `error` says that another process writes, and there is time left; else returns false. The
+    /// first call prints what is waited for.
     fn goes_on(&mut self, error: &atoll::Error) -> Result<bool, Failure> {
         if interrupt::asked() {
             return Err(Failure::Interrupted);

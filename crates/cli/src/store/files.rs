@@ -1,4 +1,4 @@
-//! The files of stores: opening and removing them, and errors if there are none.
+//! The files of stores: opening and removing them, and the error if they are missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use atoll::{Database, Dropped, Options};
 
 use crate::failure::Failure;
 
-/// Most names that are suggested.
+/// The most names that are suggested.
 const SUGGESTED: usize = 3;
 
 /// Opens an existing store.
 ///
 /// # Errors
-/// If it does not exist, with similar names of stores nearby, or if it cannot be opened.
+/// If it does not exist, with similar names of stores in the folder, or cannot be opened.
 pub fn open(path: &Path, options: &Options) -> Result<Database, Failure> {
     if absent(path) {
         return Err(missing(path).into());
@@ -22,20 +22,20 @@ pub fn open(path: &Path, options: &Options) -> Result<Database, Failure> {
     Ok(Database::open(path, options)?)
 }
 
-/// Opens a store, or makes it if there is none.
+/// Opens a store, or creates it if there is none.
 ///
 /// # Errors
-/// If it cannot be opened or made.
+/// If it cannot be opened or created.
 pub fn open_or_create(path: &Path, options: &Options) -> Result<Database, Failure> {
     Ok(Database::open_or_create(path, options)?)
 }
 
-/// Whether nothing of that name exists, as far as can be seen.
+/// Whether there is no file of that name, as far as this user can see.
 pub fn absent(path: &Path) -> bool {
     matches!(path.try_exists(), Ok(false))
 }
 
-/// Prints a note on what opening a store has left out of its log.
+/// Prints a note on commits at the end of the log that opening the store has dropped.
 pub fn tell_dropped(dropped: &Option<Dropped>) {
     if let Some(dropped) = dropped {
         eprintln!("note: {dropped}");
@@ -91,7 +91,7 @@ pub fn stores(folder: &Path) -> Vec<PathBuf> {
     stores
 }
 
-/// Those whose names are close to `wanted`, nearest first.
+/// The stores whose names are close to `wanted`, nearest first.
 fn nearest<'a>(wanted: &str, stores: &'a [PathBuf]) -> Vec<&'a PathBuf> {
     let stem = |path: &Path| {
         let stem = path.file_stem().unwrap_or_default();
@@ -114,7 +114,7 @@ fn nearest<'a>(wanted: &str, stores: &'a [PathBuf]) -> Vec<&'a PathBuf> {
     near.into_iter().map(|(_, store)| store).collect()
 }
 
-/// The log beside a store.
+/// The log file of a store.
 fn log_of(store: &Path) -> PathBuf {
     let mut name = store.as_os_str().to_owned();
     name.push(".log");

@@ -1,4 +1,4 @@
-//! Stores as commands use them: their files, and stores that stay open for several statements.
+//! Stores as commands use them: their files, and a store that stays open for several statements.
 
 pub mod current;
 pub mod files;

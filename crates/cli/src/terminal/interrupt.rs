@@ -1,5 +1,5 @@
-//! Ctrl-C: what runs is asked to stop; asked twice, the process ends at once. The shell ends only where a statement does
-//! not stop for seconds.
+//! Ctrl-C asks what runs to stop; pressed twice, it ends the process at once. The shell ends only if a statement does
+//! not stop within seconds.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ pub const STATUS: i32 = 130;
 /// How long a statement in the shell may take to stop before another Ctrl-C ends the shell.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The pause before running work is asked to stop again.
+/// The pause before what runs is asked to stop once more.
 const AGAIN: Duration = Duration::from_millis(50);
 
 type Handler = Box<dyn Fn() + Send>;
@@ -20,7 +20,7 @@ static ASKED: AtomicU32 = AtomicU32::new(0);
 static IGNORED: AtomicBool = AtomicBool::new(false);
 static RUNNING: Mutex<Option<Handler>> = Mutex::new(None);
 
-/// When the first Ctrl-C came, while further ones must not end the process.
+/// When the first Ctrl-C came, if further ones are not to end the process.
 static PATIENT: Mutex<Option<Option<Instant>>> = Mutex::new(None);
 
 /// Installs the handler. Without it Ctrl-C ends the process, which loses nothing that is committed.
@@ -49,8 +49,7 @@ fn stop() -> bool {
     running.is_some()
 }
 
-/// Asks again until the running work has ended, because work that is just about to wait for the workers misses a
-/// request.
+/// Asks again until what runs has ended: a request is lost while a statement is just about to wait for the workers.
 fn insist() {
     loop {
         std::thread::sleep(AGAIN);
@@ -69,7 +68,7 @@ fn wait_longer() -> bool {
     }
 }
 
-/// From now on a repeated Ctrl-C ends the process only if the first has had no effect for seconds.
+/// From now on, repeated Ctrl-C ends the process only if the first one has had no effect for seconds.
 pub fn be_patient() {
     *PATIENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(None);
 }
@@ -79,7 +78,7 @@ pub fn asked() -> bool {
     ASKED.load(Ordering::SeqCst) > 0
 }
 
-/// Forgets that Ctrl-C was pressed, because the work it was meant for has ended.
+/// Forgets that Ctrl-C was pressed, as what it was meant for has ended.
 pub fn forget() {
     ASKED.store(0, Ordering::SeqCst);
     if let Some(first) = &mut *PATIENT.lock().unwrap_or_else(PoisonError::into_inner) {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Standard output, buffered; flush it. Once its reader has gone, every write fails and
-/// [`closed`] is true.
+/// Standard output, buffered: the caller has to flush it. Once its reader has gone, every write fails and [`closed`] is
+/// true.
 #[derive(Debug)]
 pub struct Out(io::BufWriter<Raw>);
 

@@ -1,4 +1,4 @@
-//! Output that does not fit on the screen goes through a pager.
+//! The pager: a program that scrolls results which do not fit on the screen.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::{Child, Command, Stdio};
@@ -7,7 +7,7 @@ use anyhow::bail;
 
 use crate::terminal::{interrupt, out};
 
-/// Columns and lines of the terminal, if standard output is one.
+/// The columns and lines of the terminal, if standard output is one.
 pub fn screen() -> Option<(usize, usize)> {
     if !io::stdout().is_terminal() {
         return None;
@@ -25,7 +25,7 @@ pub fn screen() -> Option<(usize, usize)> {
     known.then_some((usize::from(size.ws_col), usize::from(size.ws_row)))
 }
 
-/// The default pager: `$PAGER`, or else `less`, set not to fold long lines.
+/// The default pager: `$PAGER`, or else `less` without wrapping of long lines.
 pub fn usual() -> String {
     let named = std::env::var("PAGER").ok();
     named
@@ -33,31 +33,31 @@ pub fn usual() -> String {
         .unwrap_or_else(|| "less -S".to_owned())
 }
 
-/// Writes to standard output if everything fits on the screen, and otherwise everything to a pager.
+/// Writes a result to standard output if it fits on the screen, else to a pager.
 pub struct Paged<'a> {
     out: &'a mut out::Out,
     command: &'a str,
-    /// Lines that fit on the screen.
+    /// The number of lines that fit on the screen.
     room: usize,
     state: State,
 }
 
 enum State {
-    /// Buffered: the output may still fit.
+    /// The text so far, which may still fit.
     Held(Vec<u8>),
-    /// The output did not fit. The pager handles Ctrl-C while it runs.
+    /// The pager, as the text does not fit. Ctrl-C is for the pager while it runs.
     Running(Child, interrupt::Ignored),
     /// The user left the pager, or there is none: the status it ended with, where known.
     Left(Option<i32>),
 }
 
 impl<'a> Paged<'a> {
-    /// Nothing is written yet; `command` is a shell command.
+    /// Writes nothing yet; `command` starts the pager, as the system's shell would run it.
     pub fn new(out: &'a mut out::Out, command: &'a str) -> Paged<'a> {
         Paged {
             out,
             command,
-            // The prompt takes a line.
+            // The prompt needs a line, too.
             room: screen().map_or(usize::MAX, |(_, height)| height.saturating_sub(1)),
             state: State::Held(Vec::new()),
         }
@@ -141,7 +141,7 @@ impl Write for Paged<'_> {
 
 impl Drop for Paged<'_> {
     fn drop(&mut self) {
-        // A statement failed on its way: what it has given so far may be read.
+        // The statement has failed; the user may still read the rows so far.
         if let State::Running(child, _) = &mut self.state {
             drop(child.stdin.take());
             let _ = child.wait();

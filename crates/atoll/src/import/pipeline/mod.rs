@@ -1,11 +1,11 @@
 //! Reads pieces of a source and stores them as blocks, with all workers, in order, in bounded memory.
 //!
-//! 1. A worker claims the next piece: a row group, a stretch of lines, a part of a generated table.
-//! 2. It decodes the piece. Where the lengths of all pieces so far are known, the place of each
-//!    batch in the table is known, and its rows go to the assembler at once; otherwise the piece is
-//!    small, is decoded whole, and waits until the pieces before it have been placed.
-//! 3. A block that is complete is put on a queue. Workers take from the queue first, so a single
-//!    long piece still keeps all of them busy; a worker whose queue is full encodes a block itself.
+//! 1. A worker claims the next piece: a row group, a range of lines, a part of a generated table.
+//! 2. It decodes the piece. If the lengths of all pieces so far are known, so is the place of each batch in the table,
+//!    and its rows go to the assembler at once. Otherwise the piece is small: it is decoded as a whole, and waits until
+//!    the pieces before it have their places.
+//! 3. A complete block is put on a queue. Workers take blocks from the queue before they claim pieces, so that even a
+//!    single long piece keeps all of them busy; a worker that finds the queue full encodes a block itself.
 //!
 //! Memory: at most `2 * width` pieces are in flight and about `width` blocks are queued.
 
@@ -24,24 +24,24 @@ use tokio::sync::Notify;
 use crate::error::Error;
 use crate::import::assemble::{Assembler, Block};
 
-/// How often the caller hears of progress.
+/// How often the caller is told the progress.
 const TICK: Duration = Duration::from_millis(100);
 
 /// The batches of one piece, in order.
 pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, Error>> + Send>;
 
-/// The pieces of a source, in order. Drawing one may read from the file; decoding it may not have
-/// to wait for others.
+/// The pieces of a source, in order. Drawing a piece may read from the file; decoding it must not have to wait for
+/// other pieces.
 pub(crate) type Pieces = Box<dyn Iterator<Item = Result<Piece, Error>> + Send>;
 
 /// A part of a source that can be decoded independently.
 pub(crate) struct Piece {
-    /// Its number of rows, if known before it is decoded. A piece of unknown length must be small (some MiB), because
-    /// it is held whole.
+    /// The number of its rows, if known before it is decoded. A piece of unknown length must be small (some MiB), as it
+    /// is held in memory as a whole.
     pub rows: Option<u64>,
-    /// Bytes of the source that it covers.
+    /// The bytes of the source that it covers.
     pub bytes: u64,
-    /// Opens it.
+    /// Opens the piece.
     pub read: Box<dyn FnOnce() -> Result<Batches, Error> + Send>,
 }
 
@@ -58,12 +58,11 @@ struct Counters {
     bytes: AtomicU64,
 }
 
-/// Stores all `pieces` in `sink` with `width` tasks on `runtime` and returns the sink and the
-/// number of rows. `watch` is called with rows and bytes about ten times a second, and stops the
-/// run by breaking.
+/// Stores all `pieces` in `sink` with `width` tasks on `runtime`; returns the sink and the number of rows. `watch` is
+/// called with rows and bytes about ten times a second, and stops the run by [`ControlFlow::Break`].
 ///
 /// # Errors
-/// The first failure of a piece or of the sink; [`Error::Interrupted`] when `watch` broke.
+/// The first failure of a piece or of the sink; [`Error::Interrupted`] if `watch` stopped the run.
 pub(crate) fn run<S: Sink>(
     runtime: &Handle,
     width: usize,
@@ -77,7 +76,7 @@ pub(crate) fn run<S: Sink>(
     for _ in 0..width {
         let (shared, done) = (Arc::clone(&shared), done.clone());
         let task = runtime.spawn(async move { shared.work().await });
-        // The receiver hears of a task that panicked, too: its sender is dropped with the watcher.
+        // The receiver notices a task that panicked, too, as its sender is dropped then.
         runtime.spawn(async move {
             let _ = done.send(task.await);
         });
@@ -114,16 +113,16 @@ pub(crate) fn run<S: Sink>(
 /// A piece that a worker has taken.
 struct Claimed {
     index: u64,
-    /// Its first row in the table, if known.
+    /// The place of its first row in the table, if known.
     start: Option<u64>,
     piece: Piece,
 }
 
-/// The pieces that remain to be claimed. Locked before [`State`].
+/// The pieces that are still to be claimed. Locked before [`State`].
 struct Claims {
     pieces: Pieces,
     next: u64,
-    /// First row of the next piece, as long as all pieces so far had a known length.
+    /// The place of the next piece's first row, as long as all pieces so far had a known length.
     start: Option<u64>,
 }
 
@@ -142,7 +141,7 @@ struct State {
     assembler: Assembler,
     ready: VecDeque<Block>,
     rows: u64,
-    /// The first failure; later ones follow from it.
+    /// The first failure; later ones are its consequences.
     failure: Option<Error>,
 }
 
@@ -246,7 +245,7 @@ impl<S: Sink> Shared<S> {
         }
     }
 
-    /// Draws the next piece. The caller has counted it as in flight.
+    /// Claims the next piece, which the caller has counted as in flight.
     fn claim(&self) -> Result<Option<Claimed>, Error> {
         let mut claims = self.claims.lock();
         let Some(piece) = claims.pieces.next() else {
@@ -265,7 +264,7 @@ impl<S: Sink> Shared<S> {
                 Some(start)
             }
             (Some(first), None) => {
-                // The first piece of unknown length: from here on the order of decoding counts.
+                // The first piece of unknown length: from here on places depend on the pieces before.
                 claims.start = None;
                 let waiting = &mut self.state.lock().waiting;
                 (waiting.next, waiting.start) = (index, first);
@@ -295,7 +294,7 @@ impl<S: Sink> Shared<S> {
         }
     }
 
-    /// Decodes a piece whose place is known; its batches are passed on as they come.
+    /// Decodes a piece whose place is known: its batches go to the assembler as they come.
     async fn decode_placed(
         &self,
         start: u64,
@@ -340,7 +339,7 @@ impl<S: Sink> Shared<S> {
         }
     }
 
-    /// Encodes blocks until the queue is short again.
+    /// Encodes blocks while the queue is too long.
     fn relieve(&self) -> Result<(), Error> {
         loop {
             let mut state = self.state.lock();
@@ -413,7 +412,7 @@ impl<S: Sink> Shared<S> {
         }
         match Arc::try_unwrap(self) {
             Ok(shared) => Ok((shared.sink, rows)),
-            // All tasks have reported their end, and each gave up its share before that.
+            // All tasks have ended, and each dropped its reference before it reported that.
             Err(_) => Err(internal("a finished task still holds the pipeline")),
         }
     }

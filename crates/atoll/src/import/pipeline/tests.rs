@@ -29,8 +29,8 @@ fn batch(from: u64, rows: u64) -> RecordBatch {
     RecordBatch::try_from_iter([("a", Arc::new(values) as _)]).unwrap()
 }
 
-/// `count` pieces of different lengths, in batches of 1,000 rows; of known length if `known`
-/// says so of its number.
+/// `count` pieces of different lengths, in batches of 1,000 rows; a piece's length is known if `known` is true for its
+/// number.
 fn pieces(count: u64, known: impl Fn(u64) -> bool + Send + 'static) -> (Pieces, u64) {
     let length = |piece: u64| 3000 + 7919 * (piece % 11);
     let total = (0..count).map(length).sum();

@@ -18,7 +18,7 @@ use crate::commands::govern::options::{Govern, Net, NetFormat, Undo, What, usage
 use crate::failure::{Failure, one_line};
 use crate::terminal::{interrupt, out};
 
-/// How often to check whether to end, while waiting.
+/// How often the request to end is checked while waiting.
 const NAP: Duration = Duration::from_millis(20);
 
 /// Runs the command.
@@ -74,11 +74,11 @@ fn net(args: &Net) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Why governing came to an end.
+/// Why governing has ended.
 enum End {
-    /// The target ended.
+    /// The target has ended.
     Target,
-    /// The governor was asked to end, or its time was over.
+    /// The user asked to end, or the time was over.
     Asked,
 }
 
@@ -118,7 +118,7 @@ fn govern(args: &Govern) -> Result<(), Failure> {
     }
 }
 
-/// Governs running processes.
+/// Governs processes that run already.
 fn attend(
     args: &Govern,
     policy: &Policy,
@@ -187,11 +187,11 @@ fn accompany(args: &Govern, policy: &Policy, teller: &mut Teller) -> Result<(), 
     Err(anyhow!("{program} ended with {status}; its own messages say why").into())
 }
 
-/// A child process that is ended when this is dropped.
+/// A running command, which is ended when this value is dropped.
 struct Running(Child);
 
 impl Running {
-    /// Waits for its end; asks it to end first if we were asked to.
+    /// Waits for the command to end; asks it to end first if this process was asked to.
     fn finish(&mut self) -> Result<ExitStatus, Failure> {
         let mut asked = false;
         loop {
@@ -207,7 +207,7 @@ impl Running {
     }
 
     fn ask(&self) {
-        // Ctrl-C has reached it as well; this is for SIGTERM.
+        // The terminal sends Ctrl-C to the command as well; SIGTERM has to be passed on.
         let _ = Command::new("kill").arg(self.0.id().to_string()).status();
     }
 }
@@ -288,7 +288,7 @@ fn ending() -> bool {
     interrupt::asked() || governor_live::asked_to_end()
 }
 
-/// The loop, until the target ends or we are asked to end.
+/// Governs until the target ends or the user asks to end.
 fn follow(
     args: &Govern,
     mut live: Live,
@@ -346,14 +346,14 @@ fn follow(
     Ok(end)
 }
 
-/// Writes decisions to standard output and to the trace.
+/// Reports decisions on standard output, and writes them to the trace.
 struct Teller {
     out: out::Out,
     trace: Option<(BufWriter<File>, String)>,
     json: bool,
     all: bool,
     first: bool,
-    /// The state for the metrics, from one governor after the other.
+    /// The state that the metrics show, of one governor after the other.
     status: Arc<Mutex<Status>>,
     serves: bool,
 }
@@ -403,7 +403,7 @@ impl Teller {
         Ok(self.out.flush()?)
     }
 
-    /// The last line: the cores and energy that were used.
+    /// Writes the last line: what the targets have used.
     fn spent(&mut self, spent: &[Spent]) -> Result<(), Failure> {
         if self.json {
             writeln!(self.out, "{}", json!({ "spent": spent }))?;

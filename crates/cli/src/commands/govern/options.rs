@@ -1,4 +1,4 @@
-//! `atoll govern` as typed.
+//! The arguments of `atoll govern`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -201,7 +201,8 @@ pub struct PolicyOptions {
 }
 
 impl PolicyOptions {
-    /// The policy; what no option sets is as in `before`.
+    /// The policy of the options. What they do not set is as in the file of `--policy`, else as in `before`, else the
+    /// default.
     pub fn policy(&self, before: Option<Policy>) -> Result<Policy, Failure> {
         let mut policy = match &self.policy {
             Some(path) => {
@@ -248,7 +249,7 @@ impl PolicyOptions {
 }
 
 impl Govern {
-    /// The parameters of the estimate of energy.
+    /// The figures from which energy is estimated.
     pub fn power(&self) -> Power {
         let usual = Power::default();
         Power {
@@ -267,7 +268,7 @@ impl Govern {
     }
 }
 
-/// An error about the options, in clap's form.
+/// An error of usage, in the form of clap's own.
 pub fn usage(why: &str) -> Failure {
     eprintln!("atoll: {why}; atoll govern --help tells more");
     Failure::Status(2)

@@ -20,7 +20,7 @@ pub fn run(
     let problems = verify(&|_, total| {
         pages.set(total);
         if interrupt::asked() {
-            // Nothing is written by a check, so nothing is lost.
+            // A check writes nothing, so nothing is lost.
             std::process::exit(interrupt::STATUS);
         }
     })?;

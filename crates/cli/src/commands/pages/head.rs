@@ -1,4 +1,4 @@
-//! The first part of the output, the same for any store.
+//! The first lines about a store, whatever its kind.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use crate::commands::pages::options::Pages;
 use crate::failure::Failure;
 use crate::units;
 
-/// The first part of `stat`: the file, whatever its pages contain.
+/// Writes what `stat` says first: about the file, whatever its pages hold.
 pub fn write(
     out: &mut impl Write,
     args: &Pages,

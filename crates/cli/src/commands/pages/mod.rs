@@ -33,7 +33,7 @@ pub fn run(args: &Pages) -> Result<(), Failure> {
     }
 }
 
-/// Drops the damaged end of the log; the rest is checked afterwards.
+/// Drops the damaged end of the log, and checks what is left.
 fn repair(args: &Pages) -> Result<(), Failure> {
     let done = atoll::repair(&args.store, &PageOptions::default())?;
     let store = args.store.display();

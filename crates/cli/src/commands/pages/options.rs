@@ -1,4 +1,4 @@
-//! `atoll pages` as typed.
+//! The arguments of `atoll pages`.
 
 use std::path::PathBuf;
 

@@ -101,7 +101,7 @@ fn print(
     Ok(())
 }
 
-/// A page and its contents.
+/// A page, with what it holds.
 struct Line<'a> {
     place: Place,
     part: &'a PartPages,
@@ -143,7 +143,7 @@ fn dump_json(
         "file_bytes": statistics.file_bytes,
         "free_bytes": statistics.free_bytes,
     });
-    // The members so far, then one that is as long as it has to be.
+    // The members so far, then the list, which is written piece by piece as it may be long.
     write!(
         out,
         "{},\"pages\":[",
@@ -165,7 +165,7 @@ fn dump_json(
     Ok(writeln!(out, "]}}")?)
 }
 
-/// Prints a line for each run of neighbouring pages of the same kind and owner.
+/// Writes a line for each run of adjacent pages that hold the same.
 fn dump_text(
     out: &mut impl Write,
     args: &Pages,

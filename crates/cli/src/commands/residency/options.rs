@@ -1,4 +1,4 @@
-//! `atoll where` as typed.
+//! The arguments of `atoll where`.
 
 use std::path::PathBuf;
 

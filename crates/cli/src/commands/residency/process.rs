@@ -27,7 +27,7 @@ struct Thread {
     node: Option<u32>,
 }
 
-/// Looks at a process and prints where its memory is.
+/// Reads where a process's memory is, and prints it.
 pub fn run(args: &Where, pid: u32) -> Result<(), Failure> {
     let system = System::real();
     let nodes = Nodes::new(&topology::Machine::live()?);

@@ -15,7 +15,7 @@ use crate::store::files;
 use crate::terminal::out;
 use crate::units::{self, plural};
 
-/// Opens the store for reading and prints where its pages are.
+/// Opens the store for reading, and prints where its pages are.
 pub fn run(args: &Where, path: &Path) -> Result<(), Failure> {
     let database = files::open(path, &resources::reading(&args.layout))?;
     let residency = database.residency(args.load)?;
@@ -28,7 +28,7 @@ pub fn run(args: &Where, path: &Path) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// A part of a table as one of the lists of the object has it; `None` for a part of another list.
+/// Turns a part of a table into a member of one of the lists of the JSON object; `None` if it belongs to another list.
 type Listed = fn(&Holds) -> Option<Value>;
 
 fn to_json(path: &Path, residency: &Residency) -> Value {
@@ -148,7 +148,7 @@ fn print(
     Ok(())
 }
 
-/// Where the pages in the pool really are.
+/// The nodes on which the pages in the pool really are, as text.
 fn found(residency: &Residency) -> String {
     let mut nodes: BTreeMap<u32, u64> = BTreeMap::new();
     for found in residency

@@ -17,7 +17,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The sum of `rows`.
+    /// The sum of `rows`, as a row named `name`.
     fn sum(name: String, nodes: &[u32], rows: &[Row]) -> Row {
         let mut bytes = vec![0; nodes.len()];
         for row in rows {
@@ -34,17 +34,17 @@ impl Row {
     }
 }
 
-/// The headings of a table, and its length.
+/// The header and the length of a table.
 pub struct Shape {
     pub what: &'static str,
-    /// The name of the second column; without a name there is no column.
+    /// The header of the column of counts; no such column if `None`.
     pub count: Option<&'static str>,
     pub extra: &'static str,
-    /// How a value is shown.
+    /// Formats a value.
     pub unit: fn(u64) -> String,
-    /// How what a character of a bar stands for is shown.
+    /// Formats the amount that one character of a bar represents.
     pub each: fn(u64) -> String,
-    /// Rows; 0 means all.
+    /// The most rows; 0 means all.
     pub most: usize,
 }
 
@@ -70,7 +70,7 @@ pub fn write(
         let name = format!("{} others", units::count(rest.len() as u64));
         rows.push(Row::sum(name, nodes, &rest));
     }
-    // Few pages get a character each.
+    // If there are few pages, each is one character.
     let longest = rows
         .iter()
         .map(|row| row.bytes.iter().sum())
@@ -125,7 +125,7 @@ fn cells(shape: &Shape, nodes: &[u32], row: &Row, bar: String) -> Vec<Cell> {
     cells
 }
 
-/// The end of a long name, which tells more of a path than its beginning.
+/// Shortens a long name to its end, which says more about a path than its beginning.
 fn shortened(name: &str) -> String {
     let name: String = name.chars().flat_map(char::escape_debug).collect();
     let length = name.chars().count();
@@ -151,7 +151,7 @@ fn bar(nodes: &[u32], bytes: &[u64], longest: u64) -> String {
     let mut before = 0;
     for (node, bytes) in nodes.iter().zip(bytes) {
         before += bytes;
-        // What there is at all gets rounded by its end, so that the length is that of the total.
+        // Each node's part is rounded at its end, so that the length of the bar is that of the total.
         let end = (u128::from(before) * length as u128 + u128::from(total) / 2) / u128::from(total);
         let digit = char::from_digit(node % 36, 36).unwrap_or('?');
         while bar.len() < end as usize {

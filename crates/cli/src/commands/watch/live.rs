@@ -1,4 +1,4 @@
-//! The display while watching, and the summary in the end.
+//! What is shown while watching, and the summary in the end.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -9,19 +9,19 @@ use crate::commands::watch::moment::{End, Moment};
 use crate::failure::Failure;
 use crate::units::{self, plural};
 
-/// Threads that are shown on a terminal.
+/// The most threads that are shown on a terminal.
 const THREADS: usize = 8;
 
 /// Characters of a bar.
 const BAR: usize = 30;
 
-/// Most characters of a line that is drawn over: longer ones would be broken in two.
+/// The most characters of a line that is redrawn: longer ones could wrap.
 const WIDTH: usize = 79;
 
-/// The display of looks: each on a line, or on a terminal all in the same place.
+/// Shows samples: each on a line of its own, or on a terminal all in the same place.
 pub struct Screen {
     terminal: bool,
-    /// Lines that the next look is drawn over.
+    /// The number of lines that the next sample replaces.
     drawn: usize,
 }
 
@@ -31,7 +31,7 @@ impl Screen {
         Screen { terminal, drawn: 0 }
     }
 
-    /// Shows a look; `last` is the one before it.
+    /// Shows a sample; `last` is the one before it.
     pub fn show(
         &mut self,
         out: &mut impl Write,
@@ -46,11 +46,11 @@ impl Screen {
             }
             return Ok(());
         }
-        // Up to where the last look begins, and everything from there on gone.
+        // Moves up to where the last sample begins, and clears everything from there on.
         if self.drawn > 0 {
             write!(out, "\x1b[{}A\x1b[J", self.drawn)?;
         }
-        // What happened stays.
+        // Events are not redrawn.
         for event in events(last, moment) {
             writeln!(out, "{}", cut(&event))?;
         }
@@ -69,7 +69,7 @@ fn cut(line: &str) -> String {
     line.chars().take(WIDTH).collect()
 }
 
-/// One look in one line.
+/// A sample in one line.
 fn line(last: Option<&Moment>, moment: &Moment) -> String {
     let sample = &moment.sample;
     let number = |of: Option<f64>| of.map_or("?".to_owned(), |of| format!("{of:.2}"));
@@ -119,7 +119,7 @@ fn memory(moment: &Moment) -> String {
     }
 }
 
-/// Processes that came and went since the last look, in lines.
+/// Lines about processes that started or ended since the last sample.
 fn events(last: Option<&Moment>, moment: &Moment) -> Vec<String> {
     let sample = &moment.sample;
     let known = last.map_or(&[][..], |last| &last.sample.unfollowed);
@@ -148,7 +148,7 @@ fn events(last: Option<&Moment>, moment: &Moment) -> Vec<String> {
     .collect()
 }
 
-/// A line per node: memory, and the threads that ran there.
+/// A line for each node: memory, and the threads that ran there.
 fn nodes(moment: &Moment) -> Vec<String> {
     let memory = moment.sample.memory();
     let running = moment.sample.running();
@@ -169,7 +169,7 @@ fn nodes(moment: &Moment) -> Vec<String> {
     all.iter().map(line).collect()
 }
 
-/// A line per thread, the busiest first.
+/// A line for each thread, the busiest first.
 fn threads(moment: &Moment) -> Vec<String> {
     let seen = moment.sample.processes.iter();
     let mut all: Vec<&ThreadActivity> = seen.flat_map(|seen| &seen.activity.threads).collect();
@@ -197,7 +197,7 @@ fn threads(moment: &Moment) -> Vec<String> {
     lines
 }
 
-/// The totals so far.
+/// Writes the summary.
 pub fn summary(out: &mut impl Write, summary: &Summary, end: End) -> Result<(), Failure> {
     let why = match end {
         End::Ended => "the process ended",
@@ -230,7 +230,7 @@ pub fn summary(out: &mut impl Write, summary: &Summary, end: End) -> Result<(), 
     Ok(())
 }
 
-/// The figures of a process in the summary, by name.
+/// The figures of the summary, by name.
 fn figures(summary: &Summary, load: f64) -> [(&'static str, String); 7] {
     let count = |of: Option<u64>| of.map_or("unknown".to_owned(), units::count);
     [

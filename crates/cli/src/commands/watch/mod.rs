@@ -61,7 +61,7 @@ pub fn run(args: &Watch) -> Result<(), Failure> {
             others.read();
         }
         writer.look(&mut out, moment)?;
-        // A look that took longer than the interval does not make the next ones hurry.
+        // A sample that took longer than the interval does not make the next ones come faster.
         due = due.max(begun.elapsed());
     };
     let told = tell(&mut out, writer.form, watch.summary(), others.as_ref(), end)?;
@@ -73,12 +73,12 @@ pub fn run(args: &Watch) -> Result<(), Failure> {
             written.json.display()
         );
     }
-    // Asked to stop, it has: that is no failure.
+    // To stop when asked is no failure.
     interrupt::forget();
     Ok(())
 }
 
-/// Writes the summary at the end; returns it as JSON.
+/// Writes the summary; returns it as JSON.
 fn tell(
     out: &mut impl Write,
     form: Form,
@@ -104,20 +104,20 @@ fn tell(
     Ok(told)
 }
 
-/// Writes looks as they come.
+/// Writes samples as they come.
 struct Writer {
     form: Form,
     screen: live::Screen,
     last: Option<Moment>,
 }
 
-/// How looks are written.
+/// The form in which samples are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Text,
-    /// An object per line.
+    /// One object a line.
     Lines,
-    /// One object, written piece by piece so that nothing piles up.
+    /// One object for all, written piece by piece so that samples are not kept in memory.
     Object,
 }
 
@@ -151,8 +151,8 @@ impl Writer {
     }
 }
 
-/// Sleeps until `due` after `begun`; returns why watching ends, if it does. With a time limit the last look is at its
-/// end.
+/// Sleeps until `due` after `begun`. Returns why watching ends, if there is no further sample. With a time limit `most`
+/// the last sample is taken at its end.
 fn sleep(begun: Instant, due: Duration, most: Option<Duration>) -> Option<End> {
     if most.is_some_and(|most| begun.elapsed() >= most) {
         return Some(End::Time);
@@ -166,7 +166,7 @@ fn sleep(begun: Instant, due: Duration, most: Option<Duration>) -> Option<End> {
         if passed >= due {
             return None;
         }
-        // Not to keep Ctrl-C waiting.
+        // Short naps, so that Ctrl-C takes effect soon.
         std::thread::sleep((due - passed).min(Duration::from_millis(50)));
     }
 }

@@ -1,4 +1,4 @@
-//! One look at a process, and how watching it ends.
+//! A sample of a process, and why watching ends.
 
 use counters::{Sample, Summary};
 
@@ -10,7 +10,7 @@ pub enum End {
     Interrupted,
 }
 
-/// A look, and what had happened up to it since watching began.
+/// A sample, with what had happened up to it since watching began.
 #[derive(Clone)]
 pub struct Moment {
     pub sample: Sample,
@@ -21,7 +21,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// The state at the time of `sample`.
+    /// What was known when `sample` was taken.
     pub fn new(sample: Sample, summary: &Summary) -> Moment {
         Moment {
             sample,

@@ -1,11 +1,11 @@
-//! Looks, and the summary, as JSON.
+//! Samples and the summary as JSON.
 
 use counters::Summary;
 use serde_json::{Value, json};
 
 use crate::commands::watch::moment::{End, Moment};
 
-/// A look.
+/// A sample.
 pub fn look(moment: &Moment) -> Value {
     let sample = &moment.sample;
     let memory = sample.memory();
@@ -66,7 +66,7 @@ fn process_json(seen: &counters::Seen) -> Value {
     })
 }
 
-/// The summary at the end.
+/// The summary.
 pub fn summary(summary: &Summary, end: End) -> Value {
     let by_node = |of: &std::collections::BTreeMap<u32, u64>| json!({ "nodes": of.keys().collect::<Vec<_>>(), "bytes": of.values().collect::<Vec<_>>() });
     let seconds = &summary.seconds_by_node;

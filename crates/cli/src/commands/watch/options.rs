@@ -1,4 +1,4 @@
-//! `atoll watch` as typed.
+//! The arguments of `atoll watch`.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The machine's other sensors, beside the watched process.
+//! What the machine counts, beside the process that is watched.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -11,7 +11,7 @@ use counters::{
 
 use crate::failure::Failure;
 
-/// How often: often enough for counters of energy, which start again at zero.
+/// How often they are read: often enough for energy counters, which overflow.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Sensors of the machine, and of the hardware for the process.
@@ -21,7 +21,7 @@ pub struct Others {
 }
 
 impl Others {
-    /// Counts from now on.
+    /// Starts counting.
     ///
     /// # Errors
     ///
@@ -31,7 +31,7 @@ impl Others {
         let process = Process::open(&system, pid)?;
         let mut board = Board::new();
         board.add(CoreEvents::new(&system, &process, &[])?, EVERY);
-        // Rings of samples are short.
+        // The kernel's ring buffers of samples are short.
         board.add(LoadSamples::new(&system, nodes, pid), Duration::ZERO);
         board.add(Uncore::new(&system, nodes), EVERY);
         board.add(Resctrl::new(&system, ""), EVERY);
@@ -54,7 +54,7 @@ impl Others {
         &self.last
     }
 
-    /// A line per value, and one per reason why there is none.
+    /// Prints a line for each value, and one for each reason why there is none.
     pub fn print(&self, out: &mut impl Write) -> Result<(), Failure> {
         let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for reading in &self.last {

@@ -13,23 +13,23 @@ use crate::commands::watch::moment::Moment;
 use crate::units::{self, plural};
 use crate::version::COMMIT;
 
-/// The most threads whose cpus over time are kept.
+/// The most threads whose sequence of cpus is kept.
 const FOLLOWED: usize = 1024;
 
-/// The most threads whose cpus over time are drawn.
+/// The most threads whose sequence of cpus is drawn.
 const DRAWN: usize = 8;
 
 /// The most threads that are listed.
 const LISTED: usize = 40;
 
-/// Looks that are kept; beyond these, every second one is dropped, again and again.
+/// The most samples that are kept: whenever there are as many, every second one is dropped.
 const KEPT: usize = 20_000;
 
-/// The part of each look that is kept.
+/// What is kept of the samples.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     looks: Vec<Kept>,
-    /// Looks between two that are kept.
+    /// The number of samples between two that are kept.
     skip: usize,
     skipped: usize,
     /// By (process, thread).
@@ -39,7 +39,7 @@ pub struct History {
 /// (Seconds, cpu) of a thread, whenever it changed.
 type Way = Vec<(f64, u32)>;
 
-/// A look without its threads.
+/// A sample without its threads.
 #[derive(Clone, Debug)]
 struct Kept {
     seconds: f64,
@@ -118,7 +118,7 @@ impl History {
     }
 }
 
-/// Fails early where the page could not be written after a long time of watching.
+/// Fails at once if the page cannot be written, rather than after a long time of watching.
 pub fn can_write(path: &Path) -> anyhow::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -267,7 +267,7 @@ fn over_time(history: &History) -> Vec<Lines> {
     plots
 }
 
-/// The cpus of the threads that were on most of them.
+/// Plots the cpus over time, of the threads that were on most of them.
 fn ways(history: &History) -> Option<Lines> {
     let end = history.looks.last()?.seconds;
     let mut ways: Vec<(&(u32, u32), &Way)> = history.ways.iter().collect();
@@ -296,7 +296,7 @@ fn by_node(title: &str, axis: &str, unit: Unit, values: &BTreeMap<u32, f64>) -> 
     bars
 }
 
-/// The threads that had most time, as a table.
+/// A table of the threads with the most processor time.
 fn threads(summary: &Summary) -> Table {
     let mut table = Table::new([
         "thread",
