@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{LoadError, PageId};
+use crate::config::{LoadError, PageId};
 
 /// The result of everything in this crate.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use memory::{Arena, Budget};
 
-use crate::{Config, Error, PageId, Result};
+use crate::config::{Config, PageId};
+use crate::error::{Error, Result};
 
 /// The least number of frames on a node.
 pub const FRAMES_PER_NODE: usize = 8;

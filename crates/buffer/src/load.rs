@@ -18,10 +18,13 @@ use std::time::{Duration, Instant};
 
 use futures::future::{Either, select};
 
+use crate::config::PageId;
+use crate::error::{Error, Result};
 use crate::partition::{Counts, Outcome, count};
+use crate::pin::Pin;
+use crate::pool::Pool;
 use crate::timer::Sleep;
 use crate::word::{CLAIMS, Published, Value};
-use crate::{Error, PageId, Pin, Pool, Result};
 
 /// The loader's claim to a page.
 struct Loading<'p> {

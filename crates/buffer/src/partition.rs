@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use futures::channel::oneshot;
 use parking_lot::Mutex;
 
+use crate::config::PageId;
+use crate::error::Error;
 use crate::frames::{Frames, Shape};
 use crate::starve::Starving;
+use crate::translation::Translation;
 use crate::word::Swept;
-use crate::{Error, PageId, translation::Translation};
 
 /// What those who wait for a load are told; those told nothing (the sender is gone) look again.
 pub(crate) type Outcome = Result<(), Error>;

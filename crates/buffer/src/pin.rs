@@ -6,8 +6,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::config::PageId;
 use crate::error::Result;
-use crate::{PageId, Pool};
+use crate::pool::Pool;
 
 /// A page that stays in its frame, unchanged, for as long as this lives.
 ///

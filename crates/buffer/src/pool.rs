@@ -7,13 +7,15 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::background::Background;
+use crate::config::{Config, PageId, Source};
+use crate::error::{Error, Result};
 use crate::frames::{Frames, Shape};
 use crate::hits::Hits;
 use crate::partition::{Partition, Partitions};
+use crate::statistics::{NodeStatistics, Statistics};
 use crate::timer::Timer;
 use crate::translation::Translation;
 use crate::word::Discarded;
-use crate::{Config, Error, NodeStatistics, PageId, Result, Source, Statistics};
 
 /// How long a task waits for a frame before it is told that there is none.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -5,7 +5,8 @@ use std::sync::{Arc, Weak};
 
 use futures::{FutureExt, StreamExt, stream};
 
-use crate::{PageId, Pool};
+use crate::config::PageId;
+use crate::pool::Pool;
 
 /// Loads of one call that go on at the same time.
 const AT_ONCE: usize = 16;

@@ -5,8 +5,9 @@ use std::sync::atomic::AtomicU64;
 
 use memory::Reserve;
 
+use crate::config::PageId;
+use crate::error::{Error, Result};
 use crate::word::Word;
-use crate::{Error, PageId, Result};
 
 /// The fewest pages worth a pool.
 const LEAST: usize = 1 << 20;

@@ -53,6 +53,8 @@ fn called(data: &DataType) -> String {
 
 /// Most digits of a number.
 const DIGITS: u8 = 38;
+/// Said of an operand of a bitwise operator that is no whole number.
+const BITS: &str = "bits are those of whole numbers";
 
 /// The type of numbers with `scale` digits after the point.
 pub(crate) fn number(scale: u8) -> DataType {
@@ -114,11 +116,7 @@ impl Checker<'_> {
             }
             Of::Flip(e) => {
                 let inner = self.placed(e, over)?;
-                self.need(
-                    inner,
-                    &[Class::Number(0)],
-                    "bits are those of whole numbers",
-                )?;
+                self.need(inner, &[Class::Number(0)], BITS)?;
                 Ok(self.apply(Op::Flip, vec![inner.term], DataType::Int64))
             }
             Of::Null(e, not) => {
@@ -128,28 +126,7 @@ impl Checker<'_> {
             }
             Of::Binary(sign, a, b) => {
                 let (a, b) = (self.placed(a, over)?, self.placed(b, over)?);
-                match sign {
-                    Sign::And | Sign::Or => {
-                        for part in [a, b] {
-                            let what = format!("`{}` takes truth values", sign.text());
-                            self.need(part, &[Class::Truth], &what)?;
-                        }
-                        match sign {
-                            Sign::And => Ok(self.terms.and([a.term, b.term])),
-                            _ => Ok(self.or([a.term, b.term])),
-                        }
-                    }
-                    sign if sign.level() == crate::syntax::COMPARISON => self.compare(*sign, a, b),
-                    Sign::BitOr | Sign::BitXor | Sign::BitAnd | Sign::Left | Sign::Right => {
-                        for part in [a, b] {
-                            let what = "bits are those of whole numbers";
-                            self.need(part, &[Class::Number(0)], what)?;
-                        }
-                        let op = Op::Sign(*sign);
-                        Ok(self.apply(op, vec![a.term, b.term], DataType::Int64))
-                    }
-                    _ => self.arithmetic(*sign, a, b),
-                }
+                self.binary(*sign, a, b)
             }
             Of::Between(e, not, low, high) => {
                 let e = self.placed(e, over)?;
@@ -166,6 +143,27 @@ impl Checker<'_> {
                 Ok(if *not { self.not(inside) } else { inside })
             }
             Of::Case(branches, last) => self.case(branches, last.as_deref(), span, over),
+        }
+    }
+
+    fn binary(&mut self, sign: Sign, a: Placed, b: Placed) -> Checked<TermId> {
+        match sign {
+            Sign::And | Sign::Or => {
+                let what = format!("`{}` takes truth values", sign.text());
+                self.need(a, &[Class::Truth], &what)?;
+                self.need(b, &[Class::Truth], &what)?;
+                match sign {
+                    Sign::And => Ok(self.terms.and([a.term, b.term])),
+                    _ => Ok(self.or([a.term, b.term])),
+                }
+            }
+            sign if sign.level() == crate::syntax::COMPARISON => self.compare(sign, a, b),
+            Sign::BitOr | Sign::BitXor | Sign::BitAnd | Sign::Left | Sign::Right => {
+                self.need(a, &[Class::Number(0)], BITS)?;
+                self.need(b, &[Class::Number(0)], BITS)?;
+                Ok(self.apply(Op::Sign(sign), vec![a.term, b.term], DataType::Int64))
+            }
+            _ => self.arithmetic(sign, a, b),
         }
     }
 

@@ -275,12 +275,9 @@ impl Lowering<'_> {
                         Instance::Lookup { by, .. } => &by[..],
                         Instance::Root(_) => &[],
                     };
-                    let own = self.take(&mut left, |c| {
-                        terms.instances(c) == [*instance].into()
-                            && !terms.any(c, &|term| matches!(term, Term::Label(_)))
-                    });
                     let mut columns = needs.columns(*instance);
                     columns.extend(by);
+                    let own = self.own_conditions(&mut left, *instance);
                     let (rel, vars) = self.scan(*instance, table, columns, own)?;
                     for (column, var) in vars {
                         frame.columns.insert((*instance, column), var);
@@ -384,9 +381,13 @@ impl Lowering<'_> {
         all
     }
 
-    /// Removes from `left` what fulfils `test`.
-    fn take(&self, left: &mut BTreeSet<TermId>, test: impl Fn(TermId) -> bool) -> Vec<TermId> {
-        let taken: Vec<TermId> = left.iter().copied().filter(|c| test(*c)).collect();
+    /// Removes from `left` the conditions that read only the records of `instance`, and no label; returns them.
+    fn own_conditions(&self, left: &mut BTreeSet<TermId>, instance: InstanceId) -> Vec<TermId> {
+        let own = |c: &TermId| {
+            self.terms.instances(*c) == [instance].into()
+                && !self.terms.any(*c, &|term| matches!(term, Term::Label(_)))
+        };
+        let taken: Vec<TermId> = left.iter().copied().filter(own).collect();
         taken.iter().for_each(|c| {
             left.remove(c);
         });
