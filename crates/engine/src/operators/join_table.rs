@@ -93,7 +93,7 @@ impl JoinTable {
     ) -> Result<JoinTable> {
         if rows >= NONE as usize {
             return Err(Error::Unsupported(
-                "tables of more than 4 billion rows in a join".into(),
+                "build sides of more than 4 billion rows in a join".into(),
             ));
         }
         let vectors: Vec<&Vector> = keys.iter().filter_map(|key| columns.get(key)).collect();
@@ -160,7 +160,7 @@ impl JoinTable {
     pub fn column(&self, var: Var) -> Result<&Vector> {
         self.columns
             .get(&var)
-            .ok_or_else(|| Error::internal(format!("a table without vector {var}")))
+            .ok_or_else(|| Error::internal(format!("a join table without vector {var}")))
     }
 
     /// Probes with the vectors `keys` of `batch`. Then [`one`](JoinTable::one), [`any`](JoinTable::any) and

@@ -216,7 +216,7 @@ impl QueryState {
         let groups = &mut aggregate.groups;
         let bytes = groups.memory();
         let held = &mut groups.held;
-        held.cover(&self.runtime.budget, bytes, "one part of an aggregate")
+        held.cover(&self.runtime.budget, bytes, "one partition of an aggregate")
     }
 
     fn absorb(

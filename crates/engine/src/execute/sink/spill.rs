@@ -210,6 +210,6 @@ impl SinkFactory {
     /// The argument type of accumulator number `place` of `groups`.
     pub(crate) fn argument(&self, groups: &Grouping, place: usize) -> Result<&Type> {
         let argument = groups.argument(place).map(|var| &self.types[var]);
-        argument.ok_or_else(|| Error::internal("different values of nothing"))
+        argument.ok_or_else(|| Error::internal("a distinct aggregate without argument"))
     }
 }

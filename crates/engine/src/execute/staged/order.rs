@@ -238,7 +238,7 @@ impl Orders {
                     seen.tested.load(Ordering::Relaxed),
                     seen.passed.load(Ordering::Relaxed),
                 );
-                parts.push(share(&format!("step {n}"), counts));
+                parts.push(share(&format!("operator {n}"), counts));
             }
         }
         if parts.len() < 2 {

@@ -121,7 +121,7 @@ pub(crate) fn pairs(from: &[u32], to: &[u32]) -> impl Iterator<Item = (usize, us
 
 /// The error for a state of wrong vectors.
 pub(crate) fn other_state() -> Error {
-    Error::internal("a state of other vectors")
+    Error::internal("an accumulator over other vectors")
 }
 
 /// The error for a sum or an average that does not fit.

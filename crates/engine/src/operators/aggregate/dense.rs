@@ -77,7 +77,7 @@ impl DenseKey {
                         .zip(values)
                         .for_each(|(i, v)| *i = *i * self.size + u64::from(*v));
                 }
-                _ => return Err(Error::internal("a digit of another kind")),
+                _ => return Err(Error::internal("a dense grouping key of another kind")),
             }
             return Ok(());
         };

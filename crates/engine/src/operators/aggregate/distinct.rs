@@ -54,7 +54,7 @@ impl Accumulator for DistinctValues {
     }
 
     fn add(&mut self, groups: Option<&[u32]>, _rows: usize, arg: Option<&Vector>) -> Result<()> {
-        let vector = arg.ok_or_else(|| Error::internal("different values of nothing"))?;
+        let vector = arg.ok_or_else(|| Error::internal("a distinct aggregate without argument"))?;
         let fresh = self.known.fresh(groups, vector)?;
         let of = |groups: &[u32]| fresh.iter().map(|row| groups[*row as usize]).collect();
         let groups: Option<Vec<u32>> = groups.map(of);

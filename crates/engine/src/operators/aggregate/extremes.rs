@@ -48,7 +48,7 @@ pub(crate) trait ExtremeCell: Copy + Default + fmt::Debug + Send + Sync + 'stati
 }
 
 fn other_values() -> Error {
-    Error::internal("the least or greatest of another kind of values")
+    Error::internal("a minimum or maximum of another kind of values")
 }
 
 impl<C: ExtremeCell> Extreme<C> {

@@ -216,7 +216,7 @@ impl<C: SumCell> Accumulator for Sum<C> {
     }
 
     fn add(&mut self, groups: Option<&[u32]>, _rows: usize, arg: Option<&Vector>) -> Result<()> {
-        let vector = arg.ok_or_else(|| Error::internal("a sum of nothing"))?;
+        let vector = arg.ok_or_else(|| Error::internal("a sum without argument"))?;
         C::add(groups, vector, &mut self.cells)
     }
 
