@@ -1,4 +1,4 @@
-//! What can go wrong between a page and its frame.
+//! The errors of the pool.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Loading pages before somebody asks for them (row B6).
+//! Prefetching: loads pages before they are asked for (row B6).
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};

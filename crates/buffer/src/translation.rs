@@ -1,4 +1,4 @@
-//! From page ids to words.
+//! Translation: the word of each page id, which says where the page is.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -9,7 +9,7 @@ use crate::config::PageId;
 use crate::error::{Error, Result};
 use crate::word::Word;
 
-/// The fewest pages worth a pool.
+/// The least number of page ids that a pool has words for.
 const LEAST: usize = 1 << 20;
 
 /// A flat array of words, one for each page id there can be; it takes memory only where pages are.

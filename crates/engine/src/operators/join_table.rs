@@ -186,7 +186,7 @@ impl JoinTable {
             }
             Index::CompositeKey(numbers, index) => {
                 let (values, valid) =
-                    numbers.given(&vectors, &mut probe_state.numbers, &mut probe_state.valid)?;
+                    numbers.pack(&vectors, &mut probe_state.numbers, &mut probe_state.valid)?;
                 match index {
                     PackedIndex::Direct(direct) => direct.find(values, valid, first),
                     PackedIndex::Ranked(ranked) if self.unique => {
@@ -329,7 +329,7 @@ fn packed_index(
     expected_probes: u64,
 ) -> Result<(PackedIndex, bool)> {
     let (mut scratch, mut mask) = (Vec::new(), Vec::new());
-    let (values, valid) = numbers.given(vectors, &mut scratch, &mut mask)?;
+    let (values, valid) = numbers.pack(vectors, &mut scratch, &mut mask)?;
     let (min, max) = extremes(values, valid).unwrap_or((0, 0));
     let span = max.wrapping_sub(min) as u64;
     let many = rows as u64;

@@ -75,7 +75,7 @@ struct Own {
 }
 
 impl PipelineMeter {
-    /// The metrics of `pipe` into `sink`. `types` are the types of all vectors.
+    /// The metrics of `pipeline` into `sink`. `types` are the types of all vectors.
     pub fn new(
         pipeline: &Pipeline,
         sink: &Sink,

@@ -54,7 +54,7 @@ enum Misfit {
 type Parsed<T> = std::result::Result<T, (usize, Misfit)>;
 
 impl Parsing {
-    /// `header` tells whether the first record is to be left out.
+    /// With `header` the first record is left out.
     pub fn new(shared: Arc<Shared>, chunk: Chunk, header: bool) -> Result<Parsing> {
         let Chunk { line, text } = chunk;
         let text = match String::from_utf8(text) {
@@ -399,7 +399,7 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// Texts as the type that a cast makes of them.
+    /// The values parsed as text, then cast to `data_type`.
     fn cast(&self, data_type: &DataType) -> Parsed<ArrayRef> {
         let texts = self.texts()?;
         cast_to(&texts, data_type).map_err(|_| {

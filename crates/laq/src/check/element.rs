@@ -13,7 +13,7 @@ use crate::space::{Space, TermId};
 use crate::syntax::{Element, Function, Of, Operand, Sign};
 use crate::term::{Instance, Literal, Op, Source, Term};
 
-/// Kinds of values that go together.
+/// Classes of types: values of one class can be compared and computed with each other.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Class {
     /// A decimal with this many digits after the point.
@@ -39,7 +39,7 @@ pub(crate) fn class(data: &DataType) -> Class {
     }
 }
 
-/// A type, for people.
+/// A type in the words of messages.
 fn called(data: &DataType) -> String {
     match class(data) {
         Class::Number(_) => "a number".into(),
@@ -61,7 +61,7 @@ pub(crate) fn number(scale: u8) -> DataType {
     DataType::Decimal128(DIGITS, scale as i8)
 }
 
-/// What the operands of an expression have in common.
+/// What the operands of an expression have in common: their columns and conditions.
 #[derive(Default)]
 pub(crate) struct Over {
     /// Their columns, and whose they are.
@@ -193,7 +193,7 @@ impl Checker<'_> {
         self.terms.add(term, DataType::Float64)
     }
 
-    /// The opposite; of "is found" it is "is not found".
+    /// The negation of `term`; that of "is present" is "is absent".
     fn not(&mut self, term: TermId) -> TermId {
         match self.terms.get(term) {
             Term::Present(instance) => {
@@ -221,7 +221,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Refuses a value of none of the classes; of numbers that stand for whole ones, only whole ones.
+    /// Checks that the type of `e` is of one of `classes`; the error says `what`.
     fn need(&self, e: Placed, classes: &[Class], what: &str) -> Checked<()> {
         let data = self.terms.data(e.term);
         if classes.contains(&class(data)) {
@@ -370,7 +370,7 @@ impl Checker<'_> {
         )
     }
 
-    /// The two as values that can be compared: a text beside a date is a date.
+    /// The two as values of comparable types: a text compared with a date is read as a date.
     fn alike(&mut self, a: Placed, b: Placed) -> Checked<(TermId, TermId)> {
         let (x, y) = (
             self.terms.data(a.term).clone(),

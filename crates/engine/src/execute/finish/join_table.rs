@@ -286,7 +286,7 @@ async fn build_on_nodes(
             let picks = reach.and_then(|reach| reach.rows(&keys, blueprint.rows));
             let own = columns
                 .iter()
-                .map(|(var, v)| Ok((*var, own(v, picks.as_deref())?)));
+                .map(|(var, v)| Ok((*var, copy_rows(v, picks.as_deref())?)));
             let own = own.collect::<Result<_>>()?;
             let some = picks.as_ref().map_or(blueprint.rows, Vec::len);
             let mut join_table = blueprint.build(own, some)?;
@@ -304,7 +304,7 @@ async fn build_on_nodes(
 
 /// A copy of the vector, or of its rows at `picks`. Memory is allocated on the node of the caller, which first
 /// writes to it.
-fn own(vector: &Vector, picks: Option<&[u32]>) -> Result<Vector> {
+fn copy_rows(vector: &Vector, picks: Option<&[u32]>) -> Result<Vector> {
     match (picks, &vector.values) {
         (None, _) => vector.copied(),
         (Some(picks), Values::Text(_)) => vector.at(picks)?.copied(),

@@ -341,7 +341,7 @@ impl Walk<'_> {
     }
 }
 
-/// Runs all pipelines of a stage and appends the sinks to `ends`.
+/// Runs all pipelines of a stage and appends the sinks to `sinks`.
 pub(crate) async fn stage(
     run: &mut QueryState,
     number: usize,

@@ -62,7 +62,7 @@ impl Flow {
         })
     }
 
-    /// Takes `block` through the operators from number `from` on into `end`, which is made if it is absent.
+    /// Takes `block` through the operators from number `from` on into `sink`, which is made if it is absent.
     pub fn finish(
         &self,
         task: &PipelineTask,

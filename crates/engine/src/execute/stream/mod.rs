@@ -61,7 +61,7 @@ fn cuts(operators: &[Operator]) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Runs all pipelines of a stage and appends the sinks to `ends`.
+/// Runs all pipelines of a stage and appends the sinks to `sinks`.
 pub(crate) async fn stage(
     run: &mut QueryState,
     number: usize,

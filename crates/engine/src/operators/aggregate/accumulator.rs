@@ -67,7 +67,7 @@ pub(crate) trait Accumulator: fmt::Debug + Send + Sync + Any {
     fn forget_values(&mut self) {}
 
     /// The accumulated values, for [`result`](super::result::result).
-    fn found(&self) -> Found<'_>;
+    fn found(&self) -> AccumulatedValues<'_>;
 
     /// The number of values of each group, if it is known.
     fn counts(&self) -> Option<&[i64]> {
@@ -77,7 +77,7 @@ pub(crate) trait Accumulator: fmt::Debug + Send + Sync + Any {
 
 /// Accumulated values by group.
 #[derive(Clone, Copy)]
-pub(crate) enum Found<'a> {
+pub(crate) enum AccumulatedValues<'a> {
     Counts,
     Int(&'a [i64]),
     Wide(&'a [i128]),

@@ -4,7 +4,7 @@ use algebra::krao::Groups;
 use arrow::datatypes::DataType;
 
 use crate::error::{Error, Result};
-use crate::operators::aggregate::accumulator::{Accumulator, Found, same};
+use crate::operators::aggregate::accumulator::{AccumulatedValues, Accumulator, same};
 use crate::operators::aggregate::sums::Count;
 use crate::vector::interner::Interner;
 use crate::vector::key_encoding::{KeyEncoding, KeyWords, StringKeys};
@@ -108,8 +108,10 @@ impl Accumulator for DistinctValues {
         self.known.forget();
     }
 
-    fn found(&self) -> Found<'_> {
-        self.sum.as_ref().map_or(Found::Counts, |sum| sum.found())
+    fn found(&self) -> AccumulatedValues<'_> {
+        self.sum
+            .as_ref()
+            .map_or(AccumulatedValues::Counts, |sum| sum.found())
     }
 
     fn counts(&self) -> Option<&[i64]> {
