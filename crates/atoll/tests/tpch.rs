@@ -211,7 +211,7 @@ fn explain_analyze_shows_the_ring_and_who_waited() {
         let found = lines.iter().find(|line| line.contains(of));
         found.unwrap_or_else(|| panic!("no {of:?} in {lines:#?}"))
     };
-    assert!(line("a ring of 3 blocks of 2048 rows").contains("pieces dropped by filters"));
+    assert!(line("a ring of 3 blocks of 2048 rows").contains("morsels dropped by filters"));
     let states = line("blocks were empty for");
     for state in ["set up for", "ready for", "processed for"] {
         assert!(states.contains(state), "{states}");

@@ -1,4 +1,4 @@
-//! A thread for tasks of those who are in no runtime.
+//! The thread that prefetches for callers outside of a tokio runtime.
 
 use std::panic::AssertUnwindSafe;
 use std::thread::JoinHandle;
@@ -8,8 +8,8 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use parking_lot::Mutex;
 
-/// The thread that loads ahead for those who are in no runtime. The first of them starts it, and
-/// it ends with the pool. The callers bound what it is given.
+/// The thread that prefetches for callers outside of a tokio runtime. The first call starts it, and
+/// it ends with the pool. Its queue has no bound: callers limit how much they prefetch.
 #[derive(Default)]
 pub(crate) struct Background {
     running: Mutex<Option<Running>>,

@@ -1,4 +1,4 @@
-//! What a pool is made from.
+//! The configuration of a pool, and the source of its pages.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub struct Config {
     pub nodes: Vec<Option<u32>>,
 }
 
-/// Where pages come from.
+/// The source of pages: reads a page into a frame on a miss.
 pub trait Source: Send + Sync + 'static {
     /// The placement bucket of a page, 0..=255; its home node is the bucket modulo the nodes.
     ///

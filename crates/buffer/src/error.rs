@@ -1,8 +1,8 @@
-//! What can go wrong between a page and its frame.
+//! The errors of the pool.
 
 use std::sync::Arc;
 
-use crate::{LoadError, PageId};
+use crate::config::{LoadError, PageId};
 
 /// The result of everything in this crate.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use memory::{Arena, Budget};
 
-use crate::{Config, Error, PageId, Result};
+use crate::config::{Config, PageId};
+use crate::error::{Error, Result};
 
 /// The least number of frames on a node.
 pub const FRAMES_PER_NODE: usize = 8;
 
-/// What is known of a frame (row B3). State, pins and usage count are in the word of its page.
+/// The descriptor of a frame (row B3). State, pins and usage count are in the word of its page.
 #[derive(Debug)]
 #[repr(align(32))]
 pub(crate) struct Frame {
@@ -47,7 +48,7 @@ impl Frame {
         self.start
     }
 
-    /// Writes down what the frame holds. Only for its owner.
+    /// Records which page the frame holds, and its length in bytes. Only for the frame's owner.
     pub(crate) fn describe(&self, page: PageId, len: u32) {
         self.page.store(page, Ordering::Relaxed);
         self.len.store(len, Ordering::Relaxed);

@@ -1,41 +1,43 @@
-//! The way of a page into a frame.
+//! Loading: how a page gets into a frame.
 //!
-//! Who finds a page absent and swaps its word to loading is the loader:
+//! The task that finds a page absent and swaps its word to loading is the loader:
 //! 1. it takes a frame of the page's node, else of another node, waiting for one if it must;
 //! 2. it has the source fill the frame;
 //! 3. it describes the frame, swaps the word to resident with its own pin, and only then
 //! 4. wakes those who waited.
 //!
-//! A loader that fails, or is dropped on the way, gives the frame back and the word returns to
+//! A loader that fails, or is dropped before it has finished, gives the frame back and the word returns to
 //! absent. Those who waited get the error; after a drop, or if it was a prefetch that failed, they
 //! try again, and one of them is the next loader.
 //!
-//! A loader is a future, and a future that nobody polls any more stands still without being
-//! dropped. Those who wait for one therefore lose patience, and one of them takes the page over.
+//! A loader is a future, and a future that is no longer polled stands still without being dropped.
+//! The tasks that wait for it therefore wait for a bounded time, after which one takes the page over.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use futures::future::{Either, select};
 
+use crate::config::PageId;
+use crate::error::{Error, Result};
 use crate::partition::{Counts, Outcome, count};
+use crate::pin::Pin;
+use crate::pool::Pool;
 use crate::timer::Sleep;
 use crate::word::{CLAIMS, Published, Value};
-use crate::{Error, PageId, Pin, Pool, Result};
 
 /// The loader's claim to a page.
 struct Loading<'p> {
     pool: &'p Pool,
     page: PageId,
     partition: u32,
-    /// Which loader this is, in the word of the page.
+    /// The claim in the word of the page by which this loader is known.
     claim: u32,
     /// A frame this loader owns.
     frame: Option<u32>,
     /// Whether the word has left `loading`.
     done: bool,
-    /// Whether nobody asked for the page yet: its failure is nobody's, and those who have come to
-    /// wait for it try for themselves.
+    /// Whether this is a prefetch: if it fails, the tasks that wait for the page load it themselves.
     ahead: bool,
 }
 
@@ -84,8 +86,8 @@ impl Pool {
         }
     }
 
-    /// Loads a page unless it is here or on its way, or there is no room. Errors are for whoever
-    /// needs the page; they are only counted.
+    /// Prefetches a page, unless it is resident, being loaded, or no frame is free. Errors are only
+    /// counted: the task that pins the page later gets its own.
     pub(crate) async fn load_ahead(&self, page: PageId) {
         let Some(word) = self.translation.word(page) else {
             return;

@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use futures::channel::oneshot;
 use parking_lot::Mutex;
 
+use crate::config::PageId;
+use crate::error::Error;
 use crate::frames::{Frames, Shape};
 use crate::starve::Starving;
+use crate::translation::Translation;
 use crate::word::Swept;
-use crate::{Error, PageId, translation::Translation};
 
-/// What those who wait for a load are told; those told nothing (the sender is gone) look again.
+/// The outcome of a load, sent to the tasks that wait for it. A task whose sender is dropped looks again.
 pub(crate) type Outcome = Result<(), Error>;
 
 /// Frames that the clock looks at before it takes the least used of them.
@@ -62,7 +64,7 @@ pub(crate) struct Counts {
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Node {
-    /// How many frames are in the free lists, so that nobody looks there for none.
+    /// How many frames are in the free lists; at 0 nobody takes their locks to look.
     free: AtomicUsize,
     pub(crate) waits: AtomicU64,
 }
@@ -280,7 +282,7 @@ impl Partition {
         Some(receiver)
     }
 
-    /// Tells those who wait for the load of a page what became of it.
+    /// Sends the outcome of the load of a page to the tasks that wait for it.
     pub(crate) fn tell(&self, page: PageId, outcome: &Outcome) {
         let waiting = self.inner.lock().waiting.remove(&page);
         for sender in waiting.into_iter().flatten() {

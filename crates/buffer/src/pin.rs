@@ -6,8 +6,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::config::PageId;
 use crate::error::Result;
-use crate::{PageId, Pool};
+use crate::pool::Pool;
 
 /// A page that stays in its frame, unchanged, for as long as this lives.
 ///
@@ -179,7 +180,7 @@ impl fmt::Debug for OwnedPin {
 
 impl Pool {
     /// Pins a page that is resident, with one compare-and-swap on its word; `None` if it is not
-    /// resident, which counts as nothing.
+    /// resident, which counts neither as a hit nor as a miss.
     #[inline]
     pub fn try_pin(&self, page: PageId) -> Option<Pin<'_>> {
         let frame = self.translation.word(page)?.pin().ok()?;

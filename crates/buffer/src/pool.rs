@@ -1,4 +1,4 @@
-//! The pool.
+//! The buffer pool: frames on the memory of all nodes, pins, and limits.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,13 +7,15 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::background::Background;
+use crate::config::{Config, PageId, Source};
+use crate::error::{Error, Result};
 use crate::frames::{Frames, Shape};
 use crate::hits::Hits;
 use crate::partition::{Partition, Partitions};
+use crate::statistics::{NodeStatistics, Statistics};
 use crate::timer::Timer;
 use crate::translation::Translation;
 use crate::word::Discarded;
-use crate::{Config, Error, NodeStatistics, PageId, Result, Source, Statistics};
 
 /// How long a task waits for a frame before it is told that there is none.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -37,7 +39,7 @@ pub struct Pool {
     lend_limit: AtomicUsize,
     pub(crate) prefetching: AtomicUsize,
     pub(crate) background: Background,
-    /// The claim of the next loader.
+    /// The claim that the next loader gets; see `word`.
     pub(crate) claims: AtomicU32,
 }
 
@@ -172,7 +174,7 @@ impl Pool {
     }
 
     /// The logical node on whose memory `page` is put while that has room: that of its placement
-    /// bucket. Where it lies in fact is [`Pin::node`](crate::Pin::node).
+    /// bucket. Its actual node is [`Pin::node`](crate::Pin::node).
     pub fn home_of(&self, page: PageId) -> usize {
         self.node_of(self.source.bucket(page))
     }
@@ -187,8 +189,8 @@ impl Pool {
         self.shape.bytes()
     }
 
-    /// Where the frames lie: a range of addresses, mapped and readable, for each logical node. What is there may change
-    /// at any time; it is for those who watch accesses from outside.
+    /// The memory of the frames: a range of addresses, mapped and readable, for each logical node. Its contents may
+    /// change at any time. For tools that watch memory accesses from outside.
     pub fn memory(&self) -> impl Iterator<Item = Range<*const u8>> {
         self.frames.memory()
     }

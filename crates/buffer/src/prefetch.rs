@@ -1,11 +1,12 @@
-//! Loading pages before somebody asks for them (row B6).
+//! Prefetching: loads pages before they are asked for (row B6).
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use futures::{FutureExt, StreamExt, stream};
 
-use crate::{PageId, Pool};
+use crate::config::PageId;
+use crate::pool::Pool;
 
 /// Loads of one call that go on at the same time.
 const AT_ONCE: usize = 16;

@@ -5,7 +5,7 @@
 //! 2. looks for a frame once more,
 //! 3. sleeps;
 //!
-//! who unpins or gives back a frame
+//! whoever unpins or gives back a frame
 //! 1. makes the frame free (a sequentially consistent change of the word, or the free list under
 //!    its lock),
 //! 2. looks at the flag, and if it is up lowers it and wakes everybody.
@@ -29,7 +29,7 @@ pub(crate) struct Starving {
 #[derive(Debug, Default)]
 struct Inner {
     waiting: Vec<oneshot::Sender<()>>,
-    /// When a frame last became free while somebody waited, or somebody gave up.
+    /// When a frame last became free while a task waited, or a waiter gave up.
     progress: Option<Instant>,
 }
 

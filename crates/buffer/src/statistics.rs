@@ -1,4 +1,4 @@
-//! What a pool reports about itself (row B2).
+//! The counters of a pool (row B2).
 
 /// A reading of a pool's counters. Taken while others work, so the numbers need not agree to the
 /// last one with each other.

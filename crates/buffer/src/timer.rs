@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
-/// A thread that is started by the first who sleeps, and ends with this.
+/// A thread that wakes sleeping tasks. The first [`Sleep`] starts it; it ends when this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Timer {
     shared: Arc<Shared>,

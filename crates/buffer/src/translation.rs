@@ -1,14 +1,15 @@
-//! From page ids to words.
+//! Translation: the word of each page id, which says where the page is.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use memory::Reserve;
 
+use crate::config::PageId;
+use crate::error::{Error, Result};
 use crate::word::Word;
-use crate::{Error, PageId, Result};
 
-/// The fewest pages worth a pool.
+/// The least number of page ids that a pool has words for.
 const LEAST: usize = 1 << 20;
 
 /// A flat array of words, one for each page id there can be; it takes memory only where pages are.

@@ -83,7 +83,7 @@ impl Value {
     }
 }
 
-/// What the clock found at a word.
+/// The result of one look of the clock at a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Swept {
     /// The page is not in this frame: the frame is free, or being loaded.
@@ -96,7 +96,7 @@ pub(crate) enum Swept {
     Evicted,
 }
 
-/// What became of what a loader brought.
+/// The result of publishing a loaded page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Published {
     /// The page is resident, with a pin for the loader.
@@ -107,7 +107,7 @@ pub(crate) enum Published {
     Superseded,
 }
 
-/// What became of a page that is not wanted any more.
+/// The result of discarding a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Discarded {
     /// It was not here.
@@ -267,7 +267,7 @@ impl Word<'_> {
         }
     }
 
-    /// Makes the page absent, or its load be in vain.
+    /// Makes the page absent; if it is being loaded, its loader will throw the result away.
     pub(crate) fn discard(self) -> Discarded {
         let mut seen = self.load();
         loop {

@@ -3,11 +3,12 @@
 mod source;
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
-use buffer::{Error, OwnedPin, Pin};
+use buffer::{Error, OwnedPin, Pin, Pool};
 use proptest::prelude::*;
-use source::{check, now, pool};
+use source::{Patterns, check, now, pool};
 
 const NODES: usize = 2;
 const FRAMES: usize = 8;
@@ -80,6 +81,45 @@ impl Model {
     }
 }
 
+/// Makes an owned pin of the pin at `index`: refused as soon as the pool's limit of them is reached.
+fn lend(pool: &Arc<Pool>, held: &mut Vec<Held<'_>>, index: usize) -> Result<(), TestCaseError> {
+    let lent = held.iter().filter(|h| matches!(h, Held::Lent(_))).count();
+    match held.swap_remove(index) {
+        Held::Plain(pin) => held.push(match pin.into_owned(pool) {
+            Ok(owned) => {
+                prop_assert!(lent < pool.lend_limit());
+                Held::Lent(owned)
+            }
+            Err(pin) => {
+                prop_assert_eq!(lent, pool.lend_limit());
+                Held::Plain(pin)
+            }
+        }),
+        lent => held.push(lent),
+    }
+    Ok(())
+}
+
+/// Compares what the pool says of itself, and the content of the pinned pages, with the model.
+fn compare(
+    pool: &Pool,
+    source: &Patterns,
+    model: &Model,
+    held: &[Held<'_>],
+) -> Result<(), TestCaseError> {
+    let statistics = pool.statistics();
+    prop_assert_eq!(statistics.pinned, model.pins.len());
+    prop_assert_eq!(statistics.hits + statistics.misses, model.attempts);
+    prop_assert!(statistics.resident <= model.resident.len());
+    if statistics.evictions == 0 {
+        prop_assert_eq!(statistics.resident, model.resident.len());
+    }
+    for pin in held {
+        pin.check(source.version(pin.page()));
+    }
+    Ok(())
+}
+
 fn run(steps: &[Step]) -> Result<(), TestCaseError> {
     let (pool, source) = pool(NODES, FRAMES, 1);
     pool.set_patience(Duration::from_millis(1));
@@ -119,22 +159,7 @@ fn run(steps: &[Step]) -> Result<(), TestCaseError> {
                     held.push(Held::Plain(pin));
                 }
             }
-            Step::Own(index) if index < held.len() => {
-                let lent = held.iter().filter(|h| matches!(h, Held::Lent(_))).count();
-                match held.swap_remove(index) {
-                    Held::Plain(pin) => held.push(match pin.into_owned(&pool) {
-                        Ok(owned) => {
-                            prop_assert!(lent < pool.lend_limit());
-                            Held::Lent(owned)
-                        }
-                        Err(pin) => {
-                            prop_assert_eq!(lent, pool.lend_limit());
-                            Held::Plain(pin)
-                        }
-                    }),
-                    lent => held.push(lent),
-                }
-            }
+            Step::Own(index) if index < held.len() => lend(&pool, &mut held, index)?,
             Step::Unpin(index) if index < held.len() => {
                 model.unpin(held.swap_remove(index).page());
             }
@@ -163,16 +188,7 @@ fn run(steps: &[Step]) -> Result<(), TestCaseError> {
                 model.resident.retain(|page| pins.contains_key(page));
             }
         }
-        let statistics = pool.statistics();
-        prop_assert_eq!(statistics.pinned, model.pins.len());
-        prop_assert_eq!(statistics.hits + statistics.misses, model.attempts);
-        prop_assert!(statistics.resident <= model.resident.len());
-        if statistics.evictions == 0 {
-            prop_assert_eq!(statistics.resident, model.resident.len());
-        }
-        for pin in &held {
-            pin.check(source.version(pin.page()));
-        }
+        compare(&pool, &source, &model, &held)?;
     }
     Ok(())
 }

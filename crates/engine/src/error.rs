@@ -46,9 +46,9 @@ pub enum Error {
         /// The bytes it needed.
         wanted: u64,
     },
-    /// Spilled rows could not be written or read.
+    /// Rows could not be spilled, or spilled rows could not be read.
     #[error(
-        "what does not fit in memory cannot be kept in a file in {}: {source}; make room there or raise the memory limit",
+        "the query does not fit in memory and cannot spill to {}: {source}; make room there or raise the memory limit",
         .place.display()
     )]
     Spill {
@@ -59,7 +59,7 @@ pub enum Error {
     },
     /// Spilled rows were read back with a wrong checksum.
     #[error(
-        "what did not fit in memory came back damaged from its file in {}: check the disk, then run the query again",
+        "what was spilled to {} came back damaged: check the disk, then run the query again",
         .place.display()
     )]
     SpillDamaged {

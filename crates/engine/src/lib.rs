@@ -84,7 +84,7 @@ pub use logical::external::{Batches, Part, Parts, Reading};
 pub use logical::relation::{Column, Fold, Function, Key, Output, Query, Rel, Scan};
 pub use options::{BLOCK_ROWS, Execution, Plan, SpillTo};
 pub use profile::Ledger;
-pub use vector::strings::Strings as Texts;
+pub use vector::strings::Strings;
 pub use vector::value::{Kind, Type, Values, Var, Vector};
 
 /// A planned query, which can be run any number of times.

@@ -199,9 +199,9 @@ fn kept(told: &[String]) -> (Vec<u64>, Vec<[u64; NODES]>) {
     let number = |word: &str| word.parse::<u64>().ok();
     let lines = told
         .iter()
-        .filter(|line| line.contains(" rows of a table: "));
+        .filter(|line| line.contains(" rows of a join hash table: "));
     let line = |line: &String| {
-        let (rows, from) = line.split_once(" rows of a table: ").unwrap();
+        let (rows, from) = line.split_once(" rows of a join hash table: ").unwrap();
         let rows = rows.split("has ").nth(1).unwrap().split(' ').next();
         let mut bytes = [0; NODES];
         for part in from.split(", ") {

@@ -1,55 +1,19 @@
 //! The executors against each other: the same answers however blocks are cut and whoever runs them; failures and
 //! early ends leave nobody asleep.
 
+mod queries;
 mod runtime;
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
-use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+use arrow::array::{ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Int64Type};
 use engine::{
-    Arithmetic, Call, Compare, Error, Execution, Executor, Expr, Fold, Function, Key, Literal,
-    Output, Plan, Prepared, Query, Rel, Runtime, Type,
+    Arithmetic, Call, Compare, Error, Execution, Executor, Fold, Function, Plan, Prepared, Query,
+    Rel, Runtime,
 };
 use proptest::prelude::*;
-
-fn int() -> Type {
-    let ty = Type::of(&DataType::Int64, false).unwrap();
-    ty.within((0, 1 << 22))
-}
-
-/// Of any size.
-fn long() -> Type {
-    Type::of(&DataType::Int64, false).unwrap()
-}
-
-fn number(value: i64) -> Expr {
-    Expr::literal(Literal::Int(value), &DataType::Int64).unwrap()
-}
-
-/// Rows (i, i * 7919 % modulus) for i below `rows`.
-fn rows(query: &mut Query, name: &str, rows: usize, modulus: i64) -> (Rel, usize, usize) {
-    let numbers: Vec<i64> = (0..rows as i64).collect();
-    let keys: Vec<i64> = numbers.iter().map(|i| i * 7919 % modulus).collect();
-    let batch = RecordBatch::try_from_iter([
-        ("i", Arc::new(Int64Array::from(numbers)) as _),
-        ("k", Arc::new(Int64Array::from(keys)) as _),
-    ])
-    .unwrap();
-    let i = query.add(format!("{name}.i"), int());
-    let k = query.add(format!("{name}.k"), int());
-    let vars = vec![i, k];
-    (Rel::Values { vars, batch }, i, k)
-}
-
-fn prepared(query: Query, root: Rel, vars: Vec<usize>) -> Prepared {
-    let fields: Vec<Field> = vars
-        .iter()
-        .map(|var| Field::new(format!("c{var}"), DataType::Int64, true))
-        .collect();
-    let schema = Arc::new(Schema::new(fields));
-    engine::prepare(query, root, Output { vars, schema }).unwrap()
-}
+use queries::{Join, counted, int, joined, long, number, prepared, rows};
 
 /// The answer's rows, sorted.
 fn answer(
@@ -88,15 +52,6 @@ struct Case {
     limit: Option<usize>,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Join {
-    Inner,
-    Semi,
-    Anti,
-    Left,
-    Full,
-}
-
 /// `select k, count(*), sum(i + 1) from (l [union all l]) join r on l.k = r.k where l.k < below group by k`, or
 /// what is left of it, with any kind of join.
 fn query(case: &Case) -> Prepared {
@@ -118,51 +73,11 @@ fn query(case: &Case) -> Prepared {
         };
         (i, k) = (all[0], all[1]);
     }
-    let (left, right) = (Box::new(rel), Box::new(right));
-    let (equal, residual) = (vec![(k, key)], vec![]);
-    rel = match case.join {
-        Join::Inner => Rel::Join {
-            inputs: vec![*left, *right],
-            equal,
-            residual,
-        },
-        Join::Semi | Join::Anti => Rel::Semi {
-            input: left,
-            other: right,
-            equal,
-            residual,
-            anti: matches!(case.join, Join::Anti),
-        },
-        Join::Left => Rel::Left {
-            left,
-            right,
-            equal,
-            residual,
-            outer: vec![],
-        },
-        Join::Full => {
-            let ty = Type::of(&DataType::Int64, true)
-                .unwrap()
-                .within((0, 1 << 22));
-            let outer = [
-                query.add("i or NULL", ty.clone()),
-                query.add("k or NULL", ty),
-            ];
-            let outer = vec![(i, outer[0]), (k, outer[1])];
-            (i, k) = (outer[0].1, outer[1].1);
-            Rel::Full {
-                left,
-                right,
-                equal,
-                residual,
-                outer,
-            }
-        }
-    };
+    let (rel, i, k) = joined(&mut query, case.join, rel, right, (i, k, key));
     let more = query.add("more", long());
     let sum =
         engine::arithmetic(Arithmetic::Add, query.expr(i), number(1), &DataType::Int64).unwrap();
-    rel = Rel::Map {
+    let rel = Rel::Map {
         input: Box::new(rel),
         exprs: vec![(more, sum)],
     };
@@ -179,34 +94,7 @@ fn query(case: &Case) -> Prepared {
         };
         return prepared(query, rel, vars);
     }
-    let vars = [query.add("count", long()), query.add("sum", long())];
-    let folds = vec![
-        Fold {
-            var: vars[0],
-            function: Function::Count,
-            arg: None,
-        },
-        Fold {
-            var: vars[1],
-            function: Function::Sum,
-            arg: Some(more),
-        },
-    ];
-    let rel = Rel::Sort {
-        input: Box::new(Rel::Fold {
-            input: Box::new(rel),
-            keys: vec![k],
-            folds,
-        }),
-        keys: vec![Key {
-            var: k,
-            descending: false,
-            nulls_first: true,
-        }],
-        skip: 0,
-        fetch: None,
-    };
-    prepared(query, rel, vec![k, vars[0], vars[1]])
+    counted(query, rel, k, more)
 }
 
 prop_compose! {
@@ -487,14 +375,14 @@ fn filters_are_reordered_by_what_they_drop() {
         told.contains("a ring of 3 blocks of 2048 rows: 49 processed"),
         "{told}"
     );
-    assert!(!told.contains("changed 0 times: step"), "{told}");
+    assert!(!told.contains("changed 0 times: operator"), "{told}");
     let order = told
         .lines()
         .find(|line| line.contains("order of filters"))
         .unwrap();
     let (first, second) = (
-        order.find("step 1 (0.3 %").unwrap(),
-        order.find("step 0 (").unwrap(),
+        order.find("operator 1 (0.3 %").unwrap(),
+        order.find("operator 0 (").unwrap(),
     );
     assert!(first < second, "{order}");
 }

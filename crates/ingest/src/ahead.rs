@@ -1,4 +1,4 @@
-//! Draws pieces on a thread of its own, for files that are waited for: pipes, and what is decompressed.
+//! Read-ahead: draws pieces on a thread of its own, for slow files (pipes and compressed files).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::error::{Error, Result, panicked};
 use crate::piece::{Piece, Pieces};
 
-/// How often a reader that waits looks whether it is to stop.
+/// How often a waiting reader checks whether it is to stop.
 const TICK: Duration = Duration::from_millis(50);
 
 /// The same pieces; up to `depth` of them are drawn before they are asked for.

@@ -1,4 +1,4 @@
-//! What can go wrong with a file.
+//! The errors of reading files.
 
 use std::any::Any;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The result of reading files.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a file cannot be read: one line for people each.
+/// Why a file cannot be read. Each displays as one line for the user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -67,7 +67,7 @@ impl Error {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn panicked(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());

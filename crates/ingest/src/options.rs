@@ -115,7 +115,8 @@ pub struct Options {
     pub delimiter: Option<u8>,
     /// Text: what encloses fields that hold delimiters or line ends, `"` where absent; `Some(None)` for nothing.
     pub quote: Option<Option<u8>>,
-    /// Text: within quotes, what follows this character is nothing but itself. A doubled quote is always one.
+    /// Text: the escape character; within quotes, the character after it is taken literally. A doubled quote
+    /// always stands for one quote.
     pub escape: Option<u8>,
     /// Text: whether the first line holds the columns' names; found out where absent.
     pub header: Option<bool>,
@@ -164,7 +165,7 @@ impl Options {
         Ok(())
     }
 
-    /// The type that is given for a column.
+    /// The type that the options declare for a column.
     pub(crate) fn type_of(&self, name: &str) -> Option<&DataType> {
         let given = self
             .types

@@ -122,14 +122,14 @@ pub(crate) struct ParquetFile {
     spooled: Option<Positioned>,
 }
 
-/// What a file's footer says of a column, row group by row group.
+/// The statistics of a column in a file's footer, one entry for each row group.
 #[derive(Clone, Debug)]
 pub struct RowGroups {
-    /// The least value, or a lower bound of it; NULL where it is not told.
+    /// The least value, or a lower bound of it; NULL if it is unknown.
     pub mins: ArrayRef,
-    /// The greatest value, or an upper bound of it; NULL where it is not told.
+    /// The greatest value, or an upper bound of it; NULL if it is unknown.
     pub maxes: ArrayRef,
-    /// How many values are NULL; NULL where it is not told.
+    /// How many values are NULL; NULL if it is unknown.
     pub nulls: UInt64Array,
     /// How many rows there are.
     pub rows: UInt64Array,
@@ -365,7 +365,7 @@ fn wanted(file: &Schema, columns: &[Column]) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, file.metadata().clone()))
 }
 
-/// Runs what reads metadata: that of damaged files has been seen to panic.
+/// Runs `read`, which reads metadata, and turns a panic into an error: damaged metadata can cause one.
 fn guarded<T>(
     path: &Path,
     read: impl FnOnce() -> std::result::Result<T, ParquetError>,

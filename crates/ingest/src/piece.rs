@@ -47,7 +47,7 @@ pub(crate) struct Column {
     pub source: usize,
     /// Its name, type and whether it may be NULL, as they are to be delivered.
     pub field: FieldRef,
-    /// Its type is a guess: values that would lose something as one of it are refused.
+    /// Its type is inferred: values that would lose something in this type are refused.
     pub strict: bool,
 }
 

@@ -1,11 +1,11 @@
-//! The device: what every byte to disk passes through.
+//! The device: every byte to and from disk passes through it.
 
 use std::fmt::Debug;
 use std::path::Path;
 
 use crate::error::Result;
 
-/// A range of bytes that outlives us: a [`File`](crate::File) or a simulated one.
+/// A range of bytes that outlives the process: a [`File`](crate::File) or a simulated one.
 ///
 /// Offsets and lengths are in bytes. All methods take `&self` and may be called from many threads
 /// at once; two writes to overlapping ranges at the same time leave either.

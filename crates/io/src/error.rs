@@ -1,4 +1,4 @@
-//! What can go wrong between a device and us.
+//! The errors of device operations.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Who writes a file, who reads it, and whom to name to those who must wait.
+//! File locks: one writer, any number of readers, and who holds a lock, for messages.
 //!
 //! One process writes a store while any number read it. Three bytes far beyond any data carry the
 //! locks (open file description locks, which hold between processes as well as within one and go
@@ -196,7 +196,7 @@ impl Lock {
         Ok(Some(Roots { lock: self }))
     }
 
-    /// The error for one who cannot have what the writer has; it names the writer.
+    /// The error for a caller that the writer keeps out; it names the writer's process.
     #[must_use]
     pub fn busy(&self) -> Error {
         Error::Busy {
@@ -238,7 +238,7 @@ impl Lock {
     }
 }
 
-/// What the kernel is asked about one byte.
+/// The request to the kernel for the lock on one byte.
 fn request(byte: i64, kind: libc::c_int) -> libc::flock {
     libc::flock {
         l_type: kind as libc::c_short,

@@ -1,4 +1,4 @@
-//! Reads for tasks that must not sleep.
+//! Asynchronous reads: I/O threads serve the reads of tasks, which must not block.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::future::Future;
@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 /// The longest read that coalescing may build, in bytes. A longer single request is served whole.
 const LONGEST: usize = 1 << 20;
 
-/// What a [`Queue`] has done since it was made.
+/// The counters of a [`Queue`] since it was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Reads asked for.

@@ -1,4 +1,4 @@
-//! Files without a name, for what need not outlive the process.
+//! Temporary files: they have no name and do not outlive the process.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Words, numbers, texts and signs of a program.
+//! The lexer: names, numbers, strings and signs of a program.
 
 use crate::error::{Checked, Span, wrong};
 

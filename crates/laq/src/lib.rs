@@ -78,7 +78,7 @@ pub async fn compile(text: &str, tables: &Tables) -> Result<Compiled> {
 }
 
 impl Compiled {
-    /// The program for people, a line each: its matrices with operator, type and shape, then the stages that the
+    /// The program in readable form, a line each: its matrices with operator, type and shape, then the stages that the
     /// engine runs, with their pipelines.
     pub fn explain(&self) -> Vec<String> {
         let width = |column: usize| {

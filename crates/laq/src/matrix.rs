@@ -39,7 +39,7 @@ impl Matrix {
         self.keys.iter().map(|key| key.domain.clone()).collect()
     }
 
-    /// Its type, for people.
+    /// Its type in readable form, such as `bitmap matrix`.
     pub fn kind(&self) -> &'static str {
         match (self.keys.is_empty(), self.value, &self.space) {
             (_, Some(_), Space::One) => "number",

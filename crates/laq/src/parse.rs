@@ -1,4 +1,4 @@
-//! From text to programs.
+//! The parser: from text to a program.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use crate::error::{Checked, Error, Span, wrong};
 use crate::lex::{Token, tokens};
 use crate::syntax::*;
 
-/// What may stand in one another: deeper programs are refused, so that no stack can overflow.
+/// The deepest nesting of a program. Deeper ones are refused, so that no stack can overflow.
 const DEEPEST: usize = 150;
 
 impl FromStr for Program {
@@ -115,7 +115,7 @@ impl Parser {
         }
     }
 
-    /// Refuses what lies too deep.
+    /// One more than the depth of the deepest child; an error if that is too deep.
     fn depth(&self, children: impl IntoIterator<Item = usize>) -> Checked<usize> {
         let depth = children.into_iter().max().unwrap_or(0) + 1;
         if depth > DEEPEST {

@@ -1,4 +1,4 @@
-//! Terms for people.
+//! Terms in readable form, for messages and `explain`.
 
 use crate::catalog::Catalog;
 use crate::space::{Domain, InstanceId, TermId};
@@ -35,7 +35,7 @@ pub(crate) fn term(id: TermId, catalog: &Catalog<'_>, terms: &Terms) -> String {
     }
 }
 
-/// A set of labels, for people.
+/// A set of labels in readable form.
 pub(crate) fn domain(domain: &Domain, catalog: &Catalog<'_>, terms: &Terms) -> String {
     match domain {
         Domain::Column(table, column) => catalog.attribute(*table, *column),

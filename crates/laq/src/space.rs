@@ -1,4 +1,4 @@
-//! What the rows and columns of matrices are, and the numbers by which terms are known.
+//! Spaces: what the columns of a matrix stand for. And the ids of terms, instances and folds.
 
 /// The number of a term among the [`Terms`](crate::term::Terms) of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,4 +1,4 @@
-//! Programs as written, and writing them.
+//! The syntax tree of a program, and writing it as text.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub(crate) struct Name {
     pub span: Span,
 }
 
-/// What gives a matrix.
+/// An expression whose value is a matrix.
 #[derive(Clone, Debug)]
 pub(crate) struct Operand {
     pub what: What,
@@ -247,7 +247,7 @@ impl Sign {
         }
     }
 
-    /// What binds tighter is greater.
+    /// Its precedence: greater if it binds tighter.
     pub fn level(self) -> u8 {
         match self {
             Sign::Or => 0,

@@ -61,9 +61,9 @@ pub(crate) enum Op {
 /// A record that terms read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Instance {
-    /// Each of a table, in turn.
+    /// Each record of a table, one after the other.
     Root(usize),
-    /// That which agrees with `keys` in the columns `by` (of a fold: in its keys).
+    /// The record whose columns `by` (of a fold: whose keys) equal `keys`.
     Lookup {
         source: Source,
         by: Vec<usize>,
@@ -112,8 +112,8 @@ pub(crate) struct Terms {
     fold_ids: HashMap<Groups, FoldId>,
 }
 
-/// What takes the place of the records or labels that terms are about.
-pub(crate) enum Place {
+/// The record, or the labels, that replace those that a term reads.
+pub(crate) enum Substitution {
     Record(InstanceId),
     Labels(Vec<TermId>),
 }
@@ -208,7 +208,7 @@ impl Terms {
         }
     }
 
-    /// What `term` is the conjunction of; what is always true is left out.
+    /// Adds the conjuncts of `term` to `into`, without those that are always true.
     pub fn conjuncts(&self, term: TermId, into: &mut BTreeSet<TermId>) {
         match self.get(term) {
             Term::Literal(Literal::Truth(true)) => {}
@@ -221,37 +221,45 @@ impl Terms {
         }
     }
 
-    /// `term` about something else.
-    pub fn put(&mut self, term: TermId, place: &Place) -> TermId {
+    /// `term` with its records, or its labels, replaced by those of `place`.
+    pub fn substitute(&mut self, term: TermId, place: &Substitution) -> TermId {
         let (what, data) = self.terms[term.0 as usize].clone();
         let what = match what {
             Term::Label(position) => match place {
-                Place::Labels(labels) => return labels[position],
-                Place::Record(_) => return term,
+                Substitution::Labels(labels) => return labels[position],
+                Substitution::Record(_) => return term,
             },
             Term::Scalar(..) | Term::Literal(_) => return term,
             Term::Column(instance, column) => {
-                Term::Column(self.put_instance(instance, place), column)
+                Term::Column(self.substitute_instance(instance, place), column)
             }
-            Term::Aggregate(instance, n) => Term::Aggregate(self.put_instance(instance, place), n),
-            Term::Present(instance) => Term::Present(self.put_instance(instance, place)),
-            Term::Absent(instance) => Term::Absent(self.put_instance(instance, place)),
+            Term::Aggregate(instance, n) => {
+                Term::Aggregate(self.substitute_instance(instance, place), n)
+            }
+            Term::Present(instance) => Term::Present(self.substitute_instance(instance, place)),
+            Term::Absent(instance) => Term::Absent(self.substitute_instance(instance, place)),
             Term::Apply(op, args) => {
-                let args = args.into_iter().map(|arg| self.put(arg, place)).collect();
+                let args = args
+                    .into_iter()
+                    .map(|arg| self.substitute(arg, place))
+                    .collect();
                 Term::Apply(op, args)
             }
         };
         self.add(what, data)
     }
 
-    fn put_instance(&mut self, id: InstanceId, place: &Place) -> InstanceId {
+    fn substitute_instance(&mut self, id: InstanceId, place: &Substitution) -> InstanceId {
         match self.of(id).clone() {
             Instance::Root(_) => match place {
-                Place::Record(record) => *record,
-                Place::Labels(_) => id,
+                Substitution::Record(record) => *record,
+                Substitution::Labels(_) => id,
             },
             Instance::Lookup { source, by, keys } => {
-                let keys = keys.into_iter().map(|key| self.put(key, place)).collect();
+                let keys = keys
+                    .into_iter()
+                    .map(|key| self.substitute(key, place))
+                    .collect();
                 self.instance(Instance::Lookup { source, by, keys })
             }
         }
@@ -278,7 +286,7 @@ impl Terms {
         }
     }
 
-    /// The records that `term` reads or wants to exist, without those that only lead there.
+    /// The records that `term` reads or tests for existence, without those that are only read to find them.
     pub fn instances(&self, term: TermId) -> BTreeSet<InstanceId> {
         let mut all = BTreeSet::new();
         self.each(term, &mut |term| match self.get(term) {
@@ -293,7 +301,7 @@ impl Terms {
         all
     }
 
-    /// Whether anything in `term` fulfils `test`.
+    /// Whether `test` holds for `term` or any term in it.
     pub fn any(&self, term: TermId, test: &dyn Fn(&Term) -> bool) -> bool {
         let mut found = false;
         self.each(term, &mut |term| found |= test(self.get(term)));

@@ -1,4 +1,4 @@
-//! What can go wrong, one variant per cause.
+//! The errors of this crate, one variant per cause.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -371,7 +371,7 @@ fn named(holder: Option<&io::Holder>) -> String {
     holder.map_or_else(|| "another process".to_owned(), io::Holder::to_string)
 }
 
-/// What else than a copy may help where a region is damaged.
+/// What the user can do about a damaged region, besides restoring a copy; empty if nothing.
 fn remedy(region: Region) -> String {
     match region {
         Region::LogRecord(version) => format!(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::format::structures::is_page_size;
 
-/// What [`Options::checkpoint_bytes`] is unless it is set.
+/// The default of [`Options::checkpoint_bytes`].
 pub const CHECKPOINT_BYTES: u64 = 16 << 20;
 
 /// What a handle does with a store, and what others may do meanwhile. One handle writes at a time,

@@ -1,4 +1,4 @@
-//! What can go wrong in a table, in words for people.
+//! The errors of this crate. Each message names the table or column that it is about.
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -91,6 +91,90 @@ impl Case {
     }
 }
 
+/// The array of `shape` in which the rows that are not `valid` are null.
+fn shaped(shape: u8, rows: usize, valid: &[bool], mut next: impl FnMut() -> u64) -> ArrayRef {
+    let ints = |values: Vec<i64>| -> ArrayRef {
+        Arc::new(Int64Array::from_iter(
+            values.iter().zip(valid).map(|(v, k)| k.then_some(*v)),
+        ))
+    };
+    match shape {
+        0 => ints((0..rows).map(|_| (next() % 200) as i64 - 100).collect()),
+        1 => ints(
+            (0..rows as i64)
+                .map(|i| i * 3 + (next() % 2) as i64)
+                .collect(),
+        ),
+        2 => ints((0..rows).map(|_| next() as i64 >> 20).collect()),
+        3 => ints((0..rows).map(|_| next() as i64).collect()),
+        4 => ints(vec![i64::MIN; rows]),
+        5..=8 => texts(shape, rows, valid, next),
+        9 => Arc::new(Float64Array::from_iter(valid.iter().map(|k| {
+            let bits = next();
+            k.then(|| {
+                if bits.is_multiple_of(11) {
+                    f64::NAN
+                } else {
+                    f64::from_bits(bits)
+                }
+            })
+        }))),
+        10 => {
+            let values = valid
+                .iter()
+                .map(|k| k.then(|| i128::from(next() as i64) << 40));
+            Arc::new(
+                Decimal128Array::from_iter(values)
+                    .with_precision_and_scale(38, 4)
+                    .unwrap(),
+            )
+        }
+        11 => {
+            let values = valid.iter().map(|k| k.then(|| i128::from(next() % 5_000)));
+            Arc::new(
+                Decimal128Array::from_iter(values)
+                    .with_precision_and_scale(15, 2)
+                    .unwrap(),
+            )
+        }
+        12 => Arc::new(BooleanArray::from_iter(
+            valid.iter().map(|k| k.then(|| next().is_multiple_of(2))),
+        )),
+        _ => Arc::new(UInt64Array::from_iter(
+            valid.iter().map(|k| k.then(&mut next)),
+        )),
+    }
+}
+
+/// An array of texts: few different ones, short ones, all different ones, or some longer than a page.
+fn texts(shape: u8, rows: usize, valid: &[bool], mut next: impl FnMut() -> u64) -> ArrayRef {
+    let values: Vec<String> = match shape {
+        5 => (0..rows)
+            .map(|_| format!("label {}", next() % 40))
+            .collect(),
+        6 => (0..rows)
+            .map(|_| "x".repeat((next() % 60) as usize))
+            .collect(),
+        7 => (0..rows).map(|i| format!("{i}-{}", next())).collect(),
+        _ => {
+            let long = |r: u64| {
+                if r.is_multiple_of(997) {
+                    70_000
+                } else {
+                    (r % 30) as usize
+                }
+            };
+            (0..rows).map(|_| "é".repeat(long(next()))).collect()
+        }
+    };
+    Arc::new(StringViewArray::from_iter(
+        values
+            .iter()
+            .zip(valid)
+            .map(|(v, k)| k.then_some(v.as_str())),
+    ))
+}
+
 /// A column of `rows` values in some shape that asks for another encoding.
 fn column(rows: usize) -> impl Strategy<Value = (DataType, ArrayRef)> {
     let nulls = prop_oneof![Just(0u32), Just(3), Just(1000)];
@@ -100,85 +184,7 @@ fn column(rows: usize) -> impl Strategy<Value = (DataType, ArrayRef)> {
         let valid: Vec<bool> = (0..rows)
             .map(|_| nulls == 0 || (nulls < 1000 && next() % 7 >= u64::from(nulls) - 1))
             .collect();
-        let ints = |values: Vec<i64>| -> ArrayRef {
-            Arc::new(Int64Array::from_iter(
-                values.iter().zip(&valid).map(|(v, k)| k.then_some(*v)),
-            ))
-        };
-        let texts = |values: Vec<String>| -> ArrayRef {
-            Arc::new(StringViewArray::from_iter(
-                values
-                    .iter()
-                    .zip(&valid)
-                    .map(|(v, k)| k.then_some(v.as_str())),
-            ))
-        };
-        let array: ArrayRef = match shape {
-            0 => ints((0..rows).map(|_| (next() % 200) as i64 - 100).collect()),
-            1 => ints(
-                (0..rows as i64)
-                    .map(|i| i * 3 + (next() % 2) as i64)
-                    .collect(),
-            ),
-            2 => ints((0..rows).map(|_| next() as i64 >> 20).collect()),
-            3 => ints((0..rows).map(|_| next() as i64).collect()),
-            4 => ints(vec![i64::MIN; rows]),
-            5 => texts(
-                (0..rows)
-                    .map(|_| format!("label {}", next() % 40))
-                    .collect(),
-            ),
-            6 => texts(
-                (0..rows)
-                    .map(|_| "x".repeat((next() % 60) as usize))
-                    .collect(),
-            ),
-            7 => texts((0..rows).map(|i| format!("{i}-{}", next())).collect()),
-            8 => {
-                let long = |r: u64| {
-                    if r.is_multiple_of(997) {
-                        70_000
-                    } else {
-                        (r % 30) as usize
-                    }
-                };
-                texts((0..rows).map(|_| "é".repeat(long(next()))).collect())
-            }
-            9 => Arc::new(Float64Array::from_iter(valid.iter().map(|k| {
-                let bits = next();
-                k.then(|| {
-                    if bits % 11 == 0 {
-                        f64::NAN
-                    } else {
-                        f64::from_bits(bits)
-                    }
-                })
-            }))),
-            10 => {
-                let values = valid
-                    .iter()
-                    .map(|k| k.then(|| i128::from(next() as i64) << 40));
-                Arc::new(
-                    Decimal128Array::from_iter(values)
-                        .with_precision_and_scale(38, 4)
-                        .unwrap(),
-                )
-            }
-            11 => {
-                let values = valid.iter().map(|k| k.then(|| i128::from(next() % 5_000)));
-                Arc::new(
-                    Decimal128Array::from_iter(values)
-                        .with_precision_and_scale(15, 2)
-                        .unwrap(),
-                )
-            }
-            12 => Arc::new(BooleanArray::from_iter(
-                valid.iter().map(|k| k.then(|| next() % 2 == 0)),
-            )),
-            _ => Arc::new(UInt64Array::from_iter(
-                valid.iter().map(|k| k.then(&mut next)),
-            )),
-        };
+        let array = shaped(shape, rows, &valid, &mut next);
         (array.data_type().clone(), array)
     })
 }
@@ -377,11 +383,23 @@ fn delete_where(case: &Case, gone: impl Fn(i64) -> bool) {
     tx.commit().unwrap();
 }
 
-#[test]
-fn every_type_comes_back() {
+/// Columns of all types, each with a null in the middle.
+fn every_type() -> Vec<(&'static str, ArrayRef)> {
     let strings = StringArray::from(vec![Some("a"), None, Some("c")]);
     let binary = BinaryArray::from(vec![Some(&b"\xff\x00"[..]), None, Some(b"")]);
-    let columns: Vec<(&str, ArrayRef)> = vec![
+    let mut columns = numeric_types();
+    columns.extend(time_types());
+    let others: [(&str, ArrayRef); 3] = [
+        ("utf8", Arc::new(strings)),
+        ("binary", Arc::new(binary)),
+        ("nothing", Arc::new(NullArray::new(3))),
+    ];
+    columns.extend(others);
+    columns
+}
+
+fn numeric_types() -> Vec<(&'static str, ArrayRef)> {
+    vec![
         (
             "boolean",
             Arc::new(BooleanArray::from(vec![Some(true), None, Some(false)])),
@@ -430,6 +448,11 @@ fn every_type_comes_back() {
             "f64",
             Arc::new(Float64Array::from(vec![Some(-0.0), None, Some(f64::MIN)])),
         ),
+    ]
+}
+
+fn time_types() -> Vec<(&'static str, ArrayRef)> {
+    vec![
         (
             "date",
             Arc::new(Date32Array::from(vec![Some(-1), None, Some(20_000)])),
@@ -472,12 +495,15 @@ fn every_type_comes_back() {
             "stamp_ns",
             Arc::new(TimestampNanosecondArray::from(vec![Some(1), None, Some(2)])),
         ),
-        ("utf8", Arc::new(strings)),
-        ("binary", Arc::new(binary)),
-        ("nothing", Arc::new(NullArray::new(3))),
-    ];
+    ]
+}
+
+#[test]
+fn every_type_comes_back() {
     let batch = RecordBatch::try_from_iter_with_nullable(
-        columns.into_iter().map(|(name, array)| (name, array, true)),
+        every_type()
+            .into_iter()
+            .map(|(name, array)| (name, array, true)),
     )
     .unwrap();
     let case = Case::new(&batch.schema(), 65_536);

@@ -22,7 +22,7 @@ use crate::profile::Kernel;
 use crate::vector::batch::Batch;
 
 impl QueryState {
-    /// Runs a pipeline over all morsels of its source and appends the sinks of its workers to `ends`. Returns the
+    /// Runs a pipeline over all morsels of its source and appends the sinks of its workers to `sinks`. Returns the
     /// profile of its operators if there is a ledger.
     pub async fn pipeline(
         &mut self,

@@ -62,12 +62,16 @@ impl QueryState {
         let held = Reservation::take(
             &self.runtime.budget,
             (bytes * copies) as u64,
-            "part of a join",
+            "one partition of a join",
         )?;
         self.held[table].push(held);
         // Rows are in memory twice while they are concatenated. A single partition must be loaded even if that is
         // not reserved.
-        let both = Reservation::take(&self.runtime.budget, bytes as u64, "part of a join");
+        let both = Reservation::take(
+            &self.runtime.budget,
+            bytes as u64,
+            "one partition of a join",
+        );
         let both = match both {
             Err(_) if parts.len() == 1 => Reservation::default(),
             both => both?,
@@ -114,7 +118,7 @@ impl QueryState {
             }
             None => self.join_tables[table].iter_mut().map(f).collect(),
         };
-        own.ok_or_else(|| Error::internal("a table in use"))?;
+        own.ok_or_else(|| Error::internal("a join table in use"))?;
         if let Some(all) = &mut self.instances {
             self.join_tables[table] = all.tables(table).next().cloned();
         }

@@ -78,7 +78,7 @@ impl QueryState {
         Ok(())
     }
 
-    /// Whether so little memory is left that results should be spilled rather than kept. Rows on their way need the
+    /// Whether so little memory is left that results should be spilled rather than kept. Blocks in flight need the
     /// rest.
     pub fn is_full(&self) -> bool {
         let budget = &self.runtime.budget;
@@ -95,10 +95,11 @@ impl QueryState {
         self.held[number].clear();
     }
 
+    /// Reports that stage `number` spilled, and how much the query has spilled so far.
     pub fn note_spilled(&mut self, number: usize, what: &str) {
         let bytes = self.spill.bytes() >> 10;
         self.report.push(format!(
-            "stage {number}: {what} did not fit in memory; {bytes} KiB put in a file by now"
+            "stage {number}: {what} did not fit in memory; {bytes} KiB spilled so far"
         ));
     }
 

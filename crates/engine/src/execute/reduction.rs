@@ -58,7 +58,7 @@ pub(crate) fn uses(program: &Program, types: &[Type]) -> Vec<Option<Probers>> {
     all
 }
 
-/// The scanned columns by which `pipe` probes the join table of stage `table`, which has these keys; `None` if a
+/// The scanned columns by which `pipeline` probes the join table of stage `table`, which has these keys; `None` if a
 /// probe may need any row.
 fn scans(
     pipeline: &Pipeline,

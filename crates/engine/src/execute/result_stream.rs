@@ -98,7 +98,7 @@ impl ResultSender {
     pub fn add(&mut self, batch: &Batch, budget: &Arc<Budget>) -> Result<()> {
         self.rows.add(batch)?;
         let waiting = self.bytes + self.rows.memory();
-        let short = self.held.cover(budget, waiting, "rows of an answer");
+        let short = self.held.cover(budget, waiting, "rows of the result");
         match short {
             Err(_) if waiting > SLACK && self.spill.is_allowed() => self.spill_rows(),
             Err(e) if waiting > SLACK => Err(e),
@@ -188,7 +188,7 @@ fn batch(
     Ok(batch)
 }
 
-/// Splits the rows of an answer into runs of [`BATCH_ROWS`].
+/// Splits the rows of a result into batches of [`BATCH_ROWS`].
 fn cuts(rows: usize) -> impl Iterator<Item = Range<usize>> {
     let starts = (0..rows).step_by(BATCH_ROWS);
     starts.map(move |start| start..rows.min(start + BATCH_ROWS))

@@ -74,7 +74,7 @@ pub fn is_null(e: Expr) -> Expr {
 pub fn compare(op: Compare, a: Expr, b: Expr) -> Result<Expr> {
     let (a, b) = alike(a, b)?;
     if matches!(a.ty.kind, Kind::Text | Kind::Code) {
-        return Err(Error::unsupported("comparing texts"));
+        return Err(Error::unsupported("this comparison of strings"));
     }
     let nullable = a.ty.nullable || b.ty.nullable;
     Ok(boolean(
@@ -130,7 +130,7 @@ pub fn case(branches: Vec<(Expr, Expr)>, last: Expr, data: &DataType) -> Result<
                 node: Node::Case(branches, Box::new(last)),
                 ty: ty.nullable(true),
             }),
-            None => Err(Error::unsupported("a choice of texts")),
+            None => Err(Error::unsupported("CASE with strings")),
         };
     }
     let mut values: Vec<&Expr> = branches.iter().map(|(_, then)| then).collect();

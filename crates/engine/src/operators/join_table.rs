@@ -93,7 +93,7 @@ impl JoinTable {
     ) -> Result<JoinTable> {
         if rows >= NONE as usize {
             return Err(Error::Unsupported(
-                "tables of more than 4 billion rows in a join".into(),
+                "build sides of more than 4 billion rows in a join".into(),
             ));
         }
         let vectors: Vec<&Vector> = keys.iter().filter_map(|key| columns.get(key)).collect();
@@ -160,7 +160,7 @@ impl JoinTable {
     pub fn column(&self, var: Var) -> Result<&Vector> {
         self.columns
             .get(&var)
-            .ok_or_else(|| Error::internal(format!("a table without vector {var}")))
+            .ok_or_else(|| Error::internal(format!("a join table without vector {var}")))
     }
 
     /// Probes with the vectors `keys` of `batch`. Then [`one`](JoinTable::one), [`any`](JoinTable::any) and
@@ -186,7 +186,7 @@ impl JoinTable {
             }
             Index::CompositeKey(numbers, index) => {
                 let (values, valid) =
-                    numbers.given(&vectors, &mut probe_state.numbers, &mut probe_state.valid)?;
+                    numbers.pack(&vectors, &mut probe_state.numbers, &mut probe_state.valid)?;
                 match index {
                     PackedIndex::Direct(direct) => direct.find(values, valid, first),
                     PackedIndex::Ranked(ranked) if self.unique => {
@@ -329,7 +329,7 @@ fn packed_index(
     expected_probes: u64,
 ) -> Result<(PackedIndex, bool)> {
     let (mut scratch, mut mask) = (Vec::new(), Vec::new());
-    let (values, valid) = numbers.given(vectors, &mut scratch, &mut mask)?;
+    let (values, valid) = numbers.pack(vectors, &mut scratch, &mut mask)?;
     let (min, max) = extremes(values, valid).unwrap_or((0, 0));
     let span = max.wrapping_sub(min) as u64;
     let many = rows as u64;

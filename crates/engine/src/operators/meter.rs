@@ -75,7 +75,7 @@ struct Own {
 }
 
 impl PipelineMeter {
-    /// The metrics of `pipe` into `sink`. `types` are the types of all vectors.
+    /// The metrics of `pipeline` into `sink`. `types` are the types of all vectors.
     pub fn new(
         pipeline: &Pipeline,
         sink: &Sink,
@@ -128,7 +128,7 @@ impl PipelineMeter {
                     format!("krao and fold by ({})", names(keys))
                 }
             }
-            Sink::Table { .. } => "collect rows of a table".into(),
+            Sink::Table { .. } => "collect rows of the build side".into(),
             Sink::Rows { .. } => "collect rows".into(),
         };
         meter.set(At::Sink, own, sink_cost(sink, group_join, types));

@@ -178,7 +178,7 @@ impl PipelineExecutor<'_> {
     ) -> Result<bool> {
         let join_table = self.join_tables[probe.stage]
             .as_ref()
-            .ok_or_else(|| Error::internal("a table that was not made"))?;
+            .ok_or_else(|| Error::internal("a join table that was not built"))?;
         self.keep_loaded(probe, join_table, &self.live[number], batch, selection)?;
         let live = &self.live[number + 1];
         let mut own = std::mem::take(&mut scratch[number]);

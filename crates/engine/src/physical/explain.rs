@@ -82,7 +82,7 @@ fn sink(sink: &Sink, columns: &[Column]) -> String {
     match sink {
         Sink::Table { keys, vars, .. } => {
             format!(
-                "table by ({}) of ({})",
+                "join hash table by ({}) of ({})",
                 names(keys, columns),
                 names(vars, columns)
             )

@@ -6,7 +6,7 @@ use crate::physical::program::{GroupJoin, Operator, Pipeline, Probe, Sink, Sourc
 use crate::vector::value::Var;
 
 impl Planner<'_> {
-    /// The group join of an aggregate by `keys`, if all `pipes` reach one join table, by probing it, by reading its
+    /// The group join of an aggregate by `keys`, if all `pipelines` reach one join table, by probing it, by reading its
     /// marked rows, or through a join table that was built by probing it, and each group is one of its rows.
     pub(crate) fn group_join(
         &mut self,
@@ -20,7 +20,7 @@ impl Planner<'_> {
             .find_map(|stage| Some((stage, self.keys_in(stage, pipelines, keys)?)))?;
         let ty = crate::vector::value::Type::of(&arrow::datatypes::DataType::UInt32, false)?;
         let row = self.query.add("row", ty);
-        self.lead(pipelines, stage, row);
+        self.output_row_numbers(pipelines, stage, row);
         if let Sink::Table { vars, .. } = &mut self.stages[stage].sink {
             let missing: Vec<Var> = from.iter().copied().filter(|v| !vars.contains(v)).collect();
             vars.extend(missing);
@@ -28,7 +28,7 @@ impl Planner<'_> {
         Some(GroupJoin { stage, row, from })
     }
 
-    /// Collects the join tables that `pipe` reaches, each before those that were probed to build it.
+    /// Collects the join tables that `pipeline` reaches, each before those that were probed to build it.
     fn tables_of(&self, pipeline: &Pipeline, into: &mut Vec<usize>) {
         for p in pipeline.operators.iter().filter_map(Operator::joining) {
             into.push(p.stage);
@@ -75,7 +75,7 @@ impl Planner<'_> {
         result
     }
 
-    /// The probe by which `pipe` reaches `stage`'s join table; `Some(None)` if the pipeline reads the table as its
+    /// The probe by which `pipeline` reaches `stage`'s join table; `Some(None)` if the pipeline reads the table as its
     /// source, `None` if it does not reach it.
     fn path<'s>(&'s self, pipeline: &'s Pipeline, stage: usize) -> Option<Option<&'s Probe>> {
         if matches!(pipeline.source, Source::Marked { stage: other, .. } if other == stage) {
@@ -97,8 +97,8 @@ impl Planner<'_> {
         None
     }
 
-    /// Makes `pipes` output the row numbers of `stage`'s join table as `row`.
-    fn lead(&mut self, pipelines: &mut [Pipeline], stage: usize, row: Var) {
+    /// Makes `pipelines` output the row numbers of `stage`'s join table as `row`.
+    fn output_row_numbers(&mut self, pipelines: &mut [Pipeline], stage: usize, row: Var) {
         for pipeline in pipelines {
             if let Source::Marked {
                 stage: other,
@@ -124,7 +124,7 @@ impl Planner<'_> {
                     continue;
                 }
                 let mut below = std::mem::take(&mut self.stages[p.stage].pipelines);
-                self.lead(&mut below, stage, row);
+                self.output_row_numbers(&mut below, stage, row);
                 self.stages[p.stage].pipelines = below;
                 if let Sink::Table { vars, .. } = &mut self.stages[p.stage].sink {
                     vars.push(row);

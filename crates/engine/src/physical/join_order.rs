@@ -55,7 +55,7 @@ pub(crate) fn join(
         conditions: residual,
     };
     let root = graph.root();
-    graph.hang(planner, root, equal)?;
+    graph.build_tree(planner, root, equal)?;
     graph.pipelines(planner, root, required)
 }
 
@@ -88,7 +88,12 @@ impl Graph {
     }
 
     /// Builds the tree below the root, breadth first. Equalities that the tree does not use become conditions.
-    fn hang(&mut self, planner: &Planner<'_>, root: usize, equal: Vec<(Var, Var)>) -> Result<()> {
+    fn build_tree(
+        &mut self,
+        planner: &Planner<'_>,
+        root: usize,
+        equal: Vec<(Var, Var)>,
+    ) -> Result<()> {
         let mut edges = Vec::with_capacity(equal.len());
         for (a, b) in equal {
             edges.push(((self.owner(a)?, a), (self.owner(b)?, b)));
@@ -138,13 +143,13 @@ impl Graph {
     }
 
     fn children(&self, of: usize) -> Vec<usize> {
-        let hangs = |i: &usize| {
+        let is_child = |i: &usize| {
             self.nodes[*i]
                 .parent
                 .as_ref()
                 .is_some_and(|(parent, _)| *parent == of)
         };
-        (0..self.nodes.len()).filter(hangs).collect()
+        (0..self.nodes.len()).filter(is_child).collect()
     }
 
     /// The share of rows that a relation, with everything below it, lets through.
@@ -167,73 +172,96 @@ impl Graph {
         vars
     }
 
-    fn pipelines(
-        &mut self,
-        planner: &mut Planner<'_>,
-        at: usize,
-        required: &Required,
-    ) -> Result<Vec<Pipeline>> {
-        let all = self.below(at);
-        let ready = |e: &Expr| e.vars().iter().all(|var| all.contains(var));
-        let (mine, others): (Vec<Expr>, Vec<Expr>) = std::mem::take(&mut self.conditions)
-            .into_iter()
-            .partition(ready);
-        self.conditions = others;
-        let mut children = self.children(at);
+    /// The children of a relation, those that let the smallest share of rows through first.
+    fn probe_order(&self, of: usize) -> Vec<usize> {
+        let mut children = self.children(of);
         let rank = |i: usize| (self.share(i), self.nodes[i].expected.1);
         children.sort_by(|a, b| {
             let (a, b) = (rank(*a), rank(*b));
             a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
         });
-        // Predicates that one child's subtree can decide are left to that child.
-        let (inner, mut mine): (Vec<Expr>, Vec<Expr>) = mine.into_iter().partition(|e| {
+        children
+    }
+
+    /// Takes the conditions that the subtree of `at` can decide, except those that the subtree of one of its
+    /// `children` can decide: these are left to that child.
+    fn take_conditions(&mut self, at: usize, children: &[usize]) -> Vec<Expr> {
+        let all = self.below(at);
+        let ready = |e: &Expr| e.vars().iter().all(|var| all.contains(var));
+        let (ready, others): (Vec<Expr>, Vec<Expr>) = std::mem::take(&mut self.conditions)
+            .into_iter()
+            .partition(ready);
+        self.conditions = others;
+        let (inner, own): (Vec<Expr>, Vec<Expr>) = ready.into_iter().partition(|e| {
             children.iter().any(|child| {
                 let below = self.below(*child);
                 e.vars().iter().all(|var| below.contains(var)) && !e.vars().is_empty()
             })
         });
         self.conditions.extend(inner);
+        own
+    }
+
+    /// Plans the stage that builds the join table of `child`, which its parent probes. `wanted` are the vectors
+    /// that are read after the join, `probes` the build sides of the same parent that are probed earlier.
+    fn build_side(
+        &mut self,
+        planner: &mut Planner<'_>,
+        child: usize,
+        wanted: &Required,
+        probes: &[BuildSide],
+    ) -> Result<BuildSide> {
+        let share = self.share(child);
+        let pairs = match &mut self.nodes[child].parent {
+            Some((_, pairs)) => std::mem::take(pairs),
+            None => vec![],
+        };
+        let (here, there): (Vec<Var>, Vec<Var>) = pairs.into_iter().unzip();
+        let below = self.below(child);
+        let mut inner: Required = wanted.intersection(&below).copied().collect();
+        let build_outputs = inner.iter().map(|var| (*var, *var)).collect();
+        let vars = inner.iter().copied().collect();
+        inner.extend(&there);
+        let mut pipelines = self.pipelines(planner, child, &inner)?;
+        for other in probes.iter().filter(|other| other.share <= REDUCING) {
+            if let Some(keys) = other.same_keys(&here, &there) {
+                pipelines = then(pipelines, reducing(other.stage, keys));
+            }
+        }
+        let sink = Sink::Table {
+            keys: there,
+            vars,
+            marks: false,
+        };
+        Ok(BuildSide {
+            stage: planner.stage(pipelines, sink),
+            share,
+            keys: here,
+            build_outputs,
+            below,
+        })
+    }
+
+    /// The pipelines of the relation `at` joined with everything below it, which give the `required` vectors.
+    fn pipelines(
+        &mut self,
+        planner: &mut Planner<'_>,
+        at: usize,
+        required: &Required,
+    ) -> Result<Vec<Pipeline>> {
+        let children = self.probe_order(at);
+        let mut mine = self.take_conditions(at, &children);
         let mut wanted: Required = required.clone();
         for e in &mine {
             wanted.extend(e.vars());
         }
         let mut probes: Vec<BuildSide> = Vec::with_capacity(children.len());
         for child in children {
-            let share = self.share(child);
-            let pairs = match &mut self.nodes[child].parent {
-                Some((_, pairs)) => std::mem::take(pairs),
-                None => vec![],
-            };
-            let (here, there): (Vec<Var>, Vec<Var>) = pairs.into_iter().unzip();
-            let below = self.below(child);
-            let mut inner: Required = wanted.intersection(&below).copied().collect();
-            let build_outputs = inner.iter().map(|var| (*var, *var)).collect();
-            let vars = inner.iter().copied().collect();
-            inner.extend(&there);
-            let mut pipelines = self.pipelines(planner, child, &inner)?;
-            for other in probes.iter().filter(|other| other.share <= REDUCING) {
-                if let Some(keys) = other.same_keys(&here, &there) {
-                    pipelines = then(pipelines, reducing(other.stage, keys));
-                }
-            }
-            let stage = planner.stage(
-                pipelines,
-                Sink::Table {
-                    keys: there,
-                    vars,
-                    marks: false,
-                },
-            );
-            probes.push(BuildSide {
-                stage,
-                share,
-                keys: here,
-                build_outputs,
-                below,
-            });
+            let build_side = self.build_side(planner, child, &wanted, &probes)?;
+            probes.push(build_side);
         }
         let mut own: Required = wanted.intersection(&self.nodes[at].vars).copied().collect();
-        own.extend(probes.iter().flat_map(|hung| &hung.keys));
+        own.extend(probes.iter().flat_map(|build_side| &build_side.keys));
         let rel = self.nodes[at]
             .rel
             .take()
@@ -241,18 +269,18 @@ impl Graph {
         let mut there = self.nodes[at].vars.clone();
         let mut pipelines = planner.pipelines(rel, &own)?;
         pipelines = conditions(pipelines, &mut mine, &there);
-        for hung in probes {
+        for build_side in probes {
             let probe = Probe {
-                stage: hung.stage,
-                keys: hung.keys,
+                stage: build_side.stage,
+                keys: build_side.keys,
                 kind: JoinKind::Inner,
                 marks: false,
                 residual: vec![],
-                build_outputs: hung.build_outputs,
+                build_outputs: build_side.build_outputs,
                 row: None,
             };
             pipelines = then(pipelines, Operator::Probe(probe));
-            there.extend(hung.below);
+            there.extend(build_side.below);
             pipelines = conditions(pipelines, &mut mine, &there);
         }
         Ok(pipelines)

@@ -7,14 +7,14 @@ use crate::vector::value::{Type, Var};
 /// What is accumulated for each group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Accumulated {
-    pub what: What,
+    pub what: Accumulation,
     /// The argument; `None` for all rows.
     pub arg: Option<Var>,
 }
 
-/// A kind of accumulation.
+/// What an accumulator computes from the values of its argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum Accumulation {
     /// The number of values that are not NULL.
     Count,
     /// The sum of the values.
@@ -63,21 +63,28 @@ pub(crate) fn accumulated(
         let nullable = arg.filter(|arg| types(*arg).nullable);
         parts.push(match function {
             Function::Count => {
-                let values = place(What::Count, nullable);
+                let values = place(Accumulation::Count, nullable);
                 ResultParts {
                     values,
                     counts: Some(values),
                 }
             }
             Function::Sum | Function::Avg => {
-                let values = place(What::Sum, *arg);
+                let values = place(Accumulation::Sum, *arg);
                 let counted = *function == Function::Avg || empty || nullable.is_some();
-                let counts = counted.then(|| place(What::Count, nullable));
+                let counts = counted.then(|| place(Accumulation::Count, nullable));
                 ResultParts { values, counts }
             }
             Function::Min | Function::Max => {
                 let least = *function == Function::Min;
-                let values = place(if least { What::Min } else { What::Max }, *arg);
+                let values = place(
+                    if least {
+                        Accumulation::Min
+                    } else {
+                        Accumulation::Max
+                    },
+                    *arg,
+                );
                 ResultParts {
                     values,
                     counts: None,
@@ -85,7 +92,7 @@ pub(crate) fn accumulated(
             }
             Function::CountDistinct | Function::SumDistinct | Function::AvgDistinct => {
                 let sum = *function != Function::CountDistinct;
-                let values = place(What::Distinct { sum }, *arg);
+                let values = place(Accumulation::Distinct { sum }, *arg);
                 ResultParts {
                     values,
                     counts: Some(values),

@@ -12,18 +12,18 @@ pub(crate) enum CompositeKey {
     /// The key is a single vector, which is the number itself.
     Same,
     /// Each vector is a digit; the first is the most significant.
-    Digits(Vec<DenseKey>),
+    Digits(Vec<KeyDigit>),
 }
 
 /// One digit: a value `v` becomes `v - base`. Invariant: the product of the sizes of all digits is below 2^62.
 #[derive(Debug)]
-pub(crate) struct DenseKey {
+pub(crate) struct KeyDigit {
     base: i64,
     size: u64,
 }
 
 /// Keys as numbers, and which rows have one (`None`: all).
-type Given<'a> = (&'a [i64], Option<&'a [bool]>);
+type PackedKeys<'a> = (&'a [i64], Option<&'a [bool]>);
 
 impl CompositeKey {
     /// The encoding for keys with values like those of `vectors`. `None` if a vector does not hold 64-bit whole
@@ -42,7 +42,7 @@ impl CompositeKey {
             let bounds = Bounds::of(values).unwrap_or(Bounds::exactly(0));
             let size = u64::try_from(bounds.max - bounds.min + 1).ok()?;
             product = product.checked_mul(size).filter(|p| *p < 1 << 62)?;
-            digits.push(DenseKey {
+            digits.push(KeyDigit {
                 base: bounds.min as i64,
                 size,
             });
@@ -52,12 +52,12 @@ impl CompositeKey {
 
     /// The packed keys of the rows of `vectors`, and which rows have one: those without NULL whose values all lie
     /// within the digits' ranges.
-    pub fn given<'a>(
+    pub fn pack<'a>(
         &self,
         vectors: &[&'a Vector],
         numbers: &'a mut Vec<i64>,
         valid: &'a mut Vec<bool>,
-    ) -> Result<Given<'a>> {
+    ) -> Result<PackedKeys<'a>> {
         let digits = match self {
             CompositeKey::Same => return Ok((ints(vectors[0])?, vectors[0].valid.as_deref())),
             CompositeKey::Digits(digits) => digits,

@@ -304,7 +304,7 @@ impl Joined {
         let next = u32::try_from(self.buffers.len())
             .ok()
             .filter(|n| *n < UNMET);
-        let next = next.ok_or_else(|| Error::Unsupported("texts in so many places".into()))?;
+        let next = next.ok_or_else(|| Error::Unsupported("strings in so many buffers".into()))?;
         let key = (buffer.as_ptr().addr(), buffer.len());
         let place = *self.known.entry(key).or_insert(next);
         if place == next {

@@ -223,6 +223,55 @@ impl Values {
     }
 }
 
+/// An array of the primitive type `$t`. `$values` are numbers of any width that fit in it.
+macro_rules! array {
+    ($t:ty, $values:expr, $nulls:expr, $data:expr) => {{
+        let values = $values
+            .iter()
+            .map(|v| *v as <$t as ArrowPrimitiveType>::Native)
+            .collect();
+        let array = PrimitiveArray::<$t>::try_new(values, $nulls)?;
+        Arc::new(array.with_data_type($data.clone()))
+    }};
+}
+
+/// An array of the numeric, date or time type `$data`, with the values and nulls of a vector.
+macro_rules! numbers {
+    ($values:expr, $nulls:expr, $data:expr) => {
+        match $data {
+            DataType::Int8 => array!(Int8Type, $values, $nulls, $data),
+            DataType::Int16 => array!(Int16Type, $values, $nulls, $data),
+            DataType::Int32 => array!(Int32Type, $values, $nulls, $data),
+            DataType::Int64 => array!(Int64Type, $values, $nulls, $data),
+            DataType::UInt8 => array!(UInt8Type, $values, $nulls, $data),
+            DataType::UInt16 => array!(UInt16Type, $values, $nulls, $data),
+            DataType::UInt32 => array!(UInt32Type, $values, $nulls, $data),
+            DataType::UInt64 => array!(UInt64Type, $values, $nulls, $data),
+            DataType::Date32 => array!(Date32Type, $values, $nulls, $data),
+            DataType::Time32(TimeUnit::Second) => array!(Time32SecondType, $values, $nulls, $data),
+            DataType::Time32(_) => array!(Time32MillisecondType, $values, $nulls, $data),
+            DataType::Time64(TimeUnit::Microsecond) => {
+                array!(Time64MicrosecondType, $values, $nulls, $data)
+            }
+            DataType::Time64(_) => array!(Time64NanosecondType, $values, $nulls, $data),
+            DataType::Timestamp(TimeUnit::Second, _) => {
+                array!(TimestampSecondType, $values, $nulls, $data)
+            }
+            DataType::Timestamp(TimeUnit::Millisecond, _) => {
+                array!(TimestampMillisecondType, $values, $nulls, $data)
+            }
+            DataType::Timestamp(TimeUnit::Microsecond, _) => {
+                array!(TimestampMicrosecondType, $values, $nulls, $data)
+            }
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+                array!(TimestampNanosecondType, $values, $nulls, $data)
+            }
+            DataType::Decimal128(..) => array!(Decimal128Type, $values, $nulls, $data),
+            other => return Err(Error::internal(format!("numbers as {other}"))),
+        }
+    };
+}
+
 impl Vector {
     /// A vector without NULLs.
     pub fn new(values: Values) -> Vector {
@@ -406,54 +455,9 @@ impl Vector {
             .valid
             .as_ref()
             .map(|v| NullBuffer::new(BooleanBuffer::from(v.as_slice())));
-        macro_rules! array {
-            ($t:ty, $values:expr) => {{
-                let values = $values
-                    .iter()
-                    .map(|v| *v as <$t as ArrowPrimitiveType>::Native)
-                    .collect();
-                let array = PrimitiveArray::<$t>::try_new(values, nulls)?;
-                Arc::new(array.with_data_type(ty.data.clone()))
-            }};
-        }
-        macro_rules! whole {
-            ($values:expr) => {
-                match &ty.data {
-                    DataType::Int8 => array!(Int8Type, $values),
-                    DataType::Int16 => array!(Int16Type, $values),
-                    DataType::Int32 => array!(Int32Type, $values),
-                    DataType::Int64 => array!(Int64Type, $values),
-                    DataType::UInt8 => array!(UInt8Type, $values),
-                    DataType::UInt16 => array!(UInt16Type, $values),
-                    DataType::UInt32 => array!(UInt32Type, $values),
-                    DataType::UInt64 => array!(UInt64Type, $values),
-                    DataType::Date32 => array!(Date32Type, $values),
-                    DataType::Time32(TimeUnit::Second) => array!(Time32SecondType, $values),
-                    DataType::Time32(_) => array!(Time32MillisecondType, $values),
-                    DataType::Time64(TimeUnit::Microsecond) => {
-                        array!(Time64MicrosecondType, $values)
-                    }
-                    DataType::Time64(_) => array!(Time64NanosecondType, $values),
-                    DataType::Timestamp(TimeUnit::Second, _) => {
-                        array!(TimestampSecondType, $values)
-                    }
-                    DataType::Timestamp(TimeUnit::Millisecond, _) => {
-                        array!(TimestampMillisecondType, $values)
-                    }
-                    DataType::Timestamp(TimeUnit::Microsecond, _) => {
-                        array!(TimestampMicrosecondType, $values)
-                    }
-                    DataType::Timestamp(TimeUnit::Nanosecond, _) => {
-                        array!(TimestampNanosecondType, $values)
-                    }
-                    DataType::Decimal128(..) => array!(Decimal128Type, $values),
-                    other => return Err(Error::internal(format!("numbers as {other}"))),
-                }
-            };
-        }
         Ok(match &self.values {
-            Values::Int(v) => whole!(v),
-            Values::Wide(v) => whole!(v),
+            Values::Int(v) => numbers!(v, nulls, &ty.data),
+            Values::Wide(v) => numbers!(v, nulls, &ty.data),
             Values::Float(v) => Arc::new(Float64Array::try_new(v.clone().into(), nulls)?),
             Values::Bool(v) => {
                 Arc::new(BooleanArray::new(BooleanBuffer::from(v.as_slice()), nulls))

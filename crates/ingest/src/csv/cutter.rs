@@ -11,7 +11,7 @@ use memchr::{memchr, memchr_iter, memchr2, memrchr};
 use crate::csv::layout::Dialect;
 use crate::stream::MARK;
 
-/// The longest record that is believed; a longer one is an unclosed quote.
+/// The longest record; a longer one is taken for an unclosed quote.
 const LONGEST: usize = 1 << 30;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

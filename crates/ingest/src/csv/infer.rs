@@ -1,4 +1,4 @@
-//! What type values that are written as text suggest.
+//! Type inference: the types that values written as text can have.
 
 use arrow::array::timezone::Tz;
 use arrow::compute::kernels::cast_utils::{Parser, string_to_datetime};
@@ -198,7 +198,7 @@ pub(crate) fn utc() -> Option<Tz> {
     "+00:00".parse().ok()
 }
 
-/// The type of a column for people.
+/// The name of a column's type in messages.
 pub(crate) fn spoken(data_type: &DataType) -> String {
     match data_type {
         DataType::Boolean => "boolean".into(),

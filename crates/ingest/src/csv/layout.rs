@@ -1,4 +1,4 @@
-//! How a text file is laid out.
+//! The layout of a text file: dialect, header and columns.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ pub(crate) struct Dialect {
     pub delimiter: u8,
     /// Around a field that contains delimiters or line ends.
     pub quote: Option<u8>,
-    /// Within quotes, what follows it is nothing but itself.
+    /// Within quotes, the character that follows it is taken literally.
     pub escape: Option<u8>,
     /// A record may end with a delimiter, as in `.tbl` files.
     pub trailing: bool,

@@ -54,7 +54,7 @@ enum Misfit {
 type Parsed<T> = std::result::Result<T, (usize, Misfit)>;
 
 impl Parsing {
-    /// `header` tells whether the first record is to be left out.
+    /// With `header` the first record is left out.
     pub fn new(shared: Arc<Shared>, chunk: Chunk, header: bool) -> Result<Parsing> {
         let Chunk { line, text } = chunk;
         let text = match String::from_utf8(text) {
@@ -126,22 +126,13 @@ impl Parsing {
             .map_err(|error| self.failure(self.records.start(0), error.to_string()))
     }
 
-    /// The values of a column, as its type: an arm for each type, which is all that this function is.
+    /// The values of a column, as its type.
     fn column(&self, column: &Column) -> Parsed<ArrayRef> {
         let data_type = column.field.data_type();
-        let text = matches!(
-            data_type,
-            DataType::Utf8View
-                | DataType::Utf8
-                | DataType::LargeUtf8
-                | DataType::BinaryView
-                | DataType::Binary
-                | DataType::LargeBinary
-        );
         let cells = Cells {
             parsing: self,
             column,
-            text,
+            text: is_text(data_type),
         };
         macro_rules! numbers {
             ($type:ty) => {
@@ -165,13 +156,11 @@ impl Parsing {
             DataType::UInt64 => Arc::new(numbers!(UInt64Type)?),
             DataType::Float32 => Arc::new(cells.numbers::<Float32Type>(|value| {
                 let number = value.parse::<f32>().ok()?;
-                (!number.is_infinite() || !value.contains(|c: char| c.is_ascii_digit()))
-                    .then_some(number)
+                (!number.is_infinite() || is_infinity(value)).then_some(number)
             })?),
             DataType::Float64 => Arc::new(cells.numbers::<Float64Type>(|value| {
                 let number = value.parse::<f64>().ok()?;
-                (!number.is_infinite() || !value.contains(|c: char| c.is_ascii_digit()))
-                    .then_some(number)
+                (!number.is_infinite() || is_infinity(value)).then_some(number)
             })?),
             DataType::Date32 => Arc::new(parsed!(Date32Type)?),
             DataType::Time32(TimeUnit::Second) => Arc::new(parsed!(Time32SecondType)?),
@@ -232,6 +221,26 @@ impl Parsing {
         };
         self.failure(self.records.start(row), reason)
     }
+}
+
+/// Whether values of this type are texts or bytes, of which an empty field is a value.
+fn is_text(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Utf8View
+            | DataType::Utf8
+            | DataType::LargeUtf8
+            | DataType::BinaryView
+            | DataType::Binary
+            | DataType::LargeBinary
+    )
+}
+
+/// Whether text that was parsed as an infinite number says so itself (`inf`), so that it is not a number too large
+/// for its type.
+#[inline]
+fn is_infinity(value: &str) -> bool {
+    !value.contains(|c: char| c.is_ascii_digit())
 }
 
 impl Iterator for Parsing {
@@ -390,7 +399,7 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// Texts as the type that a cast makes of them.
+    /// The values parsed as text, then cast to `data_type`.
     fn cast(&self, data_type: &DataType) -> Parsed<ArrayRef> {
         let texts = self.texts()?;
         cast_to(&texts, data_type).map_err(|_| {

@@ -1,4 +1,4 @@
-//! Finds out how a text file is laid out and what its columns hold, from its beginning.
+//! Detects the dialect of a text file and the types of its columns from a sample of its beginning.
 
 use std::path::Path;
 use std::sync::Arc;

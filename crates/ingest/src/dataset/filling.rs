@@ -33,7 +33,7 @@ pub(crate) enum Slot {
     Constant(ArrayRef),
 }
 
-/// Adds what files do not have to their batches.
+/// Adds the columns that a file does not have to its batches.
 pub(crate) struct Filling {
     pub source: Arc<Source>,
     pub schema: SchemaRef,
@@ -41,7 +41,7 @@ pub(crate) struct Filling {
 }
 
 impl Filling {
-    /// The batches with all columns; after the last, the file is looked at: it must still be what it was.
+    /// The batches with all columns. After the last one it is checked that the file has not changed meanwhile.
     pub fn fill(self: Arc<Self>, mut batches: Batches) -> Batches {
         let mut ended = false;
         Box::new(std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! From what a person names to the files that are read: a path, a pattern, folders of partitions.
+//! Finds the files that a path, a pattern or a folder of partitions stands for.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -8,6 +8,7 @@ use ingest::{Dataset, Format, Options, Request, Wanted};
 use super::{Folder, gzip, rows};
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of files and what they hold")]
 fn text_files_as_users_have_them() {
     let folder = Folder::new();
     for (text, columns, wanted) in [
@@ -229,6 +230,11 @@ fn what_is_wrong_is_told_with_its_line() {
         assert!(error.starts_with(told), "{error}\n instead of {told}");
         assert!(!error.contains('\n'), "{error}");
     }
+}
+
+#[test]
+fn what_cannot_be_opened_is_told() {
+    let folder = Folder::new();
     assert!(
         folder
             .read("missing.csv", &Options::default())

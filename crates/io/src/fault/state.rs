@@ -1,4 +1,4 @@
-//! What a simulated disk holds, and what it was told to do.
+//! The state of a simulated disk: its files, and the faults it was told to produce.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -73,9 +73,9 @@ pub(super) struct Bad {
 /// One file.
 #[derive(Debug, Default)]
 pub(super) struct FileState {
-    /// What surely survives.
+    /// The bytes that survive a loss of power for certain.
     pub(super) durable: Vec<u8>,
-    /// What a read sees. Invariant: `durable` with `pending` applied in order, except for an
+    /// The bytes that a read returns. Invariant: `durable` with `pending` applied in order, except for an
     /// operation that died with the disk, which is pending only.
     pub(super) current: Vec<u8>,
     pub(super) pending: Vec<Pending>,

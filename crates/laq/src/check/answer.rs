@@ -1,4 +1,4 @@
-//! What a program returns.
+//! The `return` of a program: which columns it has, and their order.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::term::{Instance, Source, Term};
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub space: Space,
-    /// Where there is a row.
+    /// The conditions under which there is a row.
     pub conditions: BTreeSet<TermId>,
     pub columns: Vec<Column>,
     /// Positions among the columns, and whether the greatest come first.

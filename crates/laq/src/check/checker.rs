@@ -1,4 +1,4 @@
-//! What is known of a program while it is checked, and how messages call it.
+//! The state of the checker: the matrices so far, and their names in messages.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub(crate) struct Checker<'t> {
 }
 
 impl Checker<'_> {
-    /// What stands at `span`, to be quoted in a message.
+    /// The program's text at `span`, shortened and quoted for a message.
     pub fn quote(&self, span: Span) -> String {
         let text = self.text.get(span.start..span.end).unwrap_or_default();
         let one: Vec<&str> = text.split_whitespace().collect();

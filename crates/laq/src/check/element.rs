@@ -13,7 +13,7 @@ use crate::space::{Space, TermId};
 use crate::syntax::{Element, Function, Of, Operand, Sign};
 use crate::term::{Instance, Literal, Op, Source, Term};
 
-/// Kinds of values that go together.
+/// Classes of types: values of one class can be compared and computed with each other.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Class {
     /// A decimal with this many digits after the point.
@@ -39,7 +39,7 @@ pub(crate) fn class(data: &DataType) -> Class {
     }
 }
 
-/// A type, for people.
+/// A type in the words of messages.
 fn called(data: &DataType) -> String {
     match class(data) {
         Class::Number(_) => "a number".into(),
@@ -53,13 +53,15 @@ fn called(data: &DataType) -> String {
 
 /// Most digits of a number.
 const DIGITS: u8 = 38;
+/// Said of an operand of a bitwise operator that is no whole number.
+const BITS: &str = "bits are those of whole numbers";
 
 /// The type of numbers with `scale` digits after the point.
 pub(crate) fn number(scale: u8) -> DataType {
     DataType::Decimal128(DIGITS, scale as i8)
 }
 
-/// What the operands of an expression have in common.
+/// What the operands of an expression have in common: their columns and conditions.
 #[derive(Default)]
 pub(crate) struct Over {
     /// Their columns, and whose they are.
@@ -114,11 +116,7 @@ impl Checker<'_> {
             }
             Of::Flip(e) => {
                 let inner = self.placed(e, over)?;
-                self.need(
-                    inner,
-                    &[Class::Number(0)],
-                    "bits are those of whole numbers",
-                )?;
+                self.need(inner, &[Class::Number(0)], BITS)?;
                 Ok(self.apply(Op::Flip, vec![inner.term], DataType::Int64))
             }
             Of::Null(e, not) => {
@@ -128,28 +126,7 @@ impl Checker<'_> {
             }
             Of::Binary(sign, a, b) => {
                 let (a, b) = (self.placed(a, over)?, self.placed(b, over)?);
-                match sign {
-                    Sign::And | Sign::Or => {
-                        for part in [a, b] {
-                            let what = format!("`{}` takes truth values", sign.text());
-                            self.need(part, &[Class::Truth], &what)?;
-                        }
-                        match sign {
-                            Sign::And => Ok(self.terms.and([a.term, b.term])),
-                            _ => Ok(self.or([a.term, b.term])),
-                        }
-                    }
-                    sign if sign.level() == crate::syntax::COMPARISON => self.compare(*sign, a, b),
-                    Sign::BitOr | Sign::BitXor | Sign::BitAnd | Sign::Left | Sign::Right => {
-                        for part in [a, b] {
-                            let what = "bits are those of whole numbers";
-                            self.need(part, &[Class::Number(0)], what)?;
-                        }
-                        let op = Op::Sign(*sign);
-                        Ok(self.apply(op, vec![a.term, b.term], DataType::Int64))
-                    }
-                    _ => self.arithmetic(*sign, a, b),
-                }
+                self.binary(*sign, a, b)
             }
             Of::Between(e, not, low, high) => {
                 let e = self.placed(e, over)?;
@@ -166,6 +143,27 @@ impl Checker<'_> {
                 Ok(if *not { self.not(inside) } else { inside })
             }
             Of::Case(branches, last) => self.case(branches, last.as_deref(), span, over),
+        }
+    }
+
+    fn binary(&mut self, sign: Sign, a: Placed, b: Placed) -> Checked<TermId> {
+        match sign {
+            Sign::And | Sign::Or => {
+                let what = format!("`{}` takes truth values", sign.text());
+                self.need(a, &[Class::Truth], &what)?;
+                self.need(b, &[Class::Truth], &what)?;
+                match sign {
+                    Sign::And => Ok(self.terms.and([a.term, b.term])),
+                    _ => Ok(self.or([a.term, b.term])),
+                }
+            }
+            sign if sign.level() == crate::syntax::COMPARISON => self.compare(sign, a, b),
+            Sign::BitOr | Sign::BitXor | Sign::BitAnd | Sign::Left | Sign::Right => {
+                self.need(a, &[Class::Number(0)], BITS)?;
+                self.need(b, &[Class::Number(0)], BITS)?;
+                Ok(self.apply(Op::Sign(sign), vec![a.term, b.term], DataType::Int64))
+            }
+            _ => self.arithmetic(sign, a, b),
         }
     }
 
@@ -195,7 +193,7 @@ impl Checker<'_> {
         self.terms.add(term, DataType::Float64)
     }
 
-    /// The opposite; of "is found" it is "is not found".
+    /// The negation of `term`; that of "is present" is "is absent".
     fn not(&mut self, term: TermId) -> TermId {
         match self.terms.get(term) {
             Term::Present(instance) => {
@@ -223,7 +221,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Refuses a value of none of the classes; of numbers that stand for whole ones, only whole ones.
+    /// Checks that the type of `e` is of one of `classes`; the error says `what`.
     fn need(&self, e: Placed, classes: &[Class], what: &str) -> Checked<()> {
         let data = self.terms.data(e.term);
         if classes.contains(&class(data)) {
@@ -372,7 +370,7 @@ impl Checker<'_> {
         )
     }
 
-    /// The two as values that can be compared: a text beside a date is a date.
+    /// The two as values of comparable types: a text compared with a date is read as a date.
     fn alike(&mut self, a: Placed, b: Placed) -> Checked<(TermId, TermId)> {
         let (x, y) = (
             self.terms.data(a.term).clone(),

@@ -12,7 +12,7 @@ use crate::error::{Checked, Span, wrong};
 use crate::matrix::{Key, Matrix};
 use crate::space::{Domain, FoldId, InstanceId, Space, TermId};
 use crate::syntax::{Each, Element, Name, Operand, Operator, Sign, What};
-use crate::term::{Found, Groups, Instance, Op, Place, Source, Term};
+use crate::term::{Found, Groups, Instance, Op, Source, Substitution, Term};
 
 impl Checker<'_> {
     pub fn operand(&mut self, operand: &Operand) -> Checked<Matrix> {
@@ -54,7 +54,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A decimal or float is a measure, everything else a dimension.
+    /// The matrix of an attribute. A decimal or float is a measure, everything else a dimension.
     fn attribute(&mut self, table: &Name, column: &Name) -> Checked<Matrix> {
         let (table, position) = self.column(table, column)?;
         let definition = self.catalog.definition(table);
@@ -222,7 +222,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Row by row: the labels of both.
+    /// The row-wise Khatri-Rao product: its rows have the labels of both operands.
     fn krao(&mut self, a: Matrix, b: Matrix, spans: [Span; 2]) -> Checked<Matrix> {
         self.same_columns("krao", &a, &b, spans)?;
         let value = self.one_value(&a, &b, spans)?;
@@ -234,7 +234,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Element by element.
+    /// The product of two matrices of one shape, element by element.
     fn hadamard(&mut self, a: Matrix, b: Matrix, spans: [Span; 2]) -> Checked<Matrix> {
         self.same_columns("hadamard", &a, &b, spans)?;
         if a.domains() != b.domains() {
@@ -277,27 +277,27 @@ impl Checker<'_> {
                     let instance = self.terms.instance(lookup);
                     let present = Term::Present(instance);
                     conditions.insert(self.terms.add(present, DataType::Boolean));
-                    Place::Record(instance)
+                    Substitution::Record(instance)
                 })
             }
-            Space::Labels(own) if *own == domains => Some(Place::Labels(keys)),
+            Space::Labels(own) if *own == domains => Some(Substitution::Labels(keys)),
             _ => None,
         };
         let Some(place) = place else {
             return self.do_not_compose(&a, &b, spans);
         };
         for condition in &a.conditions {
-            conditions.insert(self.terms.put(*condition, &place));
+            conditions.insert(self.terms.substitute(*condition, &place));
         }
         let mut rows = Vec::with_capacity(a.keys.len());
         for key in a.keys {
             rows.push(Key {
-                term: self.terms.put(key.term, &place),
+                term: self.terms.substitute(key.term, &place),
                 domain: key.domain,
             });
         }
         let value = match a.value {
-            Some(value) => Some(self.terms.put(value, &place)),
+            Some(value) => Some(self.terms.substitute(value, &place)),
             None => value,
         };
         Ok(Matrix {
@@ -344,7 +344,7 @@ impl Checker<'_> {
         )
     }
 
-    /// The composition with a transposed matrix: which labels a one of `a` has.
+    /// `a` composed with a transposed matrix: for each row of `a`, the labels that its ones have in `b`.
     fn gather(&mut self, a: Matrix, b: Matrix, spans: [Span; 2]) -> Checked<Matrix> {
         if a.space != b.space {
             let what = format!(
@@ -390,7 +390,7 @@ impl Checker<'_> {
         (self.terms.add_fold(groups, domains.clone()), domains)
     }
 
-    /// The group of each combination of labels, and that there is one.
+    /// The group of `fold` that each combination of labels has, and the condition that it exists.
     fn group_of(&mut self, fold: FoldId, domains: &[Domain]) -> (InstanceId, TermId) {
         let keys: Vec<TermId> = self.terms.fold(fold).groups.keys.clone();
         let labels = (0..domains.len())
@@ -443,7 +443,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Along the columns: a number, or one for each row that is not empty.
+    /// Aggregates along the columns: gives a number, or one for each row that is not empty.
     fn fold(&mut self, function: Folding, a: Matrix, at: Span, span: Span) -> Checked<Matrix> {
         let name = self.quote(span);
         let name = name.trim_matches('`').to_string();

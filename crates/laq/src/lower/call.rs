@@ -52,7 +52,7 @@ impl TextTest {
     }
 }
 
-/// Whether `a sign b` holds of what is ordered so.
+/// Whether `a sign b` holds for two values that compare as `order`.
 fn holds(sign: Sign, order: Ordering) -> bool {
     match sign {
         Sign::Eq => order.is_eq(),
@@ -64,7 +64,7 @@ fn holds(sign: Sign, order: Ordering) -> bool {
     }
 }
 
-/// As views, whatever they are stored as.
+/// `texts` as a view array, whatever they are stored as.
 fn views(texts: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     match texts.data_type() {
         DataType::Utf8View => Ok(Arc::clone(texts)),
@@ -93,11 +93,11 @@ impl engine::Call for TextTest {
     }
 }
 
-/// Two texts compared.
+/// The comparison of two strings.
 #[derive(Debug)]
-pub(crate) struct Texts(pub Sign);
+pub(crate) struct CompareStrings(pub Sign);
 
-impl engine::Call for Texts {
+impl engine::Call for CompareStrings {
     fn call(&self, args: &[ArrayRef], _: usize) -> Result<ArrayRef, Failed> {
         let (a, b) = (views(&args[0])?, views(&args[1])?);
         let pairs = a.as_string_view().iter().zip(b.as_string_view().iter());
@@ -128,9 +128,9 @@ impl table::Test for RangeTest {
 
 /// Functions of floats.
 #[derive(Debug)]
-pub(crate) struct Floats(pub Function);
+pub(crate) struct FloatFunction(pub Function);
 
-impl engine::Call for Floats {
+impl engine::Call for FloatFunction {
     fn call(&self, args: &[ArrayRef], rows: usize) -> Result<ArrayRef, Failed> {
         let first = args[0].as_primitive::<Float64Type>();
         let value = |row: usize| {
@@ -155,9 +155,9 @@ impl engine::Call for Floats {
 
 /// Operations on the bits of whole numbers; absent: all turned over.
 #[derive(Debug)]
-pub(crate) struct Bits(pub Option<Sign>);
+pub(crate) struct BitFunction(pub Option<Sign>);
 
-impl engine::Call for Bits {
+impl engine::Call for BitFunction {
     fn call(&self, args: &[ArrayRef], rows: usize) -> Result<ArrayRef, Failed> {
         let args: Vec<ArrayRef> = args
             .iter()

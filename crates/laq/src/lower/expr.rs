@@ -7,7 +7,7 @@ use engine::{Arithmetic, Compare, Error, Expr, Kind, Literal as Value, Result};
 use regex::Regex;
 
 use crate::check::element::{self, Class, class, whole};
-use crate::lower::call::{Bits, Floats, TextTest, Texts};
+use crate::lower::call::{BitFunction, CompareStrings, FloatFunction, TextTest};
 use crate::lower::lowering::{Frame, Lowering};
 use crate::space::TermId;
 use crate::syntax::{Function, Sign};
@@ -57,7 +57,7 @@ impl Lowering<'_> {
             (Op::Sign(sign), Some(b)) => binary(*sign, a, b, data),
             (Op::Not, _) => Ok(engine::not(a)),
             (Op::IsNull, _) => Ok(engine::is_null(a)),
-            (Op::Flip, _) => engine::call(vec![a], Arc::new(Bits(None)), data),
+            (Op::Flip, _) => engine::call(vec![a], Arc::new(BitFunction(None)), data),
             (Op::Match(pattern), _) => engine::call(
                 vec![a],
                 Arc::new(TextTest::Match(regex(pattern)?)),
@@ -67,7 +67,7 @@ impl Lowering<'_> {
             (Op::Function(function), b) => {
                 let mut args = vec![float(a)?];
                 args.extend(b.map(float).transpose()?);
-                engine::call(args, Arc::new(Floats(*function)), data)
+                engine::call(args, Arc::new(FloatFunction(*function)), data)
             }
             _ => Err(lost()),
         }
@@ -119,7 +119,7 @@ fn binary(sign: Sign, a: Expr, b: Expr, data: &DataType) -> Result<Expr> {
         Sign::Sub => Arithmetic::Sub,
         Sign::Mul => Arithmetic::Mul,
         Sign::Div => Arithmetic::Div,
-        bits => return engine::call(vec![a, b], Arc::new(Bits(Some(bits))), data),
+        bits => return engine::call(vec![a, b], Arc::new(BitFunction(Some(bits))), data),
     };
     match class(data) {
         Class::Float => engine::arithmetic(op, float(a)?, float(b)?, data),
@@ -132,7 +132,13 @@ fn compare(sign: Sign, op: Compare, a: Expr, b: Expr) -> Result<Expr> {
     if text(&a) || text(&b) {
         let test: Arc<dyn engine::Call> = match b.constant() {
             Some(Value::Text(with)) => Arc::new(TextTest::Compare(sign, with.clone())),
-            _ => return engine::call(vec![a, b], Arc::new(Texts(sign)), &DataType::Boolean),
+            _ => {
+                return engine::call(
+                    vec![a, b],
+                    Arc::new(CompareStrings(sign)),
+                    &DataType::Boolean,
+                );
+            }
         };
         return engine::call(vec![a], test, &DataType::Boolean);
     }

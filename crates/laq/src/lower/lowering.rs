@@ -1,4 +1,4 @@
-//! What is known while a program is lowered.
+//! The state of lowering, and where the vectors of a relation are.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ pub(crate) struct Lowering<'p> {
     pub catalog: &'p Catalog<'p>,
     pub terms: &'p Terms,
     pub query: Query,
-    /// Which subquery gives a number.
+    /// The scalar subquery that computes each number of a fold without groups.
     pub parameters: HashMap<(FoldId, usize), usize>,
 }
 

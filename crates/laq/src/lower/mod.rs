@@ -152,7 +152,7 @@ impl Lowering<'_> {
                 }
             }
         };
-        self.give(rel, &frame, wanted)
+        self.project(rel, &frame, wanted)
     }
 
     /// The groups of a fold: their keys, and its results at the positions `used`.
@@ -209,7 +209,7 @@ impl Lowering<'_> {
         Ok((rel, keys.to_vec(), found))
     }
 
-    /// The type of what a fold finds.
+    /// The type of an aggregate's result.
     fn result(&self, function: Function, arg: Option<Var>) -> Result<Type> {
         let unsupported = || Error::Unsupported("a fold of such values".into());
         let Some(arg) = arg else {
@@ -244,7 +244,7 @@ impl Lowering<'_> {
     }
 
     /// The elements that fulfil `conditions`, with a vector for each of `wanted`: a pass over the records that these
-    /// read, which fills what the steps after it join and test.
+    /// read collects the inputs, which are then joined and filtered.
     fn relation(
         &mut self,
         space: &Space,
@@ -275,12 +275,9 @@ impl Lowering<'_> {
                         Instance::Lookup { by, .. } => &by[..],
                         Instance::Root(_) => &[],
                     };
-                    let own = self.take(&mut left, |c| {
-                        terms.instances(c) == [*instance].into()
-                            && !terms.any(c, &|term| matches!(term, Term::Label(_)))
-                    });
                     let mut columns = needs.columns(*instance);
                     columns.extend(by);
+                    let own = self.own_conditions(&mut left, *instance);
                     let (rel, vars) = self.scan(*instance, table, columns, own)?;
                     for (column, var) in vars {
                         frame.columns.insert((*instance, column), var);
@@ -322,7 +319,7 @@ impl Lowering<'_> {
         self.semi_joins(&mut inputs, &frame, &needs, later)?;
         let equal = self.equal(&mut inputs, &frame, &needs, pairs)?;
         let residual = self.residual(&mut inputs, &frame, &needs, left)?;
-        self.give(joined(inputs, equal, residual), &frame, wanted)
+        self.project(joined(inputs, equal, residual), &frame, wanted)
     }
 
     /// Which vectors of two inputs must be equal, from pairs of a key and the vector it is looked up in.
@@ -384,17 +381,26 @@ impl Lowering<'_> {
         all
     }
 
-    /// Removes from `left` what fulfils `test`.
-    fn take(&self, left: &mut BTreeSet<TermId>, test: impl Fn(TermId) -> bool) -> Vec<TermId> {
-        let taken: Vec<TermId> = left.iter().copied().filter(|c| test(*c)).collect();
+    /// Removes from `left` the conditions that read only the records of `instance`, and no label; returns them.
+    fn own_conditions(&self, left: &mut BTreeSet<TermId>, instance: InstanceId) -> Vec<TermId> {
+        let own = |c: &TermId| {
+            self.terms.instances(*c) == [instance].into()
+                && !self.terms.any(*c, &|term| matches!(term, Term::Label(_)))
+        };
+        let taken: Vec<TermId> = left.iter().copied().filter(own).collect();
         taken.iter().for_each(|c| {
             left.remove(c);
         });
         taken
     }
 
-    /// `rel` with a vector for each of `wanted`.
-    fn give(&mut self, mut rel: Rel, frame: &Frame, wanted: &[TermId]) -> Result<(Rel, Vec<Var>)> {
+    /// Projects: `rel` with a vector for each of `wanted`, computed if need be.
+    fn project(
+        &mut self,
+        mut rel: Rel,
+        frame: &Frame,
+        wanted: &[TermId],
+    ) -> Result<(Rel, Vec<Var>)> {
         let mut exprs: Vec<(Var, Expr)> = Vec::new();
         let mut done: HashMap<TermId, Var> = HashMap::new();
         let mut vars = Vec::with_capacity(wanted.len());
@@ -463,7 +469,7 @@ impl Lowering<'_> {
         var
     }
 
-    /// Keeps of the inputs what has a group, or has none.
+    /// Semi joins and anti joins the inputs with the groups in `later`, which must exist or must not.
     fn semi_joins(
         &mut self,
         inputs: &mut [Input],
@@ -515,7 +521,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A number that another fold finds.
+    /// The parameter for a number that another fold computes, as a scalar subquery.
     fn parameter(&mut self, fold: FoldId, n: usize) -> Result<Expr> {
         let number = match self.parameters.get(&(fold, n)) {
             Some(number) => *number,
@@ -536,7 +542,7 @@ impl Lowering<'_> {
 }
 
 impl Frame {
-    /// The record that a vector belongs to; labels belong to none.
+    /// The record that a vector belongs to; `None` for labels.
     fn holder(&self, var: Var) -> Option<InstanceId> {
         let all = self.columns.iter().chain(&self.aggregates);
         all.filter(|(_, own)| **own == var)
@@ -573,7 +579,7 @@ pub(crate) fn filtered(input: Rel, predicate: Expr) -> Rel {
     }
 }
 
-/// Takes the place of a relation until that is put back.
+/// A placeholder for a relation that is taken out of its place for a moment.
 fn nothing() -> Rel {
     Rel::Union {
         inputs: vec![],

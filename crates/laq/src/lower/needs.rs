@@ -6,7 +6,7 @@ use crate::lower::lowering::Lowering;
 use crate::space::{InstanceId, Space, TermId};
 use crate::term::{Instance, Source, Term};
 
-/// What a relation is made of.
+/// The records, columns and aggregates that a relation reads.
 pub(super) struct Needs {
     /// In the order in which one leads to the next.
     pub instances: BTreeSet<InstanceId>,

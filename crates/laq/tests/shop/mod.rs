@@ -76,77 +76,91 @@ fn create(
     tx.commit().unwrap();
 }
 
+/// Three countries, whose keys are neither dense nor in order.
+fn create_country(store: &Arc<Store>) {
+    let country = vec![
+        ("key", ints(&[70, 10, 40])),
+        ("name", texts(&[Some("Peru"), Some("Fiji"), Some("Cuba")])),
+    ];
+    create(store, "country", country, &[0], &[]);
+}
+
+/// Five customers of these countries.
+fn create_customer(store: &Arc<Store>) {
+    let customer = vec![
+        ("key", ints(&[5, 3, 900, 8, 1])),
+        ("country", ints(&[10, 70, 10, 40, 70])),
+        (
+            "segment",
+            texts(&[
+                Some("home"),
+                Some("trade"),
+                Some("trade"),
+                None,
+                Some("home"),
+            ]),
+        ),
+        (
+            "balance",
+            decimals(&[Some(10_000), Some(-550), Some(0), None, Some(2_000)]),
+        ),
+    ];
+    create(store, "customer", customer, &[0], &[(1, "country", "key")]);
+}
+
+/// Ten sales to these customers, one of them to a customer who does not exist.
+fn create_sale(store: &Arc<Store>) {
+    let sale = vec![
+        ("id", ints(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10])),
+        // Customer 77 does not exist.
+        ("customer", ints(&[3, 5, 3, 900, 77, 1, 5, 8, 3, 900])),
+        (
+            "day",
+            dates(&[0, 10, 40, 40, 50, 60, 370, 380, 390, 400].map(|d| YEAR_2020 + d)),
+        ),
+        (
+            "sent",
+            dates(&[1, 9, 41, 39, 50, 61, 371, 370, 390, 401].map(|d| YEAR_2020 + d)),
+        ),
+        (
+            "price",
+            decimals(
+                &[
+                    1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000, 10_000,
+                ]
+                .map(Some),
+            ),
+        ),
+        ("rate", decimals(&[5, 6, 7, 8, 5, 6, 7, 8, 5, 6].map(Some))),
+        (
+            "mode",
+            texts(&[
+                Some("AIR"),
+                Some("SHIP"),
+                Some("AIR"),
+                None,
+                Some("SHIP"),
+                Some("RAIL"),
+                Some("AIR"),
+                Some("RAIL"),
+                Some("SHIP"),
+                Some("AIR"),
+            ]),
+        ),
+        ("pieces", ints(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10])),
+    ];
+    create(store, "sale", sale, &[0], &[(1, "customer", "key")]);
+}
+
 impl Shop {
     /// Three countries, five customers, ten sales, and a table without rows.
     pub fn open() -> Shop {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("shop.atoll");
         let store = Store::create(path, &store::Options::default()).unwrap();
-        // Keys are neither dense nor in order.
-        let country = vec![
-            ("key", ints(&[70, 10, 40])),
-            ("name", texts(&[Some("Peru"), Some("Fiji"), Some("Cuba")])),
-        ];
-        create(&store, "country", country, &[0], &[]);
-        let customer = vec![
-            ("key", ints(&[5, 3, 900, 8, 1])),
-            ("country", ints(&[10, 70, 10, 40, 70])),
-            (
-                "segment",
-                texts(&[
-                    Some("home"),
-                    Some("trade"),
-                    Some("trade"),
-                    None,
-                    Some("home"),
-                ]),
-            ),
-            (
-                "balance",
-                decimals(&[Some(10_000), Some(-550), Some(0), None, Some(2_000)]),
-            ),
-        ];
-        create(&store, "customer", customer, &[0], &[(1, "country", "key")]);
-        let sale = vec![
-            ("id", ints(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10])),
-            // Customer 77 does not exist.
-            ("customer", ints(&[3, 5, 3, 900, 77, 1, 5, 8, 3, 900])),
-            (
-                "day",
-                dates(&[0, 10, 40, 40, 50, 60, 370, 380, 390, 400].map(|d| YEAR_2020 + d)),
-            ),
-            (
-                "sent",
-                dates(&[1, 9, 41, 39, 50, 61, 371, 370, 390, 401].map(|d| YEAR_2020 + d)),
-            ),
-            (
-                "price",
-                decimals(
-                    &[
-                        1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000, 10_000,
-                    ]
-                    .map(Some),
-                ),
-            ),
-            ("rate", decimals(&[5, 6, 7, 8, 5, 6, 7, 8, 5, 6].map(Some))),
-            (
-                "mode",
-                texts(&[
-                    Some("AIR"),
-                    Some("SHIP"),
-                    Some("AIR"),
-                    None,
-                    Some("SHIP"),
-                    Some("RAIL"),
-                    Some("AIR"),
-                    Some("RAIL"),
-                    Some("SHIP"),
-                    Some("AIR"),
-                ]),
-            ),
-            ("pieces", ints(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10])),
-        ];
-        create(&store, "sale", sale, &[0], &[(1, "customer", "key")]);
+        create_country(&store);
+        create_customer(&store);
+        create_sale(&store);
         let nothing = vec![("customer", ints(&[])), ("price", decimals(&[]))];
         create(&store, "nothing", nothing, &[], &[(0, "customer", "key")]);
         // No keys are declared.

@@ -73,7 +73,7 @@ pub(crate) fn decompress(codec: Codec, stored: &[u8], into: &mut [u8]) -> Result
     }
 }
 
-/// The most that zstd makes of a byte: a block of four bytes stands for 128 KiB at most.
+/// The highest compression ratio of zstd: a block of four bytes stands for 128 KiB at most.
 const EXPANSION: u64 = 32 << 10;
 
 /// Whether `raw` bytes can be stored as `stored` ones.
@@ -84,8 +84,11 @@ pub(crate) fn is_possible(codec: Codec, stored: u64, raw: u64) -> bool {
     }
 }
 
-/// What `stored` holds, which should be `raw` bytes; says why where it is something else. Takes
-/// memory for what is there, not for what is said to be.
+/// Decompresses `stored`, which should give `raw` bytes. The memory it allocates is bounded by what
+/// is there, not by what `raw` claims.
+///
+/// # Errors
+/// The reason in words, if the result is anything but `raw` bytes.
 pub(crate) fn unpack(codec: Codec, stored: Vec<u8>, raw: u64) -> Result<Vec<u8>, String> {
     let length = |found: u64| format!("{found} bytes instead of {raw}");
     let bytes = match codec {

@@ -80,7 +80,7 @@ pub(crate) fn read_block<T>(
     Ok(decode(&block))
 }
 
-/// What the length of a structure is held against before memory is taken for it.
+/// Upper bounds for the length of a structure, checked before memory is allocated for it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// Length of the data file.

@@ -1,14 +1,14 @@
-//! What opening a store found and did.
+//! The report of recovery: what opening a store found and did.
 
 use std::fmt;
 
-/// What [`Store::open`](crate::Store::open) did to bring a store to its last commit.
+/// The report of recovery: how [`Store::open`](crate::Store::open) brought a store to its last commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
     /// Commits that were in the log only and were applied from there.
     pub replayed: u64,
-    /// What stood in the log after the last of them and was not applied.
+    /// What was found in the log after the last of them, and was not applied.
     pub dropped: Option<Dropped>,
 }
 

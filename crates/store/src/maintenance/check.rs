@@ -65,7 +65,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What to verify, taken while no writer is about.
+/// The pages to verify, collected while no transaction is under way.
 struct Plan {
     /// Keeps the pages where they are.
     _snapshot: Snapshot,

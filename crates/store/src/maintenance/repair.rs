@@ -1,4 +1,4 @@
-//! Giving up the damaged end of a log, on somebody's word.
+//! Repair: gives up the damaged end of a log when the user asks for it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub struct Repair {
 /// follow it, after a copy of the log was made beside it (`path.log.damaged`).
 ///
 /// The commits given up may have been acknowledged, and pages of the version before may have been
-/// written over since: [`Store::check`] tells. Nothing but the log is repaired.
+/// overwritten since: [`Store::check`] finds such pages. Nothing but the log is repaired.
 ///
 /// # Errors
 /// As [`Store::open`], and [`Error::Io`] where the copy cannot be made; nothing is given up then.

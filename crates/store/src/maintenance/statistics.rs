@@ -7,7 +7,7 @@ use crate::format::kind::{Codec, Kind};
 use crate::format::structures::FIRST_EXTENT;
 use crate::store::handle::Store;
 
-/// How many pages of one sort there are, and their bytes.
+/// The number of pages of one sort, and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Share {
     /// Pages.
@@ -26,7 +26,7 @@ impl Share {
     }
 }
 
-/// What [`Store::statistics`](crate::Store::statistics) tells.
+/// The figures of [`Store::statistics`](crate::Store::statistics).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {

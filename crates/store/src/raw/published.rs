@@ -1,4 +1,4 @@
-//! What readers and batches start from.
+//! The published state of a page store, from which readers and batches start.
 
 use buffer::PageId;
 use futures::executor::block_on;

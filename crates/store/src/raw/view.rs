@@ -42,7 +42,7 @@ impl Deref for PagePin<'_> {
     }
 }
 
-/// What [`PageStore::statistics`](super::PageStore::statistics) tells (row B2).
+/// The figures of [`PageStore::statistics`](super::PageStore::statistics) (row B2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PageStatistics {

@@ -45,7 +45,8 @@ impl Loader<'_> {
             .ok_or_else(|| self.damaged(Region::Directory, blob.offset, "its fields make no sense"))
     }
 
-    /// Fails if structures overlap: chunks that share an extent would be as many as one likes.
+    /// Fails if structures overlap: without this check a damaged directory could name one extent as
+    /// any number of chunks.
     pub(super) fn apart(&self, root: &Root, directory: &Directory) -> Result<()> {
         for (_, blob) in directory.blobs() {
             self.reaches(blob.offset.saturating_add(blob.stored))?;
@@ -149,7 +150,7 @@ impl Loader<'_> {
         Ok(catalog)
     }
 
-    /// What the map and the structures do not use.
+    /// The free space: all that neither the map nor a structure uses.
     pub(super) fn space(
         &self,
         root: &Root,

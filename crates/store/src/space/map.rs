@@ -29,7 +29,7 @@ pub(crate) struct PageMap {
     /// `FAN` slots of `FAN` leaves of `LEAF` entries: all of the 2^32 ids.
     top: Box<[OnceLock<Inner>]>,
     page_size: u32,
-    /// What the leaves that opening the store makes are taken from.
+    /// The memory budget that leaves created while the store is opened are taken from.
     budget: Arc<Budget>,
     /// Bytes taken from it.
     reserved: AtomicU64,

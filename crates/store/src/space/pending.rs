@@ -9,9 +9,9 @@ use crate::format::structures::Entry;
 /// How many pages that were pinned are tried again at a time.
 const AGAIN: usize = 64;
 
-/// Pages that are to be free when no snapshot and no pin keeps them any more. The map on disk does
-/// not have them. What it costs to find those that may go depends on how many do, not on how many
-/// must stay.
+/// Freed pages that a snapshot or a pin still uses; their space is reused when none does. The map on
+/// disk does not have them. The cost of releasing pages grows with how many are released, not with
+/// how many are still in use.
 ///
 /// Invariants: each of `pages` is in one list of `kept`, or in `pinned`, once; `bytes` is the sum
 /// of their extents.

@@ -1,4 +1,4 @@
-//! What is free in the data file.
+//! Free space in the data file.
 
 use crate::space::extents::{Extents, Ids};
 

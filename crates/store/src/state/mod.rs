@@ -1,4 +1,4 @@
-//! What an open store consists of beside the page map: versions, free space, and the state of the
+//! The state of an open store beside the page map: versions, free space, and the state of the
 //! writer. Recovery makes these, the store changes them.
 
 pub(crate) mod free;

@@ -1,4 +1,4 @@
-//! What commits made, and which of it somebody may still read.
+//! Versions: what each commit published, and which versions readers still hold.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{Ordering, fence};
@@ -6,14 +6,14 @@ use std::sync::{Arc, Weak};
 
 use crate::catalog::spaces::Catalog;
 
-/// What one commit made. Its pages stay where they are while anybody holds it.
+/// The store as one commit left it. Its pages are neither moved nor reused while a reader holds the version.
 #[derive(Debug)]
 pub(crate) struct Version {
     pub(crate) number: u64,
     pub(crate) catalog: Catalog,
 }
 
-/// The versions that somebody may still hold.
+/// The versions that readers may still hold.
 #[derive(Debug, Default)]
 pub(crate) struct Versions {
     /// Oldest first; the last is the current one. Some may have been let go already.

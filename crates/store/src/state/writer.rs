@@ -1,4 +1,4 @@
-//! What only the writer changes.
+//! The writer's own state.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use crate::format::structures::{Blob, Directory, Root};
 use crate::log::Log;
 use crate::space::pending::Pending;
 
-/// What the writer needs beyond the page map.
+/// The writer's state beyond the page map: log, newest root, and what the next checkpoint writes.
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) log: Log,
     /// The newest durable root.
     pub(crate) root: Root,
-    /// What it points to.
+    /// The directory that it points to.
     pub(crate) directory: Directory,
     /// Map chunks changed since then.
     pub(crate) chunks: BTreeSet<u32>,

@@ -1,4 +1,4 @@
-//! Folding the log into the data file.
+//! Checkpoints: fold the log into the data file.
 //!
 //! 1. What changed of map and catalog is written to free space, with a new directory; sync.
 //! 2. The older root slot is overwritten with a root that points there; sync.

@@ -7,7 +7,7 @@ use crate::options::Access;
 use crate::recovery::roots::newest_sequence;
 use crate::store::handle::Store;
 
-/// The right to write; the next writer gets in when it is dropped.
+/// The write lock of a store: the next writer gets it when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Gate {
     store: Arc<Store>,
@@ -35,7 +35,7 @@ impl Store {
         self.not_latched()
     }
 
-    /// Waits for the right to write.
+    /// Waits for the write lock.
     pub(crate) fn enter(self: &Arc<Self>) -> Result<Gate> {
         self.writable()?;
         let mut busy = self.busy.lock();
@@ -79,7 +79,7 @@ impl Store {
         Ok(())
     }
 
-    /// The right to write, unless somebody has it.
+    /// The write lock; `None` if another writer holds it.
     pub(crate) fn try_enter(self: &Arc<Self>) -> Result<Option<Gate>> {
         self.writable()?;
         if std::mem::replace(&mut *self.busy.lock(), true) {
@@ -92,11 +92,11 @@ impl Store {
         Ok(Some(gate))
     }
 
-    /// Whether nobody has committed since this handle read the roots and the log, or wrote them. A
-    /// handle that reads goes on with its own version in any case.
+    /// Whether this handle has the newest version: no other process has committed since this one
+    /// read the roots and the log, or wrote them. A reader keeps its own version in any case.
     ///
     /// # Errors
-    /// [`Error::Io`] and what else stands against reading the roots and the log's headers.
+    /// [`Error::Io`], and those of reading the roots and the log's headers.
     pub fn is_current(&self) -> Result<bool> {
         if self.hold.is_writing() {
             return Ok(true);

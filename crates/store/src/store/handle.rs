@@ -1,4 +1,4 @@
-//! What an open data file and its log are together.
+//! The open store: a data file and its log.
 
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -75,7 +75,7 @@ impl Store {
         self.identity.page_size as usize
     }
 
-    /// Sixteen bytes that tell this store from all others.
+    /// The unique id of this store, 16 bytes.
     pub fn id(&self) -> [u8; 16] {
         self.identity.id
     }

@@ -1,4 +1,4 @@
-//! What a handle may do beside other processes that have the same files open.
+//! The locks by which processes share the files of a store.
 //!
 //! One process writes; any number read beside it, each the version that it found when it opened.
 //! For that the writer (1) changes roots and restarts the log only while nobody is opening, and

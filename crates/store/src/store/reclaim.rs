@@ -1,4 +1,4 @@
-//! Pages and space that nobody needs any more, and when they may be used again.
+//! Reclaiming pages and space that no snapshot, pin or process uses any more.
 
 use buffer::PageId;
 

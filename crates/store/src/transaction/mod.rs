@@ -1,4 +1,4 @@
-//! What callers read and change: a snapshot, which no later commit changes, and the one transaction.
+//! Transactions: snapshots, which no later commit changes, and the one write transaction.
 
 pub(crate) mod snapshot;
 pub(crate) mod write;

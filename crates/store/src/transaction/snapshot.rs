@@ -1,4 +1,4 @@
-//! A version of the store, unchanged for as long as somebody looks at it.
+//! Snapshots: a version of the store, unchanged for as long as it is held.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::catalog::spaces::{Catalog, Entries};
 use crate::state::version::Version;
 use crate::store::handle::Store;
 
-/// The store as it was after some commit: catalog and pages. Never waits for anybody.
+/// The store as it was after some commit: catalog and pages. Reading it never waits for a writer.
 ///
 /// Pages that later commits free stay readable for the ids found in this snapshot's catalog.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! The one writer.
+//! The write transaction, of which there is one at a time.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl Transaction {
     /// that pays, and written at once; it can be pinned through the pool from then on, and is
     /// gone if the transaction is undone.
     ///
-    /// `bucket` decides on the home node, `kind` on nothing. May wait for the disk.
+    /// `bucket` determines the home node; `kind` is only for statistics. May wait for the disk.
     ///
     /// # Errors
     /// [`Error::PageLength`], [`Error::Full`], [`Error::Io`]; the transaction can still commit

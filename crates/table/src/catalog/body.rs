@@ -1,5 +1,5 @@
-//! Decoding the records of a table. What stands as it stood in an earlier snapshot is taken from
-//! there.
+//! Decoding the catalog records of a table. Records that an earlier snapshot has decoded already are
+//! shared with it.
 
 use std::sync::{Arc, OnceLock};
 

@@ -10,7 +10,7 @@ pub struct ColumnStatistics {
     pub zone: Option<Zone>,
     /// The number of NULLs in blocks. Deleted rows count, those of the tail do not.
     pub nulls: u64,
-    /// At most so many different values; `None` if nothing is known.
+    /// An upper bound of the number of distinct values; `None` if nothing is known.
     pub distinct: Option<u64>,
 }
 

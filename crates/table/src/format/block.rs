@@ -41,8 +41,8 @@ pub struct Matrix {
 pub enum Encoding {
     /// Every value that is not NULL equals this one (whole numbers only), or every row is NULL.
     Constant(i128),
-    /// Unsigned distances of 1, 2 or 4 bytes from the page's least value; at 8 (`i64`) and 16
-    /// (`i128`) the values themselves.
+    /// Frame of reference: unsigned distances of 1, 2 or 4 bytes from the page's least value; at 8
+    /// (`i64`) and 16 (`i128`) bytes the values themselves.
     Int {
         /// Bytes per value: 1, 2, 4, 8, 16.
         width: u8,

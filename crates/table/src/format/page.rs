@@ -21,7 +21,7 @@ pub(crate) fn cast<T: Stored>(bytes: &[u8]) -> Option<&[T]> {
     let (before, values, _) = unsafe { bytes.align_to::<T>() };
     before.is_empty().then_some(values)
 }
-/// The texts of a page of `rows`; `None` if it does not hold so many.
+/// The texts of a page of `rows`; `None` if it holds fewer.
 pub(crate) fn texts(page: &[u8], rows: usize) -> Option<Vec<&[u8]>> {
     let (offsets, heap) = page.split_at_checked(2 * (rows + 1))?;
     let offsets = cast::<u16>(offsets)?;

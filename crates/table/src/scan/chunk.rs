@@ -18,7 +18,7 @@ use crate::format::record::damaged;
 use crate::scan::mask::Mask;
 use crate::scan::rows::Rows;
 
-/// What reading cost: told the node of a page, and how many bytes of it were read.
+/// Called for each page that is read, with the page's node and the number of bytes read of it.
 pub(crate) type Tally<'a> = dyn FnMut(usize, u64) + 'a;
 
 /// One matrix and the pages pinned of it.
@@ -163,7 +163,7 @@ impl<'p> PinnedChunk<'p> {
             .ok_or_else(|| self.damaged(self.matrix.pages[index].id, "is too short for its rows"))
     }
 
-    /// What the distances of page `index` count from.
+    /// The value from which page `index` stores distances (frame of reference).
     pub(crate) fn base(&self, index: usize) -> i128 {
         match (self.matrix.encoding, self.matrix.pages[index].zone) {
             (Encoding::Int { width }, Some(Zone::Int { min, .. })) if width < 8 => min,

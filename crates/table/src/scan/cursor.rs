@@ -17,14 +17,14 @@ use crate::scan::rows::{BATCH_ROWS, Rows};
 /// as positions whose columns are then read one by one ([`Cursor::next_rows`]).
 #[derive(Debug)]
 pub struct Cursor<'p> {
-    /// Of the batches.
+    /// The schema of the batches.
     pub(crate) schema: &'p SchemaRef,
     /// Whether row ids are their last column.
     pub(crate) row_ids: bool,
     pub(crate) state: State<'p>,
 }
 
-/// What was opened.
+/// The rows that were opened: those of a block, or of a chunk of the tail.
 #[derive(Debug)]
 pub(crate) enum State<'p> {
     Block(OpenBlock<'p>),

@@ -105,11 +105,12 @@ impl Scan {
     /// Opens a morsel: applies `filters`, and pins the pages that hold the rows that are left.
     /// `None` if no row is left.
     ///
-    /// What kernels read is counted in `traffic`, in bytes, by the node of the page and the node of
-    /// the calling worker. `here` tells the latter, and is asked each time, as a task may move.
+    /// The bytes that kernels read are counted in `traffic`, by the node of the page and the node of
+    /// the calling worker. `here` returns the latter; it is called each time, as a task may move
+    /// to another worker.
     ///
     /// # Errors
-    /// Those of reading pages; what a filter's test reports.
+    /// Those of reading pages; those of a filter's test.
     pub async fn open<'p>(
         &'p self,
         pool: &'p Arc<Pool>,

@@ -24,14 +24,14 @@ use crate::format::key;
 use crate::format::record::decode;
 use crate::schema::{Definition, ForeignKey};
 
-/// Blocks of a parent from which on it is large.
+/// The fewest blocks of a parent by whose keys blocks are placed.
 const LEAST_BLOCKS: usize = 16;
-/// One in so many of a parent block's keys are between the least and the greatest of a block that is placed by it.
+/// A block is placed by a parent's block only if its keys span at least one part in this many of that block's keys.
 const LEAST_REACH: i128 = 256;
-/// Of so many rows one is looked at.
+/// One row in this many is sampled.
 const STEP: usize = 16;
 
-/// Where the blocks of a parent are.
+/// The placement buckets of a parent's blocks, by key.
 #[derive(Debug)]
 pub(crate) struct CoPartitioning {
     /// The referring column.

@@ -32,7 +32,7 @@ pub struct Loader {
     dictionaries: Vec<Option<DictionaryBuilder>>,
     /// Number of the first new block.
     next: u32,
-    /// Where blocks go that do not go in turn.
+    /// Chooses the bucket of a block by its foreign key; blocks for which it chooses none get buckets in turn.
     co_partitioning: Option<CoPartitioning>,
     done: Mutex<Vec<(u64, Block)>>,
     rows: AtomicU64,

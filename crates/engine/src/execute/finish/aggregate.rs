@@ -45,7 +45,7 @@ impl QueryState {
         all.groups.held = Reservation::default();
         let taken = self.take(number, bytes, "an aggregate");
         let few = bytes <= SLACK || taken.is_ok() && !self.is_full();
-        let fits = few && all.groups.number_of() <= self.room();
+        let fits = few && all.groups.group_count() <= self.room();
         if !all.spilled.is_empty() || !fits && factory.may_spill && !all.groups.is_by_row() {
             self.held[number].clear();
             factory.spill_groups(&mut all, 0)?;
@@ -130,7 +130,7 @@ impl QueryState {
         all: AggregateSink,
     ) -> Result<()> {
         let AggregateSink { groups, spilled } = all;
-        let one = groups.is_one();
+        let one = groups.is_single_group();
         drop(groups);
         let mut results = Vec::new();
         if one {
@@ -139,7 +139,7 @@ impl QueryState {
             self.finish_partitions(factory, spilled, 0, &mut results)?
         }
         self.note_spilled(number, "groups");
-        self.set_spilled(number, factory.given(), results);
+        self.set_spilled(number, factory.result_vars(), results);
         Ok(())
     }
 
@@ -216,7 +216,7 @@ impl QueryState {
         let groups = &mut aggregate.groups;
         let bytes = groups.memory();
         let held = &mut groups.held;
-        held.cover(&self.runtime.budget, bytes, "one part of an aggregate")
+        held.cover(&self.runtime.budget, bytes, "one partition of an aggregate")
     }
 
     fn absorb(

@@ -1,5 +1,6 @@
 //! Finishing a stage that builds a join table.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::future::join_all;
@@ -9,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::execute::partitioned::PartitionedTable;
 use crate::execute::per_node::Instances;
 use crate::execute::query_state::QueryState;
-use crate::execute::reduction::origins;
+use crate::execute::reduction::{Probers, origins};
 use crate::execute::sink::{SinkFactory, SinkState};
 use crate::memory::reservation::{Reservation, SLACK};
 use crate::memory::spill::Lists;
@@ -33,7 +34,7 @@ impl QueryState {
         sinks: Vec<SinkState>,
     ) -> Result<()> {
         let Sink::Table { keys, marks, .. } = &factory.sink else {
-            return Err(Error::internal("a table of another sink"));
+            return Err(Error::internal("a join table of another sink"));
         };
         let row_sinks = sinks.into_iter().map(SinkState::row_sink);
         let mut row_sinks = row_sinks.collect::<Result<Vec<_>>>()?;
@@ -87,10 +88,10 @@ impl QueryState {
         mut lists: Lists,
     ) -> Result<()> {
         let Sink::Table { keys, marks, .. } = &factory.sink else {
-            return Err(Error::internal("a table of another sink"));
+            return Err(Error::internal("a join table of another sink"));
         };
         lists.resize_with(PARTITIONS, Vec::new);
-        self.note_spilled(number, "a table");
+        self.note_spilled(number, "a join hash table");
         self.partitioned[number] = Some(Arc::new(PartitionedTable {
             lists,
             vars: factory.vars.clone(),
@@ -126,51 +127,25 @@ impl QueryState {
             Err(_) => Reservation::default(),
             building => building?,
         };
-        let Some(mut all) = self.instances.take() else {
-            let join_table = JoinTable::new(keys, types, stored.columns, rows, marks, probes)?;
-            let bytes = join_table.memory;
+        let blueprint = Blueprint {
+            keys: keys.to_vec(),
+            types,
+            rows,
+            marks,
+            probes,
+        };
+        let Some(all) = self.instances.take() else {
+            let join_table = blueprint.build(stored.columns, rows)?;
             drop(building);
-            return match self.take(number, bytes, "a join") {
-                Err(Error::Memory { .. }) if otherwise => Ok(Some(join_table.into_rows())),
-                Ok(()) if otherwise && bytes > SLACK && self.is_full() => {
-                    Ok(Some(join_table.into_rows()))
-                }
-                done => done.map(|()| {
-                    self.join_tables[number] = Some(Arc::new(join_table));
-                    None
-                }),
-            };
+            return self.keep_join_table(number, join_table, otherwise);
         };
         // Of a partitioned table, an instance must not leave out rows.
         let uses = all.uses[number].clone();
         let uses = uses.filter(|_| self.partitioned[number].is_none());
         let width: usize = stored.columns.keys().map(|v| self.types[*v].width()).sum();
         let columns = Arc::new(stored.columns);
-        let making = all.workers.iter().enumerate().map(|(instance, workers)| {
-            let (keys, types, columns) = (keys.to_vec(), types.clone(), columns.clone());
-            let at = self.runtime.nearness.nodes();
-            let reach = uses
-                .as_ref()
-                .and_then(|uses| uses.reach(&all.share(instance), at));
-            workers.spawn(async move {
-                let key_vectors = keys.iter().filter_map(|key| columns.get(key));
-                let key_vectors: Vec<&Vector> = key_vectors.collect();
-                let picks = reach.and_then(|reach| reach.rows(&key_vectors, rows));
-                let own = columns
-                    .iter()
-                    .map(|(var, v)| Ok((*var, own(v, picks.as_deref())?)));
-                let own = own.collect::<Result<_>>()?;
-                let some = picks.as_ref().map_or(rows, Vec::len);
-                let mut join_table = JoinTable::new(&keys, types, own, some, marks, probes)?;
-                join_table.memory += 4 * picks.as_ref().map_or(0, Vec::len);
-                (join_table.all, join_table.numbers) = (rows, picks);
-                Ok::<_, Error>(join_table)
-            })
-        });
-        let mut made = Vec::new();
-        for own in join_all(making).await {
-            made.push(own.map_err(|e| Error::Call(Box::new(e)))??);
-        }
+        let at = self.runtime.nearness.nodes();
+        let made = build_on_nodes(&all, &blueprint, &columns, uses.as_ref(), at).await?;
         let some = made.iter().any(|own| own.numbers.is_some());
         let whole = some && uses.is_some_and(|uses| uses.group_join);
         if let (true, Some(held)) = (some, self.held[number].last_mut()) {
@@ -195,18 +170,48 @@ impl QueryState {
         // A group join needs the row numbers and columns of the whole table.
         let whole = whole.then(|| {
             let unique = made.iter().all(|own| own.unique);
-            Arc::new(JoinTable::whole(
-                Arc::unwrap_or_clone(columns),
-                rows,
-                unique,
-            ))
+            JoinTable::whole(Arc::unwrap_or_clone(columns), rows, unique)
         });
+        self.keep_on_nodes(number, all, made, whole);
+        Ok(None)
+    }
+
+    /// Keeps the join table of stage `number`, of which there is one. Returns its rows if it does not fit in memory
+    /// and `otherwise` says that the caller can partition them instead.
+    fn keep_join_table(
+        &mut self,
+        number: usize,
+        join_table: JoinTable,
+        otherwise: bool,
+    ) -> Result<Option<Materialized>> {
+        let bytes = join_table.memory;
+        match self.take(number, bytes, "a join") {
+            Err(Error::Memory { .. }) if otherwise => Ok(Some(join_table.into_rows())),
+            Ok(()) if otherwise && bytes > SLACK && self.is_full() => {
+                Ok(Some(join_table.into_rows()))
+            }
+            done => done.map(|()| {
+                self.join_tables[number] = Some(Arc::new(join_table));
+                None
+            }),
+        }
+    }
+
+    /// Keeps the join tables of stage `number`, one for each instance. Operators that are not of an instance use
+    /// `whole`, or the first of the tables if there is none.
+    fn keep_on_nodes(
+        &mut self,
+        number: usize,
+        mut all: Instances,
+        made: Vec<JoinTable>,
+        whole: Option<JoinTable>,
+    ) {
         for (own, join_table) in all.join_tables.iter_mut().zip(made) {
             own[number] = Some(Arc::new(join_table));
         }
-        self.join_tables[number] = whole.or_else(|| all.join_tables[0][number].clone());
+        let first = || all.join_tables[0][number].clone();
+        self.join_tables[number] = whole.map(Arc::new).or_else(first);
         self.instances = Some(all);
-        Ok(None)
     }
 
     /// Reports which rows of a join table each node has, and where they were collected.
@@ -221,7 +226,9 @@ impl QueryState {
         let rows = made.first().map_or(0, |own| own.all);
         if made.iter().all(|own| own.numbers.is_none()) {
             let nodes = made.len();
-            let line = format!("stage {number}: a table of {rows} rows on each of {nodes} nodes");
+            let line = format!(
+                "stage {number}: a join hash table of {rows} rows on each of {nodes} nodes"
+            );
             return self.report.push(line);
         }
         for (own, workers) in made.iter().zip(&*all.workers) {
@@ -233,16 +240,71 @@ impl QueryState {
             });
             let from = from.collect::<Vec<_>>().join(", ");
             self.report.push(format!(
-                "stage {number}: node {node} has {} of the {rows} rows of a table: {from}",
+                "stage {number}: node {node} has {} of the {rows} rows of a join hash table: {from}",
                 own.rows
             ));
         }
     }
 }
 
+/// What the copies of a join table on all nodes have in common.
+#[derive(Clone)]
+struct Blueprint {
+    keys: Vec<Var>,
+    /// The types of the keys.
+    types: Vec<Type>,
+    /// The rows of the whole build side.
+    rows: usize,
+    marks: bool,
+    /// The number of probes that is expected.
+    probes: u64,
+}
+
+impl Blueprint {
+    /// The join table of `rows` rows.
+    fn build(&self, columns: BTreeMap<Var, Vector>, rows: usize) -> Result<JoinTable> {
+        let types = self.types.clone();
+        JoinTable::new(&self.keys, types, columns, rows, self.marks, self.probes)
+    }
+}
+
+/// Builds a join table on each instance's own workers, of the rows of `columns` that the instance can need
+/// according to `uses`. `nodes` is how many NUMA nodes there are.
+async fn build_on_nodes(
+    all: &Instances,
+    blueprint: &Blueprint,
+    columns: &Arc<BTreeMap<Var, Vector>>,
+    uses: Option<&Probers>,
+    nodes: usize,
+) -> Result<Vec<JoinTable>> {
+    let making = all.workers.iter().enumerate().map(|(instance, workers)| {
+        let (blueprint, columns) = (blueprint.clone(), columns.clone());
+        let reach = uses.and_then(|uses| uses.reach(&all.share(instance), nodes));
+        workers.spawn(async move {
+            let keys = blueprint.keys.iter().filter_map(|key| columns.get(key));
+            let keys: Vec<&Vector> = keys.collect();
+            let picks = reach.and_then(|reach| reach.rows(&keys, blueprint.rows));
+            let own = columns
+                .iter()
+                .map(|(var, v)| Ok((*var, copy_rows(v, picks.as_deref())?)));
+            let own = own.collect::<Result<_>>()?;
+            let some = picks.as_ref().map_or(blueprint.rows, Vec::len);
+            let mut join_table = blueprint.build(own, some)?;
+            join_table.memory += 4 * picks.as_ref().map_or(0, Vec::len);
+            (join_table.all, join_table.numbers) = (blueprint.rows, picks);
+            Ok::<_, Error>(join_table)
+        })
+    });
+    let mut made = Vec::new();
+    for own in join_all(making).await {
+        made.push(own.map_err(|e| Error::Call(Box::new(e)))??);
+    }
+    Ok(made)
+}
+
 /// A copy of the vector, or of its rows at `picks`. Memory is allocated on the node of the caller, which first
 /// writes to it.
-fn own(vector: &Vector, picks: Option<&[u32]>) -> Result<Vector> {
+fn copy_rows(vector: &Vector, picks: Option<&[u32]>) -> Result<Vector> {
     match (picks, &vector.values) {
         (None, _) => vector.copied(),
         (Some(picks), Values::Text(_)) => vector.at(picks)?.copied(),

@@ -57,7 +57,7 @@ impl QueryState {
             merging.merge(runs, *skip, *fetch)?
         };
         self.note_spilled(number, "rows");
-        self.set_spilled(number, factory.given(), extents);
+        self.set_spilled(number, factory.result_vars(), extents);
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use crate::error::{Error, Result, missing};
 use crate::execute::query_state::QueryState;
 use crate::execute::result_stream::{ResultSender, ResultStream};
 use crate::memory::spill::{Lists, Spill};
-use crate::operators::aggregate::grouping::{By, Grouping};
+use crate::operators::aggregate::grouping::{GroupedBy, Grouping};
 use crate::operators::top_k::TopKFilter;
 use crate::physical::program::Sink;
 use crate::vector::batch::Batch;
@@ -50,7 +50,7 @@ impl SinkFactory {
         };
         let types = |var: Var| self.types[var].clone();
         let own: Vec<Type> = keys.iter().map(|key| self.types[*key].clone()).collect();
-        let by = self.rows.map_or(By::Keys(&own), By::Row);
+        let by = self.rows.map_or(GroupedBy::Keys(&own), GroupedBy::Row);
         Grouping::new(by, folds, &types, self.most)
     }
 

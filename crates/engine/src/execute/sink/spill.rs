@@ -80,7 +80,7 @@ impl SinkFactory {
     }
 
     /// The vectors of the stage's result, ascending.
-    pub(crate) fn given(&self) -> Vec<(Var, Kind)> {
+    pub(crate) fn result_vars(&self) -> Vec<(Var, Kind)> {
         let Sink::Fold { keys, folds, .. } = &self.sink else {
             return self.vars.clone();
         };
@@ -128,7 +128,7 @@ impl SinkFactory {
     /// Reserves memory for the groups, or spills them.
     pub(crate) fn reserve_groups(&self, aggregate: &mut AggregateSink, level: u32) -> Result<()> {
         let groups = &mut aggregate.groups;
-        let over_limit = groups.number_of() > self.room;
+        let over_limit = groups.group_count() > self.room;
         let what = "an aggregate";
         let kept = groups.held.cover(&self.budget, groups.memory(), what);
         let may = self.may_spill && !groups.is_by_row();
@@ -175,7 +175,7 @@ impl SinkFactory {
                 let groups: Vec<u32> = some.iter().map(|row| groups[*row as usize]).collect();
                 let (keys, values) = (full.keys(&groups)?, values.at(some)?);
                 let columns: Vec<&Vector> = keys.iter().chain([&values]).collect();
-                let parts = if full.is_one() {
+                let parts = if full.is_single_group() {
                     let ty = self.argument(&full, place)?;
                     RadixPartitioner::default().of(&[&values], &[ty], some.len(), level)?
                 } else {
@@ -210,6 +210,6 @@ impl SinkFactory {
     /// The argument type of accumulator number `place` of `groups`.
     pub(crate) fn argument(&self, groups: &Grouping, place: usize) -> Result<&Type> {
         let argument = groups.argument(place).map(|var| &self.types[var]);
-        argument.ok_or_else(|| Error::internal("different values of nothing"))
+        argument.ok_or_else(|| Error::internal("a distinct aggregate without argument"))
     }
 }

@@ -341,7 +341,7 @@ impl Walk<'_> {
     }
 }
 
-/// Runs all pipelines of a stage and appends the sinks to `ends`.
+/// Runs all pipelines of a stage and appends the sinks to `sinks`.
 pub(crate) async fn stage(
     run: &mut QueryState,
     number: usize,
@@ -428,7 +428,7 @@ fn report(
     let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
     let times = ring.times.each_ref().map(|time| milliseconds(read(time)));
     run.report.push(format!(
-        "stage {number}: staged, {}; a ring of {} blocks of {} rows: {} processed, {} pieces dropped by filters of the source, {} blocks by steps",
+        "stage {number}: staged, {}; a ring of {} blocks of {} rows: {} processed, {} morsels dropped by filters of the source, {} blocks by operators",
         milliseconds(time.as_nanos() as u64),
         ring.slots.len(),
         flow.rows,

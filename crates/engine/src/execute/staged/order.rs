@@ -32,7 +32,7 @@ pub(crate) struct Order {
 
 /// What was observed of an operator: rows in, rows out and time.
 #[derive(Debug, Default)]
-struct Seen {
+struct OperatorCounts {
     tested: AtomicU64,
     passed: AtomicU64,
     nanoseconds: AtomicU64,
@@ -45,7 +45,7 @@ pub(crate) struct Orders {
     filters: Vec<Filter>,
     pipeline: Pipeline,
     required: Required,
-    operators: Vec<Seen>,
+    operators: Vec<OperatorCounts>,
     blocks: AtomicU64,
     pub changes: AtomicU64,
 }
@@ -58,7 +58,7 @@ pub(crate) enum Segment {
     Fixed(Range<usize>),
 }
 
-/// Splits `steps` into segments. Reordering never moves an operator to another segment.
+/// Splits `operators` into segments. Reordering never moves an operator to another segment.
 pub(crate) fn segments(operators: &[Operator]) -> Vec<Segment> {
     let mut all: Vec<Segment> = Vec::new();
     for (number, operator) in operators.iter().enumerate() {
@@ -124,7 +124,10 @@ impl Orders {
             filters,
             pipeline: task.pipeline.clone(),
             required: task.live.last().into_iter().flatten().copied().collect(),
-            operators: operators.iter().map(|_| Seen::default()).collect(),
+            operators: operators
+                .iter()
+                .map(|_| OperatorCounts::default())
+                .collect(),
             blocks: AtomicU64::new(0),
             changes: AtomicU64::new(0),
         }
@@ -238,7 +241,7 @@ impl Orders {
                     seen.tested.load(Ordering::Relaxed),
                     seen.passed.load(Ordering::Relaxed),
                 );
-                parts.push(share(&format!("step {n}"), counts));
+                parts.push(share(&format!("operator {n}"), counts));
             }
         }
         if parts.len() < 2 {

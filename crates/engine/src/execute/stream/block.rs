@@ -1,4 +1,4 @@
-//! Execution blocks: rows on their way between operators, and the pool of free blocks.
+//! Execution blocks: rows in flight between operators, and the pool of free blocks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,7 +52,7 @@ impl Block {
         &mut self.parts[self.used - 1]
     }
 
-    /// Moves rows into the block; `batch` and `origin` get what the part held before.
+    /// Moves rows into the block; `batch` and `selection` get buffers that a former part used, to be filled again.
     pub fn take(
         &mut self,
         batch: &mut Batch,

@@ -43,12 +43,12 @@ impl Flow {
             let wanted = (rows * flights * width) as u64;
             let (budget, smallest) = (&run.runtime.budget, rows / 2 < *BLOCK_ROWS.start());
             if (smallest || wanted <= budget.limit() / 4 / run.instances() as u64)
-                && let Ok(taken) = Reservation::take(budget, wanted, "blocks on their way")
+                && let Ok(taken) = Reservation::take(budget, wanted, "blocks in flight")
             {
                 break taken;
             }
             if smallest {
-                let what = "blocks on their way";
+                let what = "blocks in flight";
                 return Err(Error::Memory { what, wanted });
             }
             rows /= 2;
@@ -62,7 +62,7 @@ impl Flow {
         })
     }
 
-    /// Takes `block` through the operators from number `from` on into `end`, which is made if it is absent.
+    /// Takes `block` through the operators from number `from` on into `sink`, which is made if it is absent.
     pub fn finish(
         &self,
         task: &PipelineTask,

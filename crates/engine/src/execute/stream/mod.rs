@@ -2,7 +2,7 @@
 //! to the next through bounded channels.
 //!
 //! A pipeline is split into the *scan*, which opens pieces of the source and tests the filters that work on stored
-//! codes, *steps*, which are cut before each probe but the first, and the *sink*, which all pipelines of a stage
+//! codes, groups of *operators*, which are cut before each probe but the first, and the *sink*, which all pipelines of a stage
 //! share. A block carries the selection of rows of each open piece and the vectors read so far; each operator reads
 //! only the columns it needs, for the rows that are left (late materialisation). Blocks have an identity but no
 //! order: they may overtake one another.
@@ -61,7 +61,7 @@ fn cuts(operators: &[Operator]) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Runs all pipelines of a stage and appends the sinks to `ends`.
+/// Runs all pipelines of a stage and appends the sinks to `sinks`.
 pub(crate) async fn stage(
     run: &mut QueryState,
     number: usize,
@@ -70,7 +70,6 @@ pub(crate) async fn stage(
     sinks: &mut Vec<SinkState>,
 ) -> Result<()> {
     let begun = Instant::now();
-    let execution = run.execution.clone();
     let width = run.runtime.workers.threads();
     let mut all = Vec::with_capacity(stage.pipelines.len());
     for pipeline in &stage.pipelines {
@@ -80,47 +79,84 @@ pub(crate) async fn stage(
     // Each operator has a channel behind it, and each of its tasks holds one input block and one output block.
     let operators = |task: &Arc<PipelineTask>| cuts(&task.pipeline.operators).len() + 1;
     let operators: usize = 1 + all.iter().map(operators).sum::<usize>();
-    let flights = operators * (execution.queue + 2 * tasks(&execution, operators, width));
+    let execution = &run.execution;
+    let flights = operators * (execution.queue + 2 * tasks(execution, operators, width));
     let row_bytes = all.iter().map(|task| task.row_bytes()).max().unwrap_or(1);
     let flow = Arc::new(Flow::new(run, &stage.sink, flights, row_bytes)?);
-    let mut operators: Vec<StreamOperator> = Vec::new();
-    let mut running: Tasks = Vec::new();
-    let (into_sink, from_all) = channel::<(Block, usize)>(execution.queue, execution.lock_free);
+    let (operators, running) = spawn(run, stage, &all, &flow);
+    join(running, sinks).await?;
+    report(run, number, &operators, &flow, begun);
+    Ok(())
+}
+
+/// Spawns the tasks of all pipelines of a stage, and those of its sink.
+fn spawn(
+    run: &QueryState,
+    stage: &Stage,
+    all: &Arc<[Arc<PipelineTask>]>,
+    flow: &Arc<Flow>,
+) -> (Vec<StreamOperator>, Tasks) {
+    let (queue, lock_free) = (run.execution.queue, run.execution.lock_free);
+    let (into_sink, from_all) = channel::<(Block, usize)>(queue, lock_free);
+    let mut spawner = Spawner {
+        run,
+        width: run.runtime.workers.threads(),
+        flow,
+        operators: Vec::new(),
+        running: Vec::new(),
+    };
     for (which, (pipeline, task)) in stage.pipelines.iter().zip(all.iter()).enumerate() {
-        if task.source.pieces() == 0 {
-            continue;
+        if task.source.pieces() > 0 {
+            spawner.pipeline(pipeline, task, which, &into_sink);
         }
-        let spawn = |name: String, wanted: usize, most: usize| {
-            let tasks = tasks(&execution, operators.len(), wanted).min(most);
-            let tallies = Tallies::new(tasks);
-            operators.push(StreamOperator {
-                name,
-                tallies: tallies.clone(),
-            });
-            tallies
-        };
-        let mut spawn = spawn;
-        let (sender, mut input) = channel::<Block>(execution.queue, execution.lock_free);
-        let tallies = spawn(
+    }
+    drop(into_sink);
+    spawner.sink(all, &from_all);
+    (spawner.operators, spawner.running)
+}
+
+/// Spawns the tasks of a stage's operators.
+struct Spawner<'r> {
+    run: &'r QueryState,
+    /// How many workers there are.
+    width: usize,
+    flow: &'r Arc<Flow>,
+    /// The operators whose tasks run, in the order in which they were spawned.
+    operators: Vec<StreamOperator>,
+    running: Tasks,
+}
+
+impl Spawner<'_> {
+    /// Spawns the scan and the operators of a pipeline, with a channel from one to the next. The last sends to the sink,
+    /// with `which`, the number of the pipeline.
+    fn pipeline(
+        &mut self,
+        pipeline: &Pipeline,
+        task: &Arc<PipelineTask>,
+        which: usize,
+        into_sink: &Producer<(Block, usize)>,
+    ) {
+        let (queue, lock_free) = (self.run.execution.queue, self.run.execution.lock_free);
+        let (sender, mut input) = channel::<Block>(queue, lock_free);
+        let tallies = self.operator(
             source_name(pipeline),
-            task.source.readers(width),
+            task.source.readers(self.width),
             task.source.pieces(),
         );
-        let shared = SharedSource::new(&flow, task);
+        let shared = SharedSource::new(self.flow, task);
         for tally in tallies.each() {
-            let hand = ToChannel {
-                flow: flow.clone(),
+            let output = ToChannel {
+                flow: self.flow.clone(),
                 output: sender.clone(),
             };
-            let task = scan(shared.clone(), tally.clone(), hand);
-            running.push(run.runtime.workers.spawn(stopping(flow.clone(), task)));
+            self.spawn(scan(shared.clone(), tally.clone(), output));
         }
         drop(sender);
         let cuts = cuts(&pipeline.operators);
         let last = cuts.len() - 1;
         for (at, range) in cuts.into_iter().enumerate() {
-            let tallies = spawn(operators_name(pipeline, &range), width, usize::MAX);
-            let (sender, next) = channel::<Block>(execution.queue, execution.lock_free);
+            let tallies = self.operator(operators_name(pipeline, &range), self.width, usize::MAX);
+            let (sender, next) = channel::<Block>(queue, lock_free);
             for tally in tallies.each() {
                 let output = if at == last {
                     Output::Sink(into_sink.clone(), which)
@@ -128,38 +164,47 @@ pub(crate) async fn stage(
                     Output::Operators(sender.clone())
                 };
                 let task = OperatorTask {
-                    flow: flow.clone(),
+                    flow: self.flow.clone(),
                     task: task.clone(),
                     range: range.clone(),
                     tally: tally.clone(),
                     input: input.clone(),
                     output,
                 };
-                running.push(
-                    run.runtime
-                        .workers
-                        .spawn(stopping(flow.clone(), task.run())),
-                );
+                self.spawn(task.run());
             }
             input = next;
         }
     }
-    drop(into_sink);
-    let sink = StreamOperator {
-        name: "sink".into(),
-        tallies: Tallies::new(tasks(&execution, operators.len(), width)),
-    };
-    if !running.is_empty() {
-        for tally in sink.tallies.each() {
-            let task = gather(flow.clone(), all.clone(), tally.clone(), from_all.clone());
-            running.push(run.runtime.workers.spawn(stopping(flow.clone(), task)));
+
+    /// Spawns the tasks of the sink, if any pipeline has rows for it.
+    fn sink(&mut self, all: &Arc<[Arc<PipelineTask>]>, input: &Consumer<(Block, usize)>) {
+        let none = self.running.is_empty();
+        let tallies = self.operator("sink".into(), self.width, usize::MAX);
+        if none {
+            return;
+        }
+        for tally in tallies.each() {
+            let task = gather(self.flow.clone(), all.clone(), tally.clone(), input.clone());
+            self.spawn(task);
         }
     }
-    drop(from_all);
-    operators.push(sink);
-    join(running, sinks).await?;
-    report(run, number, &operators, &flow, begun);
-    Ok(())
+
+    /// Adds an operator that would have `wanted` tasks and gets at most `most`. Returns the tallies of its tasks.
+    fn operator(&mut self, name: String, wanted: usize, most: usize) -> Tallies {
+        let tasks = tasks(&self.run.execution, self.operators.len(), wanted).min(most);
+        let tallies = Tallies::new(tasks);
+        self.operators.push(StreamOperator {
+            name,
+            tallies: tallies.clone(),
+        });
+        tallies
+    }
+
+    fn spawn(&mut self, task: impl Future<Output = Result<Option<SinkState>>> + Send + 'static) {
+        let task = stopping(self.flow.clone(), task);
+        self.running.push(self.run.runtime.workers.spawn(task));
+    }
 }
 
 fn operators_name(pipeline: &Pipeline, range: &Range<usize>) -> String {
@@ -175,9 +220,9 @@ fn operators_name(pipeline: &Pipeline, range: &Range<usize>) -> String {
         .collect();
     names.dedup();
     if names.is_empty() {
-        "steps: none".into()
+        "operators: none".into()
     } else {
-        format!("steps: {}", names.join(", "))
+        format!("operators: {}", names.join(", "))
     }
 }
 

@@ -26,8 +26,8 @@ use crate::operators::source::Selection;
 pub(crate) struct SharedSource {
     pub flow: Arc<Flow>,
     pub task: Arc<PipelineTask>,
-    /// Limits how many pieces are open at once: an open piece pins frames of the buffer pool, of which there are so
-    /// many.
+    /// Limits how many pieces are open at once: an open piece pins frames of the buffer pool, whose
+    /// number is limited.
     open: Arc<Semaphore>,
     ids: Arc<AtomicU64>,
 }

@@ -31,7 +31,7 @@ impl Waits {
 
 /// How many tasks of an operator work at the same time.
 #[derive(Debug, Default)]
-struct Together {
+struct Concurrency {
     working: AtomicUsize,
     most: AtomicUsize,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Tally {
     blocks: AtomicU64,
     rows: AtomicU64,
     busy: AtomicU64,
-    together: Arc<Together>,
+    together: Arc<Concurrency>,
     /// Blocks taken to the end of the pipeline by this task because the channel was full.
     pub inline: AtomicU64,
     /// Waits for input.
@@ -59,9 +59,9 @@ pub(crate) struct Working<'t>(&'t Tally, Instant);
 pub(crate) struct Tallies(Arc<[Arc<Tally>]>);
 
 impl Tallies {
-    /// Zeros for so many tasks.
+    /// The tallies of `tasks` tasks, all zero.
     pub fn new(tasks: usize) -> Tallies {
-        let together = Arc::new(Together::default());
+        let together = Arc::new(Concurrency::default());
         let one = || {
             Arc::new(Tally {
                 together: together.clone(),

@@ -67,7 +67,7 @@ pub(crate) trait Accumulator: fmt::Debug + Send + Sync + Any {
     fn forget_values(&mut self) {}
 
     /// The accumulated values, for [`result`](super::result::result).
-    fn found(&self) -> Found<'_>;
+    fn found(&self) -> AccumulatedValues<'_>;
 
     /// The number of values of each group, if it is known.
     fn counts(&self) -> Option<&[i64]> {
@@ -77,7 +77,7 @@ pub(crate) trait Accumulator: fmt::Debug + Send + Sync + Any {
 
 /// Accumulated values by group.
 #[derive(Clone, Copy)]
-pub(crate) enum Found<'a> {
+pub(crate) enum AccumulatedValues<'a> {
     Counts,
     Int(&'a [i64]),
     Wide(&'a [i128]),
@@ -121,7 +121,7 @@ pub(crate) fn pairs(from: &[u32], to: &[u32]) -> impl Iterator<Item = (usize, us
 
 /// The error for a state of wrong vectors.
 pub(crate) fn other_state() -> Error {
-    Error::internal("a state of other vectors")
+    Error::internal("an accumulator over other vectors")
 }
 
 /// The error for a sum or an average that does not fit.

@@ -1,11 +1,12 @@
-//! Dense (perfect-hash) aggregation: the group number is computed from the keys, each of which is a digit of it.
+//! Dense (perfect-hash) aggregation: the group number is computed from the keys, which are the digits of a
+//! mixed-radix number.
 
 use algebra::krao::{combine, combine_i64, occurring, start, start_i64};
 
 use crate::error::{Error, Result};
 use crate::vector::value::{Kind, Type, Values, Vector};
 
-/// One key as a digit.
+/// A grouping key of few possible values: one digit of the group number.
 #[derive(Clone, Debug)]
 pub(crate) struct DenseKey {
     base: i64,
@@ -14,8 +15,8 @@ pub(crate) struct DenseKey {
     ty: Type,
 }
 
-/// The digits of keys of these types and the number of possible groups; `None` if these are more than `most`.
-pub(crate) fn digits(types: &[Type], most: u64) -> Option<(Vec<DenseKey>, u64)> {
+/// The dense keys for keys of these types, and the number of possible groups; `None` if these are more than `most`.
+pub(crate) fn dense_keys(types: &[Type], most: u64) -> Option<(Vec<DenseKey>, u64)> {
     let mut product: u64 = 1;
     let mut digits = Vec::with_capacity(types.len());
     for ty in types {
@@ -52,7 +53,7 @@ pub(crate) fn note(numbers: &[u32], seen: &mut [bool]) {
 }
 
 impl DenseKey {
-    /// Sets `index` to this digit: it is the first.
+    /// Sets `index` to the digits of the first key.
     pub(crate) fn start(&self, vector: &Vector, rows: usize, index: &mut Vec<u64>) -> Result<()> {
         match (&vector.values, &vector.valid) {
             (Values::Code(codes), None) => start(codes, index),
@@ -77,7 +78,7 @@ impl DenseKey {
                         .zip(values)
                         .for_each(|(i, v)| *i = *i * self.size + u64::from(*v));
                 }
-                _ => return Err(Error::internal("a digit of another kind")),
+                _ => return Err(Error::internal("a dense grouping key of another kind")),
             }
             return Ok(());
         };
@@ -96,27 +97,27 @@ impl DenseKey {
 }
 
 /// Decodes group numbers into key vectors.
-pub(crate) fn undigit(digits: &[DenseKey], groups: &[u32]) -> Vec<Vector> {
+pub(crate) fn decode_groups(dense_keys: &[DenseKey], groups: &[u32]) -> Vec<Vector> {
     let mut left = groups.to_vec();
-    let mut vectors = Vec::with_capacity(digits.len());
-    for (place, digit) in digits.iter().enumerate().rev() {
-        // A dense index has fewer than 2^32 entries. What is left for the first digit is its value.
-        let size = digit.size as u32;
+    let mut vectors = Vec::with_capacity(dense_keys.len());
+    for (place, key) in dense_keys.iter().enumerate().rev() {
+        // A dense index has fewer than 2^32 entries. What is left for the first key is its value.
+        let size = key.size as u32;
         let own: Vec<u32> = match place {
             0 => std::mem::take(&mut left),
             _ => left.iter().map(|g| g % size).collect(),
         };
         left.iter_mut().for_each(|g| *g /= size);
-        let values = match digit.ty.kind {
+        let values = match key.ty.kind {
             Kind::Code => Values::Code(own.clone()),
             Kind::Bool => Values::Bool(own.iter().map(|d| *d == 1).collect()),
             _ => Values::Int(
                 own.iter()
-                    .map(|d| digit.base.wrapping_add(i64::from(*d)))
+                    .map(|d| key.base.wrapping_add(i64::from(*d)))
                     .collect(),
             ),
         };
-        let valid = digit
+        let valid = key
             .ty
             .nullable
             .then(|| own.iter().map(|d| *d != size - 1).collect::<Vec<bool>>());

@@ -4,7 +4,7 @@ use algebra::krao::Groups;
 use arrow::datatypes::DataType;
 
 use crate::error::{Error, Result};
-use crate::operators::aggregate::accumulator::{Accumulator, Found, same};
+use crate::operators::aggregate::accumulator::{AccumulatedValues, Accumulator, same};
 use crate::operators::aggregate::sums::Count;
 use crate::vector::interner::Interner;
 use crate::vector::key_encoding::{KeyEncoding, KeyWords, StringKeys};
@@ -54,7 +54,7 @@ impl Accumulator for DistinctValues {
     }
 
     fn add(&mut self, groups: Option<&[u32]>, _rows: usize, arg: Option<&Vector>) -> Result<()> {
-        let vector = arg.ok_or_else(|| Error::internal("different values of nothing"))?;
+        let vector = arg.ok_or_else(|| Error::internal("a distinct aggregate without argument"))?;
         let fresh = self.known.fresh(groups, vector)?;
         let of = |groups: &[u32]| fresh.iter().map(|row| groups[*row as usize]).collect();
         let groups: Option<Vec<u32>> = groups.map(of);
@@ -108,8 +108,10 @@ impl Accumulator for DistinctValues {
         self.known.forget();
     }
 
-    fn found(&self) -> Found<'_> {
-        self.sum.as_ref().map_or(Found::Counts, |sum| sum.found())
+    fn found(&self) -> AccumulatedValues<'_> {
+        self.sum
+            .as_ref()
+            .map_or(AccumulatedValues::Counts, |sum| sum.found())
     }
 
     fn counts(&self) -> Option<&[i64]> {

@@ -9,7 +9,7 @@ use table::Dictionary;
 
 use crate::error::{Error, Result};
 use crate::operators::aggregate::accumulator::{
-    Accumulator, Found, grow, other_state, pairs, same,
+    AccumulatedValues, Accumulator, grow, other_state, pairs, same,
 };
 use crate::vector::strings::Strings;
 use crate::vector::value::{Kind, Values, Vector};
@@ -44,11 +44,11 @@ pub(crate) trait ExtremeCell: Copy + Default + fmt::Debug + Send + Sync + 'stati
 
     fn of_values(values: Values) -> Option<Vec<Self>>;
 
-    fn found<'a>(cells: &'a [Self], seen: &'a [bool]) -> Found<'a>;
+    fn found<'a>(cells: &'a [Self], seen: &'a [bool]) -> AccumulatedValues<'a>;
 }
 
 fn other_values() -> Error {
-    Error::internal("the least or greatest of another kind of values")
+    Error::internal("a minimum or maximum of another kind of values")
 }
 
 impl<C: ExtremeCell> Extreme<C> {
@@ -102,8 +102,8 @@ impl ExtremeCell for i64 {
         }
     }
 
-    fn found<'a>(cells: &'a [i64], seen: &'a [bool]) -> Found<'a> {
-        Found::ExtremeInt(cells, seen)
+    fn found<'a>(cells: &'a [i64], seen: &'a [bool]) -> AccumulatedValues<'a> {
+        AccumulatedValues::ExtremeInt(cells, seen)
     }
 }
 
@@ -148,8 +148,8 @@ impl ExtremeCell for i128 {
         }
     }
 
-    fn found<'a>(cells: &'a [i128], seen: &'a [bool]) -> Found<'a> {
-        Found::ExtremeWide(cells, seen)
+    fn found<'a>(cells: &'a [i128], seen: &'a [bool]) -> AccumulatedValues<'a> {
+        AccumulatedValues::ExtremeWide(cells, seen)
     }
 }
 
@@ -190,8 +190,8 @@ impl ExtremeCell for f64 {
         }
     }
 
-    fn found<'a>(cells: &'a [f64], seen: &'a [bool]) -> Found<'a> {
-        Found::ExtremeFloat(cells, seen)
+    fn found<'a>(cells: &'a [f64], seen: &'a [bool]) -> AccumulatedValues<'a> {
+        AccumulatedValues::ExtremeFloat(cells, seen)
     }
 }
 
@@ -253,7 +253,7 @@ impl<C: ExtremeCell> Accumulator for Extreme<C> {
         size_of::<C>() * self.cells.capacity() + self.seen.capacity()
     }
 
-    fn found(&self) -> Found<'_> {
+    fn found(&self) -> AccumulatedValues<'_> {
         C::found(&self.cells, &self.seen)
     }
 }
@@ -366,8 +366,8 @@ impl Accumulator for ExtremeString {
         self.bytes
     }
 
-    fn found(&self) -> Found<'_> {
-        Found::ExtremeString(&self.best, &self.seen)
+    fn found(&self) -> AccumulatedValues<'_> {
+        AccumulatedValues::ExtremeString(&self.best, &self.seen)
     }
 }
 
@@ -476,8 +476,8 @@ impl Accumulator for ExtremeCode {
         4 * self.best.capacity() + self.seen.capacity()
     }
 
-    fn found(&self) -> Found<'_> {
-        Found::ExtremeCode(&self.best, &self.seen)
+    fn found(&self) -> AccumulatedValues<'_> {
+        AccumulatedValues::ExtremeCode(&self.best, &self.seen)
     }
 }
 

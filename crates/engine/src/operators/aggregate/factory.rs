@@ -5,7 +5,7 @@ use crate::operators::aggregate::accumulator::Accumulator;
 use crate::operators::aggregate::distinct::DistinctValues;
 use crate::operators::aggregate::extremes::{Extreme, ExtremeCode, ExtremeString};
 use crate::operators::aggregate::sums::{Count, Sum};
-use crate::physical::shared_aggregates::{Accumulated, What};
+use crate::physical::shared_aggregates::{Accumulated, Accumulation};
 use crate::vector::value::{Kind, Type};
 
 /// Values below this are summed in 64 bits: no sum of as many of them as a table can have rows overflows.
@@ -23,34 +23,40 @@ pub(crate) fn accumulator(
     let refused = || Error::unsupported(format!("{:?} of such values", one.what));
     let Some(ty) = arg else {
         return match one.what {
-            What::Count => Ok(Box::new(Count::default())),
+            Accumulation::Count => Ok(Box::new(Count::default())),
             _ => Err(refused()),
         };
     };
     let small = -SMALL < ty.bounds.0 && ty.bounds.1 < SMALL;
-    let least = one.what == What::Min;
+    let least = one.what == Accumulation::Min;
     Ok(match (one.what, ty.kind) {
-        (What::Count, _) => Box::new(Count::default()),
-        (What::Sum, Kind::Int) if small => Box::new(Sum::<i64>::default()),
-        (What::Sum, Kind::Int | Kind::Wide) => Box::new(Sum::<i128>::default()),
-        (What::Sum, Kind::Float) => Box::new(Sum::<f64>::default()),
-        (What::Min | What::Max, Kind::Int | Kind::Bool) => Box::new(Extreme::<i64>::new(least)),
-        (What::Min | What::Max, Kind::Wide) => Box::new(Extreme::<i128>::new(least)),
-        (What::Min | What::Max, Kind::Float) => Box::new(Extreme::<f64>::new(least)),
-        (What::Min | What::Max, Kind::Text) => Box::new(ExtremeString::new(least)),
-        (What::Min | What::Max, Kind::Code) => {
+        (Accumulation::Count, _) => Box::new(Count::default()),
+        (Accumulation::Sum, Kind::Int) if small => Box::new(Sum::<i64>::default()),
+        (Accumulation::Sum, Kind::Int | Kind::Wide) => Box::new(Sum::<i128>::default()),
+        (Accumulation::Sum, Kind::Float) => Box::new(Sum::<f64>::default()),
+        (Accumulation::Min | Accumulation::Max, Kind::Int | Kind::Bool) => {
+            Box::new(Extreme::<i64>::new(least))
+        }
+        (Accumulation::Min | Accumulation::Max, Kind::Wide) => {
+            Box::new(Extreme::<i128>::new(least))
+        }
+        (Accumulation::Min | Accumulation::Max, Kind::Float) => {
+            Box::new(Extreme::<f64>::new(least))
+        }
+        (Accumulation::Min | Accumulation::Max, Kind::Text) => Box::new(ExtremeString::new(least)),
+        (Accumulation::Min | Accumulation::Max, Kind::Code) => {
             let labels = ty.labels.clone();
             let labels = labels.ok_or_else(|| Error::internal("codes without labels"))?;
             Box::new(ExtremeCode::new(least, labels))
         }
-        (What::Distinct { sum }, _) => {
+        (Accumulation::Distinct { sum }, _) => {
             let inner = Accumulated {
-                what: What::Sum,
+                what: Accumulation::Sum,
                 ..one
             };
             let sum = sum.then(|| accumulator(inner, arg, single)).transpose()?;
             Box::new(DistinctValues::new(ty, single, sum)?)
         }
-        (What::Sum, _) => return Err(refused()),
+        (Accumulation::Sum, _) => return Err(refused()),
     })
 }

@@ -6,7 +6,7 @@ use arrow::array::StringViewArray;
 
 use crate::error::{Error, Result};
 use crate::logical::relation::Function;
-use crate::operators::aggregate::accumulator::{Accumulator, Found, overflow};
+use crate::operators::aggregate::accumulator::{AccumulatedValues, Accumulator, overflow};
 use crate::operators::aggregate::extremes::text;
 use crate::vector::strings::Strings;
 use crate::vector::value::{Kind, Type, Values, Vector};
@@ -50,38 +50,49 @@ pub(crate) fn result(
 }
 
 /// Whether each group has a value, if the accumulator knows.
-fn seen(found: Found<'_>) -> Option<&[bool]> {
+fn seen(found: AccumulatedValues<'_>) -> Option<&[bool]> {
     match found {
-        Found::Counts | Found::Int(_) | Found::Wide(_) | Found::Float(_) => None,
-        Found::ExtremeInt(_, seen)
-        | Found::ExtremeWide(_, seen)
-        | Found::ExtremeFloat(_, seen)
-        | Found::ExtremeCode(_, seen)
-        | Found::ExtremeString(_, seen) => Some(seen),
+        AccumulatedValues::Counts
+        | AccumulatedValues::Int(_)
+        | AccumulatedValues::Wide(_)
+        | AccumulatedValues::Float(_) => None,
+        AccumulatedValues::ExtremeInt(_, seen)
+        | AccumulatedValues::ExtremeWide(_, seen)
+        | AccumulatedValues::ExtremeFloat(_, seen)
+        | AccumulatedValues::ExtremeCode(_, seen)
+        | AccumulatedValues::ExtremeString(_, seen) => Some(seen),
     }
 }
 
 /// The accumulated values of the groups `at`, as type `ty`.
-fn plain(found: Found<'_>, at: &mut dyn Iterator<Item = usize>, ty: &Type) -> Result<Values> {
+fn plain(
+    found: AccumulatedValues<'_>,
+    at: &mut dyn Iterator<Item = usize>,
+    ty: &Type,
+) -> Result<Values> {
     Ok(match (found, ty.kind) {
-        (Found::Int(v) | Found::ExtremeInt(v, _), Kind::Int) => {
+        (AccumulatedValues::Int(v) | AccumulatedValues::ExtremeInt(v, _), Kind::Int) => {
             Values::Int(at.map(|g| v[g]).collect())
         }
-        (Found::Int(v) | Found::ExtremeInt(v, _), Kind::Wide) => {
+        (AccumulatedValues::Int(v) | AccumulatedValues::ExtremeInt(v, _), Kind::Wide) => {
             Values::Wide(at.map(|g| i128::from(v[g])).collect())
         }
-        (Found::ExtremeInt(v, _), Kind::Bool) => Values::Bool(at.map(|g| v[g] != 0).collect()),
-        (Found::Wide(v) | Found::ExtremeWide(v, _), Kind::Wide) => {
+        (AccumulatedValues::ExtremeInt(v, _), Kind::Bool) => {
+            Values::Bool(at.map(|g| v[g] != 0).collect())
+        }
+        (AccumulatedValues::Wide(v) | AccumulatedValues::ExtremeWide(v, _), Kind::Wide) => {
             Values::Wide(at.map(|g| fitting(v[g], ty)).collect::<Result<_>>()?)
         }
-        (Found::Wide(v) | Found::ExtremeWide(v, _), Kind::Int) => {
+        (AccumulatedValues::Wide(v) | AccumulatedValues::ExtremeWide(v, _), Kind::Int) => {
             Values::Int(at.map(|g| narrowed(v[g], ty)).collect::<Result<_>>()?)
         }
-        (Found::Float(v) | Found::ExtremeFloat(v, _), Kind::Float) => {
+        (AccumulatedValues::Float(v) | AccumulatedValues::ExtremeFloat(v, _), Kind::Float) => {
             Values::Float(at.map(|g| v[g]).collect())
         }
-        (Found::ExtremeCode(v, _), Kind::Code) => Values::Code(at.map(|g| v[g]).collect()),
-        (Found::ExtremeString(v, _), Kind::Text) => {
+        (AccumulatedValues::ExtremeCode(v, _), Kind::Code) => {
+            Values::Code(at.map(|g| v[g]).collect())
+        }
+        (AccumulatedValues::ExtremeString(v, _), Kind::Text) => {
             let strings = StringViewArray::from_iter_values(at.map(|g| text(&v[g])));
             Values::Text(Strings::new(Arc::new(strings)))
         }
@@ -90,20 +101,20 @@ fn plain(found: Found<'_>, at: &mut dyn Iterator<Item = usize>, ty: &Type) -> Re
 }
 
 fn average(
-    found: Found<'_>,
+    found: AccumulatedValues<'_>,
     at: &mut dyn Iterator<Item = usize>,
     counts: &[i64],
     ty: &Type,
     arg_scale: i8,
 ) -> Result<Values> {
-    if let Found::Float(sums) = found {
+    if let AccumulatedValues::Float(sums) = found {
         return Ok(Values::Float(
             at.map(|g| sums[g] / counts[g] as f64).collect(),
         ));
     }
     let sum = |g: usize| match found {
-        Found::Int(sums) => i128::from(sums[g]),
-        Found::Wide(sums) => sums[g],
+        AccumulatedValues::Int(sums) => i128::from(sums[g]),
+        AccumulatedValues::Wide(sums) => sums[g],
         _ => 0,
     };
     if ty.kind == Kind::Float {

@@ -77,7 +77,7 @@ impl SortedGroups {
         for mine in self.runs() {
             for theirs in other.runs() {
                 let (a, b) = (&self.keys[mine.clone()], &other.keys[theirs.clone()]);
-                meet(a, b, |at, there| {
+                each_common(a, b, |at, there| {
                     to[theirs.start + there] = (mine.start + at) as u32;
                 });
             }
@@ -96,7 +96,7 @@ impl SortedGroups {
 }
 
 /// Calls `f` with the positions of each key that both have. Both ascend.
-fn meet(a: &[i64], b: &[i64], mut f: impl FnMut(usize, usize)) {
+fn each_common(a: &[i64], b: &[i64], mut f: impl FnMut(usize, usize)) {
     let (mut i, mut j) = (0, 0);
     while i < a.len() && j < b.len() {
         if a[i] == b[j] {

@@ -6,7 +6,7 @@ use algebra::fold;
 
 use crate::error::{Error, Result};
 use crate::operators::aggregate::accumulator::{
-    Accumulator, Found, grow, other_state, overflow, pairs, same,
+    AccumulatedValues, Accumulator, grow, other_state, overflow, pairs, same,
 };
 use crate::vector::value::{Kind, Values, Vector};
 
@@ -57,8 +57,8 @@ impl Accumulator for Count {
         8 * self.counts.capacity()
     }
 
-    fn found(&self) -> Found<'_> {
-        Found::Counts
+    fn found(&self) -> AccumulatedValues<'_> {
+        AccumulatedValues::Counts
     }
 
     fn counts(&self) -> Option<&[i64]> {
@@ -89,7 +89,7 @@ pub(crate) trait SumCell: Copy + Default + fmt::Debug + Send + Sync + 'static {
 
     fn of_values(values: Values) -> Option<Vec<Self>>;
 
-    fn found(cells: &[Self]) -> Found<'_>;
+    fn found(cells: &[Self]) -> AccumulatedValues<'_>;
 }
 
 fn other_values() -> Error {
@@ -127,8 +127,8 @@ impl SumCell for i64 {
         }
     }
 
-    fn found(cells: &[i64]) -> Found<'_> {
-        Found::Int(cells)
+    fn found(cells: &[i64]) -> AccumulatedValues<'_> {
+        AccumulatedValues::Int(cells)
     }
 }
 
@@ -166,8 +166,8 @@ impl SumCell for i128 {
         }
     }
 
-    fn found(cells: &[i128]) -> Found<'_> {
-        Found::Wide(cells)
+    fn found(cells: &[i128]) -> AccumulatedValues<'_> {
+        AccumulatedValues::Wide(cells)
     }
 }
 
@@ -201,8 +201,8 @@ impl SumCell for f64 {
         }
     }
 
-    fn found(cells: &[f64]) -> Found<'_> {
-        Found::Float(cells)
+    fn found(cells: &[f64]) -> AccumulatedValues<'_> {
+        AccumulatedValues::Float(cells)
     }
 }
 
@@ -216,7 +216,7 @@ impl<C: SumCell> Accumulator for Sum<C> {
     }
 
     fn add(&mut self, groups: Option<&[u32]>, _rows: usize, arg: Option<&Vector>) -> Result<()> {
-        let vector = arg.ok_or_else(|| Error::internal("a sum of nothing"))?;
+        let vector = arg.ok_or_else(|| Error::internal("a sum without argument"))?;
         C::add(groups, vector, &mut self.cells)
     }
 
@@ -248,7 +248,7 @@ impl<C: SumCell> Accumulator for Sum<C> {
         size_of::<C>() * self.cells.capacity()
     }
 
-    fn found(&self) -> Found<'_> {
+    fn found(&self) -> AccumulatedValues<'_> {
         C::found(&self.cells)
     }
 }

@@ -68,7 +68,7 @@ impl<'p> FilteredBlock<'p> {
     }
 }
 
-/// Removes from `wanted` the rows that are no hits of `filter`.
+/// Removes from `wanted` the rows that do not pass `filter`.
 pub(crate) async fn apply(
     filter: &Filter,
     block: &mut FilteredBlock<'_>,

@@ -1,4 +1,4 @@
-//! What a filter is.
+//! Filters: predicates on columns of one table.
 
 use std::fmt::Debug;
 use std::sync::{Arc, OnceLock};
@@ -18,7 +18,7 @@ pub trait Test: Send + Sync + Debug {
     /// `rows` values.
     ///
     /// # Errors
-    /// What goes wrong in evaluating (overflow, division by zero, ...).
+    /// Those of evaluating the predicate (overflow, division by zero, ...).
     fn evaluate(
         &self,
         columns: &[ArrayRef],
@@ -31,7 +31,7 @@ pub trait Test: Send + Sync + Debug {
 pub struct Filter {
     /// The columns that it reads, by their positions in the table.
     pub columns: Vec<usize>,
-    /// What it means. It is evaluated where `form` offers nothing cheaper.
+    /// The predicate. It is evaluated on decoded values unless `form` offers something cheaper.
     pub test: Arc<dyn Test>,
     /// How it can be tested on encoded values.
     pub form: Form,
@@ -120,7 +120,7 @@ impl LabelHits {
     /// The share of the labels that pass, 0 to 1: an estimate of the filter's selectivity.
     ///
     /// # Errors
-    /// What the filter's test reports.
+    /// Those of the filter's test.
     pub fn share(&self, filter: &Filter, dictionary: &Dictionary) -> Result<f64> {
         let answers = self.answers(filter, dictionary)?;
         let hits = answers.hits.iter().filter(|hit| **hit).count();

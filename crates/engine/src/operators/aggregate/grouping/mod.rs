@@ -8,11 +8,11 @@ use crate::error::{Error, Result};
 use crate::logical::relation::Fold;
 use crate::memory::reservation::Reservation;
 use crate::operators::aggregate::accumulator::Accumulator;
-use crate::operators::aggregate::dense::{DenseKey, digits, note, undigit};
+use crate::operators::aggregate::dense::{DenseKey, decode_groups, dense_keys, note};
 use crate::operators::aggregate::factory::accumulator;
 use crate::operators::aggregate::result::result;
 use crate::operators::aggregate::sorted::SortedGroups;
-use crate::physical::shared_aggregates::{Accumulated, ResultParts, What, accumulated};
+use crate::physical::shared_aggregates::{Accumulated, Accumulation, ResultParts, accumulated};
 use crate::vector::batch::Batch;
 use crate::vector::interner::{Interner, NOBODY};
 use crate::vector::key_encoding::{KeyEncoding, KeyWords, StringKeys};
@@ -41,7 +41,7 @@ enum KeyIndex {
     One,
     /// Dense: the number is computed from the keys.
     Dense {
-        digits: Vec<DenseKey>,
+        dense_keys: Vec<DenseKey>,
         seen: Vec<bool>,
     },
     /// Group join: the number is the row of a join table.
@@ -60,9 +60,9 @@ enum KeyIndex {
 impl KeyIndex {
     /// For keys of these types in any order; dense if that takes at most `most` entries.
     fn of(types: &[Type], most: u64) -> KeyIndex {
-        match (digits(types, most.max(SMALL)), types) {
-            (Some((digits, size)), _) => KeyIndex::Dense {
-                digits,
+        match (dense_keys(types, most.max(SMALL)), types) {
+            (Some((dense_keys, size)), _) => KeyIndex::Dense {
+                dense_keys,
                 seen: vec![false; size as usize],
             },
             (None, [ty]) if ty.kind == Kind::Text => KeyIndex::Text {
@@ -90,7 +90,7 @@ const TAKEN: usize = 1 << 16;
 
 /// What rows are grouped by.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum By<'a> {
+pub(crate) enum GroupedBy<'a> {
     Keys(&'a [Type]),
     /// The row numbers of a join table with this many rows.
     Row(usize),
@@ -102,26 +102,27 @@ impl Grouping {
     /// # Errors
     /// [`Error::Unsupported`] if an argument cannot be accumulated.
     pub fn new(
-        by: By<'_>,
+        by: GroupedBy<'_>,
         folds: &[Fold],
         types: &dyn Fn(Var) -> Type,
         most: u64,
     ) -> Result<Grouping> {
-        let one = matches!(by, By::Keys([]));
+        let one = matches!(by, GroupedBy::Keys([]));
         let (accumulated, parts) = accumulated(folds, types, one);
         let states = accumulated
             .iter()
             .map(|own| accumulator(*own, own.arg.map(types).as_ref(), one));
         let states = states.collect::<Result<Vec<_>>>()?;
         let key_index = match by {
-            By::Row(rows) => KeyIndex::Row {
+            GroupedBy::Row(rows) => KeyIndex::Row {
                 seen: vec![false; rows],
             },
-            By::Keys([]) => KeyIndex::One,
-            By::Keys(types) => {
-                let is_distinct = |own: &Accumulated| matches!(own.what, What::Distinct { .. });
+            GroupedBy::Keys([]) => KeyIndex::One,
+            GroupedBy::Keys(types) => {
+                let is_distinct =
+                    |own: &Accumulated| matches!(own.what, Accumulation::Distinct { .. });
                 let distinct = accumulated.iter().any(is_distinct);
-                let few = distinct || digits(types, SMALL).is_some();
+                let few = distinct || dense_keys(types, SMALL).is_some();
                 let ascending = SortedGroups::new(types, most).filter(|_| !few);
                 ascending.map_or_else(|| KeyIndex::of(types, most), KeyIndex::Sorted)
             }
@@ -142,7 +143,7 @@ impl Grouping {
 
     /// Grows the accumulators to the number of groups.
     fn resize(&mut self) {
-        let size = self.number_of();
+        let size = self.group_count();
         self.states.iter_mut().for_each(|state| state.resize(size));
     }
 
@@ -174,7 +175,7 @@ impl Grouping {
                 self.resize();
                 return Ok(());
             }
-            self.settle()?;
+            self.leave_sorted()?;
         }
         match &mut self.key_index {
             KeyIndex::One | KeyIndex::Sorted(_) => {}
@@ -187,11 +188,11 @@ impl Grouping {
                 self.numbers.extend(rows.iter().map(|row| *row as u32));
                 self.numbers.iter().for_each(|n| seen[*n as usize] = true);
             }
-            KeyIndex::Dense { digits, seen } => {
-                for (place, (digit, vector)) in digits.iter().zip(keys).enumerate() {
+            KeyIndex::Dense { dense_keys, seen } => {
+                for (place, (key, vector)) in dense_keys.iter().zip(keys).enumerate() {
                     match place {
-                        0 => digit.start(vector, rows, &mut self.index)?,
-                        _ => digit.combine(vector, &mut self.index)?,
+                        0 => key.start(vector, rows, &mut self.index)?,
+                        _ => key.combine(vector, &mut self.index)?,
                     }
                 }
                 numbers(&self.index, &mut self.numbers);
@@ -226,7 +227,7 @@ impl Grouping {
     }
 
     /// Switches from sorted to hash or dense aggregation.
-    fn settle(&mut self) -> Result<()> {
+    fn leave_sorted(&mut self) -> Result<()> {
         let KeyIndex::Sorted(own) = &self.key_index else {
             return Ok(());
         };
@@ -246,11 +247,11 @@ impl Grouping {
         };
         settled.resize();
         let ascending = std::mem::replace(self, settled);
-        self.take_in(&ascending)
+        self.add_groups(&ascending)
     }
 
     /// Adds groups that were found by another kind of index.
-    fn take_in(&mut self, other: &Grouping) -> Result<()> {
+    fn add_groups(&mut self, other: &Grouping) -> Result<()> {
         for from in other.numbers().chunks(TAKEN) {
             let keys = other.keys(from)?;
             self.number(&keys.iter().collect::<Vec<_>>(), None, from.len())?;
@@ -300,11 +301,11 @@ impl Grouping {
             (KeyIndex::Sorted(_), KeyIndex::Dense { .. } | KeyIndex::Hash { .. }) => {
                 std::mem::swap(&mut self.held, &mut other.held);
                 std::mem::swap(self, &mut other);
-                return self.take_in(&other);
+                return self.add_groups(&other);
             }
             (KeyIndex::Dense { .. } | KeyIndex::Hash { .. }, KeyIndex::Sorted(_))
             | (KeyIndex::Dense { .. }, KeyIndex::Hash { .. })
-            | (KeyIndex::Hash { .. }, KeyIndex::Dense { .. }) => return self.take_in(&other),
+            | (KeyIndex::Hash { .. }, KeyIndex::Dense { .. }) => return self.add_groups(&other),
             _ => return Err(Error::internal("groups made in different ways")),
         };
         for (state, other) in self.states.iter_mut().zip(&other.states) {
@@ -347,7 +348,7 @@ impl Grouping {
     }
 
     /// Whether there is a single group, without keys.
-    pub fn is_one(&self) -> bool {
+    pub fn is_single_group(&self) -> bool {
         matches!(self.key_index, KeyIndex::One)
     }
 
@@ -362,7 +363,7 @@ impl Grouping {
     }
 
     /// The number of groups; of a dense index or a group join, the number of possible groups.
-    pub fn number_of(&self) -> usize {
+    pub fn group_count(&self) -> usize {
         match &self.key_index {
             KeyIndex::One => 1,
             KeyIndex::Row { seen } | KeyIndex::Dense { seen, .. } => seen.len(),
@@ -378,7 +379,7 @@ impl Grouping {
             KeyIndex::One => vec![0],
             KeyIndex::Row { seen } | KeyIndex::Dense { seen, .. } => set(seen),
             KeyIndex::Hash { .. } | KeyIndex::Text { .. } | KeyIndex::Sorted(_) => {
-                (0..self.number_of() as u32).collect()
+                (0..self.group_count() as u32).collect()
             }
         }
     }
@@ -387,7 +388,7 @@ impl Grouping {
     pub fn keys(&self, some: &[u32]) -> Result<Vec<Vector>> {
         match &self.key_index {
             KeyIndex::One | KeyIndex::Row { .. } => Ok(vec![]),
-            KeyIndex::Dense { digits, .. } => Ok(undigit(digits, some)),
+            KeyIndex::Dense { dense_keys, .. } => Ok(decode_groups(dense_keys, some)),
             KeyIndex::Sorted(own) => Ok(vec![own.keys(some)]),
             KeyIndex::Text { texts, ty } => {
                 let there = some.iter().map(|number| !texts.is_null(*number));
