@@ -3,7 +3,7 @@ use algebra::dot::*;
 use algebra::hash::{combine_u64, hash_u64};
 use std::collections::BTreeSet;
 
-proptest! {
+properties! {
     #[test]
     fn by_position((keys, valid) in column(-20i64..60), stored in vec(0i64..40, 0..40), base in prop::sample::select(vec![0, i64::MIN + 20, i64::MAX - 60])) {
         let shift = |keys: &[i64]| keys.iter().map(|k| k + base).collect::<Vec<_>>();

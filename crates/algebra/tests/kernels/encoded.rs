@@ -69,13 +69,13 @@ fn a_place_outside_is_refused() {
     }
 }
 
-proptest! {
+properties! {
     #[test]
     fn widening_as_the_naive_loop(
         before in vec(any::<i64>(), 0..3),
         values in vec(any::<u64>(), 1..300),
         picks in vec(any::<prop::sample::Index>(), 0..300),
-        base: i128,
+        base in any::<i128>(),
         first in prop_oneof![0u32..9, Just(u32::MAX - 400)],
     ) {
         fn of<S: Stored>(values: &[u64]) -> Vec<S> {
@@ -98,12 +98,12 @@ proptest! {
     }
 
     #[test]
-    fn ranges_as_the_naive_loop(values in vec(any::<u16>(), 0..300), low: u16, span: u16) {
+    fn ranges_as_the_naive_loop(values in vec(any::<u16>(), 0..300), low in any::<u16>(), span in any::<u16>()) {
         ranges(&values, low, span)?;
     }
 
     #[test]
-    fn ranges_of_bytes_and_words(values in vec(any::<u8>(), 0..300), low: u8, span: u8) {
+    fn ranges_of_bytes_and_words(values in vec(any::<u8>(), 0..300), low in any::<u8>(), span in any::<u8>()) {
         ranges(&values, low, span)?;
         let narrow: Vec<u32> = values.iter().map(|v| u32::from(*v) << 21).collect();
         ranges(&narrow, u32::from(low) << 21, u32::from(span) << 21)?;

@@ -16,60 +16,59 @@ fn holds(op: Op, order: Ordering) -> bool {
 }
 
 /// Compares with the naive loop, by column and by constant.
-macro_rules! as_the_naive_loop {
-    ($name:ident, $value:expr, $both:ident, $constant:ident, $order:expr) => {
-        proptest! {
-            #[test]
-            fn $name((a, b) in pair($value), op in prop::sample::select(OPS.to_vec())) {
-                at_each_level(|| {
-                    let mut out = vec![true; 3];
-                    $both(op, &a, &b, &mut out);
-                    let naive: Vec<bool> = a.iter().zip(&b).map(|(a, b)| holds(op, $order(a, b))).collect();
-                    prop_assert_eq!(&out, &naive);
-                    $both(op.flipped(), &b, &a, &mut out);
-                    prop_assert_eq!(&out, &naive);
-                    $both(op.negated(), &a, &b, &mut out);
-                    prop_assert!(out.iter().zip(&naive).all(|(a, b)| a != b));
-                    if let Some(first) = b.first() {
-                        $constant(op, &a, *first, &mut out);
-                        let naive: Vec<bool> = a.iter().map(|a| holds(op, $order(a, first))).collect();
-                        prop_assert_eq!(&out, &naive);
-                    }
-                    Ok(())
-                })?;
-            }
+fn as_the_naive_loop<T: Copy + PartialEq>(
+    (a, b, op): (&[T], &[T], Op),
+    both: fn(Op, &[T], &[T], &mut Vec<bool>),
+    constant: fn(Op, &[T], T, &mut Vec<bool>),
+    order: fn(&T, &T) -> Ordering,
+) -> TestCaseResult {
+    at_each_level(|| {
+        let mut out = vec![true; 3];
+        both(op, a, b, &mut out);
+        let naive: Vec<bool> = a
+            .iter()
+            .zip(b)
+            .map(|(a, b)| holds(op, order(a, b)))
+            .collect();
+        prop_assert_eq!(&out, &naive);
+        both(op.flipped(), b, a, &mut out);
+        prop_assert_eq!(&out, &naive);
+        both(op.negated(), a, b, &mut out);
+        prop_assert!(out.iter().zip(&naive).all(|(a, b)| a != b));
+        if let Some(first) = b.first() {
+            constant(op, a, *first, &mut out);
+            let naive: Vec<bool> = a.iter().map(|a| holds(op, order(a, first))).collect();
+            prop_assert_eq!(&out, &naive);
         }
-    };
+        Ok(())
+    })
 }
 
-as_the_naive_loop!(
-    i64_compare,
-    integer(),
-    compare_i64,
-    compare_i64_const,
-    Ord::cmp
-);
-as_the_naive_loop!(
-    i128_compare,
-    wide(),
-    compare_i128,
-    compare_i128_const,
-    Ord::cmp
-);
-as_the_naive_loop!(
-    f64_compare,
-    float(),
-    compare_f64,
-    compare_f64_const,
-    as_sql_does
-);
-as_the_naive_loop!(
-    u32_compare,
-    0u32..9,
-    compare_u32,
-    compare_u32_const,
-    Ord::cmp
-);
+fn ops() -> BoxedStrategy<Op> {
+    prop::sample::select(OPS.to_vec()).boxed()
+}
+
+properties! {
+    #[test]
+    fn i64_compare((a, b) in pair(integer()), op in ops()) {
+        as_the_naive_loop((&a, &b, op), compare_i64, compare_i64_const, Ord::cmp)?;
+    }
+
+    #[test]
+    fn i128_compare((a, b) in pair(wide()), op in ops()) {
+        as_the_naive_loop((&a, &b, op), compare_i128, compare_i128_const, Ord::cmp)?;
+    }
+
+    #[test]
+    fn f64_compare((a, b) in pair(float()), op in ops()) {
+        as_the_naive_loop((&a, &b, op), compare_f64, compare_f64_const, as_sql_does)?;
+    }
+
+    #[test]
+    fn u32_compare((a, b) in pair(0u32..9), op in ops()) {
+        as_the_naive_loop((&a, &b, op), compare_u32, compare_u32_const, Ord::cmp)?;
+    }
+}
 
 /// A NaN equals every NaN and is greater than all numbers; zeros of both signs are equal.
 fn as_sql_does(a: &f64, b: &f64) -> std::cmp::Ordering {
@@ -82,7 +81,7 @@ fn three(values: &[bool], valid: &Option<Vec<bool>>, row: usize) -> Option<bool>
     is(valid, row).then(|| values[row])
 }
 
-proptest! {
+properties! {
     #[test]
     fn membership((values, _) in column(integer()), set in vec(integer(), 0..40), near in vec(-3000i64..3000, 0..40)) {
         for mut set in [set, near] {
@@ -149,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn selections((values, keep) in rows().prop_flat_map(|n| (vec(integer(), n), vec(any::<bool>(), n))), blocks: bool) {
+    fn selections((values, keep) in rows().prop_flat_map(|n| (vec(integer(), n), vec(any::<bool>(), n))), blocks in any::<bool>()) {
         // Runs of equal flags too: whole words of one kind.
         let keep: Vec<bool> = (0..keep.len()).map(|r| keep[if blocks { r / 70 } else { r }]).collect();
         at_each_level(|| {

@@ -1,5 +1,6 @@
 use super::*;
 use algebra::fold::*;
+use std::cmp::Ordering;
 
 /// A column with group numbers below a number of groups, few or many.
 #[derive(Clone, Debug)]
@@ -21,11 +22,17 @@ impl<T: Copy> Input<T> {
     }
 }
 
-fn input<T: std::fmt::Debug + Clone>(
-    value: impl Strategy<Value = T> + Clone + 'static,
-) -> impl Strategy<Value = Input<T>> {
-    (column(value), prop_oneof![1usize..=9, Just(40)], 0u8..4).prop_flat_map(
-        |((values, valid), states, kind)| {
+fn input<T: Debug + Clone + 'static>(
+    value: impl Strategy<Value = T> + 'static,
+) -> BoxedStrategy<Input<T>> {
+    inputs(column(value))
+}
+
+fn inputs<T: Debug + Clone + 'static>(
+    column: BoxedStrategy<(Vec<T>, Option<Vec<bool>>)>,
+) -> BoxedStrategy<Input<T>> {
+    (column, prop_oneof![1usize..=9, Just(40)], 0u8..4)
+        .prop_flat_map(|((values, valid), states, kind)| {
             // All rows of one group, or any.
             let top = if kind == 0 { 1 } else { states as u32 };
             let groups = vec(0..top, values.len());
@@ -37,11 +44,11 @@ fn input<T: std::fmt::Debug + Clone>(
                     states: if one { 1 } else { states },
                 },
             )
-        },
-    )
+        })
+        .boxed()
 }
 
-proptest! {
+properties! {
     #[test]
     fn integers(input in input(integer())) {
         at_each_level(|| {
@@ -111,38 +118,51 @@ proptest! {
     }
 }
 
+/// A kernel of extremes: group numbers, values, validity, states and whether each was seen.
+type Extreme<T> = fn(Option<&[u32]>, &[T], Option<&[bool]>, &mut [T], &mut [bool]);
+
 /// Extremes against the naive ones, some groups seen before.
-macro_rules! extremes {
-    ($name:ident, $t:ty, $value:expr, $min:ident, $max:ident, $order:expr) => {
-        proptest! {
-            #[test]
-            fn $name(input in input($value), before in $value, flags in vec(any::<bool>(), 40)) {
-                at_each_level(|| {
-                    let Input { values, valid, groups, states } = &input;
-                    let (groups, valid) = (groups.as_deref(), valid.as_deref());
-                    let (mut low, mut high) = (vec![before; *states], vec![before; *states]);
-                    let (mut seen, mut too) = (flags[..*states].to_vec(), flags[..*states].to_vec());
-                    $min(groups, values, valid, &mut low, &mut seen);
-                    $max(groups, values, valid, &mut high, &mut too);
-                    for state in 0..*states {
-                        let all = || input.rows(state).chain(flags[state].then_some(before));
-                        prop_assert_eq!(seen[state], all().next().is_some());
-                        prop_assert_eq!(too[state], seen[state]);
-                        if let (Some(min), Some(max)) = (all().min_by($order), all().max_by($order)) {
-                            prop_assert!($order(&low[state], &min).is_eq());
-                            prop_assert!($order(&high[state], &max).is_eq());
-                        }
-                    }
-                    Ok(())
-                })?;
+fn extremes<T: Copy>(
+    (input, before, flags): (&Input<T>, T, &[bool]),
+    (min, max): (Extreme<T>, Extreme<T>),
+    order: fn(&T, &T) -> Ordering,
+) -> TestCaseResult {
+    at_each_level(|| {
+        let states = input.states;
+        let (groups, valid) = (input.groups.as_deref(), input.valid.as_deref());
+        let (mut low, mut high) = (vec![before; states], vec![before; states]);
+        let (mut seen, mut too) = (flags[..states].to_vec(), flags[..states].to_vec());
+        min(groups, &input.values, valid, &mut low, &mut seen);
+        max(groups, &input.values, valid, &mut high, &mut too);
+        for state in 0..states {
+            let all = || input.rows(state).chain(flags[state].then_some(before));
+            prop_assert_eq!(seen[state], all().next().is_some());
+            prop_assert_eq!(too[state], seen[state]);
+            if let (Some(min), Some(max)) = (all().min_by(order), all().max_by(order)) {
+                prop_assert!(order(&low[state], &min).is_eq());
+                prop_assert!(order(&high[state], &max).is_eq());
             }
         }
-    };
+        Ok(())
+    })
 }
 
-extremes!(extremes_i64, i64, integer(), min_i64, max_i64, Ord::cmp);
-extremes!(extremes_i128, i128, wide(), min_i128, max_i128, Ord::cmp);
-extremes!(extremes_f64, f64, float(), min_f64, max_f64, f64::total_cmp);
+properties! {
+    #[test]
+    fn extremes_i64(input in input(integer()), before in integer(), flags in vec(any::<bool>(), 40)) {
+        extremes((&input, before, &flags), (min_i64, max_i64), Ord::cmp)?;
+    }
+
+    #[test]
+    fn extremes_i128(input in input(wide()), before in wide(), flags in vec(any::<bool>(), 40)) {
+        extremes((&input, before, &flags), (min_i128, max_i128), Ord::cmp)?;
+    }
+
+    #[test]
+    fn extremes_f64(input in input(float()), before in float(), flags in vec(any::<bool>(), 40)) {
+        extremes((&input, before, &flags), (min_f64, max_f64), f64::total_cmp)?;
+    }
+}
 
 #[test]
 #[should_panic]

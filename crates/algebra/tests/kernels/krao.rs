@@ -3,7 +3,7 @@ use algebra::hash::{combine_u64, hash_u64};
 use algebra::krao::*;
 use std::collections::HashMap;
 
-proptest! {
+properties! {
     #[test]
     fn dense_indexes((a, b) in pair(0u32..7)) {
         at_each_level(|| {
@@ -55,7 +55,7 @@ proptest! {
         words in 1usize..=5,
         vectors in vec(vec(0u64..40, 0..200), 0..6),
         quality in prop::sample::select(vec![u64::MAX, 7, 0]),
-        long: bool,
+        long in any::<bool>(),
     ) {
         let words = if long { MAX_WORDS } else { words };
         let mut groups = Groups::new(words);

@@ -141,7 +141,7 @@ fn bits(keep: &[bool]) -> Dense {
     Dense::row(keep.iter().map(|k| i64::from(*k)))
 }
 
-proptest! {
+properties! {
     #[test]
     fn dot_is_the_product_and_associative(m in matrices()) {
         let [_, _, c] = &m.codes;

@@ -1,113 +1,98 @@
 use super::*;
 use algebra::lift::*;
 
+/// A checked kernel of two columns.
+type CheckedBoth<T> = fn(&[T], &[T], &mut Vec<T>) -> Result<(), Overflow>;
+
+/// A checked kernel of a column and a constant.
+type CheckedConstant<T> = fn(&[T], T, &mut Vec<T>) -> Result<(), Overflow>;
+
 /// A checked kernel against the checked scalar operation: with a column and with a constant.
-macro_rules! checked {
-    ($name:ident, $t:ty, $value:expr, $both:ident, $constant:ident, $scalar:expr) => {
-        proptest! {
-            #[test]
-            fn $name((a, b) in pair($value)) {
-                at_each_level(|| {
-                    let mut out = vec![5];
-                    let naive: Option<Vec<$t>> = a.iter().zip(&b).map(|(a, b)| $scalar(*a, *b)).collect();
-                    let result = $both(&a, &b, &mut out);
-                    prop_assert_eq!(result.is_ok().then(|| out.clone()), naive);
-                    for b in b.iter().take(9) {
-                        let naive: Option<Vec<$t>> = a.iter().map(|a| $scalar(*a, *b)).collect();
-                        let result = $constant(&a, *b, &mut out);
-                        prop_assert_eq!(result.is_ok().then(|| out.clone()), naive);
-                    }
-                    Ok(())
-                })?;
-            }
+fn checked<T: Copy + Default + PartialEq + Debug>(
+    (a, b): (&[T], &[T]),
+    both: CheckedBoth<T>,
+    constant: CheckedConstant<T>,
+    scalar: fn(T, T) -> Option<T>,
+) -> TestCaseResult {
+    at_each_level(|| {
+        let mut out = vec![T::default()];
+        let naive: Option<Vec<T>> = a.iter().zip(b).map(|(a, b)| scalar(*a, *b)).collect();
+        let result = both(a, b, &mut out);
+        prop_assert_eq!(result.is_ok().then(|| out.clone()), naive);
+        for b in b.iter().take(9) {
+            let naive: Option<Vec<T>> = a.iter().map(|a| scalar(*a, *b)).collect();
+            let result = constant(a, *b, &mut out);
+            prop_assert_eq!(result.is_ok().then(|| out.clone()), naive);
         }
-    };
+        Ok(())
+    })
 }
 
 /// Mostly columns where nothing overflows, so that both outcomes occur.
-fn moderate() -> impl Strategy<Value = i64> + Clone {
-    prop_oneof![60 => -9i64..9, 20 => any::<i32>().prop_map(i64::from), 1 => integer()]
+fn moderate() -> BoxedStrategy<i64> {
+    prop_oneof![60 => -9i64..9, 20 => any::<i32>().prop_map(i64::from), 1 => integer()].boxed()
 }
 
 /// As [`moderate`], with products beyond 64 bits.
-fn moderate_wide() -> impl Strategy<Value = i128> + Clone {
-    prop_oneof![60 => -9i128..9, 20 => any::<i64>().prop_map(i128::from), 1 => wide()]
+fn moderate_wide() -> BoxedStrategy<i128> {
+    prop_oneof![60 => -9i128..9, 20 => any::<i64>().prop_map(i128::from), 1 => wide()].boxed()
 }
 
-checked!(
-    i64_add,
-    i64,
-    moderate(),
-    try_add_i64,
-    try_add_i64_const,
-    i64::checked_add
-);
-checked!(
-    i64_sub,
-    i64,
-    moderate(),
-    try_sub_i64,
-    try_sub_i64_const,
-    i64::checked_sub
-);
-checked!(
-    i64_mul,
-    i64,
-    moderate(),
-    try_mul_i64,
-    try_mul_i64_const,
-    i64::checked_mul
-);
-checked!(
-    i128_add,
-    i128,
-    moderate_wide(),
-    try_add_i128,
-    try_add_i128_const,
-    i128::checked_add
-);
-checked!(
-    i128_sub,
-    i128,
-    moderate_wide(),
-    try_sub_i128,
-    try_sub_i128_const,
-    i128::checked_sub
-);
-checked!(
-    i128_mul,
-    i128,
-    moderate_wide(),
-    try_mul_i128,
-    try_mul_i128_const,
-    i128::checked_mul
-);
+properties! {
+    #[test]
+    fn i64_add((a, b) in pair(moderate())) {
+        checked((&a, &b), try_add_i64, try_add_i64_const, i64::checked_add)?;
+    }
+
+    #[test]
+    fn i64_sub((a, b) in pair(moderate())) {
+        checked((&a, &b), try_sub_i64, try_sub_i64_const, i64::checked_sub)?;
+    }
+
+    #[test]
+    fn i64_mul((a, b) in pair(moderate())) {
+        checked((&a, &b), try_mul_i64, try_mul_i64_const, i64::checked_mul)?;
+    }
+
+    #[test]
+    fn i128_add((a, b) in pair(moderate_wide())) {
+        checked((&a, &b), try_add_i128, try_add_i128_const, i128::checked_add)?;
+    }
+
+    #[test]
+    fn i128_sub((a, b) in pair(moderate_wide())) {
+        checked((&a, &b), try_sub_i128, try_sub_i128_const, i128::checked_sub)?;
+    }
+
+    #[test]
+    fn i128_mul((a, b) in pair(moderate_wide())) {
+        checked((&a, &b), try_mul_i128, try_mul_i128_const, i128::checked_mul)?;
+    }
+}
 
 /// A kernel that cannot fail against the scalar operation, bit by bit.
-macro_rules! plain {
-    ($name:ident, $t:ty, $value:expr, $both:ident, $constant:ident, $scalar:expr) => {
-        proptest! {
-            #[test]
-            fn $name((a, b) in pair($value)) {
-                at_each_level(|| {
-                    let mut out: Vec<$t> = vec![Default::default(); 3];
-                    $both(&a, &b, &mut out);
-                    prop_assert_eq!(out.len(), a.len());
-                    for row in 0..a.len() {
-                        prop_assert!(same(out[row], $scalar(a[row], b[row])));
-                    }
-                    if let Some(b) = b.first() {
-                        $constant(&a, *b, &mut out);
-                        prop_assert_eq!(out.len(), a.len());
-                        for row in 0..a.len() {
-                            prop_assert!(same(out[row], $scalar(a[row], *b)));
-                        }
-                    }
-                    Ok(())
-                })?;
+fn plain<T: Same + Default>(
+    (a, b): (&[T], &[T]),
+    both: fn(&[T], &[T], &mut Vec<T>),
+    constant: fn(&[T], T, &mut Vec<T>),
+    scalar: fn(T, T) -> T,
+) -> TestCaseResult {
+    at_each_level(|| {
+        let mut out = vec![T::default(); 3];
+        both(a, b, &mut out);
+        prop_assert_eq!(out.len(), a.len());
+        for row in 0..a.len() {
+            prop_assert!(out[row].same(scalar(a[row], b[row])));
+        }
+        if let Some(b) = b.first() {
+            constant(a, *b, &mut out);
+            prop_assert_eq!(out.len(), a.len());
+            for row in 0..a.len() {
+                prop_assert!(out[row].same(scalar(a[row], *b)));
             }
         }
-    };
+        Ok(())
+    })
 }
 
 /// Equal, or both not numbers, whose bits no rule fixes.
@@ -124,90 +109,57 @@ impl Same for f64 {
         self.to_bits() == other.to_bits() || self.is_nan() && other.is_nan()
     }
 }
-fn same<T: Same>(a: T, b: T) -> bool {
-    a.same(b)
-}
+properties! {
+    #[test]
+    fn wrapping_add((a, b) in pair(integer())) {
+        plain((&a, &b), add_i64, add_i64_const, i64::wrapping_add)?;
+    }
 
-plain!(
-    wrapping_add,
-    i64,
-    integer(),
-    add_i64,
-    add_i64_const,
-    i64::wrapping_add
-);
-plain!(
-    wrapping_sub,
-    i64,
-    integer(),
-    sub_i64,
-    sub_i64_const,
-    i64::wrapping_sub
-);
-plain!(
-    wrapping_mul,
-    i64,
-    integer(),
-    mul_i64,
-    mul_i64_const,
-    i64::wrapping_mul
-);
-plain!(
-    scaled,
-    i64,
-    integer(),
-    mul_i64,
-    scale_i64,
-    i64::wrapping_mul
-);
-plain!(
-    reversed_sub,
-    i64,
-    integer(),
-    reversed_i64,
-    reversed_i64_const,
-    |a: i64, b: i64| b.wrapping_sub(a)
-);
-plain!(
-    float_add,
-    f64,
-    float(),
-    add_f64,
-    add_f64_const,
-    |a: f64, b: f64| a + b
-);
-plain!(
-    float_sub,
-    f64,
-    float(),
-    sub_f64,
-    sub_f64_const,
-    |a: f64, b: f64| a - b
-);
-plain!(
-    float_mul,
-    f64,
-    float(),
-    mul_f64,
-    mul_f64_const,
-    |a: f64, b: f64| a * b
-);
-plain!(
-    float_div,
-    f64,
-    float(),
-    div_f64,
-    div_f64_const,
-    |a: f64, b: f64| a / b
-);
-plain!(
-    float_rsub,
-    f64,
-    float(),
-    reversed_f64,
-    reversed_f64_const,
-    |a: f64, b: f64| b - a
-);
+    #[test]
+    fn wrapping_sub((a, b) in pair(integer())) {
+        plain((&a, &b), sub_i64, sub_i64_const, i64::wrapping_sub)?;
+    }
+
+    #[test]
+    fn wrapping_mul((a, b) in pair(integer())) {
+        plain((&a, &b), mul_i64, mul_i64_const, i64::wrapping_mul)?;
+    }
+
+    #[test]
+    fn scaled((a, b) in pair(integer())) {
+        plain((&a, &b), mul_i64, scale_i64, i64::wrapping_mul)?;
+    }
+
+    #[test]
+    fn reversed_sub((a, b) in pair(integer())) {
+        plain((&a, &b), reversed_i64, reversed_i64_const, |a: i64, b: i64| b.wrapping_sub(a))?;
+    }
+
+    #[test]
+    fn float_add((a, b) in pair(float())) {
+        plain((&a, &b), add_f64, add_f64_const, |a: f64, b: f64| a + b)?;
+    }
+
+    #[test]
+    fn float_sub((a, b) in pair(float())) {
+        plain((&a, &b), sub_f64, sub_f64_const, |a: f64, b: f64| a - b)?;
+    }
+
+    #[test]
+    fn float_mul((a, b) in pair(float())) {
+        plain((&a, &b), mul_f64, mul_f64_const, |a: f64, b: f64| a * b)?;
+    }
+
+    #[test]
+    fn float_div((a, b) in pair(float())) {
+        plain((&a, &b), div_f64, div_f64_const, |a: f64, b: f64| a / b)?;
+    }
+
+    #[test]
+    fn float_rsub((a, b) in pair(float())) {
+        plain((&a, &b), reversed_f64, reversed_f64_const, |a: f64, b: f64| b - a)?;
+    }
+}
 
 fn reversed_i64(a: &[i64], b: &[i64], out: &mut Vec<i64>) {
     sub_i64(b, a, out);
@@ -287,7 +239,7 @@ fn dates_as_counted_day_by_day() {
     .unwrap();
 }
 
-proptest! {
+properties! {
     #[test]
     fn dates_repeat_after_400_years(days in vec(prop_oneof![-800_000i64..800_000, any::<i32>().prop_map(i64::from)], 0..99), eras in -14_000i64..14_000) {
         let later: Vec<i64> = days.iter().map(|d| d + eras * 146_097).collect();

@@ -9,8 +9,8 @@ fn flipped(order: Ordering, direction: Direction) -> Ordering {
     }
 }
 
-fn direction() -> impl Strategy<Value = Direction> {
-    prop::sample::select(vec![Direction::Ascending, Direction::Descending])
+fn direction() -> BoxedStrategy<Direction> {
+    prop::sample::select(vec![Direction::Ascending, Direction::Descending]).boxed()
 }
 
 /// Order of two values of which either may be null; nulls' place does not follow the direction.
@@ -31,32 +31,31 @@ fn naive<T>(
     }
 }
 
+/// What encodes the values of a column into one or more columns of words.
+type Encode<T> = fn(&[T], Option<&[bool]>, Direction) -> Vec<Vec<u64>>;
+
 /// The words of rows compare as the values do.
-macro_rules! words_compare {
-    ($name:ident, $value:expr, $cmp:expr, |$values:ident, $valid:ident, $direction:ident| $encode:expr) => {
-        proptest! {
-            #[test]
-            fn $name((values, valid) in column($value), direction in direction(), first: bool) {
-                at_each_level(|| {
-                    let mut words: Vec<Vec<u64>> = vec![vec![]];
-                    if let Some(valid) = &valid {
-                        encode_nulls(valid, first, &mut words[0]);
-                    } else {
-                        words[0] = vec![0; values.len()];
-                    }
-                    let ($values, $valid, $direction) = (&values, valid.as_deref(), direction);
-                    words.extend($encode);
-                    let value = |row: usize| is(&valid, row).then(|| values[row]);
-                    let key = |row: usize| words.iter().map(|w| w[row]).collect::<Vec<_>>();
-                    for row in 1..values.len() {
-                        let order = naive(value(row - 1), value(row), first, direction, $cmp);
-                        prop_assert_eq!(key(row - 1).cmp(&key(row)), order);
-                    }
-                    Ok(())
-                })?;
-            }
+fn words_compare<T: Copy>(
+    ((values, valid), direction, first): (&(Vec<T>, Option<Vec<bool>>), Direction, bool),
+    cmp: fn(&T, &T) -> Ordering,
+    encode: Encode<T>,
+) -> TestCaseResult {
+    at_each_level(|| {
+        let mut words: Vec<Vec<u64>> = vec![vec![]];
+        if let Some(valid) = valid {
+            encode_nulls(valid, first, &mut words[0]);
+        } else {
+            words[0] = vec![0; values.len()];
         }
-    };
+        words.extend(encode(values, valid.as_deref(), direction));
+        let value = |row: usize| is(valid, row).then(|| values[row]);
+        let key = |row: usize| words.iter().map(|w| w[row]).collect::<Vec<_>>();
+        for row in 1..values.len() {
+            let order = naive(value(row - 1), value(row), first, direction, cmp);
+            prop_assert_eq!(key(row - 1).cmp(&key(row)), order);
+        }
+        Ok(())
+    })
 }
 
 fn one(encode: impl FnOnce(&mut Vec<u64>)) -> Vec<Vec<u64>> {
@@ -65,20 +64,31 @@ fn one(encode: impl FnOnce(&mut Vec<u64>)) -> Vec<Vec<u64>> {
     vec![words]
 }
 
-words_compare!(words_of_integers, integer(), Ord::cmp, |v, valid, d| one(
-    |w| encode_i64(v, valid, d, w)
-));
-words_compare!(words_of_codes, any::<u64>(), Ord::cmp, |v, valid, d| one(
-    |w| encode_u64(v, valid, d, w)
-));
-words_compare!(words_of_floats, float(), f64::total_cmp, |v, valid, d| one(
-    |w| encode_f64(v, valid, d, w)
-));
-words_compare!(words_of_wide_integers, wide(), Ord::cmp, |v, valid, d| {
-    let (mut high, mut low) = (vec![], vec![]);
-    encode_i128(v, valid, d, &mut high, &mut low);
-    [high, low]
-});
+properties! {
+    #[test]
+    fn words_of_integers(column in column(integer()), direction in direction(), first in any::<bool>()) {
+        words_compare((&column, direction, first), Ord::cmp, |v, valid, d| one(|w| encode_i64(v, valid, d, w)))?;
+    }
+
+    #[test]
+    fn words_of_codes(column in column(any::<u64>()), direction in direction(), first in any::<bool>()) {
+        words_compare((&column, direction, first), Ord::cmp, |v, valid, d| one(|w| encode_u64(v, valid, d, w)))?;
+    }
+
+    #[test]
+    fn words_of_floats(column in column(float()), direction in direction(), first in any::<bool>()) {
+        words_compare((&column, direction, first), f64::total_cmp, |v, valid, d| one(|w| encode_f64(v, valid, d, w)))?;
+    }
+
+    #[test]
+    fn words_of_wide_integers(column in column(wide()), direction in direction(), first in any::<bool>()) {
+        words_compare((&column, direction, first), Ord::cmp, |v, valid, d| {
+            let (mut high, mut low) = (vec![], vec![]);
+            encode_i128(v, valid, d, &mut high, &mut low);
+            vec![high, low]
+        })?;
+    }
+}
 
 /// Columns of words: constant, few values, values that differ in high bytes or in low ones.
 fn keys() -> impl Strategy<Value = Vec<Vec<u64>>> {
@@ -99,11 +109,11 @@ fn keys() -> impl Strategy<Value = Vec<Vec<u64>>> {
         })
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+properties! {
+    cases: 64;
 
     #[test]
-    fn sorted_and_stable(keys in keys(), reversed: bool) {
+    fn sorted_and_stable(keys in keys(), reversed in any::<bool>()) {
         let mut rows: Vec<u32> = (0..keys[0].len() as u32).collect();
         if reversed {
             rows.reverse();
