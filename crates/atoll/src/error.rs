@@ -45,7 +45,7 @@ pub enum Error {
     Memory(#[from] memory::Error),
     /// The workers cannot be started.
     #[error("{0}")]
-    Workers(#[from] fiber::Error),
+    Workers(#[from] workers::Error),
     /// Arrow refused a conversion.
     #[error("{0}")]
     Arrow(#[from] arrow::error::ArrowError),

@@ -24,7 +24,7 @@
 //! * A [`Database`] is opened, checked and closed, lists its tables and takes rows; a [`Session`] runs SQL; [`Options`]
 //!   set the number of threads and the memory, among other things.
 //! * [`import()`] loads files into a table; [`tpch`] generates the TPC-H tables and has the 22 queries; both report to
-//! a [`Progress`], which may stop them.
+//!   a [`Progress`], which may stop them.
 //! * [`PageStore`] is a store of bare pages, for layouts of your own.
 //! * [`Error`] is the one error type; each error displays as one line for users.
 //! * Nothing is read from the environment.
@@ -36,7 +36,7 @@ mod progress;
 mod session;
 pub mod tpch;
 
-pub use database::options::{Access, BASE_BYTES, Execution, Executor, Govern, Options, Plan};
+pub use database::options::{Access, BASE_BYTES, Execution, Executor, Govern, NumaPolicy, Options};
 pub use database::pages::PartPages;
 pub use database::residency::{Holds, PartResidency, Residency, Tail};
 pub use database::summary::{ColumnSummary, KeySummary, TableSummary};

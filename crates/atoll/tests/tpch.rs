@@ -4,7 +4,7 @@ mod digest;
 
 use std::sync::Arc;
 
-use atoll::{Database, Executor, Options, Plan, tpch};
+use atoll::{Database, Executor, NumaPolicy, Options, tpch};
 use datafusion::datasource::MemTable;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use digest::{Rows, difference};
@@ -84,10 +84,15 @@ fn differences(database: &Database, scale: &str, nodes: usize, executor: Executo
 /// The same store with each executor, blocks of so many rows, and so many threads; of pages on several nodes, if
 /// `machine` says so.
 fn check_executors(scale: &str, machine: Option<&str>, runs: &[(Executor, usize, usize)]) {
-    check_plan(scale, machine, Plan::Shard, runs);
+    check_plan(scale, machine, NumaPolicy::Shard, runs);
 }
 
-fn check_plan(scale: &str, machine: Option<&str>, plan: Plan, runs: &[(Executor, usize, usize)]) {
+fn check_plan(
+    scale: &str,
+    machine: Option<&str>,
+    plan: NumaPolicy,
+    runs: &[(Executor, usize, usize)],
+) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tpch.atoll");
     let mut options = Options::default();
@@ -101,7 +106,7 @@ fn check_plan(scale: &str, machine: Option<&str>, plan: Plan, runs: &[(Executor,
         options.executor = *executor;
         options.threads = Some(*threads);
         options.execution.block_rows = Some(*block);
-        options.execution.plan = plan;
+        options.execution.numa_policy = plan;
         // A ring of three, and channels of both kinds.
         options.execution.ring = Some(3);
         options.execution.lock_free = threads % 2 == 0;
@@ -148,9 +153,9 @@ fn published_answers_of_the_plans() {
         (Staged, 4 << 10, 4),
     ];
     for machine in ["2x1", "4x1"] {
-        check_plan("0.01", Some(machine), Plan::Obliv, &all[..1]);
-        check_plan("0.01", Some(machine), Plan::Distr, &all);
-        check_plan("0.1", Some(machine), Plan::Distr, &all[..1]);
+        check_plan("0.01", Some(machine), NumaPolicy::Obliv, &all[..1]);
+        check_plan("0.01", Some(machine), NumaPolicy::Distr, &all);
+        check_plan("0.1", Some(machine), NumaPolicy::Distr, &all[..1]);
     }
 }
 
@@ -166,8 +171,8 @@ fn bytes_of_each_pair_of_nodes_are_shown_for_each_plan() {
     let database = Database::create(&path, &options).unwrap();
     tpch::load(&database, 0.1, &()).unwrap();
     database.close().unwrap();
-    for plan in [Plan::Obliv, Plan::Shard, Plan::Distr] {
-        options.execution.plan = plan;
+    for plan in [NumaPolicy::Obliv, NumaPolicy::Shard, NumaPolicy::Distr] {
+        options.execution.numa_policy = plan;
         let database = Database::open(&path, &options).unwrap();
         for text in tpch::QUERIES {
             let lines = analyzed(&database, text);
@@ -179,7 +184,7 @@ fn bytes_of_each_pair_of_nodes_are_shown_for_each_plan() {
                 for (page, cell) in cells.iter().enumerate() {
                     assert!(cell.ends_with(&format!("from node {page}")), "{line}");
                     // Nothing crosses between instances.
-                    let may = plan != Plan::Distr || page == node;
+                    let may = plan != NumaPolicy::Distr || page == node;
                     assert!(may || cell.starts_with("0 "), "{plan:?}: {line}");
                 }
             }

@@ -39,7 +39,7 @@
 //! let output = Output { vars: vec![k, sum], schema: Arc::new(Schema::new(vec![field("k"), field("sum")])) };
 //!
 //! # let live = topology::Machine::live()?;
-//! # let workers = fiber::Workers::new(fiber::Layout::of(&live, &live, 2, false))?;
+//! # let workers = workers::Workers::new(workers::Layout::of(&live, &live, 2, false))?;
 //! let runtime = Runtime {
 //!     nearness: workers.layout().nearness().clone(),
 //!     traffic: Arc::new(memory::Traffic::new(workers.nodes())),
@@ -80,10 +80,10 @@ pub use executor::Executor;
 pub use expr::arithmetic::{arithmetic, cast, widen, year};
 pub use expr::build::{alike, and, call, case, compare, in_set, is_null, not, or};
 pub use expr::{Arithmetic, Call, Expr, Literal, Node, PerLabel, is_fallible};
-pub use logical::external::{Batches, Part, Parts, Reading};
+pub use logical::external::{ExternalPart, ExternalParts, ExternalScan, ExternalSource};
 pub use logical::relation::{Column, Fold, Function, Key, Output, Query, Rel, Scan};
-pub use options::{BLOCK_ROWS, Execution, Plan, SpillTo};
-pub use profile::Ledger;
+pub use options::{BLOCK_ROWS, Execution, NumaPolicy, SpillTo};
+pub use profile::ProfileCollector;
 pub use vector::strings::Strings;
 pub use vector::value::{Kind, Type, Values, Var, Vector};
 
@@ -158,8 +158,8 @@ impl Prepared {
         execution.check()?;
         let (program, types) = (&self.program, self.types.clone());
         let report = execute::run(program, types, &self.output, runtime, execution, sender).await;
-        if let Some(ledger) = &execution.ledger {
-            ledger.name(|text| physical::explain::named(text, &self.columns));
+        if let Some(profile) = &execution.profile {
+            profile.name(|text| physical::explain::named(text, &self.columns));
         }
         report
     }

@@ -7,12 +7,12 @@ use io::Device;
 
 use crate::error::{Error, Result};
 use crate::executor::Executor;
-use crate::profile::Ledger;
+use crate::profile::ProfileCollector;
 
 /// The NUMA policy: which morsels of a table a worker takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Plan {
+pub enum NumaPolicy {
     /// Any: all workers share one queue, wherever the pages lie.
     Obliv,
     /// Those of the worker's own node first, then those of the nearest node that has any left.
@@ -23,22 +23,22 @@ pub enum Plan {
     Distr,
 }
 
-impl Plan {
+impl NumaPolicy {
     /// All policies.
-    pub const ALL: [Plan; 3] = [Plan::Obliv, Plan::Shard, Plan::Distr];
+    pub const ALL: [NumaPolicy; 3] = [NumaPolicy::Obliv, NumaPolicy::Shard, NumaPolicy::Distr];
 
     /// The policy's name as users write it: `obliv`, `shard`, `distr`.
     pub fn name(self) -> &'static str {
         match self {
-            Plan::Obliv => "obliv",
-            Plan::Shard => "shard",
-            Plan::Distr => "distr",
+            NumaPolicy::Obliv => "obliv",
+            NumaPolicy::Shard => "shard",
+            NumaPolicy::Distr => "distr",
         }
     }
 
     /// The policy of that name, if there is one.
-    pub fn named(name: &str) -> Option<Plan> {
-        Plan::ALL.into_iter().find(|plan| plan.name() == name)
+    pub fn named(name: &str) -> Option<NumaPolicy> {
+        NumaPolicy::ALL.into_iter().find(|plan| plan.name() == name)
     }
 }
 
@@ -70,7 +70,7 @@ pub struct Execution {
     /// read whole: a smaller execution block is cut from it, a larger one takes in several.
     pub block_rows: Option<usize>,
     /// The NUMA policy.
-    pub plan: Plan,
+    pub numa_policy: NumaPolicy,
     /// Blocks that a channel of the streaming executor holds, at least 1.
     pub queue: usize,
     /// Whether channels use a lock-free queue instead of a ring behind a mutex.
@@ -91,9 +91,9 @@ pub struct Execution {
     pub spill: Option<SpillTo>,
     /// Most rows, or groups, that a worker keeps in memory before it spills them (if [`Execution::spill`] allows
     /// it), even if memory is left. For tests: it makes small inputs spill.
-    pub room: Option<usize>,
+    pub max_rows_before_spill: Option<usize>,
     /// Collects the profile of the run, if present.
-    pub ledger: Option<Arc<Ledger>>,
+    pub profile: Option<Arc<ProfileCollector>>,
 }
 
 impl Default for Execution {
@@ -101,7 +101,7 @@ impl Default for Execution {
         Execution {
             executor: Executor::Fused,
             block_rows: None,
-            plan: Plan::default(),
+            numa_policy: NumaPolicy::default(),
             queue: 2,
             lock_free: false,
             tasks: vec![],
@@ -109,8 +109,8 @@ impl Default for Execution {
             reuse: true,
             preload: false,
             spill: None,
-            room: None,
-            ledger: None,
+            max_rows_before_spill: None,
+            profile: None,
         }
     }
 }

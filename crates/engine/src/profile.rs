@@ -1,9 +1,9 @@
-//! The profile of a run, collected by [`Execution::ledger`](crate::Execution): rows, bytes, operations and time of
+//! The profile of a run, collected by [`Execution::profile`](crate::Execution): rows, bytes, operations and time of
 //! each operator, blocks allocated and reused, and how long tasks waited.
 //!
-//! Without a ledger nothing extra is measured. The streaming and staged executors count what their tasks do in any
-//! case; a ledger only takes the counts over. The fused executor times each operator vector by vector, which costs
-//! a few per cent, so runs that are compared in time should have no ledger.
+//! Without a collector nothing extra is measured. The streaming and staged executors count what their tasks do in any
+//! case; the collector only takes the counts over. The fused executor times each operator vector by vector, which costs
+//! a few per cent, so runs that are compared in time should collect none.
 //!
 //! *Operations* are those of the operator, not of the processor: a comparison, a sum, a product, a probe, a key
 //! combined with others, a value added to its group, a value widened or gathered each count one per row. *Bytes*
@@ -15,7 +15,7 @@ use crate::executor::Executor;
 
 /// Collects the profiles of runs.
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub struct ProfileCollector {
     records: Mutex<Vec<Record>>,
 }
 
@@ -89,7 +89,7 @@ pub struct Kernel {
     pub seconds: f64,
 }
 
-impl Ledger {
+impl ProfileCollector {
     /// Adds the record of a finished stage.
     pub(crate) fn note(&self, record: Record) {
         self.records.lock().push(record);

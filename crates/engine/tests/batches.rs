@@ -10,8 +10,8 @@ use std::time::Duration;
 use arrow::array::{AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use engine::{
-    Batches, Error, Execution, Executor, Fold, Function, Output, Part, Parts, Plan, Prepared,
-    Query, Reading, Rel, Runtime, Type,
+    Error, Execution, Executor, ExternalPart, ExternalParts, ExternalScan, ExternalSource, Fold,
+    Function, NumaPolicy, Output, Prepared, Query, Rel, Runtime, Type,
 };
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt};
@@ -41,7 +41,7 @@ struct Handing(Arc<Numbers>, AtomicUsize, usize);
 #[derive(Debug)]
 struct Source(Arc<Numbers>);
 
-impl Batches for Source {
+impl ExternalSource for Source {
     fn name(&self) -> &str {
         "numbers"
     }
@@ -50,7 +50,7 @@ impl Batches for Source {
         self.0.parts
     }
 
-    fn open(&self, (first, step): (usize, usize)) -> engine::Result<Arc<dyn Parts>> {
+    fn open(&self, (first, step): (usize, usize)) -> engine::Result<Arc<dyn ExternalParts>> {
         Ok(Arc::new(Handing(
             self.0.clone(),
             AtomicUsize::new(first),
@@ -68,8 +68,8 @@ impl Drop for Open {
     }
 }
 
-impl Parts for Handing {
-    fn next(&self) -> BoxFuture<'_, engine::Result<Option<Part>>> {
+impl ExternalParts for Handing {
+    fn next(&self) -> BoxFuture<'_, engine::Result<Option<ExternalPart>>> {
         let number = self.1.fetch_add(self.2, Ordering::SeqCst);
         let all = self.0.clone();
         async move {
@@ -110,7 +110,7 @@ impl Parts for Handing {
                 }
             };
             let end = stream::once(end).filter_map(futures::future::ready);
-            Ok(Some(Part {
+            Ok(Some(ExternalPart {
                 number: number as u64,
                 rows: rows.chain(end).boxed(),
             }))
@@ -135,8 +135,8 @@ fn totals(numbers: &Arc<Numbers>, bounds: (i128, i128)) -> Prepared {
         fold(Function::Max, Some(n)),
     ];
     let vars: Vec<_> = folds.iter().map(|fold| fold.var).collect();
-    let reading = Reading {
-        batches: Arc::new(Source(numbers.clone())),
+    let reading = ExternalScan {
+        source: Arc::new(Source(numbers.clone())),
         columns: vec![(n, 0)],
         rows: 100.0,
     };
@@ -212,7 +212,7 @@ fn each_row_comes_once() {
 fn instances_read_each_row_once() {
     let runtime = runtime::on("4x1", 3);
     for mut execution in executions() {
-        execution.plan = Plan::Distr;
+        execution.numa_policy = NumaPolicy::Distr;
         let numbers = numbers(11, 2, 100, Ends::Well);
         let found = run(totals(&numbers, ANY), &runtime, &execution).unwrap();
         assert_eq!(found, [2_200, 2_200 * 2_199 / 2, 2_199], "{execution:?}");

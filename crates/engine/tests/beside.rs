@@ -8,7 +8,8 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use engine::{
-    Execution, Executor, Fold, Function, Output, Plan, Prepared, Query, Rel, Runtime, Scan, Type,
+    Execution, Executor, Fold, Function, NumaPolicy, Output, Prepared, Query, Rel, Runtime, Scan,
+    Type,
 };
 use futures::executor::block_on;
 use table::{Catalog, Definition, ForeignKey, Loader, Table, create};
@@ -215,7 +216,7 @@ fn kept(told: &[String]) -> (Vec<u64>, Vec<[u64; NODES]>) {
 
 fn distr(executor: Executor) -> Execution {
     let mut execution = Execution::by(executor);
-    execution.plan = Plan::Distr;
+    execution.numa_policy = NumaPolicy::Distr;
     execution
 }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Int64Type};
 use engine::{
-    Arithmetic, Call, Compare, Error, Execution, Executor, Fold, Function, Plan, Prepared, Query,
-    Rel, Runtime,
+    Arithmetic, Call, Compare, Error, Execution, Executor, Fold, Function, NumaPolicy, Prepared,
+    Query, Rel, Runtime,
 };
 use proptest::prelude::*;
 use queries::{Join, counted, int, joined, long, number, prepared, rows};
@@ -183,7 +183,7 @@ proptest! {
         machine in prop::sample::select(vec![("2x1", 2), ("4x1", 3), ("4x2", 8)]),
     ) {
         let mut execution = execution;
-        execution.plan = Plan::Distr;
+        execution.numa_policy = NumaPolicy::Distr;
         same(&case, &execution, &runtime::on(machine.0, machine.1));
     }
 }
@@ -245,7 +245,7 @@ fn failures(executor: Executor) {
             execution.queue = 1;
             execution.ring = Some(1);
             // Where there is one node it is as any other plan.
-            execution.plan = Plan::Distr;
+            execution.numa_policy = NumaPolicy::Distr;
             let other = answer(&prepared, &runtime, &execution).unwrap_err();
             assert_eq!(fused.to_string(), other.to_string());
         }
@@ -264,7 +264,7 @@ fn staged_fails_as_fused_does() {
 }
 
 /// Dropped while it runs, a query that would take hours lets the workers go.
-fn given_up(executor: Executor, plan: Plan) {
+fn given_up(executor: Executor, numa_policy: NumaPolicy) {
     let runtime = runtime::on("2x1", 2);
     let mut first = Query::default();
     // Each row has 20,000 partners.
@@ -296,7 +296,7 @@ fn given_up(executor: Executor, plan: Plan) {
     let long = prepared(first, rel, vec![sum]);
     let mut execution = Execution::by(executor);
     execution.block_rows = Some(2_048);
-    execution.plan = plan;
+    execution.numa_policy = numa_policy;
     let (runs, how) = (runtime.clone(), execution.clone());
     let task = runtime
         .workers
@@ -317,7 +317,7 @@ fn given_up(executor: Executor, plan: Plan) {
     let after = answer(&Arc::new(query(&case)), &runtime, &execution).unwrap();
     assert_eq!(after.len(), 500);
     let ended = runtime.workers.clone().block_on(task);
-    assert!(matches!(ended, Err(fiber::Error::Cancelled)), "{ended:?}");
+    assert!(matches!(ended, Err(workers::Error::Cancelled)), "{ended:?}");
     // Tasks of the first query may be about to end; what does not end in a minute never does.
     let begun = std::time::Instant::now();
     while runtime.budget.used() > 0 && begun.elapsed().as_secs() < 60 {
@@ -328,18 +328,18 @@ fn given_up(executor: Executor, plan: Plan) {
 
 #[test]
 fn stream_lets_go_when_given_up() {
-    given_up(Executor::Stream, Plan::Shard);
+    given_up(Executor::Stream, NumaPolicy::Shard);
 }
 
 #[test]
 fn staged_lets_go_when_given_up() {
-    given_up(Executor::Staged, Plan::Shard);
+    given_up(Executor::Staged, NumaPolicy::Shard);
 }
 
 #[test]
 fn instances_let_go_when_given_up() {
     for executor in [Executor::Fused, Executor::Stream, Executor::Staged] {
-        given_up(executor, Plan::Distr);
+        given_up(executor, NumaPolicy::Distr);
     }
 }
 

@@ -10,8 +10,8 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use engine::{
-    Error, Execution, Executor, Fold, Function, Key, Output, Plan, Prepared, Query, Rel, Runtime,
-    Type, Var,
+    Error, Execution, Executor, Fold, Function, Key, NumaPolicy, Output, Prepared, Query, Rel,
+    Runtime, Type, Var,
 };
 
 const EXECUTORS: [Executor; 3] = [Executor::Fused, Executor::Stream, Executor::Staged];
@@ -290,14 +290,14 @@ fn spilling(executor: Executor) -> Execution {
 
 #[test]
 fn little_room_changes_no_answer() {
-    for (machine, plan) in [("2x1", Plan::Shard), ("2x1", Plan::Distr)] {
+    for (machine, plan) in [("2x1", NumaPolicy::Shard), ("2x1", NumaPolicy::Distr)] {
         let runtime = runtime::on(machine, 2);
         for (name, prepared, is_ordered) in all(6_000) {
             let (wanted, _) = run(&prepared, &runtime, &Execution::default()).unwrap();
             for executor in EXECUTORS {
                 let mut execution = spilling(executor);
-                execution.plan = plan;
-                execution.room = Some(40);
+                execution.numa_policy = plan;
+                execution.max_rows_before_spill = Some(40);
                 let (found, told) = run(&prepared, &runtime, &execution).unwrap();
                 let name = format!("{name}, {executor:?}, {plan:?}");
                 check(&name, is_ordered, &wanted, found);
@@ -385,7 +385,7 @@ fn faults_of_the_disk_are_errors_and_never_wrong_answers() {
             let disk = Disk::new(7);
             let mut execution = Execution::by(Executor::Fused);
             execution.spill = Some(engine::SpillTo::Device(disk.device("spill")));
-            execution.room = Some(40);
+            execution.max_rows_before_spill = Some(40);
             disk.set_faults(faults);
             match run(&prepared, &runtime, &execution) {
                 Ok((found, _)) => check(&format!("{name}, {fault}"), is_ordered, &wanted, found),
@@ -406,7 +406,7 @@ fn a_full_disk_ends_the_query_with_one_error() {
         disk.set_capacity(10_000);
         let mut execution = Execution::by(Executor::Fused);
         execution.spill = Some(engine::SpillTo::Device(disk.device("spill")));
-        execution.room = Some(40);
+        execution.max_rows_before_spill = Some(40);
         match run(&prepared, &runtime, &execution) {
             Err(Error::Spill { .. }) => {}
             other => assert!(name == "one group", "{name}: {other:?}"),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use engine::{
-    Execution, Executor, Fold, Function, Key, Output, Plan, Query, Rel, Runtime, Scan, Type,
+    Execution, Executor, Fold, Function, Key, NumaPolicy, Output, Query, Rel, Runtime, Scan, Type,
 };
 use table::{Catalog, Definition, Filter, Form, Test, create, insert};
 
@@ -164,7 +164,7 @@ fn instances_read_what_lies_on_their_nodes_and_nothing_else() {
         for executor in [Executor::Fused, Executor::Stream, Executor::Staged] {
             let runtime = runtime::on(machine, threads);
             let mut execution = Execution::by(executor);
-            execution.plan = Plan::Distr;
+            execution.numa_policy = NumaPolicy::Distr;
             let (count, sum, _) = run(&table, &runtime, &execution);
             assert_eq!((count, sum), expected(), "{execution:?}");
             for (reader, row) in runtime.traffic.matrix().iter().enumerate() {
@@ -182,7 +182,7 @@ fn what_lies_on_a_node_without_workers_goes_to_the_nearest() {
     let (table, _folder) = table(4);
     let runtime = runtime::on("4x1", 2);
     let mut execution = Execution::default();
-    execution.plan = Plan::Distr;
+    execution.numa_policy = NumaPolicy::Distr;
     let (count, sum, _) = run(&table, &runtime, &execution);
     assert_eq!((count, sum), expected());
     let read: Vec<Vec<bool>> = runtime
@@ -200,10 +200,10 @@ fn what_lies_on_a_node_without_workers_goes_to_the_nearest() {
 #[test]
 fn one_worker_reads_all_whatever_the_plan() {
     let (table, _folder) = table(4);
-    for plan in [Plan::Obliv, Plan::Shard, Plan::Distr] {
+    for plan in [NumaPolicy::Obliv, NumaPolicy::Shard, NumaPolicy::Distr] {
         let runtime = runtime::on("4x1", 1);
         let mut execution = Execution::default();
-        execution.plan = plan;
+        execution.numa_policy = plan;
         let (count, sum, _) = run(&table, &runtime, &execution);
         assert_eq!((count, sum), expected(), "{plan:?}");
         let matrix = runtime.traffic.matrix();
@@ -215,16 +215,16 @@ fn one_worker_reads_all_whatever_the_plan() {
 fn what_operators_did_is_noted_for_whoever_asks() {
     let (table, _folder) = table(1);
     let runtime = runtime::on("1x2", 2);
-    let ledger = Arc::new(engine::Ledger::default());
+    let profile = Arc::new(engine::ProfileCollector::default());
     let mut execution = Execution::by(Executor::Fused);
-    execution.ledger = Some(ledger.clone());
+    execution.profile = Some(profile.clone());
     let before = runtime.traffic.total();
     let (count, sum, _) = run(&table, &runtime, &execution);
     assert_eq!((count, sum), expected());
     let read = runtime.traffic.total() - before;
 
-    let records = ledger.take();
-    assert!(ledger.take().is_empty(), "they are given once");
+    let records = profile.take();
+    assert!(profile.take().is_empty(), "they are given once");
     let kernels = &records[0].kernels;
     let of = |name: &str| {
         let found = kernels.iter().find(|kernel| kernel.name.starts_with(name));
@@ -270,15 +270,15 @@ fn blocks_made_used_again_and_waited_for_are_noted() {
         (Executor::Staged, true),
         (Executor::Staged, false),
     ] {
-        let ledger = Arc::new(engine::Ledger::default());
+        let profile = Arc::new(engine::ProfileCollector::default());
         let mut execution = Execution::by(executor);
         (execution.reuse, execution.block_rows) = (reuse, Some(2_048));
         // More rows than one block holds come through a ring of one.
         execution.ring = Some(1);
-        execution.ledger = Some(ledger.clone());
+        execution.profile = Some(profile.clone());
         let (count, _, told) = run(&table, &runtime, &execution);
         assert_eq!(count, expected().0);
-        let records = ledger.take();
+        let records = profile.take();
         let record = &records[0];
         assert_eq!(record.executor, executor);
         assert!(record.blocks_made > 0, "{record:?}");
@@ -366,9 +366,9 @@ fn the_first_of_an_order_are_found_in_all_blocks() {
         _ => shuffled(row),
     };
     for executor in [Executor::Fused, Executor::Stream, Executor::Staged] {
-        for plan in [Plan::Obliv, Plan::Distr] {
+        for plan in [NumaPolicy::Obliv, NumaPolicy::Distr] {
             let mut execution = Execution::by(executor);
-            execution.plan = plan;
+            execution.numa_policy = plan;
             for (column, descending, nulls_first, fetch) in [
                 (0, false, false, 5),
                 (0, true, true, 2_000),

@@ -10,8 +10,8 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Execution, Executor, Plan, Prepared, Runtime};
-use fiber::{Layout, Workers};
+use engine::{Execution, Executor, NumaPolicy, Prepared, Runtime};
+use workers::{Layout, Workers};
 
 /// As the program `atoll` has it; `MIMALLOC_PURGE_DELAY=10000` makes it keep freed memory as that does.
 #[global_allocator]
@@ -46,9 +46,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let numbers = given(3).unwrap_or("6,14").split(',').map(str::parse);
     let numbers = numbers.collect::<Result<Vec<usize>, _>>()?;
     let plan = match given(4) {
-        None | Some("shard") => Plan::Shard,
-        Some("obliv") => Plan::Obliv,
-        Some("distr") => Plan::Distr,
+        None | Some("shard") => NumaPolicy::Shard,
+        Some("obliv") => NumaPolicy::Obliv,
+        Some("distr") => NumaPolicy::Distr,
         Some(other) => return Err(format!("{other} is not obliv, shard or distr").into()),
     };
 
@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let executors = [Executor::Fused, Executor::Stream, Executor::Staged];
     let mut executions = executors.map(Execution::by);
     for execution in &mut executions {
-        execution.plan = plan;
+        execution.numa_policy = plan;
         execution.block_rows = given(5).map(str::parse).transpose()?;
     }
     let mut out = std::io::stdout().lock();

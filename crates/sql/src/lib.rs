@@ -5,7 +5,7 @@
 //!
 //! * **One snapshot per statement.** A statement sees the tables as they were when it began. Statements that
 //!   write take turns; statements that read wait for nobody.
-//! * **One set of workers.** Statements run on [`fiber::Workers`], on whichever runtime they are awaited.
+//! * **One set of workers.** Statements run on [`workers::Workers`], on whichever runtime they are awaited.
 //! * **One memory limit.** Operators reserve memory from the [`memory::Budget`] that the buffer pool uses too. Sorts
 //!   and aggregates share it equally and spill; operators that cannot spill fail with an error that names the limit.
 //! * **Errors for people.** [`Error`] displays as one line without the layers it came through.
@@ -40,7 +40,7 @@
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("example.atoll");
 //! let live = topology::Machine::live()?;
-//! let workers = fiber::Workers::new(fiber::Layout::of(&live, &live, 2, false))?;
+//! let workers = workers::Workers::new(workers::Layout::of(&live, &live, 2, false))?;
 //! let budget = memory::Budget::new(256 << 20);
 //! let store = store::Store::create(&path, &store::Options::default())?;
 //! let instance = sql::Instance::new(store, Arc::clone(&workers), budget, sql::Options::default())?;
@@ -69,7 +69,7 @@ mod run;
 mod scan;
 mod statements;
 
-pub use ::engine::{BLOCK_ROWS, Execution, Plan};
+pub use ::engine::{BLOCK_ROWS, Execution, NumaPolicy};
 pub use error::{Error, Position, Result};
 pub use frontend::script;
 pub use messages::types::type_name;

@@ -5,7 +5,7 @@ mod fixture;
 use std::sync::Arc;
 
 struct Database {
-    workers: Arc<fiber::Workers>,
+    workers: Arc<workers::Workers>,
     instance: Arc<sql::Instance>,
     directory: tempfile::TempDir,
 }

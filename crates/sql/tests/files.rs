@@ -19,7 +19,7 @@ use answers::rows;
 
 struct Fixture {
     directory: Arc<tempfile::TempDir>,
-    workers: Arc<fiber::Workers>,
+    workers: Arc<workers::Workers>,
     instance: Arc<sql::Instance>,
 }
 

@@ -9,7 +9,7 @@ use sql::Error;
 
 struct Fixture {
     _directory: tempfile::TempDir,
-    workers: Arc<fiber::Workers>,
+    workers: Arc<workers::Workers>,
     instance: Arc<sql::Instance>,
 }
 

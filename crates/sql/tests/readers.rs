@@ -17,7 +17,7 @@ const EXECUTORS: [Executor; 3] = [Executor::DataFusion, Executor::Fused, Executo
 
 struct Fixture {
     directory: tempfile::TempDir,
-    workers: Arc<fiber::Workers>,
+    workers: Arc<workers::Workers>,
     instances: Vec<Arc<sql::Instance>>,
 }
 

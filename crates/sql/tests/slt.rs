@@ -15,7 +15,7 @@ use sqllogictest::{DBOutput, DefaultColumnType, Runner};
 /// A store that statements run on, opened again on request.
 struct Database {
     directory: tempfile::TempDir,
-    workers: Arc<fiber::Workers>,
+    workers: Arc<workers::Workers>,
     instance: Option<Arc<sql::Instance>>,
     /// Whether to close and open the store after each statement.
     reopen: bool,
@@ -38,10 +38,10 @@ impl Database {
     fn new(machine: &str, reopen: bool, executor: sql::Executor) -> Database {
         let live = topology::Machine::live().unwrap();
         let machine = topology::Machine::parse(machine).unwrap();
-        let layout = fiber::Layout::of(&machine, &live, machine.cpus().clamp(2, 4), false);
+        let layout = workers::Layout::of(&machine, &live, machine.cpus().clamp(2, 4), false);
         let mut database = Database {
             directory: tempfile::tempdir().unwrap(),
-            workers: fiber::Workers::new(layout).unwrap(),
+            workers: workers::Workers::new(layout).unwrap(),
             instance: None,
             reopen,
             executor,

@@ -34,9 +34,12 @@ fn naive<T>(
 /// What encodes the values of a column into one or more columns of words.
 type Encode<T> = fn(&[T], Option<&[bool]>, Direction) -> Vec<Vec<u64>>;
 
+/// A column with its nulls, the direction of the order, and whether nulls come first.
+type Case<'a, T> = (&'a (Vec<T>, Option<Vec<bool>>), Direction, bool);
+
 /// The words of rows compare as the values do.
 fn words_compare<T: Copy>(
-    ((values, valid), direction, first): (&(Vec<T>, Option<Vec<bool>>), Direction, bool),
+    ((values, valid), direction, first): Case<'_, T>,
     cmp: fn(&T, &T) -> Ordering,
     encode: Encode<T>,
 ) -> TestCaseResult {

@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
-use fiber::{Layout, Workers};
 use memory::Budget;
 use store::{PoolOptions, Store};
 use topology::Machine;
+use workers::{Layout, Workers};
 
-use crate::database::options::{Access, BASE_BYTES, Options, Plan};
+use crate::database::options::{Access, BASE_BYTES, NumaPolicy, Options};
 use crate::database::summary::TableSummary;
 use crate::error::{Error, Result};
 use crate::session::Session;
@@ -158,9 +158,9 @@ impl Database {
         let mut statements = sql::Options::spilling_to(spill_directory(path));
         statements.executor = options.executor;
         statements.execution = options.execution.clone();
-        statements.execution.plan = match options.plan {
+        statements.execution.numa_policy = match options.numa_policy {
             Some(plan) => plan,
-            None => settings::plan(&store)?.unwrap_or(options.execution.plan),
+            None => settings::numa_policy(&store)?.unwrap_or(options.execution.numa_policy),
         };
         let instance = sql::Instance::new(store, workers, budget, statements)?;
         let governing = governed::start(&instance, &machine, &live, options)?;
@@ -187,8 +187,8 @@ impl Database {
     /// # Errors
     ///
     /// [`Error::Options`] for a plan that this program does not know.
-    pub fn plan(&self) -> Result<Option<Plan>> {
-        settings::plan(self.store())
+    pub fn numa_policy(&self) -> Result<Option<NumaPolicy>> {
+        settings::numa_policy(self.store())
     }
 
     /// Makes the store keep a plan, or none. It holds from the next time that the store is opened.
@@ -196,8 +196,8 @@ impl Database {
     /// # Errors
     ///
     /// [`Error::Store`] if the store is open for reading only, or cannot be written.
-    pub fn set_plan(&self, plan: Option<Plan>) -> Result<()> {
-        settings::set_plan(self.store(), plan)
+    pub fn set_numa_policy(&self, plan: Option<NumaPolicy>) -> Result<()> {
+        settings::set_numa_policy(self.store(), plan)
     }
 
     /// The machine that workers and pages are laid out for.

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 
-pub use sql::{Execution, Executor, Plan};
+pub use sql::{Execution, Executor, NumaPolicy};
 pub use store::Access;
 
 /// Bytes below which a pool or a limit is refused: they could not run one query.
@@ -47,7 +47,7 @@ pub struct Options {
     pub executor: Executor,
     /// Which pieces of a table a worker takes (row M2); by default as the store says
     /// ([`Database::set_plan`](crate::Database::set_plan)), or else `execution`.
-    pub plan: Option<Plan>,
+    pub numa_policy: Option<NumaPolicy>,
     /// Whether workers that running statements do not use are taken out of service, and which.
     pub govern: Govern,
     /// How the executors of our own engine do it: rows of a block, blocks of a ring, ... The executor that it
@@ -83,7 +83,7 @@ impl Default for Options {
             access: Access::Write,
             affinity: true,
             executor: Executor::default(),
-            plan: None,
+            numa_policy: None,
             govern: Govern::default(),
             execution: Execution::default(),
         }

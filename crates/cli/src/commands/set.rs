@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
-use atoll::{Access, Database, Options, Plan};
+use atoll::{Access, Database, NumaPolicy, Options};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -29,7 +29,7 @@ pub struct Set {
 
 /// Runs the command.
 pub fn run(args: &Set) -> Result<(), Failure> {
-    let plans: Vec<Option<Plan>> = args
+    let plans: Vec<Option<NumaPolicy>> = args
         .settings
         .iter()
         .map(|setting| plan(setting))
@@ -37,7 +37,7 @@ pub fn run(args: &Set) -> Result<(), Failure> {
     let mut options = Options::default();
     options.threads = Some(1);
     // The setting that the store keeps may be the mistake that this command is to correct.
-    options.plan = Some(Plan::default());
+    options.numa_policy = Some(NumaPolicy::default());
     if plans.is_empty() {
         options.access = Access::Read;
     }
@@ -48,17 +48,21 @@ pub fn run(args: &Set) -> Result<(), Failure> {
         Database::open(&args.store, &options)
     })?;
     for plan in plans {
-        database.set_plan(plan)?;
+        database.set_numa_policy(plan)?;
     }
-    let kept = database.plan()?;
+    let kept = database.numa_policy()?;
     let mut out = out::stdout();
     if args.json {
-        let json = serde_json::json!({"plan": kept.map(Plan::name)});
+        let json = serde_json::json!({"plan": kept.map(NumaPolicy::name)});
         writeln!(out, "{json}")?;
     } else {
         match kept {
             Some(plan) => writeln!(out, "plan={}", plan.name())?,
-            None => writeln!(out, "plan= (none; --plan is {})", Plan::default().name())?,
+            None => writeln!(
+                out,
+                "plan= (none; --plan is {})",
+                NumaPolicy::default().name()
+            )?,
         }
     }
     out.flush()?;
@@ -66,13 +70,13 @@ pub fn run(args: &Set) -> Result<(), Failure> {
 }
 
 /// The plan that `plan=NAME` asks for.
-fn plan(setting: &str) -> anyhow::Result<Option<Plan>> {
+fn plan(setting: &str) -> anyhow::Result<Option<NumaPolicy>> {
     let Some((name, value)) = setting.split_once('=') else {
         bail!("'{setting}' is no setting; write it as plan=shard");
     };
     match (name, value) {
         ("plan", "") => Ok(None),
-        ("plan", name) => Plan::named(name)
+        ("plan", name) => NumaPolicy::named(name)
             .map(Some)
             .ok_or_else(|| anyhow!("there is no plan '{name}'; there are obliv, shard and distr")),
         (name, _) => bail!("there is no setting '{name}'; there is plan"),

@@ -88,7 +88,7 @@ pub enum Plan {
     /// Those of its own node first, then those of the nearest that has any
     #[default]
     Shard,
-    /// Those of its own node: each node has workers and look-up tables of its own, whose results are merged
+    /// Those of its own node: each node has workers and join tables of its own, whose results are merged
     Distr,
 }
 
@@ -149,10 +149,10 @@ pub fn options(
         Executor::Stream => atoll::Executor::Stream,
         Executor::Staged => atoll::Executor::Staged,
     };
-    options.plan = execution.plan.map(|plan| match plan {
-        Plan::Obliv => atoll::Plan::Obliv,
-        Plan::Shard => atoll::Plan::Shard,
-        Plan::Distr => atoll::Plan::Distr,
+    options.numa_policy = execution.plan.map(|plan| match plan {
+        Plan::Obliv => atoll::NumaPolicy::Obliv,
+        Plan::Shard => atoll::NumaPolicy::Shard,
+        Plan::Distr => atoll::NumaPolicy::Distr,
     });
     let how = &mut options.execution;
     how.block_rows = execution.block;

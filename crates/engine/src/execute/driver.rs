@@ -20,7 +20,7 @@ use crate::executor::Executor;
 use crate::logical::relation::Output;
 use crate::memory::spill::Spill;
 use crate::operators::limit::Limit;
-use crate::options::{Execution, Plan};
+use crate::options::{Execution, NumaPolicy};
 use crate::physical::analysis::{barriers, expected_probes, groups, last_uses, may_be_partitioned};
 use crate::physical::program::{Program, Sink, Stage};
 use crate::profile::Record;
@@ -65,7 +65,7 @@ async fn drive(
         report: vec![format!(
             "run by the {} executor, plan {}",
             execution.executor.name(),
-            execution.plan.name()
+            execution.numa_policy.name()
         )],
         sends: false,
         out: Arc::new(ResultStream::new(sender, output, &types)),
@@ -87,8 +87,8 @@ async fn drive(
         stop: stop.0.clone(),
         width: runtime.workers.threads(),
         share: None,
-        instances: match execution.plan {
-            Plan::Distr => Instances::new(runtime, program, &types)?,
+        instances: match execution.numa_policy {
+            NumaPolicy::Distr => Instances::new(runtime, program, &types)?,
             _ => None,
         },
     };
@@ -174,8 +174,8 @@ impl QueryState {
                     kernels.extend(done);
                 }
                 let seconds = begun.elapsed().as_secs_f64();
-                if let Some(ledger) = &self.execution.ledger {
-                    ledger.note(Record {
+                if let Some(profile) = &self.execution.profile {
+                    profile.note(Record {
                         stage: number,
                         executor,
                         seconds,
@@ -224,7 +224,8 @@ impl QueryState {
                 }
                 self.forget(*table);
             }
-            let line = format!("stage {number}: {passes} passes over the table of stage {table}");
+            let line =
+                format!("stage {number}: {passes} passes over the join table of stage {table}");
             self.report.push(line);
             Ok(())
         }

@@ -16,14 +16,14 @@ use crate::operators::limit::Limit;
 use crate::operators::meter::{At, PipelineMeter, WorkerClock};
 use crate::operators::pipeline::Scratch;
 use crate::operators::source::Selection;
-use crate::options::Plan;
+use crate::options::NumaPolicy;
 use crate::physical::program::{Pipeline, Sink};
 use crate::profile::Kernel;
 use crate::vector::batch::Batch;
 
 impl QueryState {
     /// Runs a pipeline over all morsels of its source and appends the sinks of its workers to `sinks`. Returns the
-    /// profile of its operators if there is a ledger.
+    /// profile of its operators if one is collected.
     pub async fn pipeline(
         &mut self,
         pipeline: &Pipeline,
@@ -33,7 +33,7 @@ impl QueryState {
         sinks: &mut Vec<SinkState>,
     ) -> Result<Vec<Kernel>> {
         let mut task = self.task(pipeline, sink, group_join)?;
-        if self.execution.ledger.is_some() {
+        if self.execution.profile.is_some() {
             let meter = PipelineMeter::new(pipeline, sink, group_join.is_some(), &self.types);
             task.meter = Some(Arc::new(meter));
         }
@@ -58,8 +58,8 @@ impl QueryState {
             return Ok(task.kernels());
         }
         let plan = match task.source {
-            OpenSource::Scan { .. } => self.execution.plan,
-            _ => Plan::Obliv,
+            OpenSource::Scan { .. } => self.execution.numa_policy,
+            _ => NumaPolicy::Obliv,
         };
         let mut tasks = Vec::with_capacity(workers);
         for worker_set in worker_assignment(&self.runtime.workers, plan, workers)? {

@@ -31,10 +31,10 @@ impl QueryState {
         let room = room / (MARGIN * copies);
         let mut end = first + 1;
         let mut bytes = partitioned.memory(first);
-        // With `Execution::room` set, passes are made small as if memory were short.
+        // With `Execution::max_rows_before_spill` set, passes are made small as if memory were short.
         let most = self
             .execution
-            .room
+            .max_rows_before_spill
             .map_or(PARTITIONS, |_| first + PARTITIONS / 3);
         while end < PARTITIONS.min(most) && bytes + partitioned.memory(end) <= room {
             bytes += partitioned.memory(end);

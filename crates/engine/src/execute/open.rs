@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use fiber::{Claimant, Morsels, Nearness};
 use table::{Morsel, Scan};
+use workers::{Claimant, Morsels, Nearness};
 
 use crate::error::{Result, missing};
 use crate::execute::query_state::QueryState;
@@ -14,7 +14,7 @@ use crate::execute::share::InstanceShare;
 use crate::memory::spill::Spilled;
 use crate::operators::external_scan::OpenExternal;
 use crate::operators::join_table::JoinTable;
-use crate::options::Plan;
+use crate::options::NumaPolicy;
 use crate::physical::program::Source;
 use crate::vector::rows::Materialized;
 use crate::vector::value::{Var, Vector};
@@ -96,11 +96,11 @@ impl QueryState {
                 let nodes = self.runtime.nearness.nodes();
                 let chunks = self.execution.block_rows.unwrap_or(0) / table::BLOCK_ROWS;
                 let pieces = grouped(inner.morsels(), nodes, chunks.max(1));
-                let queue = |home| queue(self.execution.plan, self.share.as_ref(), home);
+                let queue = |home| queue(self.execution.numa_policy, self.share.as_ref(), home);
                 let homes = pieces.iter().enumerate();
                 let homes = homes.filter_map(|(i, (home, _))| Some((queue(*home)?, i as u32)));
-                let nearness = match (self.execution.plan, &self.share) {
-                    (Plan::Obliv, None) => &Nearness::new(1, |_, _| 0),
+                let nearness = match (self.execution.numa_policy, &self.share) {
+                    (NumaPolicy::Obliv, None) => &Nearness::new(1, |_, _| 0),
                     _ => &self.runtime.nearness,
                 };
                 OpenSource::Scan {
@@ -159,11 +159,11 @@ impl QueryState {
 }
 
 /// The queue of a piece that lies on node `home`; `None` if another instance takes the piece.
-fn queue(plan: Plan, share: Option<&InstanceShare>, home: usize) -> Option<usize> {
-    match (plan, share) {
+fn queue(numa_policy: NumaPolicy, share: Option<&InstanceShare>, home: usize) -> Option<usize> {
+    match (numa_policy, share) {
         (_, Some(share)) => share.takes(home).then_some(home),
-        (Plan::Obliv, None) => Some(0),
-        (Plan::Shard | Plan::Distr, None) => Some(home),
+        (NumaPolicy::Obliv, None) => Some(0),
+        (NumaPolicy::Shard | NumaPolicy::Distr, None) => Some(home),
     }
 }
 
@@ -196,15 +196,15 @@ mod tests {
     use super::*;
 
     /// What a worker on node 1 of four claims of eight pieces that lie on the nodes in turn.
-    fn claimed(plan: Plan) -> Vec<u32> {
-        let pieces = (0..8u32).filter_map(|i| Some((queue(plan, None, i as usize % 4)?, i)));
+    fn claimed(numa_policy: NumaPolicy) -> Vec<u32> {
+        let pieces = (0..8u32).filter_map(|i| Some((queue(numa_policy, None, i as usize % 4)?, i)));
         let morsels = Morsels::new(4, |_, _| 20, pieces);
         std::iter::from_fn(|| morsels.claim(1)).collect()
     }
 
     #[test]
     fn plans_differ_in_who_takes_what() {
-        assert_eq!(claimed(Plan::Obliv), [0, 1, 2, 3, 4, 5, 6, 7]);
-        assert_eq!(claimed(Plan::Shard), [1, 5, 2, 6, 3, 7, 0, 4]);
+        assert_eq!(claimed(NumaPolicy::Obliv), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(claimed(NumaPolicy::Shard), [1, 5, 2, 6, 3, 7, 0, 4]);
     }
 }

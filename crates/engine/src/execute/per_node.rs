@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
-use fiber::{Place, Workers};
+use workers::{Place, Workers};
 
 use crate::error::{Error, Result, missing};
 use crate::execute::reduction::{Probers, uses};
 use crate::execute::runtime::Runtime;
 use crate::execute::share::InstanceShare;
 use crate::operators::join_table::JoinTable;
-use crate::options::Plan;
+use crate::options::NumaPolicy;
 use crate::physical::program::{Operator, Program, Stage};
 use crate::vector::value::Type;
 
@@ -56,11 +56,11 @@ impl Instances {
 /// a worker that wakes late would find its node's pieces taken.
 pub(crate) fn worker_assignment(
     workers: &Arc<Workers>,
-    plan: Plan,
+    numa_policy: NumaPolicy,
     tasks: usize,
 ) -> Result<Vec<Arc<Workers>>> {
     let usual = || vec![workers.clone(); tasks];
-    if plan != Plan::Shard || workers.nodes() < 2 || tasks < 2 {
+    if numa_policy != NumaPolicy::Shard || workers.nodes() < 2 || tasks < 2 {
         return Ok(usual());
     }
     let all = workers.instances();

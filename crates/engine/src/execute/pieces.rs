@@ -15,7 +15,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::error::{Error, Result};
 use crate::execute::open::OpenSource;
 use crate::execute::task::{PipelineTask, node};
-use crate::logical::external::Part;
+use crate::logical::external::ExternalPart;
 use crate::operators::external_scan::Arrived;
 use crate::operators::limit::Limit;
 use crate::operators::source::{ColumnReader, Selection};
@@ -32,7 +32,7 @@ pub(crate) trait TakePieces: Send {
     /// The next rows of a part of an external source; `None` after the last.
     fn receive(
         &mut self,
-        part: &mut Part,
+        part: &mut ExternalPart,
     ) -> impl Future<Output = Option<Result<RecordBatch>>> + Send {
         part.rows.next()
     }

@@ -130,7 +130,7 @@ impl QueryState {
 
     /// Most rows or groups that a worker keeps before it spills.
     pub fn room(&self) -> usize {
-        self.execution.room.unwrap_or(usize::MAX)
+        self.execution.max_rows_before_spill.unwrap_or(usize::MAX)
     }
 
     /// Whether `stage` reads so few rows that one task finishes before others would have started.

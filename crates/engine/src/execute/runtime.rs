@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fiber::{Nearness, Workers};
 use memory::{Budget, Traffic};
+use workers::{Nearness, Workers};
 
 use crate::cancel::Stop;
 

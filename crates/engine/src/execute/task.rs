@@ -29,12 +29,12 @@ pub(crate) struct PipelineTask {
     pub parameters: Vec<Option<Vector>>,
     pub traffic: Arc<Traffic>,
     pub stop: Stop,
-    /// Measures the operators, if there is a ledger.
+    /// Measures the operators, if a profile is collected.
     pub(crate) meter: Option<Arc<PipelineMeter>>,
 }
 
 pub(crate) fn node() -> usize {
-    fiber::here().map_or(0, |here| here.node)
+    workers::here().map_or(0, |here| here.node)
 }
 
 impl PipelineTask {

@@ -1,8 +1,8 @@
 //! External sources: rows that code outside the engine decodes while they are processed, such as those of files.
 //!
-//! A reader of a format implements [`Batches`]. The engine asks for the next part when a worker is free, and polls
-//! the stream of that part on the worker: decoding runs there, and while the stream waits for the device the worker
-//! processes other parts.
+//! A reader of a format implements [`ExternalSource`]. The engine asks for the next part when a worker is free, and
+//! polls the stream of that part on the worker: decoding runs there, and while the stream waits for the device the
+//! worker processes other parts.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::vector::value::Var;
 
 /// A source of rows that code outside the engine decodes.
-pub trait Batches: fmt::Debug + Send + Sync {
+pub trait ExternalSource: fmt::Debug + Send + Sync {
     /// Its name in messages: a file's path.
     fn name(&self) -> &str;
 
@@ -27,17 +27,17 @@ pub trait Batches: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`Error::Source`](crate::Error::Source).
-    fn open(&self, share: (usize, usize)) -> Result<Arc<dyn Parts>>;
+    fn open(&self, share: (usize, usize)) -> Result<Arc<dyn ExternalParts>>;
 }
 
 /// The parts of a source, handed out to workers.
-pub trait Parts: Send + Sync {
+pub trait ExternalParts: Send + Sync {
     /// The next part, or `None` after the last. Dropping this future or the part stops the reading.
-    fn next(&self) -> BoxFuture<'_, Result<Option<Part>>>;
+    fn next(&self) -> BoxFuture<'_, Result<Option<ExternalPart>>>;
 }
 
 /// A part of a source, read by one worker.
-pub struct Part {
+pub struct ExternalPart {
     /// Its position in the order of the source.
     pub number: u64,
     /// Its rows.
@@ -46,9 +46,9 @@ pub struct Part {
 
 /// An external source as a relation.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub struct ExternalScan {
     /// The source.
-    pub batches: Arc<dyn Batches>,
+    pub source: Arc<dyn ExternalSource>,
     /// Each vector with its column in the batches. A vector's type may be narrower than the column (tighter bounds,
     /// no NULLs) if the description of the file promises it; a row that breaks the promise is an error.
     pub columns: Vec<(Var, usize)>,

@@ -11,7 +11,7 @@ use arrow::datatypes::SchemaRef;
 use table::{Filter, Table};
 
 use crate::expr::Expr;
-use crate::logical::external::Reading;
+use crate::logical::external::ExternalScan;
 use crate::vector::value::{Type, Var};
 
 /// A whole query.
@@ -75,7 +75,7 @@ pub enum Rel {
         batch: RecordBatch,
     },
     /// Rows of an external source.
-    Read(Reading),
+    Read(ExternalScan),
     /// The rows for which the predicate is true.
     Filter {
         /// The rows to filter.

@@ -7,32 +7,32 @@ use std::time::Instant;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Decimal128Type};
-use fiber::Workers;
 use futures::future::{self, BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use table::Rows;
+use workers::Workers;
 
 use crate::error::{Error, Result};
-use crate::logical::external::{Part, Parts, Reading};
+use crate::logical::external::{ExternalPart, ExternalParts, ExternalScan};
 use crate::vector::value::{Kind, Type, Values, Var, Vector};
 
-/// A [`Reading`] that was opened.
+/// An [`ExternalScan`] that was opened.
 pub(crate) struct OpenExternal {
     pub name: String,
     pub count: usize,
     pub columns: Vec<(Var, usize)>,
-    pub parts: Arc<dyn Parts>,
+    pub parts: Arc<dyn ExternalParts>,
 }
 
 impl OpenExternal {
     /// Opens `reading`, of which instance `share` = (which, of how many) reads its share.
-    pub fn new(reading: &Reading, share: (usize, usize)) -> Result<OpenExternal> {
+    pub fn new(reading: &ExternalScan, share: (usize, usize)) -> Result<OpenExternal> {
         Ok(OpenExternal {
-            name: reading.batches.name().to_string(),
-            count: reading.batches.parts().div_ceil(share.1),
+            name: reading.source.name().to_string(),
+            count: reading.source.parts().div_ceil(share.1),
             columns: reading.columns.clone(),
-            parts: reading.batches.open(share)?,
+            parts: reading.source.open(share)?,
         })
     }
 
@@ -85,12 +85,16 @@ impl OpenExternal {
 /// Parts held in memory.
 struct Loaded(Mutex<VecDeque<(u64, Vec<RecordBatch>)>>);
 
-impl Parts for Loaded {
-    fn next(&self) -> BoxFuture<'_, Result<Option<Part>>> {
-        let part = self.0.lock().pop_front().map(|(number, batches)| Part {
-            number,
-            rows: stream::iter(batches.into_iter().map(Ok)).boxed(),
-        });
+impl ExternalParts for Loaded {
+    fn next(&self) -> BoxFuture<'_, Result<Option<ExternalPart>>> {
+        let part = self
+            .0
+            .lock()
+            .pop_front()
+            .map(|(number, batches)| ExternalPart {
+                number,
+                rows: stream::iter(batches.into_iter().map(Ok)).boxed(),
+            });
         future::ready(Ok(part)).boxed()
     }
 }

@@ -244,7 +244,7 @@ impl WorkerClock {
     }
 }
 
-/// The vectors by number, `#7`; [`Ledger::name`](crate::Ledger) puts names in their place.
+/// The vectors by number, `#7`; [`ProfileCollector::name`](crate::ProfileCollector) puts names in their place.
 fn names(vars: &[Var]) -> String {
     let all: Vec<String> = vars.iter().map(|var| format!("#{var}")).collect();
     all.join(", ")

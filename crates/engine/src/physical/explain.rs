@@ -32,7 +32,7 @@ fn pipeline_lines(pipeline: &Pipeline, columns: &[Column], lines: &mut Vec<Strin
         }
         Source::Read(reading) => {
             let vars: Vec<Var> = reading.columns.iter().map(|(var, _)| *var).collect();
-            let (name, parts) = (reading.batches.name(), reading.batches.parts());
+            let (name, parts) = (reading.source.name(), reading.source.parts());
             lines.push(format!(
                 "  read {name} in {parts} parts, as they are processed ({})",
                 names(&vars, columns)

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use arrow::array::RecordBatch;
 
 use crate::expr::Expr;
-use crate::logical::external::Reading;
+use crate::logical::external::ExternalScan;
 use crate::logical::relation::{Fold, Key, Scan};
 use crate::vector::value::Var;
 
@@ -43,7 +43,7 @@ pub(crate) enum Source {
         vars: Vec<Var>,
         batch: RecordBatch,
     },
-    Read(Reading),
+    Read(ExternalScan),
     /// The rows of a stage.
     Rows(usize),
     /// The rows of a join table that were marked, or that were not, with their row numbers in `row` if it is set.

@@ -255,7 +255,7 @@ fn plain_words(values: &Values, out: &mut Vec<u64>, high: Option<&mut Vec<u64>>)
         Values::Float(v) => out.extend(v.iter().map(|v| word_of(*v))),
         Values::Bool(v) => out.extend(v.iter().map(|v| u64::from(*v))),
         Values::Code(v) => out.extend(v.iter().map(|v| u64::from(*v))),
-        Values::Text(_) => return Err(Error::internal("a text as a number")),
+        Values::Text(_) => return Err(Error::internal("a string as a number")),
     }
     Ok(())
 }

@@ -200,7 +200,7 @@ impl Strings {
 
 fn views_of(base: &ArrayRef) -> Result<&StringViewArray> {
     let views = base.as_string_view_opt();
-    views.ok_or_else(|| Error::internal(format!("texts held as {}", base.data_type())))
+    views.ok_or_else(|| Error::internal(format!("strings held as {}", base.data_type())))
 }
 
 /// The rows `rows` of `array`, sharing its buffers.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::Runtime;
-use fiber::{Layout, Workers};
+use workers::{Layout, Workers};
 
 /// `threads` workers, laid out as on `machine` (`live` is the one at hand), with a budget of 1 GiB.
 pub fn on(machine: &str, threads: usize) -> Runtime {

@@ -8,7 +8,7 @@ use memory::Arena;
 
 use crate::place::{alone, cpus, fit, machine, several_nodes, with_cores};
 use crate::system::{pages_of, resident};
-use crate::workers::{look, workers};
+use crate::threads::{look, workers};
 
 /// What the test inside is told: the cpus and the memory node that are allowed.
 const ALLOWED: &str = "NUMA_ALLOWED_CPUS";

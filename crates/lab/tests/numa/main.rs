@@ -16,5 +16,5 @@ mod place;
 mod single;
 mod strategies;
 mod system;
+mod threads;
 mod watching;
-mod workers;

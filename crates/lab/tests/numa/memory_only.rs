@@ -5,7 +5,7 @@ use topology::{Machine, Node};
 
 use crate::place::{alone, fit, machine, with_cores};
 use crate::system::{Pages, pages_of, resident};
-use crate::workers::{look, workers};
+use crate::threads::{look, workers};
 
 /// The nodes without cores.
 fn without_cores(machine: &Machine) -> Vec<&Node> {

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use fiber::{Layout, Workers};
+use workers::{Layout, Workers};
 
 use crate::place::{alone, cpus, fit, machine};
-use crate::workers::{look, workers};
+use crate::threads::{look, workers};
 
 /// A cpu that is switched off until this is dropped.
 struct Off(PathBuf);

@@ -4,7 +4,7 @@ use memory::Arena;
 
 use crate::place::{alone, fit, machine};
 use crate::system::{Pages, here, pages_of, resident};
-use crate::workers::{look, workers};
+use crate::threads::{look, workers};
 
 #[test]
 fn everything_is_local() {

@@ -12,7 +12,7 @@ use table::{Catalog, Definition, ForeignKey, Tables};
 /// An open store and the workers that compute.
 pub struct Shop {
     tables: Arc<Tables>,
-    workers: Arc<fiber::Workers>,
+    workers: Arc<workers::Workers>,
     _store: Arc<Store>,
     _folder: tempfile::TempDir,
 }
@@ -170,10 +170,10 @@ impl Shop {
         ];
         create(&store, "visit", visit, &[], &[]);
         let live = topology::Machine::live().unwrap();
-        let layout = fiber::Layout::of(&live, &live, 2, false);
+        let layout = workers::Layout::of(&live, &live, 2, false);
         Shop {
             tables: Catalog::new().tables(&store.snapshot()).unwrap(),
-            workers: fiber::Workers::new(layout).unwrap(),
+            workers: workers::Workers::new(layout).unwrap(),
             _store: store,
             _folder: folder,
         }

@@ -10,7 +10,7 @@ use datafusion::logical_expr::{
     SortExpr, TableScan, Union, Values,
 };
 use engine::{
-    Error, Expr, Fold, Function, Key, Kind, Literal, Reading, Rel, Result, Scan, Type, Var,
+    Error, Expr, ExternalScan, Fold, Function, Key, Kind, Literal, Rel, Result, Scan, Type, Var,
 };
 use table::Zone;
 
@@ -164,9 +164,9 @@ impl Lowering<'_> {
             columns.push((self.query.add(field.name(), ty), position));
         }
         let vars = columns.iter().map(|(var, _)| *var).collect();
-        let reading = Reading {
+        let reading = ExternalScan {
             rows: files.rows,
-            batches: Arc::new(files),
+            source: Arc::new(files),
             columns,
         };
         Ok((Rel::Read(reading), vars))

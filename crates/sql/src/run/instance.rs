@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use datafusion::execution::SessionState;
 use engine::Execution;
-use fiber::Workers;
 use memory::Budget;
 use store::Store;
+use workers::Workers;
 
 use crate::error::Result;
 use crate::resources::admission::Admission;
@@ -109,7 +109,7 @@ impl Drop for Instance {
         // The last reference may go with a cancelled statement's task, on a worker; a runtime must not be
         // shut down by one of its own threads.
         if let Some(workers) = self.workers.take()
-            && fiber::here().is_some()
+            && workers::here().is_some()
         {
             std::thread::spawn(move || drop(workers));
         }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fiber::Nearness;
 use memory::Traffic;
+use workers::Nearness;
 
 /// What a scan finds in its `TaskContext`: `context.session_config().get_extension::<ScanContext>()`.
 #[derive(Debug)]

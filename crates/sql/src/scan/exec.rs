@@ -30,9 +30,9 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties,
 };
-use fiber::Morsels;
 use memory::Traffic;
 use table::{BATCH_ROWS, Filter, Form, Gauge, Morsel, Scan};
+use workers::Morsels;
 
 use crate::error::Error;
 use crate::scan::context::ScanContext;
@@ -237,7 +237,7 @@ impl Dynamic {
 }
 
 fn node() -> usize {
-    fiber::here().map_or(0, |here| here.node)
+    workers::here().map_or(0, |here| here.node)
 }
 
 impl DisplayAs for ScanExec {

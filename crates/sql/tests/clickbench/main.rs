@@ -14,7 +14,7 @@ use arrow::datatypes::{DataType, Float64Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 struct Database {
-    workers: Arc<fiber::Workers>,
+    workers: Arc<workers::Workers>,
     instance: Arc<sql::Instance>,
     _directory: tempfile::TempDir,
 }

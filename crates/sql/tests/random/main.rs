@@ -21,21 +21,21 @@ use std::sync::Arc;
 
 use answer::{Outcome, difference};
 use data::{Table, tables};
-use engine::Plan;
+use engine::NumaPolicy;
 use query::{Maker, Query};
 
 /// Both engines over one store.
 pub(crate) struct Database {
     pub(crate) tables: Vec<Table>,
     _directory: tempfile::TempDir,
-    workers: Arc<fiber::Workers>,
+    workers: Arc<workers::Workers>,
     ours: Arc<sql::Instance>,
     theirs: Arc<sql::Instance>,
 }
 
 /// A machine, how Atoll's own engine runs queries on it, and whether there is room for only a few rows, so that it
 /// spills all it gathers.
-type Way = (&'static str, sql::Executor, Plan, Room);
+type Way = (&'static str, sql::Executor, NumaPolicy, Room);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Room {
@@ -47,16 +47,16 @@ use Room::{Little, Much};
 
 /// Sets of tables take these in turn.
 const WAYS: [Way; 10] = [
-    ("live", sql::Executor::Fused, Plan::Shard, Much),
-    ("4x1", sql::Executor::Stream, Plan::Shard, Much),
-    ("live", sql::Executor::Staged, Plan::Shard, Much),
-    ("4x1", sql::Executor::Fused, Plan::Distr, Much),
-    ("2x1", sql::Executor::Staged, Plan::Distr, Much),
-    ("4x1", sql::Executor::Stream, Plan::Obliv, Much),
-    ("live", sql::Executor::Fused, Plan::Shard, Little),
-    ("4x1", sql::Executor::Stream, Plan::Shard, Little),
-    ("4x1", sql::Executor::Fused, Plan::Distr, Little),
-    ("live", sql::Executor::Staged, Plan::Obliv, Little),
+    ("live", sql::Executor::Fused, NumaPolicy::Shard, Much),
+    ("4x1", sql::Executor::Stream, NumaPolicy::Shard, Much),
+    ("live", sql::Executor::Staged, NumaPolicy::Shard, Much),
+    ("4x1", sql::Executor::Fused, NumaPolicy::Distr, Much),
+    ("2x1", sql::Executor::Staged, NumaPolicy::Distr, Much),
+    ("4x1", sql::Executor::Stream, NumaPolicy::Obliv, Much),
+    ("live", sql::Executor::Fused, NumaPolicy::Shard, Little),
+    ("4x1", sql::Executor::Stream, NumaPolicy::Shard, Little),
+    ("4x1", sql::Executor::Fused, NumaPolicy::Distr, Little),
+    ("live", sql::Executor::Staged, NumaPolicy::Obliv, Little),
 ];
 
 impl Database {
@@ -68,8 +68,8 @@ impl Database {
         let directory = tempfile::tempdir().unwrap();
         let live = topology::Machine::live().unwrap();
         let machine = topology::Machine::parse(machine).unwrap();
-        let layout = fiber::Layout::of(&machine, &live, machine.cpus().clamp(2, 4), false);
-        let workers = fiber::Workers::new(layout).unwrap();
+        let layout = workers::Layout::of(&machine, &live, machine.cpus().clamp(2, 4), false);
+        let workers = workers::Workers::new(layout).unwrap();
         let budget = memory::Budget::new(2 << 30);
         let mut options = store::Options::default();
         options.pool.nodes = vec![None; workers.nodes()];
@@ -78,8 +78,8 @@ impl Database {
         let instance = |executor| {
             let mut options = sql::Options::spilling_to(directory.path());
             options.executor = executor;
-            options.execution.plan = plan;
-            options.execution.room = (room == Little).then_some(5);
+            options.execution.numa_policy = plan;
+            options.execution.max_rows_before_spill = (room == Little).then_some(5);
             // Few rows and places: queries over small tables see many blocks, too.
             options.execution.ring = Some(3);
             options.execution.block_rows = match executor {

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Weak};
 
-use fiber::{Layout, Place, Workers};
 use governor::runtime::{Crew, Options as Governing, Runtime};
 use placement::CpuSet;
 use topology::Machine;
+use workers::{Layout, Place, Workers};
 
 use crate::database::options::{Govern, Options};
 use crate::error::{Error, Result};

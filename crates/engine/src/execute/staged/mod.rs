@@ -406,7 +406,7 @@ pub(crate) async fn stage(
     Ok(())
 }
 
-/// Adds what the tasks of a pipeline did to the report, and to the ledger if there is one.
+/// Adds what the tasks of a pipeline did to the report, and to the profile if one is collected.
 #[expect(
     clippy::too_many_arguments,
     reason = "everything that one pipeline ran with"
@@ -445,8 +445,8 @@ fn report(
     run.report.push(tallies[0].line(&setup));
     let processing = "processing (input: a block that is ready)";
     run.report.push(tallies[1].line(processing));
-    if let Some(ledger) = &run.execution.ledger {
-        ledger.note(Record {
+    if let Some(profile) = &run.execution.profile {
+        profile.note(Record {
             stage: number,
             executor: Executor::Staged,
             seconds: time.as_secs_f64(),

@@ -121,7 +121,7 @@ pub(crate) fn tasks(execution: &Execution, number: usize, width: usize) -> usize
 }
 
 /// The running tasks of a stage.
-pub(crate) type Tasks = Vec<fiber::JoinHandle<Result<Option<SinkState>>>>;
+pub(crate) type Tasks = Vec<workers::JoinHandle<Result<Option<SinkState>>>>;
 
 /// Awaits all tasks and collects their sinks. Once one fails, the others are aborted where they next suspend,
 /// because what they wait for may never come. Returns the first error that is not a mere cancellation.
@@ -139,7 +139,7 @@ pub(crate) async fn join(running: Tasks, sinks: &mut Vec<SinkState>) -> Result<(
                 continue;
             }
             Ok(Err(e)) => e,
-            Err(fiber::Error::Cancelled) => Error::Cancelled,
+            Err(workers::Error::Cancelled) => Error::Cancelled,
             Err(e) => Error::Call(Box::new(e)),
         };
         if failed.is_none() {
@@ -177,7 +177,7 @@ pub(crate) async fn stopping(
 pub(crate) fn source_name(pipeline: &Pipeline) -> String {
     match &pipeline.source {
         Source::Scan(scan) => format!("scan {}", scan.table.definition().name),
-        Source::Read(reading) => format!("read {}", reading.batches.name()),
+        Source::Read(reading) => format!("read {}", reading.source.name()),
         Source::Values { .. } => "values".into(),
         Source::Rows(stage) => format!("rows of stage {stage}"),
         Source::Marked { stage, .. } => format!("marked rows of stage {stage}"),

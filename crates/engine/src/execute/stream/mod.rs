@@ -244,9 +244,9 @@ fn report(
     ));
     let lines = operators.iter().map(|o| o.tallies.line(&o.name));
     run.report.extend(lines);
-    if let Some(ledger) = &run.execution.ledger {
+    if let Some(profile) = &run.execution.profile {
         let operators = operators.iter().map(|o| o.tallies.operator(&o.name));
-        ledger.note(Record {
+        profile.note(Record {
             stage: number,
             executor: Executor::Stream,
             seconds: time.as_secs_f64(),

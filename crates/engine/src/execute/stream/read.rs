@@ -8,10 +8,10 @@ use futures::StreamExt;
 
 use crate::error::Result;
 use crate::execute::stream::tally::Tally;
-use crate::logical::external::Part;
+use crate::logical::external::ExternalPart;
 
 /// The next rows of `part`. Decoding counts as work, waiting for the device as waiting for input.
-pub(crate) async fn rows(part: &mut Part, tally: &Tally) -> Option<Result<RecordBatch>> {
+pub(crate) async fn rows(part: &mut ExternalPart, tally: &Tally) -> Option<Result<RecordBatch>> {
     let mut asleep: Option<Instant> = None;
     poll_fn(|context| {
         if let Some(since) = asleep.take() {

@@ -18,7 +18,7 @@ use crate::execute::stream::flow::Flow;
 use crate::execute::stream::read;
 use crate::execute::stream::tally::Tally;
 use crate::execute::task::PipelineTask;
-use crate::logical::external::Part;
+use crate::logical::external::ExternalPart;
 use crate::operators::source::Selection;
 
 /// What the tasks of a source share.
@@ -197,7 +197,7 @@ impl<H: BlockPort> TakePieces for Filling<'_, H> {
         Ok(chunk)
     }
 
-    async fn receive(&mut self, part: &mut Part) -> Option<Result<RecordBatch>> {
+    async fn receive(&mut self, part: &mut ExternalPart) -> Option<Result<RecordBatch>> {
         read::rows(part, self.tally).await
     }
 

@@ -43,7 +43,7 @@ pub(crate) fn vector(vector: &Vector, rows: usize, out: &mut Vec<u8>) -> Result<
             };
             for row in 0..rows {
                 let length = u32::try_from(text(row).len());
-                let length = length.map_err(|_| Error::internal("a text of 4 GiB"))?;
+                let length = length.map_err(|_| Error::internal("a string of 4 GiB"))?;
                 out.extend_from_slice(&length.to_le_bytes());
             }
             (0..rows).for_each(|row| out.extend_from_slice(text(row).as_bytes()));

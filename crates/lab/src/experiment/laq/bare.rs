@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use fiber::Workers;
 use serde::Serialize;
+use workers::Workers;
 
 /// Words in a piece, which a task takes at a time.
 const PIECE: usize = 128 << 10;
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(wide(7, 3), lane.wrapping_mul(LANES as u64 / 8));
         assert_eq!(narrow(7, 3), u64::from(byte) * LANES as u64);
         let live = topology::Machine::live().unwrap();
-        let workers = Workers::new(fiber::Layout::of(&live, &live, 2, false)).unwrap();
+        let workers = Workers::new(workers::Layout::of(&live, &live, 2, false)).unwrap();
         let field = Field::new(3 << 20, &workers);
         assert_eq!(field.bytes(), 3 << 20);
         let pieces = field.0.len().div_ceil(PIECE);

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Execution, Executor, Ledger, Plan, Prepared, Runtime};
-use fiber::{Layout, Workers};
+use engine::{Execution, Executor, NumaPolicy, Prepared, ProfileCollector, Runtime};
 use memory::{Budget, Traffic};
 use store::{PoolOptions, Store};
 use topology::Machine;
+use workers::{Layout, Workers};
 
 use super::host;
 use crate::error::{Error, Result};
@@ -34,7 +34,7 @@ pub struct Way {
     /// Whether blocks are reused.
     pub reuse: bool,
     /// The NUMA plan: which pieces a worker takes.
-    pub plan: Plan,
+    pub plan: NumaPolicy,
 }
 
 /// How one run went.
@@ -204,7 +204,12 @@ impl Bench {
     /// # Errors
     ///
     /// [`Error::Query`]; [`Error::Interrupted`] if it was ended.
-    pub fn run(&self, subject: &Subject, way: &Way, ledger: Option<Arc<Ledger>>) -> Result<Ran> {
+    pub fn run(
+        &self,
+        subject: &Subject,
+        way: &Way,
+        profile: Option<Arc<ProfileCollector>>,
+    ) -> Result<Ran> {
         let crew = &self.crews[&way.threads];
         let workers = &crew.workers;
         let traffic = Arc::new(Traffic::new(workers.nodes()));
@@ -218,8 +223,8 @@ impl Bench {
         let mut execution = Execution::by(way.executor);
         execution.block_rows = way.block;
         execution.reuse = way.reuse;
-        execution.plan = way.plan;
-        execution.ledger = ledger;
+        execution.numa_policy = way.plan;
+        execution.profile = profile;
         let prepared = subject.prepared.clone();
         let schedule = || -> Option<Vec<(u64, u64)>> {
             crew.threads

@@ -77,10 +77,10 @@ pub fn threads(text: &str) -> std::result::Result<Threads, String> {
     let number = |text: &str| match text.trim() {
         "n" | "N" => Ok(None),
         digits => match digits.parse::<usize>() {
-            Ok(count) if (1..=fiber::MAX_THREADS).contains(&count) => Ok(Some(count)),
+            Ok(count) if (1..=workers::MAX_THREADS).contains(&count) => Ok(Some(count)),
             _ => Err(format!(
                 "{text:?} is no number of threads from 1 to {}: take 2, 1..4, 1,2,8, or 1..N with N for all cpus",
-                fiber::MAX_THREADS
+                workers::MAX_THREADS
             )),
         },
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::profile::Record;
-use engine::{Executor, Ledger, Plan};
+use engine::{Executor, NumaPolicy, ProfileCollector};
 use report::Sample;
 use topology::{CacheKind, Machine};
 
@@ -19,10 +19,10 @@ use crate::error::{Error, Result};
 /// How often a process is run to measure its memory.
 const MEMORY_RUNS: usize = 3;
 /// Plans by name.
-pub const PLANS: [(&str, Plan); 3] = [
-    ("obliv", Plan::Obliv),
-    ("shard", Plan::Shard),
-    ("distr", Plan::Distr),
+pub const PLANS: [(&str, NumaPolicy); 3] = [
+    ("obliv", NumaPolicy::Obliv),
+    ("shard", NumaPolicy::Shard),
+    ("distr", NumaPolicy::Distr),
 ];
 /// The most and the least bytes of memory that the bare loop reads.
 const FIELD: (u64, u64) = (64 << 20, 512 << 20);
@@ -128,7 +128,7 @@ impl Scope {
             block: None,
             threads: self.threads.last().copied().unwrap_or(1),
             reuse: true,
-            plan: Plan::default(),
+            plan: NumaPolicy::default(),
         }
     }
 
@@ -410,10 +410,10 @@ impl Measured {
                 let one = &mut self.variants[at];
                 // What counts blocks takes no time; fused execution has none to count.
                 let counts = one.way.executor != Executor::Fused;
-                let ledger = counts.then(|| Arc::new(Ledger::default()));
-                let ran = bench.run(&subjects[one.query], &one.way, ledger.clone())?;
-                one.blocks = ledger.map(|ledger| {
-                    let records = ledger.take();
+                let profile = counts.then(|| Arc::new(ProfileCollector::default()));
+                let ran = bench.run(&subjects[one.query], &one.way, profile.clone())?;
+                one.blocks = profile.map(|profile| {
+                    let records = profile.take();
                     let made = records.iter().map(|record| record.blocks_made).sum();
                     (
                         made,
@@ -505,11 +505,11 @@ impl Measured {
 }
 
 fn seen(bench: &Bench, subject: &Subject, way: &Way, noted: bool) -> Result<Seen> {
-    let ledger = noted.then(|| Arc::new(Ledger::default()));
-    let ran = bench.run(subject, way, ledger.clone())?;
+    let profile = noted.then(|| Arc::new(ProfileCollector::default()));
+    let ran = bench.run(subject, way, profile.clone())?;
     Ok(Seen {
         seconds: ran.seconds,
-        records: ledger.map_or(vec![], |ledger| ledger.take()),
+        records: profile.map_or(vec![], |profile| profile.take()),
         spent: ran.spent,
         bytes: ran.bytes,
     })

@@ -8,7 +8,7 @@ use clap::Args;
 use counters::{Process, System};
 use emulator::count::Matrix;
 use emulator::roi;
-use engine::{Executor, Plan};
+use engine::{Executor, NumaPolicy};
 use serde::{Deserialize, Serialize};
 
 use super::super::laq::bench::{Bench, Way};
@@ -113,7 +113,7 @@ fn elsewhere(task: &Task, desk: &Desk<'_>) -> Result<String> {
 
 /// Makes one counted run, after the warm-up runs.
 fn once(task: &Task, variant: &Variant) -> Result<Told> {
-    let plan = Plan::named(&variant.plan).ok_or_else(|| Error::Job {
+    let plan = NumaPolicy::named(&variant.plan).ok_or_else(|| Error::Job {
         why: format!("there is no plan {}", variant.plan),
     })?;
     let threads = |_| {

@@ -8,7 +8,7 @@ mod inside;
 mod page;
 
 use clap::Args;
-use engine::Plan;
+use engine::NumaPolicy;
 
 use super::laq::given::{self, Query};
 use crate::desk::Desk;
@@ -38,14 +38,14 @@ pub struct Plans {
     pub query: Vec<Query>,
     /// Plans: obliv, shard, distr
     #[arg(long, value_name = "PLAN,...", value_delimiter = ',', default_value = "obliv,shard,distr", value_parser = plan)]
-    pub plan: Vec<Plan>,
+    pub plan: Vec<NumaPolicy>,
     /// Workers; with fewer than there are cpus the system is free where to run those that are not bound
     /// [default: one for each cpu]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=fiber::MAX_THREADS as u64))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=workers::MAX_THREADS as u64))]
     pub threads: Option<u64>,
     /// Workers of the first run, which brings the pages into memory: where nobody binds them they stay on the nodes that these
     /// ran on [default: as many as --threads]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=fiber::MAX_THREADS as u64))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=workers::MAX_THREADS as u64))]
     pub loaders: Option<u64>,
     /// The databases under test
     #[command(flatten)]
@@ -55,8 +55,9 @@ pub struct Plans {
     pub options: Options,
 }
 
-fn plan(name: &str) -> std::result::Result<Plan, String> {
-    Plan::named(name).ok_or_else(|| "take obliv, shard or distr, or several with commas".to_owned())
+fn plan(name: &str) -> std::result::Result<NumaPolicy, String> {
+    NumaPolicy::named(name)
+        .ok_or_else(|| "take obliv, shard or distr, or several with commas".to_owned())
 }
 
 impl Plans {

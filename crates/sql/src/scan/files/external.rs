@@ -11,7 +11,7 @@ use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::TableScan;
-use engine::{Batches, Part, Parts};
+use engine::{ExternalPart, ExternalParts, ExternalSource};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use ingest::{Dataset, Request, RowGroups};
@@ -120,7 +120,7 @@ fn whole(values: &ArrayRef, at: usize) -> Option<i128> {
     out.first().copied()
 }
 
-impl Batches for Files {
+impl ExternalSource for Files {
     fn name(&self) -> &str {
         &self.name
     }
@@ -134,7 +134,7 @@ impl Batches for Files {
         }
     }
 
-    fn open(&self, share: (usize, usize)) -> engine::Result<Arc<dyn Parts>> {
+    fn open(&self, share: (usize, usize)) -> engine::Result<Arc<dyn ExternalParts>> {
         // A pipe is read once: by the first of several.
         let share = match (self.dataset.is_once(), share) {
             (true, (0, _)) => Some((0, 1)),
@@ -162,8 +162,8 @@ struct PieceQueue {
     pieces: Mutex<Option<Pieces>>,
 }
 
-impl Parts for PieceQueue {
-    fn next(&self) -> BoxFuture<'_, engine::Result<Option<Part>>> {
+impl ExternalParts for PieceQueue {
+    fn next(&self) -> BoxFuture<'_, engine::Result<Option<ExternalPart>>> {
         async move {
             let Some(request) = &self.request else {
                 return Ok(None);
@@ -174,7 +174,7 @@ impl Parts for PieceQueue {
             let Some(piece) = piece.transpose().map_err(ours)? else {
                 return Ok(None);
             };
-            Ok(Some(Part {
+            Ok(Some(ExternalPart {
                 number: piece.number,
                 rows: stream::iter(decoded(piece)).boxed(),
             }))

@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use fiber::{Layout, Morsels, Workers};
+//! use workers::{Layout, Morsels, Workers};
 //! use topology::Machine;
 //!
 //! let live = Machine::live()?;
@@ -22,7 +22,7 @@
 //!     .map(|_| {
 //!         let morsels = morsels.clone();
 //!         workers.spawn(async move {
-//!             let node = fiber::here().map_or(0, |here| here.node);
+//!             let node = workers::here().map_or(0, |here| here.node);
 //!             let mut sum = 0;
 //!             while let Some(morsel) = morsels.claim(node) {
 //!                 sum += morsel;
@@ -36,7 +36,7 @@
 //!     for sum in sums {
 //!         total += sum.await?;
 //!     }
-//!     Ok::<u32, fiber::Error>(total)
+//!     Ok::<u32, workers::Error>(total)
 //! })?;
 //! assert_eq!(total, 4950);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -48,13 +48,13 @@ mod here;
 mod layout;
 mod morsels;
 mod pin;
+mod pool;
 mod task;
 mod width;
-mod workers;
 
 pub use error::{Error, Result};
 pub use here::{Here, here};
 pub use layout::{Layout, MAX_THREADS, Place};
 pub use morsels::{Claimant, Morsels, Nearness};
+pub use pool::Workers;
 pub use task::JoinHandle;
-pub use workers::Workers;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fiber::{Error, Here, Layout, MAX_THREADS, Morsels, Workers, here};
 use topology::Machine;
+use workers::{Error, Here, Layout, MAX_THREADS, Morsels, Workers, here};
 
 fn live() -> Machine {
     Machine::live().unwrap()

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use fiber::{Error, Layout, Workers};
 use topology::Machine;
+use workers::{Error, Layout, Workers};
 
 /// Generous: the machine that runs the tests may be busy. Only a hang takes this long.
 const HANG: Duration = Duration::from_secs(60);
@@ -62,7 +62,7 @@ impl Meter {
 }
 
 /// Tasks that never end: some yield, some wait for a timer, some spawn and await others.
-fn load(workers: &Workers, tasks: usize, meter: &Arc<Meter>) -> Vec<fiber::JoinHandle<()>> {
+fn load(workers: &Workers, tasks: usize, meter: &Arc<Meter>) -> Vec<workers::JoinHandle<()>> {
     let task = |n: usize| {
         let meter = meter.clone();
         workers.spawn(async move {
@@ -266,7 +266,7 @@ fn seen_only_on(workers: &Workers, allowed: &[usize], many: usize) {
     let start = Instant::now();
     let mut calm = 0;
     while calm < many {
-        let at = workers.block_on(async { fiber::here().unwrap().node });
+        let at = workers.block_on(async { workers::here().unwrap().node });
         calm = if allowed.contains(&at) { calm + 1 } else { 0 };
         assert!(
             start.elapsed() < HANG,

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Barrier, Mutex};
 
-use fiber::{Layout, Workers};
 use topology::Machine;
+use workers::{Layout, Workers};
 
 use crate::place::{alone, cpus, machine, several_nodes, with_cores};
 use crate::system::{Pages, here, migrations};
@@ -32,7 +32,7 @@ pub fn on_each<T: Send + 'static>(
             workers.spawn(async move {
                 // Each worker waits here with one task until all have one.
                 all.wait();
-                let worker = fiber::here().expect("tasks run on workers").worker;
+                let worker = workers::here().expect("tasks run on workers").worker;
                 let result = work();
                 results.lock().unwrap().insert(worker, result);
                 all.wait();
@@ -50,7 +50,7 @@ pub fn on_each<T: Send + 'static>(
 pub fn look(workers: &Workers) -> BTreeMap<usize, Seen> {
     on_each(workers, || {
         let (cpu, os_node) = here();
-        let node = fiber::here().unwrap().node;
+        let node = workers::here().unwrap().node;
         Seen {
             node,
             cpu,
