@@ -34,6 +34,17 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// A number that no queue has.
+    #[error("there is no queue {queue}: choose 0 to {}", queues - 1)]
+    Queue {
+        /// The number asked for.
+        queue: usize,
+        /// How many queues there are.
+        queues: usize,
+    },
+    /// A task waited for another in a way that stops its thread.
+    #[error("a task cannot block its thread until another ends: spawn it and await its handle")]
+    OnWorker,
     /// A task panicked.
     #[error("a task panicked: {message}")]
     Panicked {

@@ -5,6 +5,8 @@
 //! that may run; it can change while queries run. [`here`] returns the worker and NUMA node that the calling code is
 //! on, and [`Morsels`] hands out pieces of work, those whose data is on the caller's node first.
 //!
+//! [`Queues`] are threads that serve a queue of tasks each, for what must stay on one thread.
+//!
 //! # Example
 //!
 //! ```
@@ -43,18 +45,22 @@
 //! ```
 
 mod assignment;
+mod counter;
 mod error;
 mod here;
 mod layout;
 mod morsels;
 mod pin;
 mod pool;
+mod queues;
 mod task;
 mod width;
 
+pub use counter::{Counter, Pending};
 pub use error::{Error, Result};
 pub use here::{Here, here};
 pub use layout::{Layout, MAX_THREADS, Place};
 pub use morsels::{Claimant, Morsels, Nearness};
 pub use pool::Workers;
-pub use task::JoinHandle;
+pub use queues::{QueueStatistics, Queues};
+pub use task::{JoinHandle, yield_now};

@@ -58,6 +58,12 @@ impl<T> Drop for JoinHandle<T> {
     }
 }
 
+/// Lets the tasks run that wait for the same thread (of [`Workers`](crate::Workers): for any of them). Of several
+/// tasks that have yielded, any may be the next to go on.
+pub async fn yield_now() {
+    tokio::task::yield_now().await;
+}
+
 fn error_of(error: tokio::task::JoinError) -> Error {
     match error.try_into_panic() {
         Ok(panic) => Error::Panicked {
