@@ -110,6 +110,27 @@ pub enum Error {
         /// What the operating system said.
         source: Arc<std::io::Error>,
     },
+    /// A mapped file became shorter than its map, or a page of it could not be read.
+    #[error(
+        "{path}: a mapped part of the file was lost: {needed} bytes are mapped and the file has {length}; \
+         put it back from a copy, check the device, and open it again"
+    )]
+    Shrunk {
+        /// The file.
+        path: PathBuf,
+        /// Up to where it is mapped, in bytes.
+        needed: u64,
+        /// How long it is now.
+        length: u64,
+    },
+    /// More files are mapped than can be watched for losses.
+    #[error("{path}: {limit} parts of files are mapped already, and no more can be")]
+    TooManyMaps {
+        /// The file that was to be mapped.
+        path: PathBuf,
+        /// How many can be.
+        limit: usize,
+    },
     /// A failure that [`fault::Disk`](crate::fault::Disk) was told to produce.
     #[error("{path}: {action} failed, as the simulated disk was told to (operation {operation})")]
     Injected {

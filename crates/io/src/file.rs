@@ -105,6 +105,11 @@ impl File {
         self.access
     }
 
+    /// The file of the operating system.
+    pub(crate) fn system(&self) -> &fs::File {
+        &self.file
+    }
+
     fn writable(&self) -> Result<()> {
         if self.access == Access::Read {
             return Err(Error::Denied {

@@ -3,6 +3,7 @@
 //! * [`Device`] is a range of bytes with positioned reads and writes and an explicit
 //!   [`sync`](Device::sync).
 //! * [`File`] is the device that is a file; [`Lock`] says who may write it.
+//! * [`Map`] is a part of a file in the address space, paged by the operating system (row M1).
 //! * [`fault::Disk`] is a simulated disk that fails on purpose and shows what a loss of power may
 //!   leave behind.
 //! * [`Queue`] takes reads from tasks that must not sleep, and answers through futures.
@@ -28,6 +29,7 @@ pub mod fault;
 mod file;
 mod holder;
 mod lock;
+mod map;
 mod queue;
 mod temporary;
 
@@ -36,4 +38,5 @@ pub use error::{Error, Result};
 pub use file::{Access, File};
 pub use holder::Holder;
 pub use lock::{Lock, Roots};
+pub use map::{Map, Mapping, Pattern};
 pub use queue::{Queue, Reading, Statistics};
