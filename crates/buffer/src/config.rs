@@ -42,4 +42,32 @@ pub trait Source: Send + Sync + 'static {
         page: PageId,
         frame: &'a mut [u8],
     ) -> BoxFuture<'a, Result<usize, LoadError>>;
+
+    /// The bytes of a page that lie in memory as they are to be read, because their file is mapped
+    /// (row M1); `None` for a page that has to be loaded. Such a page takes no frame: the operating
+    /// system decides how long it stays in memory.
+    ///
+    /// Until the page is [discarded](crate::Pool::discard), every call gives the same bytes. They
+    /// begin at an address that is a multiple of 64.
+    fn mapped(&self, page: PageId) -> Option<&[u8]> {
+        let _ = page;
+        None
+    }
+
+    /// Verifies a mapped page, once, before the first pin of it.
+    ///
+    /// # Errors
+    /// What is wrong with it: whoever pins it is told.
+    fn verify(&self, page: PageId, bytes: &[u8]) -> Result<(), LoadError> {
+        let _ = (page, bytes);
+        Ok(())
+    }
+
+    /// Whether the bytes that [`mapped`](Source::mapped) gave were, and are, those of the file.
+    ///
+    /// # Errors
+    /// That a part of the file was lost: what was computed since it was opened may be wrong.
+    fn intact(&self) -> Result<(), LoadError> {
+        Ok(())
+    }
 }

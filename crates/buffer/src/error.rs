@@ -72,6 +72,12 @@ pub enum Error {
         /// What the source says.
         source: LoadError,
     },
+    /// A mapped file lost a part while it was mapped.
+    #[error("{source}")]
+    Lost {
+        /// What the source says.
+        source: LoadError,
+    },
     /// The source says it delivered more bytes than a frame has.
     #[error("page {page}: the source reports {len} bytes, a frame has {page_size}")]
     TooLong {

@@ -6,6 +6,9 @@
 //! 3. it describes the frame, swaps the word to resident with its own pin, and only then
 //! 4. wakes those who waited.
 //!
+//! A page that its source has in memory, as its file is mapped, needs no frame: it is verified in
+//! place of steps 1 and 2.
+//!
 //! A loader that fails, or is dropped before it has finished, gives the frame back and the word returns to
 //! absent. Those who waited get the error; after a drop, or if it was a prefetch that failed, they
 //! try again, and one of them is the next loader.
@@ -24,7 +27,7 @@ use crate::partition::{Counts, Outcome, count};
 use crate::pin::Pin;
 use crate::pool::Pool;
 use crate::timer::Sleep;
-use crate::word::{CLAIMS, Published, Value};
+use crate::word::{CLAIMS, MAPPED, Published, Value};
 
 /// The loader's claim to a page.
 struct Loading<'p> {
@@ -102,10 +105,13 @@ impl Pool {
         }
         let mut loader = Loading::new(self, page, partition, claim);
         loader.ahead = true;
-        loader.frame = self
-            .partitions
-            .take(partition, &self.frames, &self.translation);
-        if loader.frame.is_some() && matches!(loader.run().await, Ok(Some(_))) {
+        let mapped = self.source.mapped(page).is_some();
+        if !mapped {
+            loader.frame = self
+                .partitions
+                .take(partition, &self.frames, &self.translation);
+        }
+        if (mapped || loader.frame.is_some()) && matches!(loader.run().await, Ok(Some(_))) {
             count(&self.counts(partition).prefetched, 1);
         }
     }
@@ -214,6 +220,12 @@ impl<'p> Loading<'p> {
 
     async fn run(mut self) -> Result<Option<Pin<'p>>> {
         let (pool, page) = (self.pool, self.page);
+        if let Some(bytes) = pool.source.mapped(page) {
+            return match pool.source.verify(page, bytes) {
+                Ok(()) => Ok(self.publish(MAPPED, bytes.len())),
+                Err(source) => Err(self.fail(Error::Load { page, source })),
+            };
+        }
         let frame = match self.frame {
             Some(frame) => frame,
             None => match pool.frame(page, self.partition).await {
@@ -243,15 +255,21 @@ impl<'p> Loading<'p> {
     fn publish(mut self, frame: u32, len: usize) -> Option<Pin<'p>> {
         let pool = self.pool;
         let word = pool.translation.word(self.page)?;
-        pool.frames.get(frame).describe(self.page, len as u32);
+        if frame != MAPPED {
+            pool.frames.get(frame).describe(self.page, len as u32);
+        }
         match word.publish(self.claim, frame) {
             Published::Resident => {
                 self.done = true;
                 self.frame = None;
                 let pin = Pin::new(pool, self.page, frame);
                 let partition = pool.partitions.get(self.partition);
-                count(&partition.counts.loads, 1);
-                count(&partition.counts.loaded_bytes, len as u64);
+                if frame == MAPPED {
+                    count(&partition.counts.mapped, 1);
+                } else {
+                    count(&partition.counts.loads, 1);
+                    count(&partition.counts.loaded_bytes, len as u64);
+                }
                 partition.tell(self.page, &Ok(()));
                 Some(pin)
             }

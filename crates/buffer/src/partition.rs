@@ -50,6 +50,7 @@ pub(crate) struct Counts {
     pub(crate) misses: AtomicU64,
     pub(crate) loads: AtomicU64,
     pub(crate) loaded_bytes: AtomicU64,
+    pub(crate) mapped: AtomicU64,
     pub(crate) failures: AtomicU64,
     pub(crate) takeovers: AtomicU64,
     pub(crate) prefetched: AtomicU64,

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use crate::config::PageId;
 use crate::error::Result;
 use crate::pool::Pool;
+use crate::word::MAPPED;
 
 /// A page that stays in its frame, unchanged, for as long as this lives.
 ///
@@ -27,7 +28,8 @@ pub struct OwnedPin {
 }
 
 /// Invariant: stands for one pin counted in the word of `page`, which is resident in `frame`;
-/// `start` and `len` are that frame's.
+/// `start` and `len` are that frame's, or, where it is `MAPPED`, those that the source of the pool
+/// has in memory.
 #[derive(Clone, Copy)]
 struct Held {
     start: NonNull<u8>,
@@ -36,7 +38,7 @@ struct Held {
     frame: u32,
 }
 
-// SAFETY: while the pin is counted nobody writes to the frame, so its bytes may be read from any
+// SAFETY: while the pin is counted nobody writes to the frame (or to the mapped page), so its bytes may be read from any
 // thread; everything else is plain data.
 unsafe impl Send for Held {}
 // SAFETY: as above: what is shared is read only.
@@ -49,8 +51,17 @@ impl Held {
     /// The pin must be counted for as long as `'a`.
     unsafe fn bytes<'a>(&self) -> &'a [u8] {
         // SAFETY: the frame has at least `len` initialised bytes at `start`, and nobody writes to
-        // them while the pin is counted, which the caller says it is for `'a`.
+        // them while the pin is counted, which the caller says it is for `'a`. The bytes of a mapped
+        // page were lent by the source, which the pool owns, and stay the same until the page is
+        // discarded, which the pin forbids.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+
+    fn node(&self, pool: &Pool) -> usize {
+        match self.frame {
+            MAPPED => pool.home_of(self.page),
+            frame => pool.frames.get(frame).node as usize,
+        }
     }
 }
 
@@ -58,6 +69,9 @@ impl<'p> Pin<'p> {
     /// Wraps a pin that is counted already.
     #[inline]
     pub(crate) fn new(pool: &'p Pool, page: PageId, number: u32) -> Pin<'p> {
+        if number == MAPPED {
+            return Pin::mapped(pool, page);
+        }
         let frame = pool.frames.get(number);
         debug_assert_eq!(frame.page(), page);
         Pin {
@@ -72,14 +86,31 @@ impl<'p> Pin<'p> {
         }
     }
 
+    /// Wraps a counted pin of a page that lies in the memory of its source.
+    #[cold]
+    fn mapped(pool: &'p Pool, page: PageId) -> Pin<'p> {
+        // A resident page without a frame is one that the source gave; it goes on giving it.
+        let bytes = pool.source.mapped(page).unwrap_or_default();
+        Pin {
+            pool,
+            held: Held {
+                start: NonNull::from(bytes).cast(),
+                len: bytes.len(),
+                page,
+                frame: MAPPED,
+            },
+        }
+    }
+
     /// The page.
     pub fn page(&self) -> PageId {
         self.held.page
     }
 
-    /// The logical node on whose memory the page lies.
+    /// The logical node on whose memory the page lies. Of a page that is mapped, the node that its
+    /// placement bucket names: where the operating system put it, only that can tell.
     pub fn node(&self) -> usize {
-        self.pool.frames.get(self.held.frame).node as usize
+        self.held.node(self.pool)
     }
 
     /// Turns this into a pin that keeps the pool alive; its bytes stay where they are.
@@ -140,9 +171,9 @@ impl OwnedPin {
         self.held.page
     }
 
-    /// The logical node on whose memory the page lies.
+    /// The logical node on whose memory the page lies, as of [`Pin::node`].
     pub fn node(&self) -> usize {
-        self.pool.frames.get(self.held.frame).node as usize
+        self.held.node(&self.pool)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::partition::{Partition, Partitions};
 use crate::statistics::{NodeStatistics, Statistics};
 use crate::timer::Timer;
 use crate::translation::Translation;
-use crate::word::Discarded;
+use crate::word::{Discarded, MAPPED};
 
 /// How long a task waits for a frame before it is told that there is none.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -86,7 +86,7 @@ impl Pool {
             return Ok(());
         };
         match word.discard() {
-            Discarded::Absent | Discarded::Doomed => Ok(()),
+            Discarded::Absent | Discarded::Doomed | Discarded::Freed(MAPPED) => Ok(()),
             Discarded::Freed(frame) => {
                 self.partitions.give(frame, &self.frames);
                 Ok(())
@@ -95,12 +95,23 @@ impl Pool {
         }
     }
 
-    /// Empties all frames that are not pinned: for cold runs.
+    /// Empties all frames that are not pinned: for cold runs. Mapped pages have none and stay.
     pub fn clear(&self) {
         self.partitions.clear(&self.frames, &self.translation);
     }
 
-    /// Whether a page is in a frame at this moment.
+    /// Whether all that was read from mapped pages (row M1) are the bytes of their file: to be asked
+    /// before a result that was computed from them is believed. Always so where nothing is mapped.
+    ///
+    /// # Errors
+    /// [`Error::Lost`]: the file became shorter, or could not be read, while it was mapped.
+    pub fn intact(&self) -> Result<()> {
+        self.source
+            .intact()
+            .map_err(|source| Error::Lost { source })
+    }
+
+    /// Whether a page is in a frame, or mapped and verified, at this moment.
     pub fn is_resident(&self, page: PageId) -> bool {
         self.translation
             .word(page)
@@ -153,6 +164,7 @@ impl Pool {
             loaded_bytes: counted(|partition| &partition.counts.loaded_bytes),
             failures: counted(|partition| &partition.counts.failures),
             takeovers: counted(|partition| &partition.counts.takeovers),
+            mapped: counted(|partition| &partition.counts.mapped),
             prefetched: counted(|partition| &partition.counts.prefetched),
             evictions: total(|node| node.evictions),
             waits: total(|node| node.waits),

@@ -22,6 +22,8 @@ pub struct Statistics {
     pub loads: u64,
     /// Bytes loaded, as the source reported them.
     pub loaded_bytes: u64,
+    /// Mapped pages that were verified, which take no frame (row M1).
+    pub mapped: u64,
     /// Loads that failed or were dropped half-way.
     pub failures: u64,
     /// Loads that stood still until another task took them over.

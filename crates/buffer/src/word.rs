@@ -47,6 +47,10 @@ const ABSENT: u64 = 0;
 const LOADING: u64 = 1 << 62;
 const RESIDENT: u64 = 2 << 62;
 
+/// The frame of a page that needs none, as its source has it in memory: see
+/// [`Source::mapped`](crate::Source::mapped). No clock finds it, so it stays until it is discarded.
+pub(crate) const MAPPED: u32 = u32::MAX;
+
 /// The largest usage count, as in PostgreSQL: how many rounds of the clock a page can outlive.
 pub(crate) const USAGE_CAP: u32 = 5;
 const MOST_USED: u64 = (USAGE_CAP as u64) << 56;

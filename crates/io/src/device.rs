@@ -81,6 +81,12 @@ pub trait Device: Send + Sync + Debug {
         Ok(())
     }
 
+    /// The file of the operating system behind this device, for what only such a file can do: being
+    /// [mapped](crate::Map). `None` of a simulated one.
+    fn system(&self) -> Option<&std::fs::File> {
+        None
+    }
+
     /// What to call the device in messages.
     fn path(&self) -> &Path;
 }

@@ -105,11 +105,6 @@ impl File {
         self.access
     }
 
-    /// The file of the operating system.
-    pub(crate) fn system(&self) -> &fs::File {
-        &self.file
-    }
-
     fn writable(&self) -> Result<()> {
         if self.access == Access::Read {
             return Err(Error::Denied {
@@ -249,6 +244,10 @@ impl Device for File {
                 Err(failed(&self.path, "forget", None, source))
             }
         }
+    }
+
+    fn system(&self) -> Option<&fs::File> {
+        Some(&self.file)
     }
 
     fn path(&self) -> &Path {

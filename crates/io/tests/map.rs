@@ -43,6 +43,13 @@ fn any_range_has_the_bytes_that_are_read() {
             }
             assert_eq!(map.bytes(), read, "{len} bytes at {offset}");
             assert_eq!(map.offset(), offset);
+            let (middle, end) = (len / 3, offset + len as u64);
+            let part = map.range(offset + middle as u64, len - middle);
+            assert_eq!(part, Some(&read[middle..]));
+            assert_eq!(map.range(end, 1), None);
+            assert_eq!(map.range(end, 0), Some(&[][..]));
+            assert_eq!(map.range(end, usize::MAX), None);
+            assert_eq!(map.range(offset.wrapping_sub(1), 1), None);
             map.check().unwrap();
         }
     }

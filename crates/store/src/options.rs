@@ -39,6 +39,13 @@ pub struct Options {
     pub page_size: u32,
     /// The buffer pool through which pages are read.
     pub pool: PoolOptions,
+    /// Whether pages that are stored as they are, not compressed, are read where the operating system
+    /// mapped the file, in place of frames of the pool (row M1): the part of the file that there is
+    /// when the store is opened. A simulated device cannot be mapped.
+    pub mapped: bool,
+    /// Whether pages are compressed when they are written, where that saves a fifth or more: off for
+    /// a store that is going to be mapped.
+    pub compress: bool,
     /// Whether the store may be changed, and whether others may at the same time.
     pub access: Access,
     /// What to do with a damaged record of the log that may have been an acknowledged commit.
@@ -66,6 +73,8 @@ impl Default for Options {
         Options {
             page_size: 64 << 10,
             pool: PoolOptions::default(),
+            mapped: false,
+            compress: true,
             access: Access::Write,
             damage: Damage::Refuse,
             checkpoint_bytes: CHECKPOINT_BYTES,

@@ -142,6 +142,8 @@ impl Database {
         let mut settings = store::Options {
             pool,
             access: options.access,
+            mapped: options.mapped,
+            compress: options.compress,
             ..store::Options::default()
         };
         if let Some(page_size) = options.page_size {

@@ -43,6 +43,11 @@ pub struct Options {
     /// Whether workers are pinned to their cpus and the pool's memory is bound to its nodes (row
     /// M3). Without, the operating system places both; blocks keep their home nodes.
     pub affinity: bool,
+    /// Whether pages that are not compressed are read where the operating system mapped the store's file, in place
+    /// of frames of the pool (row M1).
+    pub mapped: bool,
+    /// Whether pages are compressed when they are written: off for a store that is going to be mapped.
+    pub compress: bool,
     /// Which executor runs queries.
     pub executor: Executor,
     /// Which pieces of a table a worker takes (row M2); by default as the store says
@@ -82,6 +87,8 @@ impl Default for Options {
             machine: None,
             access: Access::Write,
             affinity: true,
+            mapped: false,
+            compress: true,
             executor: Executor::default(),
             numa_policy: None,
             govern: Govern::default(),

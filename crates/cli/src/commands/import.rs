@@ -56,6 +56,9 @@ pub struct Import {
     /// How the files are compressed
     #[arg(long, value_enum, default_value_t = Compression::Auto)]
     pub compression: Compression,
+    /// Store pages as they are, not compressed: for a store that is read with --mapped
+    #[arg(long)]
+    pub uncompressed: bool,
     /// Whether folders key=value on the way to the files are columns
     #[arg(long, value_enum, default_value_t = Hive::Auto)]
     pub hive: Hive,
@@ -134,7 +137,8 @@ pub enum Header {
 pub fn run(args: &Import) -> Result<(), Failure> {
     let options = options(args)?;
     let existed = args.store.exists();
-    let resources = resources::options(&args.resources, false);
+    let mut resources = resources::options(&args.resources, false);
+    resources.compress = !args.uncompressed;
     let database = current::waiting(args.waiting.time(), || {
         Database::open_or_create(&args.store, &resources)
     })?;

@@ -20,6 +20,10 @@ pub struct Layout {
     /// Pin the workers and bind the pool's memory to its nodes, or leave both to the system
     #[arg(long, value_enum, default_value_t = Affinity::On)]
     pub affinity: Affinity,
+    /// Read pages that are not compressed where the operating system maps the store's file, in place of the buffer
+    /// pool
+    #[arg(long)]
+    pub mapped: bool,
 }
 
 /// What a command that works on a store may use.
@@ -70,6 +74,7 @@ pub fn reading(layout: &Layout) -> Options {
     options.pool_bytes = layout.pool;
     options.machine = layout.machine.clone();
     options.affinity = layout.affinity == Affinity::On;
+    options.mapped = layout.mapped;
     options
 }
 

@@ -22,7 +22,7 @@ use crate::memory::spill::Spill;
 use crate::operators::limit::Limit;
 use crate::options::{Execution, NumaPolicy};
 use crate::physical::analysis::{barriers, expected_probes, groups, last_uses, may_be_partitioned};
-use crate::physical::program::{Program, Sink, Stage};
+use crate::physical::program::{Program, Sink, Source, Stage};
 use crate::profile::Record;
 use crate::vector::radix::PARTITIONS;
 use crate::vector::value::Type;
@@ -127,6 +127,7 @@ impl QueryState {
             self.passes(number, &stage, &tables, group_join, &mut sinks)
                 .await?;
         }
+        intact(stage)?;
         let factory = self.sink_factory(&stage.sink, group_join)?;
         if sinks.is_empty() {
             // Without any row the stage still needs its columns, so it ends with one empty sink.
@@ -290,4 +291,16 @@ impl QueryState {
         failed.map_or(Ok(()), Err)?;
         all.agree(stage)
     }
+}
+
+/// Fails where a table that `stage` has read lies in a file that was mapped and lost a part meanwhile: the rows that
+/// were read may be wrong.
+fn intact(stage: &Stage) -> Result<()> {
+    for pipeline in &stage.pipelines {
+        if let Source::Scan(scan) = &pipeline.source {
+            let pool = scan.table.snapshot().pool();
+            pool.intact().map_err(table::Error::from)?;
+        }
+    }
+    Ok(())
 }

@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::file::{File, failed};
+use crate::file::failed;
 use lost::Watched;
 
 /// What may be done with the bytes of a [`Map`].
@@ -85,20 +85,28 @@ unsafe impl Send for Map {}
 unsafe impl Sync for Map {}
 
 impl Map {
-    /// Maps `len` bytes of `file` from `offset` on; neither need be a multiple of a page.
+    /// Maps `len` bytes of `device` from `offset` on; neither need be a multiple of a page.
     ///
     /// # Errors
-    /// [`Error::ShortRead`] where the file ends earlier, [`Error::TooManyMaps`] with more than
+    /// [`Error::Os`] of a device that is no file, [`Error::ShortRead`] where the file ends earlier, [`Error::TooManyMaps`] with more than
     /// [`Map::LIMIT`] at the same time, otherwise what the operating system reports.
     ///
     /// # Safety
-    /// For as long as the map lives, nobody may write to this range of the file: the bytes are
-    /// lent as slices, which must not change. (A store never writes to a page that a snapshot
-    /// can see.) Cutting the file is no danger to memory: what is lost reads as zeros.
-    pub unsafe fn new(file: &File, offset: u64, len: usize, mapping: Mapping) -> Result<Map> {
-        let path = file.path().to_owned();
+    /// While a slice of the map is lent, nobody may write to that part of the file: not by
+    /// [`range`](Map::range) to that range, not by [`bytes`](Map::bytes) to any. (A store never
+    /// writes to a page that a snapshot can see.) Cutting the file is no danger to memory: what is
+    /// lost reads as zeros.
+    pub unsafe fn new(
+        device: &dyn Device,
+        offset: u64,
+        len: usize,
+        mapping: Mapping,
+    ) -> Result<Map> {
+        let path = device.path().to_owned();
         let os = |source| failed(&path, "map", Some(offset), source);
-        let length = file.len()?;
+        let no_file = || os(std::io::ErrorKind::Unsupported.into());
+        let file = device.system().ok_or_else(no_file)?;
+        let length = device.len()?;
         if offset
             .checked_add(len as u64)
             .is_none_or(|end| end > length)
@@ -110,7 +118,7 @@ impl Map {
                 got: usize::try_from(length.saturating_sub(offset)).map_or(len, |got| got.min(len)),
             });
         }
-        let kept = file.system().try_clone().map_err(os)?;
+        let kept = file.try_clone().map_err(os)?;
         let skip = usize::try_from(offset % page() as u64).unwrap_or(0);
         // Of nothing there is no mapping: one byte of room keeps the rest of the code the same.
         let mapped = (skip + len).max(1);
@@ -148,6 +156,18 @@ impl Map {
         // writes to them, as the caller of `new` promised. A page behind the end of a file that was
         // cut is replaced by one of zeros before the read goes on.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+
+    /// `len` bytes from `at` on, counted from the start of the file; `None` where they are not all
+    /// mapped.
+    #[inline]
+    pub fn range(&self, at: u64, len: usize) -> Option<&[u8]> {
+        let from = usize::try_from(at.checked_sub(self.offset)?).ok()?;
+        if from.checked_add(len)? > self.len {
+            return None;
+        }
+        // SAFETY: the range is within the `len` bytes at `start`; otherwise as in `bytes`.
+        Some(unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(from), len) })
     }
 
     /// The mapped bytes, to be changed for this process only; `None` of a map that is read-only.

@@ -388,6 +388,8 @@ fn read(
             while let Some(batch) =
                 measured(&metrics, || Ok(cursor.next(BATCH_ROWS).map_err(Error::from)?))?
             {
+                // Of a file that was mapped and lost a part, rows may be wrong: none is delivered.
+                pool.intact().map_err(table::Error::from).map_err(Error::from)?;
                 let rows = run.delivered.take(batch.num_rows());
                 if rows > 0 {
                     yield batch.slice(0, rows);

@@ -17,7 +17,7 @@ use crate::recovery::creation::unfinished;
 use crate::recovery::loader::Loader;
 use crate::recovery::roots::{choose, identity, root};
 use crate::space::map::PageMap;
-use crate::space::pages::Pages;
+use crate::space::pages::{Pages, mapping};
 use crate::space::pending::Pending;
 use crate::state::free::Space;
 use crate::state::writer::Writer;
@@ -69,7 +69,9 @@ pub(crate) fn recover(
     let budget = options.pool.budget.clone();
     // Where the limit cannot be found out, there is none.
     let budget = budget.unwrap_or_else(|| Budget::new(memory::available().unwrap_or(u64::MAX)));
+    let mapping = options.mapped.then(|| mapping(&*data)).transpose()?;
     let pages = Pages {
+        mapping,
         map: PageMap::new(identity.page_size, budget.clone()),
         device: data,
         queue: io::Queue::new(options.pool.io_threads)?,

@@ -43,6 +43,8 @@ pub struct Store {
     pub(crate) latch: OnceLock<Arc<Error>>,
     pub(crate) checkpoints: AtomicU64,
     pub(super) checkpoint_bytes: u64,
+    /// Whether pages are compressed when they are written.
+    pub(crate) compress: bool,
     pub(super) recovery: Recovery,
 }
 

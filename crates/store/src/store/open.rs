@@ -162,6 +162,7 @@ impl Store {
             latch: OnceLock::new(),
             checkpoints: AtomicU64::new(0),
             checkpoint_bytes: options.checkpoint_bytes,
+            compress: options.compress,
             recovery: recovered.recovery,
         });
         if options.access == Access::Write {

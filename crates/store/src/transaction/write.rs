@@ -1,5 +1,6 @@
 //! The write transaction, of which there is one at a time.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::catalog::spaces::{Catalog, Entries};
 use crate::error::{Error, Result};
 use crate::format::bytes::{Tag, checksum};
 use crate::format::codec;
-use crate::format::kind::Kind;
+use crate::format::kind::{Codec, Kind};
 use crate::format::structures::{Entry, aligned};
 use crate::store::gate::Gate;
 use crate::store::handle::Store;
@@ -86,7 +87,11 @@ impl Transaction {
                     limit,
                 });
             }
-            let (codec, packed) = codec::compress(bytes);
+            let (codec, packed) = if store.compress {
+                codec::compress(bytes)
+            } else {
+                (Codec::Raw, Cow::Borrowed(*bytes))
+            };
             total += aligned(packed.len() as u64);
             stored.push((codec, packed));
         }

@@ -5,6 +5,7 @@ mod crash;
 mod damage;
 mod faults;
 mod files;
+mod mapped;
 mod model;
 mod raw;
 mod readers;
