@@ -108,7 +108,9 @@ impl Store {
     pub(crate) fn is_unchanged(&self) -> Result<bool> {
         let writer = self.writer.lock();
         let sequence = newest_sequence(&**self.data(), &self.identity.id)?;
-        Ok(sequence == Some(writer.root.sequence)
-            && writer.log.is_unchanged(self.current().number)?)
+        Ok(
+            sequence == Some(writer.root.sequence)
+                && writer.log.is_unchanged(writer.head.number)?,
+        )
     }
 }

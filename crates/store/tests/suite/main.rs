@@ -3,9 +3,13 @@
 mod beside;
 mod crash;
 mod damage;
+mod durability;
 mod faults;
 mod files;
+mod lies;
 mod model;
+mod old;
+mod proof;
 mod raw;
 mod readers;
 mod reads;
