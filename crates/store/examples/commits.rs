@@ -69,7 +69,7 @@ fn sizes(directory: &Path) -> Outcome<()> {
         Store::create(directory.join(name), &options)
     };
     let (log, file) = (open("log", usize::MAX)?, open("file", 0)?);
-    for pages in [1, 4, 16, 32, 64, 128, 256] {
+    for pages in [1, 4, 8, 16, 32, 128] {
         let mut times = [Vec::new(), Vec::new()];
         for _ in 0..ROUNDS * 5 {
             times[0].push(commit(&log, pages, Durability::Power)?);

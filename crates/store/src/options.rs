@@ -55,8 +55,11 @@ pub struct Options {
     pub small_commit: usize,
 }
 
-/// The default of [`Options::small_commit`], in bytes.
-pub const SMALL_COMMIT: usize = 128 << 10;
+/// The default of [`Options::small_commit`], in bytes: a commit of one page of any size that tables
+/// have. Measured with the example `commits`: on a disk that syncs in 0.2 ms, writing pages twice
+/// costs as much as a second sync from some 32 KiB on, and half as much again at 64 KiB; on one that
+/// syncs in 4 ms it costs half as much up to 64 KiB, and as much at half a MiB.
+pub const SMALL_COMMIT: usize = 64 << 10;
 
 /// What a commit survives once [`commit`](crate::Transaction::commit) has returned.
 ///

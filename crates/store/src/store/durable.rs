@@ -11,6 +11,10 @@ use crate::error::{Error, Result};
 use crate::state::group::Waiting;
 use crate::store::handle::Store;
 
+/// How often a thread that is about to sync lets another run that writes. A transaction that takes
+/// longer is not waited for: this is some microseconds.
+const JOIN: usize = 64;
+
 impl Store {
     /// Waits until `version`, whose record was written, is durable; syncs the log if nobody does.
     pub(crate) fn make_durable(&self, version: u64) -> Result<()> {
@@ -28,6 +32,9 @@ impl Store {
                 continue;
             }
             state.syncing = true;
+            drop(state);
+            self.let_others_join();
+            state = group.state.lock();
             let target = state.written;
             debug_assert!(target >= version);
             drop(state);
@@ -47,6 +54,16 @@ impl Store {
                 }
             }
             group.ended.notify_all();
+        }
+    }
+
+    /// Gives those who write just now the time to append their records: the sync is theirs, too.
+    fn let_others_join(&self) {
+        for _ in 0..JOIN {
+            if self.writers.load(Ordering::Relaxed) == 0 {
+                break;
+            }
+            std::thread::yield_now();
         }
     }
 

@@ -1,7 +1,7 @@
 //! The open store: a data file and its log.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use buffer::Pool;
@@ -53,6 +53,8 @@ pub struct Store {
     pub(crate) versions: Mutex<Versions>,
     /// Whether there is a writer.
     pub(super) busy: Mutex<bool>,
+    /// Threads that write, or wait for the write lock.
+    pub(super) writers: AtomicUsize,
     /// Signalled when the writer leaves.
     pub(super) left: Condvar,
     /// What only the writer changes.

@@ -1,7 +1,7 @@
 //! Creating and opening a store.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 
 use buffer::Pool;
@@ -166,6 +166,7 @@ impl Store {
             data_bytes: AtomicU64::new(0),
             busy: Mutex::new(false),
             left: Condvar::new(),
+            writers: AtomicUsize::new(0),
             writer: Mutex::new(recovered.writer),
             latch: OnceLock::new(),
             checkpoints: AtomicU64::new(0),
