@@ -54,7 +54,10 @@ pub use maintenance::check::Problem;
 pub use maintenance::place::Place;
 pub use maintenance::repair::{Repair, repair};
 pub use maintenance::statistics::{Share, Statistics};
-pub use options::{Access, CHECKPOINT_BYTES, Damage, Options, PoolOptions};
+pub use maintenance::vacuum::Vacuum;
+pub use options::{
+    Access, CHECKPOINT_BYTES, Damage, Durability, Options, PoolOptions, SMALL_COMMIT,
+};
 pub use raw::{PageBatch, PagePin, PageStatistics, PageStore, PageView};
 pub use store::handle::Store;
 pub use transaction::snapshot::Snapshot;

@@ -5,13 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use buffer::PageId;
 
 use crate::catalog::spaces::{Bytes, Catalog};
-use crate::format::bytes::{Put, Reader};
+use crate::format::bytes::{Put, Reader, Tag, checksum};
 use crate::format::structures::Entry;
 
 /// The difference between two successive versions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
     pub(crate) written: Vec<(PageId, Entry)>,
+    /// The stored bytes of each page written, in their order; none at all where they were made
+    /// durable in the data file.
+    pub(crate) images: Vec<Vec<u8>>,
     pub(crate) freed: Vec<PageId>,
     pub(crate) next_space: u32,
     /// Spaces emptied before `keys` are applied.
@@ -49,6 +52,10 @@ impl Changes {
                 out.put_slice(value);
             }
         }
+        debug_assert!(self.images.is_empty() || self.images.len() == self.written.len());
+        for image in &self.images {
+            out.extend_from_slice(image);
+        }
         out
     }
 
@@ -60,6 +67,12 @@ impl Changes {
         20 + self.written.len() as u64 * 28
             + (self.freed.len() + self.dropped.len()) as u64 * 4
             + self.keys.iter().map(key).sum::<u64>()
+            + self.image_bytes()
+    }
+
+    /// Bytes of the images.
+    pub(crate) fn image_bytes(&self) -> u64 {
+        self.images.iter().map(|image| image.len() as u64).sum()
     }
 
     /// The changes of these bytes, if they are such.
@@ -91,6 +104,15 @@ impl Changes {
                 None
             };
             changes.keys.insert((space, key.into()), value);
+        }
+        if !reader.is_empty() {
+            for (page, entry) in &changes.written {
+                let image = reader.take(entry.stored as usize)?;
+                if checksum(Tag::Page, *page, image) != entry.sum {
+                    return None;
+                }
+                changes.images.push(image.to_vec());
+            }
         }
         reader.is_empty().then_some(changes)
     }
@@ -144,6 +166,7 @@ mod tests {
         };
         let changes = Changes {
             written: vec![(7, entry)],
+            images: Vec::new(),
             freed: vec![1, 2],
             next_space: 9,
             dropped: [4].into(),
@@ -153,6 +176,20 @@ mod tests {
             ]
             .into(),
         };
+        let mut with_image = changes.clone();
+        with_image.images.push(b"abc".to_vec());
+        assert_eq!(
+            Changes::decode(&with_image.encode(), 65_536),
+            None,
+            "its checksum"
+        );
+        with_image.written[0].1.sum = checksum(Tag::Page, 7, b"abc");
+        let bytes = with_image.encode();
+        assert_eq!(bytes.len() as u64, with_image.encoded_bytes());
+        for cut in 1..3 {
+            assert_eq!(Changes::decode(&bytes[..bytes.len() - cut], 65_536), None);
+        }
+        assert_eq!(Changes::decode(&bytes, 65_536), Some(with_image));
         let bytes = changes.encode();
         assert_eq!(bytes.len() as u64, changes.encoded_bytes());
         for length in 0..bytes.len() {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use io::Device;
 
-use super::frame::{self, Seed};
-use super::header::{FIRST_RECORD, Header, LOG_VERSION, PACKED};
+use super::frame::{self, Layout, Seed};
+use super::header::{ALONE, FIRST_RECORD, Header, LOG_VERSION, PACKED};
 use super::old;
 use super::scan::{self, Next, Reads};
 use super::source::Source;
@@ -24,6 +24,10 @@ pub(crate) struct Log {
     pub(super) header: Header,
     /// Where the next record goes.
     pub(super) end: u64,
+    /// Records that were not written yet; they end at `end`.
+    kept: Vec<u8>,
+    /// Bytes of records written, and syncs, since the log was opened.
+    traffic: Traffic,
     /// A header may have been written in part; it is written again before a root is.
     suspect: bool,
     /// There may be something behind `end`; it is cut off before a record is written.
@@ -33,6 +37,16 @@ pub(crate) struct Log {
     /// What replaying found behind the last valid record.
     dropped: Option<Dropped>,
 }
+
+/// What was done with the log's device since it was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Traffic {
+    pub(crate) syncs: u64,
+    pub(crate) written_bytes: u64,
+}
+
+/// Records that need not survive the process are written when there are this many bytes of them.
+const KEPT: usize = 64 << 10;
 
 /// What recovery finds in a log.
 #[derive(Debug)]
@@ -49,6 +63,8 @@ impl Log {
             id,
             header,
             end: FIRST_RECORD,
+            kept: Vec::new(),
+            traffic: Traffic::default(),
             suspect,
             untidy: false,
             // Seeded by the operating system's random numbers, so that no write is taken for a
@@ -180,43 +196,96 @@ impl Log {
         Seed::of(&self.id)
     }
 
-    /// Appends the record that leads to `version`; not durable before [`sync`](Log::sync).
-    /// After an error the record is at most partly written, and the next takes its place.
+    /// Appends the record that leads to `version`, when those up to `durable` are durable. With
+    /// `write` it is written, and all before it; not durable before the device is synced. Without,
+    /// it may stay in memory.
     ///
-    /// The log must be [tidy](Log::tidy).
-    pub(crate) fn append(&mut self, version: u64, body: &[u8]) -> Result<u64> {
+    /// After an error the record is at most partly written, and the next takes its place. The log
+    /// must be [tidy](Log::tidy).
+    pub(crate) fn append(
+        &mut self,
+        (version, durable): (u64, u64),
+        body: &[u8],
+        write: bool,
+    ) -> Result<()> {
         debug_assert!(!self.untidy && !self.is_old());
         self.writes = self.writes.wrapping_add(1);
         let mark = frame::mark(self.writes);
-        let record = frame::encode(version, body, mark, self.end, self.seed());
-        self.untidy = true;
-        if let Err(error) = self.device.write_at(self.end, &record) {
-            // Gives back the space; the record is void with or without this.
-            let _ = self.device.set_len(self.end);
-            return Err(error.into());
+        let record = frame::encode((version, durable), body, mark, self.end, self.seed());
+        let bytes = record.len();
+        if self.kept.is_empty() && (write || bytes > KEPT) {
+            self.write(&record)?;
+        } else {
+            self.kept.extend(record);
+            if (write || self.kept.len() > KEPT)
+                && let Err(error) = self.write_kept(bytes as u64)
+            {
+                self.kept.truncate(self.kept.len() - bytes);
+                return Err(error);
+            }
         }
-        Ok(self.end + record.len() as u64)
-    }
-
-    /// Makes the record that `append` wrote up to `end` durable.
-    pub(crate) fn sync(&mut self, end: u64) -> Result<()> {
-        self.sync_device()?;
-        self.end = end;
-        self.untidy = false;
+        self.end += bytes as u64;
         Ok(())
     }
 
+    /// Writes the records that were kept in memory.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        self.write_kept(0)
+    }
+
+    /// Writes the records kept, of which the last `more` bytes are not counted in `end` yet.
+    fn write_kept(&mut self, more: u64) -> Result<()> {
+        if self.kept.is_empty() {
+            return Ok(());
+        }
+        let kept = std::mem::take(&mut self.kept);
+        let end = self.end;
+        self.end = end + more - kept.len() as u64;
+        let written = self.write(&kept);
+        self.end = end;
+        if written.is_err() {
+            self.kept = kept;
+        }
+        written
+    }
+
+    /// Whether all records were written, to the system at least.
+    pub(crate) fn is_written(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// Writes records at `end`.
+    fn write(&mut self, records: &[u8]) -> Result<()> {
+        self.untidy = true;
+        if let Err(error) = self.device.write_at(self.end, records) {
+            // Gives back the space; the records are void with or without this.
+            let _ = self.device.set_len(self.end);
+            return Err(error.into());
+        }
+        self.untidy = false;
+        self.traffic.written_bytes += records.len() as u64;
+        Ok(())
+    }
+
+    /// Makes durable what was written.
+    ///
     /// A disk that is found full only now is a failure like any other: what was written before may
     /// be lost, or not.
-    fn sync_device(&self) -> Result<()> {
+    fn sync_device(&mut self) -> Result<()> {
+        self.traffic.syncs += 1;
         let synced = self.device.sync();
         synced.map_err(|error| Error::Io(Arc::new(error)))
+    }
+
+    /// What was done with the device since the log was opened, but for syncs by others.
+    pub(crate) fn traffic(&self) -> Traffic {
+        self.traffic
     }
 
     /// Cuts off, durably, what an unfinished write or an earlier generation left behind the end.
     pub(crate) fn tidy(&mut self) -> Result<()> {
         if self.untidy {
-            self.device.set_len(self.end)?;
+            self.device.set_len(self.end - self.kept.len() as u64)?;
             self.sync_device()?;
             self.untidy = false;
         }
@@ -244,7 +313,8 @@ impl Log {
     /// overwritten.
     pub(crate) fn settle(&mut self, root_version: u64) -> Result<()> {
         debug_assert_eq!(self.end, FIRST_RECORD);
-        if root_version > self.header.base || self.is_old() {
+        // An invalid slot may be what a crash has left of `renew`.
+        if root_version > self.header.base || self.is_old() || self.suspect {
             self.write_header(root_version, LOG_VERSION)?;
         }
         self.tidy()
@@ -259,6 +329,13 @@ impl Log {
         } else {
             Ok(())
         }
+    }
+
+    /// Writes a header anew, of a log without records, before a root is written that may be torn:
+    /// that the log is newer than the other root then shows that a crash has done it.
+    pub(crate) fn renew(&mut self, root_version: u64) -> Result<()> {
+        debug_assert_eq!(self.end, FIRST_RECORD);
+        self.write_header(root_version, self.header.format)
     }
 
     /// Whether nobody has restarted the log, or appended to it, since it led to `version`.
@@ -288,6 +365,7 @@ impl Log {
             return Ok(());
         }
         self.write_header(base, LOG_VERSION)?;
+        self.kept.clear();
         self.end = FIRST_RECORD;
         self.untidy = true;
         // If this fails, the next commit tries again and tells.
@@ -347,7 +425,17 @@ impl Log {
         let seed = self.seed();
         match self.header.format {
             PACKED => Box::new(old::Packed { seed, root_version }),
-            _ => Box::new(scan::Sectors { seed, root_version }),
+            format => {
+                let layout = match format {
+                    ALONE => Layout::Alone,
+                    _ => Layout::Grouped,
+                };
+                Box::new(scan::Sectors {
+                    seed,
+                    root_version,
+                    layout,
+                })
+            }
         }
     }
 

@@ -18,10 +18,31 @@ pub(crate) const MAX_BODY: u64 = 1 << 30;
 
 /// Bytes of a sector: the least that a disk writes whole or not at all.
 pub(super) const SECTOR: usize = 512;
-const HEAD: usize = 16;
 const TAIL: usize = 8;
-/// Bytes of a record in one sector.
-pub(super) const PAYLOAD: usize = SECTOR - HEAD - TAIL;
+
+/// What stands before the content of a sector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Mark, number and version, as log format 2 has them: each record was durable before the next
+    /// was written.
+    Alone,
+    /// The same, and how many of the versions before were perhaps not durable.
+    Grouped,
+}
+
+impl Layout {
+    const fn head(self) -> usize {
+        match self {
+            Layout::Alone => 16,
+            Layout::Grouped => 20,
+        }
+    }
+
+    /// Bytes of a record in one sector.
+    pub(super) const fn payload(self) -> usize {
+        SECTOR - self.head() - TAIL
+    }
+}
 /// What a record has before its body: length and checksum.
 const PREFIX: usize = 8;
 /// The last byte of every mark, and so of every sector: several bits, so that no flip of one makes
@@ -65,6 +86,8 @@ pub(super) struct Frame<'a> {
     pub(super) number: u32,
     /// The version that the record leads to.
     pub(super) version: u64,
+    /// The last version that was durable when the record was written.
+    pub(super) durable: u64,
     pub(super) payload: &'a [u8],
 }
 
@@ -82,7 +105,7 @@ pub(super) enum Sector<'a> {
 
 impl<'a> Sector<'a> {
     /// Judges the `SECTOR` bytes at `offset` of the log.
-    pub(super) fn judge(bytes: &'a [u8], offset: u64, seed: Seed) -> Sector<'a> {
+    pub(super) fn judge(bytes: &'a [u8], offset: u64, seed: Seed, layout: Layout) -> Sector<'a> {
         debug_assert_eq!(bytes.len(), SECTOR);
         if bytes.iter().all(|&byte| byte == 0) {
             return Sector::Empty;
@@ -90,7 +113,7 @@ impl<'a> Sector<'a> {
         let (body, tail) = bytes.split_at(SECTOR - TAIL);
         let tail_is = tail_of(body, offset, seed);
         if tail == tail_is {
-            return Frame::decode(body).map_or(Sector::Damaged, Sector::Whole);
+            return Frame::decode(body, layout).map_or(Sector::Damaged, Sector::Whole);
         }
         let written = tail.iter().rposition(|&byte| byte != 0);
         let written = written.map_or(0, |last| last + 1);
@@ -112,20 +135,27 @@ fn tail_of(body: &[u8], offset: u64, seed: Seed) -> [u8; TAIL] {
 }
 
 impl<'a> Frame<'a> {
-    fn decode(body: &'a [u8]) -> Option<Frame<'a>> {
+    fn decode(body: &'a [u8], layout: Layout) -> Option<Frame<'a>> {
         let mut reader = Reader::new(body);
+        let (mark, number) = (reader.u32()?, reader.u32()?);
+        let version = reader.u64().filter(|&version| version < LIMIT)?;
+        let open = match layout {
+            Layout::Alone => 0,
+            Layout::Grouped => reader.u32()?,
+        };
         Some(Frame {
-            mark: reader.u32()?,
-            number: reader.u32()?,
-            version: reader.u64().filter(|&version| version < LIMIT)?,
-            payload: reader.take(PAYLOAD)?,
+            mark,
+            number,
+            version,
+            durable: version.saturating_sub(1 + u64::from(open)),
+            payload: reader.take(layout.payload())?,
         })
     }
 }
 
 /// How many sectors a record with a body of this many bytes takes.
-pub(super) fn sectors(body: u64) -> u64 {
-    (PREFIX as u64 + body).div_ceil(PAYLOAD as u64)
+pub(super) fn sectors(body: u64, layout: Layout) -> u64 {
+    (PREFIX as u64 + body).div_ceil(layout.payload() as u64)
 }
 
 /// The length of a record's body and its checksum, from the payload of the first sector.
@@ -149,10 +179,20 @@ pub(super) fn gather(body: &mut Vec<u8>, length: u64, number: u32, payload: &[u8
     body.extend_from_slice(&payload[..missing.min(payload.len())]);
 }
 
-/// The sectors of the record that leads to `version`, as one write puts them at `offset`.
-pub(super) fn encode(version: u64, body: &[u8], mark: u32, offset: u64, seed: Seed) -> Vec<u8> {
+/// The sectors of the record that leads to `version`, as one write puts them at `offset`. Versions
+/// after `durable` are perhaps not durable yet.
+pub(super) fn encode(
+    (version, durable): (u64, u64),
+    body: &[u8],
+    mark: u32,
+    offset: u64,
+    seed: Seed,
+) -> Vec<u8> {
     debug_assert!(mark >> 24 == END && offset.is_multiple_of(SECTOR as u64));
-    let count = sectors(body.len() as u64);
+    const LAYOUT: Layout = Layout::Grouped;
+    // So many that they do not fit are as many as fit: that proves less, and nothing wrong.
+    let open = u32::try_from(version.saturating_sub(durable + 1)).unwrap_or(u32::MAX);
+    let count = sectors(body.len() as u64, LAYOUT);
     let mut out = Vec::with_capacity(count as usize * SECTOR);
     let mut rest = body;
     for number in 0..count as u32 {
@@ -160,22 +200,23 @@ pub(super) fn encode(version: u64, body: &[u8], mark: u32, offset: u64, seed: Se
         out.put_u32(mark);
         out.put_u32(number);
         out.put_u64(version);
+        out.put_u32(open);
         if number == 0 {
             out.put_u32(body.len() as u32);
             out.put_u32(body_sum(body, seed));
         }
-        let room = start + HEAD + PAYLOAD - out.len();
+        let room = start + SECTOR - TAIL - out.len();
         let (here, later) = rest.split_at(room.min(rest.len()));
         out.extend_from_slice(here);
         rest = later;
-        out.resize(start + HEAD + PAYLOAD, 0);
+        out.resize(start + SECTOR - TAIL, 0);
         let tail = tail_of(&out[start..], offset + start as u64, seed);
         out.extend_from_slice(&tail);
     }
     out
 }
 
-const _: () = assert!(PAYLOAD > PREFIX);
+const _: () = assert!(Layout::Grouped.payload() > PREFIX);
 
 #[cfg(test)]
 mod tests {
@@ -184,24 +225,26 @@ mod tests {
     const SEED: Seed = Seed(77);
 
     fn judge(sector: &[u8]) -> Sector<'_> {
-        Sector::judge(sector, 8192, SEED)
+        Sector::judge(sector, 8192, SEED, Layout::Grouped)
     }
 
     #[test]
     fn bodies_of_every_length_come_back() {
-        for length in (0..3 * PAYLOAD).step_by(61).chain([480, 481, 968, 969]) {
+        for length in (0..1500).step_by(61).chain([476, 477, 960, 961]) {
             let body: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
-            let record = encode(9, &body, mark(5), 8192, SEED);
-            assert_eq!(record.len() as u64, sectors(length as u64) * SECTOR as u64);
+            let record = encode((9, 6), &body, mark(5), 8192, SEED);
+            let count = sectors(length as u64, Layout::Grouped);
+            assert_eq!(record.len() as u64, count * SECTOR as u64);
             let mut back = Vec::new();
             for (number, sector) in (0u32..).zip(record.chunks_exact(SECTOR)) {
                 let offset = 8192 + u64::from(number) * SECTOR as u64;
-                let Sector::Whole(frame) = Sector::judge(sector, offset, SEED) else {
+                let judged = Sector::judge(sector, offset, SEED, Layout::Grouped);
+                let Sector::Whole(frame) = judged else {
                     panic!("sector {number} of a body of {length} bytes");
                 };
                 assert_eq!(
-                    (frame.mark, frame.number, frame.version),
-                    (mark(5), number, 9)
+                    (frame.mark, frame.number, frame.version, frame.durable),
+                    (mark(5), number, 9, 6)
                 );
                 if number == 0 {
                     let sum = body_sum(&body, SEED);
@@ -215,7 +258,7 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_is_damage_and_every_cut_is_a_cut() {
-        let record = encode(9, &[7; 300], mark(1), 8192, SEED);
+        let record = encode((9, 8), &[7; 300], mark(1), 8192, SEED);
         assert!(matches!(judge(&record), Sector::Whole(_)));
         for bit in 0..SECTOR * 8 {
             let mut bad = record.clone();
@@ -228,9 +271,9 @@ mod tests {
             assert_eq!(judge(&cut), Sector::Cut, "{written} bytes");
         }
         assert_eq!(judge(&[0; SECTOR]), Sector::Empty);
-        let elsewhere = Sector::judge(&record, 8192 + 512, SEED);
+        let elsewhere = Sector::judge(&record, 8192 + 512, SEED, Layout::Grouped);
         assert_eq!(elsewhere, Sector::Damaged, "a sector in another's place");
-        let foreign = Sector::judge(&record, 8192, Seed(78));
+        let foreign = Sector::judge(&record, 8192, Seed(78), Layout::Grouped);
         assert_eq!(foreign, Sector::Damaged, "a sector of another store");
     }
 }

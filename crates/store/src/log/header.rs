@@ -9,9 +9,11 @@ use crate::format::structures::{BLOCK, Bad, LIMIT, LOG_MAGIC};
 
 /// The format version of the logs that this release writes, and the newest that it reads. That of
 /// the data file counts for itself.
-pub(crate) const LOG_VERSION: u32 = 2;
+pub(crate) const LOG_VERSION: u32 = 3;
 /// The format whose records are not made of sectors.
 pub(super) const PACKED: u32 = 1;
+/// The format in which each record is durable before the next is written.
+pub(super) const ALONE: u32 = 2;
 /// Where the records start: after two blocks of one header slot each.
 pub(crate) const FIRST_RECORD: u64 = 2 * BLOCK as u64;
 /// What one header slot holds.

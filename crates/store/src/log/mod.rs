@@ -4,9 +4,13 @@
 //! Records up to the root's version are history that the next ones overwrite; the ones after it
 //! must follow without a gap.
 //!
-//! Invariant: behind the last record that was acknowledged there is nothing durable but what one
-//! later write has left, whole or in part. So before a record is written over anything else, that
-//! is cut off, durably ([`Log::tidy`]).
+//! Several records may be written before the device is synced once for all of them, so after a
+//! loss of power any of their sectors may be missing. Each says which versions were durable when
+//! it was written: only that proves that an earlier record which is not valid was acknowledged.
+//!
+//! Invariant: behind the last record that is durable there is nothing but what the writes of the
+//! next records have left, each in its place, whole or in part. So before a record is written over
+//! anything else, that is cut off, durably ([`Log::tidy`]).
 
 mod file;
 mod frame;

@@ -1,6 +1,6 @@
 //! Reading records, and judging what follows the last of them.
 
-use super::frame::{self, Frame, MAX_BODY, SECTOR, Sector, Seed};
+use super::frame::{self, Frame, Layout, MAX_BODY, SECTOR, Sector, Seed};
 use super::header::FIRST_RECORD;
 use super::source::Source;
 use crate::error::Result;
@@ -8,7 +8,7 @@ use crate::error::Result;
 /// How often the disk is asked again before it is believed that a record is not valid.
 const READS_AGAIN: usize = 2;
 /// How far a search for later records goes: no record is longer.
-const REACH: u64 = (MAX_BODY / frame::PAYLOAD as u64 + 2) * SECTOR as u64;
+const REACH: u64 = (MAX_BODY / Layout::Grouped.payload() as u64 + 2) * SECTOR as u64;
 
 /// A valid record.
 pub(super) struct Record {
@@ -80,11 +80,12 @@ fn rank(next: &Next) -> u32 {
     }
 }
 
-/// Reads records of sectors (log format 2).
+/// Reads records of sectors (log formats 2 and 3).
 pub(super) struct Sectors {
     pub(super) seed: Seed,
     /// The root's version: the first record that recovery needs leads to the next one.
     pub(super) root_version: u64,
+    pub(super) layout: Layout,
 }
 
 impl Reads for Sectors {
@@ -94,7 +95,7 @@ impl Reads for Sectors {
         }
         let expected = after.unwrap_or(self.root_version) + 1;
         let sector = source.sector(offset)?;
-        let Sector::Whole(first) = Sector::judge(&sector, offset, self.seed) else {
+        let Sector::Whole(first) = Sector::judge(&sector, offset, self.seed, self.layout) else {
             return self.rest(source, offset, expected);
         };
         // History may stand at the beginning of a log, of any version.
@@ -120,11 +121,11 @@ impl Sectors {
         sum: u32,
     ) -> Result<Next> {
         let mut body = Vec::new();
-        let count = frame::sectors(length);
+        let count = frame::sectors(length, self.layout);
         for number in 0..count as u32 {
             let place = offset + u64::from(number) * SECTOR as u64;
             let sector = source.sector(place)?;
-            match Sector::judge(&sector, place, self.seed) {
+            match Sector::judge(&sector, place, self.seed, self.layout) {
                 Sector::Whole(frame)
                     if (frame.mark, frame.number, frame.version)
                         == (first.mark, number, first.version) =>
@@ -152,7 +153,7 @@ impl Sectors {
         let mut written = false;
         for place in (offset..end).step_by(SECTOR) {
             let sector = source.sector(place)?;
-            let damage = match Sector::judge(&sector, place, self.seed) {
+            let damage = match Sector::judge(&sector, place, self.seed, self.layout) {
                 Sector::Empty => continue,
                 // History that was not cut off.
                 Sector::Whole(frame) if frame.version < expected => continue,
@@ -174,11 +175,12 @@ impl Sectors {
 }
 
 /// Why a valid sector at `place`, not of an earlier version than `expected`, proves that the record
-/// at `offset` was acknowledged: one of a later version was written only after that.
+/// at `offset` was durable: one that says so was written only after that. Later ones that do not
+/// were written together with it, or shortly after, and as little durable.
 fn proof(frame: &Frame<'_>, (offset, place): (u64, u64), expected: u64) -> Option<String> {
     let before = u64::from(frame.number) * SECTOR as u64;
     let here = place - offset == before;
-    (frame.version > expected || !here).then(|| {
+    (frame.durable >= expected || (frame.version == expected && !here)).then(|| {
         format!(
             "it is not valid, but the record of version {} at offset {} is",
             frame.version,

@@ -43,8 +43,9 @@ fn versions(device: &Arc<dyn Device>, after: u64) -> Result<Vec<u64>> {
 fn write(log: &mut Log, versions: std::ops::RangeInclusive<u64>) {
     for version in versions {
         log.tidy().unwrap();
-        let end = log.append(version, &body(version)).unwrap();
-        log.sync(end).unwrap();
+        let versions = (version, version - 1);
+        log.append(versions, &body(version), true).unwrap();
+        log.device().sync().unwrap();
     }
 }
 
@@ -243,7 +244,7 @@ fn what_a_failed_write_left_is_cut_off_before_the_next() {
     write(&mut log, 1..=3);
     let (end, used) = (log.end, disk.bytes("log").len() as u64);
     disk.set_capacity(used + 700);
-    let error = log.append(4, &[1; 5000]).unwrap_err();
+    let error = log.append((4, 3), &[1; 5000], true).unwrap_err();
     assert!(error.is_full(), "{error}");
     disk.set_capacity(u64::MAX);
     // As if its cutting off had failed as well.

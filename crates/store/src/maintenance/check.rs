@@ -94,7 +94,10 @@ impl Store {
                     path: self.path().to_path_buf(),
                 });
             }
-            let writer = self.writer.lock();
+            let mut writer = self.writer.lock();
+            if self.hold.is_writing() {
+                writer.log.flush()?;
+            }
             self.check_headers(&writer, &mut problems);
             self.check_structures(&writer, &mut problems);
             self.check_extents(&writer, &mut problems)
@@ -104,15 +107,33 @@ impl Store {
         let mut stored = Vec::new();
         for (done, (page, entry)) in (0..).zip(&plan.pages) {
             progress(done, total);
-            stored.resize(entry.stored as usize, 0);
-            let verified = read(&**self.data(), entry.offset, &mut stored)
-                .and_then(|()| self.pages().decode(*page, entry, &stored, &mut frame));
-            if let Err(error) = verified {
-                problems.push(Problem::Damaged(error));
+            let mut verified = self.verify(*page, entry, &mut stored, &mut frame);
+            // It may have been moved meanwhile.
+            if verified.is_err()
+                && let Some(now) = self.pages().map.get(*page)
+                && now != *entry
+            {
+                verified = self.verify(*page, &now, &mut stored, &mut frame);
             }
+            problems.extend(verified.err().map(Problem::Damaged));
         }
         progress(total, total);
         Ok(problems)
+    }
+
+    fn verify(
+        &self,
+        page: buffer::PageId,
+        entry: &Entry,
+        stored: &mut Vec<u8>,
+        frame: &mut [u8],
+    ) -> Result<()> {
+        stored.resize(entry.stored as usize, 0);
+        match self.pages().images.get(page) {
+            Some(image) => stored.copy_from_slice(&image),
+            None => read(&**self.data(), entry.offset, stored)?,
+        }
+        self.pages().decode(page, entry, stored, frame).map(drop)
     }
 
     fn check_headers(&self, writer: &Writer, problems: &mut Vec<Problem>) {
@@ -143,7 +164,7 @@ impl Store {
                 Err(error) => note(error),
             }
         }
-        let version = self.current().number;
+        let version = writer.head.number;
         for error in writer.log.check(writer.root.version, version) {
             note(error);
         }
@@ -194,7 +215,7 @@ impl Store {
 
     /// Looks for overlaps and leaks; returns the pages to verify.
     fn check_extents(self: &Arc<Self>, writer: &Writer, problems: &mut Vec<Problem>) -> Plan {
-        let snapshot = self.snapshot();
+        let snapshot = Snapshot::new(self.clone(), writer.head.clone());
         let space = self.space.lock();
         let (next, end, free) = (space.ids.next, space.extents.end(), space.free_bytes());
         drop(space);

@@ -5,3 +5,4 @@ pub(crate) mod check;
 pub(crate) mod place;
 pub(crate) mod repair;
 pub(crate) mod statistics;
+pub(crate) mod vacuum;

@@ -56,6 +56,12 @@ pub struct Statistics {
     pub catalog_keys: u64,
     /// Spaces in the catalog.
     pub catalog_spaces: u64,
+    /// Commits since the store was opened.
+    pub commits: u64,
+    /// Syncs of data file and log since the store was opened, those of checkpoints included.
+    pub syncs: u64,
+    /// Bytes written to data file and log since the store was opened, headers of the log apart.
+    pub written_bytes: u64,
     /// Checkpoints done since the store was opened.
     pub checkpoints: u64,
     /// Why a checkpoint that was due could not be done, if so.
@@ -72,6 +78,7 @@ impl Store {
         let space = self.space.lock();
         let (next, end, free) = (space.ids.next, space.extents.end(), space.free_bytes());
         drop(space);
+        let traffic = writer.log.traffic();
         let mut statistics = Statistics {
             page_size: self.identity.page_size,
             version: version.number,
@@ -81,6 +88,11 @@ impl Store {
             log_bytes: writer.log.bytes(),
             catalog_keys: version.catalog.keys(),
             catalog_spaces: version.catalog.spaces.len() as u64,
+            commits: self.commits.load(Ordering::Relaxed),
+            syncs: self.data_syncs.load(Ordering::Relaxed)
+                + self.group.syncs.load(Ordering::Relaxed)
+                + traffic.syncs,
+            written_bytes: self.data_bytes.load(Ordering::Relaxed) + traffic.written_bytes,
             checkpoints: self.checkpoints.load(Ordering::Relaxed),
             checkpoint_failure: writer.checkpoint_failure.as_ref().map(Error::to_string),
             latched: self.latch.get().map(|cause| cause.to_string()),

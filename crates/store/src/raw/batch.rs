@@ -173,9 +173,16 @@ impl<'s> PageBatch<'s> {
         let (pages, bitmap, next) = (self.pages, self.now.bitmap, self.next);
         // What only these snapshots keep is free with this commit.
         drop((self.before, self.now.snapshot));
-        // Published before the next batch begins, which starts from it.
-        self.transaction
-            .commit_then(|snapshot| pages.publish(Published { snapshot, bitmap }, next))
+        let mut committed = None;
+        let version = self.transaction.commit_then(|snapshot| {
+            let new = Published { snapshot, bitmap };
+            committed = Some(new.clone());
+            pages.begin_from(new, next);
+        })?;
+        if let Some(new) = committed {
+            pages.publish(new);
+        }
+        Ok(version)
     }
 
     fn write_bits(&mut self) -> Result<()> {
@@ -217,8 +224,8 @@ impl PageStore {
     /// [`Error::ReadOnly`], [`Error::Latched`].
     pub fn begin(&self) -> Result<PageBatch<'_>> {
         let transaction = self.store.begin()?;
-        // A batch publishes before the next one begins, so this is what it starts from.
-        let published = self.published.read().clone();
+        // A batch sets this before the next one begins.
+        let published = self.newest.read().clone();
         debug_assert_eq!(published.snapshot.version(), transaction.base().version());
         let next = self.next.load(Ordering::Relaxed);
         Ok(PageBatch::new(self, transaction, published, next))

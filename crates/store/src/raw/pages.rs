@@ -48,7 +48,10 @@ use crate::store::handle::Store;
 #[derive(Debug)]
 pub struct PageStore {
     pub(super) store: Arc<Store>,
+    /// What readers see.
     pub(super) published: RwLock<Published>,
+    /// What the next batch begins from, which is perhaps not durable yet.
+    pub(super) newest: RwLock<Published>,
     zeros: Arc<[u8]>,
     /// Where the next batch begins to search for free pages.
     pub(super) next: AtomicU64,
@@ -109,9 +112,11 @@ impl PageStore {
                 path: store.path().to_path_buf(),
             });
         }
+        let published = Published::load(snapshot)?;
         Ok(PageStore {
             zeros: vec![0; store.page_size()].into(),
-            published: RwLock::new(Published::load(snapshot)?),
+            newest: RwLock::new(published.clone()),
+            published: RwLock::new(published),
             next: AtomicU64::new(0),
             store,
         })
@@ -142,12 +147,22 @@ impl PageStore {
         PageView::new(self.published.read().clone(), self.zeros.clone())
     }
 
-    /// What `commit` of a batch calls when its changes are durable, in the order of the commits.
-    pub(super) fn publish(&self, new: Published, next: u64) {
+    /// What `commit` of a batch calls when its changes are logged, in the order of the commits.
+    pub(super) fn begin_from(&self, new: Published, next: u64) {
         self.next.store(next, Ordering::Relaxed);
-        let old = std::mem::replace(&mut *self.published.write(), new);
-        // Views are made under the lock, so nothing else is done there.
+        let old = std::mem::replace(&mut *self.newest.write(), new);
+        // Others begin under the lock, so nothing else is done there.
         drop(old);
+    }
+
+    /// What `commit` of a batch calls when its changes are durable, in any order.
+    pub(super) fn publish(&self, mut new: Published) {
+        let mut published = self.published.write();
+        if new.snapshot.version() > published.snapshot.version() {
+            std::mem::swap(&mut *published, &mut new);
+        }
+        // Views are made under the lock, so nothing else is done there.
+        drop(published);
     }
 
     /// Folds the log into the data file.
@@ -164,10 +179,13 @@ impl PageStore {
     /// As [`Store::close`].
     pub fn close(self) -> Result<()> {
         let PageStore {
-            store, published, ..
+            store,
+            published,
+            newest,
+            ..
         } = self;
         // A snapshot that is held keeps the pages freed after it.
-        drop(published);
+        drop((published, newest));
         store.close()
     }
 

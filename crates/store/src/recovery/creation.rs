@@ -50,8 +50,8 @@ pub(crate) fn format(
     data.sync()?;
     let mut log = Log::create(log.clone(), identity.id)?;
     if let Some(changes) = first {
-        let end = log.append(1, &changes.encode())?;
-        log.sync(end)?;
+        log.append((1, 0), &changes.encode(), true)?;
+        log.device().sync()?;
     }
     write_empty(data, &identity, log.header().counter)?;
     data.sync()?;

@@ -7,7 +7,7 @@ use memory::Budget;
 use crate::catalog::changes::Changes;
 use crate::catalog::spaces::{Catalog, decode_space};
 use crate::error::{Error, Region, Result};
-use crate::format::bytes::Reader;
+use crate::format::bytes::{Reader, Tag, checksum};
 use crate::format::disk::{Limits, read_blob};
 use crate::format::structures::{
     ALIGNMENT, Blob, CHUNK, CHUNK_BYTES, Directory, Entry, Root, aligned,
@@ -180,8 +180,39 @@ impl Loader<'_> {
             };
             self.taken -= entry.extent();
             self.pages.map.clear(page);
+            self.pages.images.forget(page);
         }
         Ok(())
+    }
+
+    /// Keeps the bytes of a page that the log holds; its place in the data file perhaps does not.
+    pub(super) fn keep_image(&self, page: u32, image: &[u8]) -> Result<()> {
+        let kept = self.pages.images.keep(page, image);
+        kept.map_err(|bytes| Error::Memory {
+            path: self.pages.device.path().to_path_buf(),
+            what: format!("page {page} in the log"),
+            wanted: bytes,
+            left: self.budget.limit() - self.budget.used(),
+        })
+    }
+
+    /// Lets go of the images whose bytes are in the data file, too: all of them, unless the power
+    /// went.
+    pub(super) fn place_images(&self) {
+        let mut stored = Vec::new();
+        for page in self.pages.images.pages() {
+            let Some(entry) = self.pages.map.get(page) else {
+                continue;
+            };
+            stored.resize(entry.stored as usize, 0);
+            match self.pages.device.read_at(entry.offset, &mut stored) {
+                Ok(()) if checksum(Tag::Page, page, &stored) == entry.sum => {
+                    self.pages.images.forget(page);
+                }
+                // Whatever is there, it is written over.
+                Ok(()) | Err(_) => {}
+            }
+        }
     }
 
     /// Fails if no transaction can have written `page`: ids are given out from the lowest on, and

@@ -16,10 +16,12 @@ use crate::options::Options;
 use crate::recovery::creation::unfinished;
 use crate::recovery::loader::Loader;
 use crate::recovery::roots::{choose, identity, root};
+use crate::space::images::Images;
 use crate::space::map::PageMap;
 use crate::space::pages::{Pages, mapping};
 use crate::space::pending::Pending;
 use crate::state::free::Space;
+use crate::state::version::Version;
 use crate::state::writer::Writer;
 
 /// What an opened store starts with.
@@ -27,8 +29,6 @@ use crate::state::writer::Writer;
 pub(crate) struct Recovered {
     pub(crate) identity: Identity,
     pub(crate) pages: Pages,
-    pub(crate) catalog: Catalog,
-    pub(crate) version: u64,
     pub(crate) space: Space,
     pub(crate) writer: Writer,
     pub(crate) recovery: Recovery,
@@ -73,6 +73,7 @@ pub(crate) fn recover(
     let pages = Pages {
         mapping,
         map: PageMap::new(identity.page_size, budget.clone()),
+        images: Images::new(budget.clone()),
         device: data,
         queue: io::Queue::new(options.pool.io_threads)?,
     };
@@ -83,16 +84,14 @@ pub(crate) fn recover(
         budget,
         taken: 0,
     };
-    let (state, space, writer) = load(loader, root, found.log, options)?;
+    let (space, writer) = load(loader, root, found.log, options)?;
     let recovery = Recovery {
-        replayed: state.version - root.version,
+        replayed: writer.head.number - root.version,
         dropped: writer.log.dropped().cloned(),
     };
     Ok(Recovered {
         identity,
         pages,
-        catalog: state.catalog,
-        version: state.version,
         space,
         writer,
         recovery,
@@ -106,7 +105,7 @@ fn load(
     root: Root,
     mut log: Log,
     options: &Options,
-) -> Result<(State, Space, Writer)> {
+) -> Result<(Space, Writer)> {
     let directory = loader.directory(&root.directory)?;
     loader.apart(&root, &directory)?;
     loader.map(&directory)?;
@@ -118,9 +117,15 @@ fn load(
         spaces: BTreeSet::new(),
     };
     replay(&mut log, &mut loader, &mut state, options)?;
+    loader.place_images();
     let space = loader.space(&root, &directory, state.next_page)?;
+    let head = Arc::new(Version {
+        number: state.version,
+        catalog: std::mem::take(&mut state.catalog),
+    });
     let writer = Writer {
         log,
+        head,
         root,
         directory,
         chunks: std::mem::take(&mut state.chunks),
@@ -130,7 +135,7 @@ fn load(
         due: options.checkpoint_bytes,
         checkpoint_failure: None,
     };
-    Ok((state, space, writer))
+    Ok((space, writer))
 }
 
 /// The state that replaying changes.
@@ -160,6 +165,9 @@ fn replay(
             loader.new_page(*page, state.next_page).map_err(damaged)?;
             loader.enter(*page, entry, region, offset)?;
             state.next_page = state.next_page.max(u64::from(*page) + 1);
+        }
+        for ((page, _), image) in changes.written.iter().zip(&changes.images) {
+            loader.keep_image(*page, image)?;
         }
         state.include(changes, version);
         Ok(())

@@ -91,8 +91,8 @@ fn logged(written: Vec<(u32, Entry)>) -> Disk {
         ..Changes::default()
     };
     let mut log = Log::open(disk.device("log"), id).unwrap().log;
-    let end = log.append(1, &changes.encode()).unwrap();
-    log.sync(end).unwrap();
+    log.append((1, 0), &changes.encode(), true).unwrap();
+    log.device().sync().unwrap();
     disk
 }
 

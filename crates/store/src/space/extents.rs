@@ -13,6 +13,9 @@ const RUN: u64 = 1 << 20;
 /// The file grows by an eighth, but by at least and at most this much.
 const GROWTH: RangeInclusive<u64> = RUN..=64 << 20;
 
+/// How many holes are looked at where the lowest is preferred.
+const LOOKS: usize = 64;
+
 /// The free parts of the data file.
 ///
 /// Invariants:
@@ -29,6 +32,8 @@ pub(crate) struct Extents {
     run: (u64, u64),
     /// Where the file ends, as far as we use it.
     end: u64,
+    /// Whether the lowest hole that is large enough is taken, to make the end free.
+    lowest: bool,
 }
 
 impl Extents {
@@ -40,6 +45,7 @@ impl Extents {
             sizes: BTreeSet::new(),
             run: (FIRST_EXTENT, FIRST_EXTENT),
             end: FIRST_EXTENT,
+            lowest: false,
         };
         for (position, &(offset, length)) in used.iter().enumerate() {
             if offset < extents.end {
@@ -67,6 +73,9 @@ impl Extents {
     /// least `RUN`, else from the smallest that is large enough. `None`: the file must grow.
     pub(crate) fn take(&mut self, bytes: u64) -> Option<u64> {
         debug_assert!(bytes > 0 && bytes.is_multiple_of(ALIGNMENT));
+        if self.lowest {
+            return self.take_before(bytes, self.end);
+        }
         if self.run.1 - self.run.0 < bytes {
             let at_least = |bytes: u64| self.sizes.range((bytes, 0)..).next().copied();
             let (length, offset) = at_least(bytes.max(RUN)).or_else(|| at_least(bytes))?;
@@ -75,6 +84,42 @@ impl Extents {
         }
         let offset = self.run.0;
         self.run.0 += bytes;
+        Some(offset)
+    }
+
+    /// From now on, whether [`take`](Extents::take) prefers the lowest place.
+    pub(crate) fn prefer_lowest(&mut self, lowest: bool) {
+        self.lowest = lowest;
+        self.end_run();
+    }
+
+    fn end_run(&mut self) {
+        self.new_run(FIRST_EXTENT, 0);
+    }
+
+    /// Where the first free bytes are.
+    pub(crate) fn lowest(&mut self) -> Option<u64> {
+        self.end_run();
+        self.holes.first_key_value().map(|(&offset, _)| offset)
+    }
+
+    /// Takes `bytes` from the first hole that is large enough and begins before `limit`, if one of
+    /// the first ones is; else from the smallest that does and is.
+    pub(crate) fn take_before(&mut self, bytes: u64, limit: u64) -> Option<u64> {
+        self.end_run();
+        let before = |offset: u64| offset + bytes <= limit;
+        let first = self.holes.range(..limit).take(LOOKS);
+        let first = first
+            .map(|(&offset, &length)| (length, offset))
+            .find(|&(length, offset)| length >= bytes && before(offset));
+        let (length, offset) = first.or_else(|| {
+            let mut large = self.sizes.range((bytes, 0)..).take(LOOKS).copied();
+            large.find(|&(_, offset)| before(offset))
+        })?;
+        self.remove(offset, length);
+        if length > bytes {
+            self.insert(offset + bytes, length - bytes);
+        }
         Some(offset)
     }
 

@@ -21,7 +21,9 @@ type Inner = Box<[OnceLock<Leaf>]>;
 ///
 /// Invariants:
 /// 1. Words 0 and 1 of an entry change only while word 2 is zero, that is while the id is not
-///    live; so whoever read a live word 2 (acquire) reads the words 0 and 1 that belong to it.
+///    live; so whoever read a live word 2 (acquire) reads the words 0 and 1 that belong to it. Only
+///    the offset, word 0, changes while a page is live, when its bytes have been copied: either
+///    value belongs to the others.
 /// 2. An id is cleared only when nobody can ask for it any more: no snapshot that knows the page
 ///    is alive, and no frame holds it.
 #[derive(Debug)]
@@ -117,6 +119,14 @@ impl PageMap {
         words[0].store(first, Ordering::Relaxed);
         words[1].store(second, Ordering::Relaxed);
         words[2].store(last, Ordering::Release);
+    }
+
+    /// Says that a live page lies elsewhere now, with the same bytes. Who has read the entry before
+    /// reads the former place, and must look again if that holds something else by then.
+    pub(crate) fn relocate(&self, page: PageId, offset: u64) {
+        if let Some(words) = self.words(page) {
+            words[0].store(offset, Ordering::Release);
+        }
     }
 
     /// Makes `page` free; the caller sees to invariant 2.

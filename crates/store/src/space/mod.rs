@@ -2,6 +2,7 @@
 //! read.
 
 pub(crate) mod extents;
+pub(crate) mod images;
 pub(crate) mod map;
 pub(crate) mod pages;
 pub(crate) mod pending;

@@ -10,6 +10,7 @@ use crate::format::bytes::{Tag, checksum};
 use crate::format::codec;
 use crate::format::kind::Codec;
 use crate::format::structures::Entry;
+use crate::space::images::Images;
 use crate::space::map::PageMap;
 
 /// The page map with the device it speaks of: all that loading a page takes, apart from the
@@ -17,6 +18,8 @@ use crate::space::map::PageMap;
 #[derive(Debug)]
 pub(crate) struct Pages {
     pub(crate) map: PageMap,
+    /// Pages that are not in their places.
+    pub(crate) images: Images,
     pub(crate) device: Arc<dyn Device>,
     pub(crate) queue: Queue,
     /// The file as it was when it was opened, in the address space; `None` where pages are read into
@@ -82,7 +85,24 @@ impl Pages {
     }
 
     async fn read(&self, page: PageId, frame: &mut [u8]) -> Result<usize> {
-        let entry = self.entry(page)?;
+        let mut entry = self.entry(page)?;
+        loop {
+            let read = self.read_at(page, entry, frame).await;
+            if read.is_ok() {
+                return read;
+            }
+            // Its place may have been used again if it moved meanwhile.
+            match self.map.get(page) {
+                Some(now) if now != entry => entry = now,
+                _ => return read,
+            }
+        }
+    }
+
+    async fn read_at(&self, page: PageId, entry: Entry, frame: &mut [u8]) -> Result<usize> {
+        if let Some(image) = self.images.get(page) {
+            return self.decode(page, &entry, &image, frame);
+        }
         // The rest runs in the task that was woken, not on the I/O thread, so decompression
         // uses the cores of the one compute width.
         let stored = self

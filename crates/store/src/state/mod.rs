@@ -2,5 +2,6 @@
 //! writer. Recovery makes these, the store changes them.
 
 pub(crate) mod free;
+pub(crate) mod group;
 pub(crate) mod version;
 pub(crate) mod writer;

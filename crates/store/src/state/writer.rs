@@ -1,16 +1,20 @@
 //! The writer's own state.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::error::Error;
 use crate::format::structures::{Blob, Directory, Root};
 use crate::log::Log;
 use crate::space::pending::Pending;
+use crate::state::version::Version;
 
 /// The writer's state beyond the page map: log, newest root, and what the next checkpoint writes.
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) log: Log,
+    /// The version that the next transaction begins from; readers may not see it yet.
+    pub(crate) head: Arc<Version>,
     /// The newest durable root.
     pub(crate) root: Root,
     /// The directory that it points to.

@@ -1,5 +1,7 @@
 //! Taking page ids and space of the file.
 
+use std::sync::atomic::Ordering;
+
 use buffer::PageId;
 
 use crate::error::{Error, Result};
@@ -39,6 +41,7 @@ impl Store {
         let (wanted, enough) = space.extents.growth(bytes);
         let old = space.extents.end();
         // Room is set aside, or a full disk would be met only when the pages are written.
+        self.grown.store(true, Ordering::Relaxed);
         let end = match self.data().allocate(old, wanted - old) {
             Ok(()) => wanted,
             // There may be room for less.

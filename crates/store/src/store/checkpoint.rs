@@ -77,11 +77,20 @@ impl Store {
 
     /// Does steps 1 to 4. The gate shows that no transaction is under way, so the page map holds
     /// the current version, and the pending pages.
-    pub(crate) fn write_checkpoint(&self, writer: &mut Writer, _gate: &Gate) -> Result<()> {
-        let version = self.current();
-        if version.number == writer.root.version {
+    pub(crate) fn write_checkpoint(&self, writer: &mut Writer, gate: &Gate) -> Result<()> {
+        if writer.head.number == writer.root.version {
             return Ok(());
         }
+        self.rewrite_structures(writer, gate)
+    }
+
+    /// The same, also if there was no commit since the last checkpoint.
+    pub(crate) fn rewrite_structures(&self, writer: &mut Writer, _gate: &Gate) -> Result<()> {
+        let version = writer.head.clone();
+        // Either root leads to the same state only if the log is whole.
+        self.sync_log(writer)?;
+        self.write_images()?;
+        self.announce_root(writer)?;
         let repaired = writer.log.repair(writer.root.version);
         repaired.map_err(|error| self.latch_unless_full(error))?;
         let mut exchange = Exchange::default();
@@ -108,6 +117,9 @@ impl Store {
         exchange.old.append(&mut writer.limbo);
         writer.root = root;
         writer.directory = directory;
+        for page in self.pages.images.pages() {
+            self.pages.images.forget(page);
+        }
         writer.chunks.clear();
         writer.spaces.clear();
         self.checkpoints.fetch_add(1, Ordering::Relaxed);
@@ -138,6 +150,37 @@ impl Store {
         Ok(())
     }
 
+    /// Makes every commit durable that was logged.
+    fn sync_log(&self, writer: &mut Writer) -> Result<()> {
+        let flushed = writer.log.flush();
+        flushed.map_err(|error| self.latch_unless_full(error))?;
+        self.group.written(writer.head.number);
+        self.make_durable(writer.head.number)
+    }
+
+    /// Sees to it that a crash which tears the next root can be told from damage: either there are
+    /// records in the log, or its header is newer than the present root.
+    fn announce_root(&self, writer: &mut Writer) -> Result<()> {
+        let (log, root) = (&mut writer.log, &writer.root);
+        if log.bytes() > 0 || log.header().counter > root.log_counter {
+            return Ok(());
+        }
+        let renewed = log.renew(root.version);
+        renewed.map_err(|error| self.latch_unless_full(error))
+    }
+
+    /// Puts pages in their places whose bytes are in the log only.
+    fn write_images(&self) -> Result<()> {
+        for page in self.pages.images.pages() {
+            if let (Some(image), Some(entry)) =
+                (self.pages.images.get(page), self.pages.map.get(page))
+            {
+                self.write_data(entry.offset, &image)?;
+            }
+        }
+        Ok(())
+    }
+
     /// After a checkpoint: gives the free end of the file back, and writes a root that knows of
     /// the log's last restart, so that a cut file or log is noticed.
     pub(crate) fn write_closing_root(&self, writer: &mut Writer, _gate: &Gate) -> Result<()> {
@@ -150,6 +193,12 @@ impl Store {
         };
         let same = |old: &Root| (old.file_bytes, old.log_counter) == (end, root.log_counter);
         if !same(&writer.root) {
+            self.announce_root(writer)?;
+            let log_counter = writer.log.header().counter;
+            let root = Root {
+                log_counter,
+                ..root
+            };
             // Either root leads to the same state, so a failure needs no care.
             self.write_root(&root)?;
             writer.root = root;
@@ -163,8 +212,7 @@ impl Store {
 
     fn write_root(&self, root: &Root) -> Result<()> {
         let block = root.encode(&self.identity.id);
-        self.data()
-            .write_at(ROOT_OFFSETS[usize::from(root.slot())], &block)?;
+        self.write_data(ROOT_OFFSETS[usize::from(root.slot())], &block)?;
         self.sync_data()
     }
 
@@ -245,7 +293,7 @@ impl Store {
             codec,
         };
         exchange.new.push(blob);
-        self.data().write_at(offset, &stored)?;
+        self.write_data(offset, &stored)?;
         Ok(blob)
     }
 

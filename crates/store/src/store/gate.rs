@@ -1,6 +1,7 @@
 //! The gate that lets one writer in at a time.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
 use crate::options::Access;
@@ -20,6 +21,7 @@ impl Drop for Gate {
             self.store.reclaim(&mut self.store.writer.lock());
             self.store.hold.end_writing();
         }
+        self.store.writers.fetch_sub(1, Ordering::Relaxed);
         *self.store.busy.lock() = false;
         self.store.left.notify_one();
     }
@@ -38,6 +40,7 @@ impl Store {
     /// Waits for the write lock.
     pub(crate) fn enter(self: &Arc<Self>) -> Result<Gate> {
         self.writable()?;
+        self.writers.fetch_add(1, Ordering::Relaxed);
         let mut busy = self.busy.lock();
         while *busy {
             self.left.wait(&mut busy);
@@ -85,6 +88,7 @@ impl Store {
         if std::mem::replace(&mut *self.busy.lock(), true) {
             return Ok(None);
         }
+        self.writers.fetch_add(1, Ordering::Relaxed);
         let gate = Gate {
             store: self.clone(),
         };
@@ -108,7 +112,9 @@ impl Store {
     pub(crate) fn is_unchanged(&self) -> Result<bool> {
         let writer = self.writer.lock();
         let sequence = newest_sequence(&**self.data(), &self.identity.id)?;
-        Ok(sequence == Some(writer.root.sequence)
-            && writer.log.is_unchanged(self.current().number)?)
+        Ok(
+            sequence == Some(writer.root.sequence)
+                && writer.log.is_unchanged(writer.head.number)?,
+        )
     }
 }

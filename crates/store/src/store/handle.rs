@@ -1,7 +1,7 @@
 //! The open store: a data file and its log.
 
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use buffer::Pool;
@@ -11,16 +11,19 @@ use parking_lot::{Condvar, Mutex, RwLock};
 use crate::error::{Error, Result};
 use crate::format::structures::Identity;
 use crate::log::report::Recovery;
+use crate::options::Durability;
 use crate::space::pages::Pages;
 use crate::state::free::Space;
+use crate::state::group::Group;
 use crate::state::version::{Version, Versions};
 use crate::state::writer::Writer;
 use crate::store::hold::Hold;
 
 /// A data file and its log, open.
 ///
-/// Lock order: the gate (held by a transaction, a checkpoint), then `writer`, then `space` or
-/// `versions` or `current`; none of the last three is held while another is taken.
+/// Lock order: the gate (held by a transaction, a checkpoint), then `writer`, then the state of
+/// `group`, then `space` or `versions` or `current`; none of the last three is held while another
+/// is taken.
 pub struct Store {
     pub(crate) identity: Identity,
     pub(crate) hold: Hold,
@@ -31,10 +34,27 @@ pub struct Store {
     pub(crate) pool: Arc<Pool>,
     /// Free parts of the file and free ids; held for as long as it takes to find some.
     pub(crate) space: Mutex<Space>,
+    /// The version that readers see.
     pub(super) current: RwLock<Arc<Version>>,
+    /// Versions that become durable together.
+    pub(crate) group: Group,
+    /// The device of the log, to be synced while the writer goes on.
+    pub(super) log: Arc<dyn Device>,
+    /// Whether the data file has grown since it was synced.
+    pub(super) grown: AtomicBool,
+    /// What a commit survives unless its transaction says something else.
+    pub(crate) durability: Durability,
+    /// Pages of at most this many bytes go to the log, too.
+    pub(crate) small_commit: usize,
+    /// Commits, syncs of the data file and bytes written to it, since the store was opened.
+    pub(crate) commits: AtomicU64,
+    pub(crate) data_syncs: AtomicU64,
+    pub(crate) data_bytes: AtomicU64,
     pub(crate) versions: Mutex<Versions>,
     /// Whether there is a writer.
     pub(super) busy: Mutex<bool>,
+    /// Threads that write, or wait for the write lock.
+    pub(super) writers: AtomicUsize,
     /// Signalled when the writer leaves.
     pub(super) left: Condvar,
     /// What only the writer changes.
@@ -128,8 +148,18 @@ impl Store {
     /// Makes what was written to the data file durable. A disk that is found full only now is a
     /// failure like any other: what was written before may be lost.
     pub(crate) fn sync_data(&self) -> Result<()> {
+        // Only one writes at a time, so nothing grows meanwhile.
+        self.grown.store(false, Ordering::Relaxed);
+        self.data_syncs.fetch_add(1, Ordering::Relaxed);
         let synced = self.data().sync();
         synced.map_err(|error| self.latch(Error::Io(Arc::new(error))))
+    }
+
+    /// Writes to the data file.
+    pub(crate) fn write_data(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.data_bytes
+            .fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok(self.data().write_at(offset, bytes)?)
     }
 
     pub(crate) fn current(&self) -> Arc<Version> {

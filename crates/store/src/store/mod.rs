@@ -6,7 +6,8 @@
 
 mod allocate;
 mod checkpoint;
-mod commit;
+pub(crate) mod commit;
+mod durable;
 pub(crate) mod gate;
 pub(crate) mod handle;
 mod hold;

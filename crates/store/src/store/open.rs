@@ -1,7 +1,7 @@
 //! Creating and opening a store.
 
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 
 use buffer::Pool;
@@ -16,7 +16,8 @@ use crate::recovery::creation::{self, unfinished};
 use crate::recovery::recover::{Recovered, recover};
 use crate::recovery::roots;
 use crate::space::pages::Pages;
-use crate::state::version::{Version, Versions};
+use crate::state::group::Group;
+use crate::state::version::Versions;
 use crate::store::handle::Store;
 use crate::store::hold::Hold;
 
@@ -138,13 +139,12 @@ impl Store {
         hold: Hold,
     ) -> Result<Arc<Store>> {
         let recovered = recover_beside(&data, &log, options, &hold)?;
+        let version = recovered.writer.head.clone();
+        // What was replayed may be in the system's cache only.
+        let group = Group::new(recovered.writer.root.version);
         let unsettled = Some(recovered.sole_root);
         let pages = Arc::new(recovered.pages);
         let pool = make_pool(recovered.identity.page_size, options, &pages)?;
-        let version = Arc::new(Version {
-            number: recovered.version,
-            catalog: recovered.catalog,
-        });
         let mut versions = Versions::default();
         versions.add(&version);
         let store = Arc::new(Store {
@@ -156,8 +156,17 @@ impl Store {
             space: Mutex::new(recovered.space),
             versions: Mutex::new(versions),
             current: RwLock::new(version),
+            group,
+            log,
+            grown: AtomicBool::new(false),
+            durability: options.durability,
+            small_commit: options.small_commit,
+            commits: AtomicU64::new(0),
+            data_syncs: AtomicU64::new(0),
+            data_bytes: AtomicU64::new(0),
             busy: Mutex::new(false),
             left: Condvar::new(),
+            writers: AtomicUsize::new(0),
             writer: Mutex::new(recovered.writer),
             latch: OnceLock::new(),
             checkpoints: AtomicU64::new(0),

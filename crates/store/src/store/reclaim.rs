@@ -28,6 +28,16 @@ impl Store {
         self.reclaim(&mut writer);
     }
 
+    /// Frees what the version that has just become visible has no more. Where somebody writes, that
+    /// one does it.
+    pub(crate) fn reclaim_unless_busy(&self) {
+        if !self.writes_on_demand()
+            && let Some(mut writer) = self.writer.try_lock()
+        {
+            self.reclaim(&mut writer);
+        }
+    }
+
     /// Frees the pages that no snapshot, no pin and no other process keeps any more.
     pub(crate) fn reclaim(&self, writer: &mut Writer) {
         if self.latch.get().is_some() {
@@ -40,12 +50,14 @@ impl Store {
             return;
         }
         self.space.lock().give_back_aside();
-        let oldest = self.versions.lock().oldest();
+        // After a loss of power the store is as its last durable version, so what that has is kept.
+        let oldest = self.versions.lock().oldest().min(self.group.durable());
         let freed = writer.pending.take(oldest, |page| {
             // In this order: a late prefetch that begins after the first finds no page, one that
             // began before is made void by the second. Else it could leave the old page in a
             // frame under an id that is about to name another.
             self.pages.map.clear(page);
+            self.pages.images.forget(page);
             self.pool.discard(page).is_ok()
         });
         let mut ids: Vec<_> = freed.iter().map(|(page, _)| *page).collect();

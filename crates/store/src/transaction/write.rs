@@ -14,9 +14,34 @@ use crate::format::bytes::{Tag, checksum};
 use crate::format::codec;
 use crate::format::kind::{Codec, Kind};
 use crate::format::structures::{Entry, aligned};
+use crate::options::Durability;
+use crate::store::commit::Logged;
 use crate::store::gate::Gate;
 use crate::store::handle::Store;
 use crate::transaction::snapshot::Snapshot;
+
+/// The pages that a transaction has written.
+#[derive(Debug, Default)]
+struct Written {
+    pages: Vec<PageId>,
+    /// Their stored bytes, as long as they are few.
+    images: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Written {
+    /// Adds pages; keeps their bytes as long as there are at most `most`.
+    fn add(&mut self, pages: &[PageId], images: &[(Codec, Cow<'_, [u8]>)], most: usize) {
+        self.pages.extend_from_slice(pages);
+        self.bytes += images.iter().map(|(_, image)| image.len()).sum::<usize>();
+        if self.bytes <= most {
+            let images = images.iter().map(|(_, image)| image.to_vec());
+            self.images.extend(images);
+        } else {
+            self.images = Vec::new();
+        }
+    }
+}
 
 /// Changes that become visible and durable together, or not at all.
 ///
@@ -29,19 +54,22 @@ pub struct Transaction {
     catalog: Catalog,
     changes: Changes,
     freed: BTreeSet<PageId>,
-    written: Mutex<Vec<PageId>>,
+    written: Mutex<Written>,
+    durability: Durability,
     /// Lets the next writer in when it is dropped; dropped last, being the last field.
     gate: Gate,
 }
 
 impl Transaction {
     pub(crate) fn new(base: Snapshot, gate: Gate) -> Transaction {
+        let durability = base.store().durability;
         Transaction {
             catalog: base.catalog().clone(),
             base,
             changes: Changes::default(),
             freed: BTreeSet::new(),
             written: Mutex::default(),
+            durability,
             gate,
         }
     }
@@ -124,14 +152,14 @@ impl Transaction {
         } else {
             &stored[0].1[..]
         };
-        if let Err(error) = store.data().write_at(start, bytes) {
+        if let Err(error) = store.write_data(start, bytes) {
             store.give_back(&ids, &[(start, total)]);
-            return Err(error.into());
+            return Err(error);
         }
         for (&page, entry) in ids.iter().zip(&entries) {
             store.pages().map.set(page, entry);
         }
-        self.written.lock().extend_from_slice(&ids);
+        self.written.lock().add(&ids, &stored, store.small_commit);
         Ok(ids)
     }
 
@@ -181,7 +209,15 @@ impl Transaction {
         self.catalog.prefix(space, prefix)
     }
 
-    /// Makes the changes durable and visible, in this order; returns the new version. A
+    /// What the commit is to survive, in place of what the store's
+    /// [options](crate::Options::durability) say.
+    pub fn set_durability(&mut self, durability: Durability) {
+        self.durability = durability;
+    }
+
+    /// Makes the changes durable and visible, in this order; returns the new version. The next
+    /// writer begins as soon as they are in the log: several that commit at the same time become
+    /// durable together. A
     /// transaction without changes returns the version it started from.
     ///
     /// # Errors
@@ -195,54 +231,78 @@ impl Transaction {
         self.commit_then(drop)
     }
 
-    /// As [`commit`](Transaction::commit); `then` is given what was committed before the next
-    /// writer gets in.
+    /// As [`commit`](Transaction::commit); `then` is given what the next writer begins from, before
+    /// that gets in. It is not durable yet, and perhaps will never be.
     pub(crate) fn commit_then(mut self, then: impl FnOnce(Snapshot)) -> Result<u64> {
+        let store = self.base.store().clone();
+        let Some(logged) = self.log()? else {
+            let base = self.base.version();
+            if base > store.current().number {
+                store.make_durable(base)?;
+            }
+            then(self.base.clone());
+            return Ok(base);
+        };
+        if store.writes_on_demand() {
+            // Another process is not to build on what is not durable.
+            store.settle_commit(&logged)?;
+        }
+        then(Snapshot::new(store.clone(), logged.version.clone()));
+        // Lets the next writer in.
+        drop(self);
+        store.settle_commit(&logged)?;
+        let version = logged.version.number;
+        drop(logged);
+        store.reclaim_unless_busy();
+        Ok(version)
+    }
+
+    /// Writes the changes to the log; `None` if there are none.
+    fn log(&mut self) -> Result<Option<Logged>> {
+        let changes = self.take_changes();
+        let catalog = std::mem::take(&mut self.catalog);
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        let store = self.base.store();
+        let logged = store.commit(changes, catalog, self.durability, &self.gate)?;
+        // What is left there is undone when `self` is dropped.
+        self.written.get_mut().pages.clear();
+        Ok(Some(logged))
+    }
+
+    fn take_changes(&mut self) -> Changes {
         let mut changes = std::mem::take(&mut self.changes);
         let written = self.written.get_mut();
-        let own: HashSet<PageId> = written.iter().copied().collect();
+        let small = written.bytes <= self.base.store().small_commit;
+        let mut images = std::mem::take(&mut written.images).into_iter();
+        let own: HashSet<PageId> = written.pages.iter().copied().collect();
         // What was written and freed again never happened, but for the space to give back.
-        written.retain(|page| !self.freed.contains(page));
-        let store = self.base.store();
-        let map = &store.pages().map;
-        changes.written = written
-            .iter()
-            .filter_map(|&page| Some((page, map.get(page)?)))
-            .collect();
-        changes.freed = self
+        let map = &self.base.store().pages().map;
+        for &page in &written.pages {
+            let image = images.next();
+            if let (false, Some(entry)) = (self.freed.contains(&page), map.get(page)) {
+                changes.written.push((page, entry));
+                changes.images.extend(image.filter(|_| small));
+            }
+        }
+        written.pages.retain(|page| !self.freed.contains(page));
+        let (unwritten, freed) = self
             .freed
             .iter()
             .copied()
-            .filter(|page| !own.contains(page))
-            .collect();
+            .partition(|page| own.contains(page));
+        changes.freed = freed;
         changes.next_space = self.catalog.next_space;
-        let unwritten: Vec<PageId> = own
-            .into_iter()
-            .filter(|page| self.freed.contains(page))
-            .collect();
         // Before the commit, which may write a checkpoint: that takes what is in the page map.
-        store.undo(unwritten);
-        let catalog = std::mem::take(&mut self.catalog);
-        let result = if changes.is_empty() {
-            Ok(self.base.clone())
-        } else {
-            let version = store.commit(changes, catalog, &self.gate);
-            version.map(|version| Snapshot::new(store.clone(), version))
-        };
-        // What is left in `written` is undone when `self` is dropped.
-        if result.is_ok() {
-            self.written.get_mut().clear();
-        }
-        let committed = result?;
-        let version = committed.version();
-        then(committed);
-        Ok(version)
+        self.base.store().undo(unwritten);
+        changes
     }
 }
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        let written = std::mem::take(self.written.get_mut());
+        let written = std::mem::take(&mut self.written.get_mut().pages);
         self.base.store().undo(written);
     }
 }
@@ -270,7 +330,10 @@ impl Store {
     }
 
     fn transaction(self: &Arc<Self>, gate: Gate) -> Transaction {
-        self.reclaim(&mut self.writer.lock());
-        Transaction::new(self.snapshot(), gate)
+        let mut writer = self.writer.lock();
+        self.reclaim(&mut writer);
+        let head = writer.head.clone();
+        drop(writer);
+        Transaction::new(Snapshot::new(self.clone(), head), gate)
     }
 }

@@ -13,10 +13,15 @@ use crate::model::{Random, State, change, create, create_with, open, open_to_rea
 
 /// The images seen so far: many a crash leaves what another left before.
 #[derive(Default)]
-struct Images(HashSet<u64>);
+pub struct Images(HashSet<u64>);
 
 impl Images {
-    fn is_new(&mut self, image: &Disk) -> bool {
+    /// How many were seen.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_new(&mut self, image: &Disk) -> bool {
         let mut hasher = DefaultHasher::new();
         for name in image.names() {
             (&name, image.bytes(&name)).hash(&mut hasher);
@@ -99,7 +104,7 @@ fn commit(store: &Arc<Store>, random: &mut Random, history: &mut History) -> sto
 
 /// A seed of what a crash leaves: the kind of loss follows from it modulo 5, and which sectors
 /// are lost from all of it, so that they are not the same ones at every operation.
-fn seed_of(operation: u64, image: u64) -> u64 {
+pub fn seed_of(operation: u64, image: u64) -> u64 {
     operation * 5 * 31 + image
 }
 
@@ -114,6 +119,9 @@ pub fn recovers(image: &Disk, history: &History, of: &str) {
         }
     };
     let version = store.snapshot().version() as usize;
+    if let Some(state) = history.states.get(version) {
+        state.assert_equals(&store.snapshot(), of);
+    }
     drop(store);
     let store = open(image).unwrap_or_else(|error| panic!("{of}: {error}"));
     assert_eq!(store.snapshot().version() as usize, version, "{of}");
@@ -159,7 +167,7 @@ fn every_operation_may_be_the_last() {
             }
         }
     }
-    assert!(seen.0.len() > 400, "{} distinct images", seen.0.len());
+    assert!(seen.len() > 400, "{} distinct images", seen.len());
 }
 
 #[test]
@@ -200,7 +208,7 @@ fn recovery_may_be_cut_short_too() {
         }
     }
     assert!(writes > 40, "recoveries wrote {writes} times");
-    assert!(seen.0.len() > 150, "{} distinct images", seen.0.len());
+    assert!(seen.len() > 150, "{} distinct images", seen.len());
 }
 
 #[test]
@@ -247,7 +255,7 @@ fn every_operation_of_automatic_checkpoints_may_be_the_last() {
             }
         }
     }
-    assert!(seen.0.len() > 200, "{} distinct images", seen.0.len());
+    assert!(seen.len() > 200, "{} distinct images", seen.len());
 }
 
 #[test]
@@ -352,5 +360,5 @@ fn several_writing_threads_may_be_cut_short() {
             assert!(store.check(&|_, _| {}).unwrap().is_empty(), "{of}");
         }
     }
-    assert!(seen.0.len() > 60, "{} distinct images", seen.0.len());
+    assert!(seen.len() > 60, "{} distinct images", seen.len());
 }

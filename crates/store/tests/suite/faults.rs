@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use io::Device;
 use io::fault::{Disk, Faults};
-use store::{Error, Kind, Store};
+use store::{Error, Kind, Options, Store};
 
 use crate::model::{Random, State, change, create, open, open_to_read, small};
 
@@ -273,7 +273,12 @@ fn a_disk_found_full_by_a_sync_leaves_open_whether_the_commit_is_durable() {
                 durable,
             }) as Arc<dyn Device>
         };
-        let store = Store::open_on(device("data"), device("log"), &small()).unwrap();
+        // Each commit syncs both.
+        let options = Options {
+            small_commit: 0,
+            ..small()
+        };
+        let store = Store::open_on(device("data"), device("log"), &options).unwrap();
         let begin = |value: &[u8]| {
             let mut transaction = store.begin().unwrap();
             transaction.write_page(value, 0, Kind::Blob).unwrap();

@@ -211,7 +211,7 @@ fn a_store_of_log_format_1_is_read_and_its_log_written_anew() {
         assert_eq!(store.snapshot().get(9, b"k").as_deref(), Some(&b"v"[..]));
         assert!(store.check(&|_, _| {}).unwrap().is_empty());
         let log = whole.bytes("log");
-        assert!([&log[8..12], &log[4104..4108]].contains(&&[2, 0, 0, 0][..]));
+        assert!([&log[8..12], &log[4104..4108]].contains(&&[3, 0, 0, 0][..]));
     }
 }
 

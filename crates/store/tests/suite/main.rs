@@ -3,10 +3,14 @@
 mod beside;
 mod crash;
 mod damage;
+mod durability;
 mod faults;
 mod files;
+mod lies;
 mod mapped;
 mod model;
+mod old;
+mod proof;
 mod raw;
 mod readers;
 mod reads;
