@@ -5,7 +5,10 @@
 //! * [`File`] is the device that is a file; [`Lock`] says who may write it.
 //! * [`fault::Disk`] is a simulated disk that fails on purpose and shows what a loss of power may
 //!   leave behind.
-//! * [`Queue`] takes reads from tasks that must not sleep, and answers through futures.
+//! * [`Queue`] takes reads from tasks that must not sleep, and answers through futures. It orders what
+//!   waits by position, joins neighbours, and hands over many reads at once to io_uring, or, where the
+//!   system refuses that, to a few threads ([`Settings`]). A read owns the memory it fills, its
+//!   [`Room`]; [`Direct`] reads go past the page cache.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -23,17 +26,21 @@
 //! ```
 
 mod device;
+mod direct;
 mod error;
 pub mod fault;
 mod file;
 mod holder;
 mod lock;
 mod queue;
+mod room;
 mod temporary;
 
-pub use device::Device;
+pub use device::{Alignment, Descriptor, Device};
+pub use direct::Direct;
 pub use error::{Error, Result};
 pub use file::{Access, File};
 pub use holder::Holder;
 pub use lock::{Lock, Roots};
-pub use queue::{Queue, Reading, Statistics};
+pub use queue::{Backend, Chosen, Filling, Queue, Reading, Settings, Statistics};
+pub use room::{Aligned, Room};
