@@ -1,8 +1,6 @@
-//! The configuration of a pool, and the source of its pages.
+//! The configuration of a pool.
 
 use std::sync::Arc;
-
-use futures::future::BoxFuture;
 
 /// The number of a page in its store.
 pub type PageId = u32;
@@ -24,22 +22,4 @@ pub struct Config {
     /// One entry for each logical node, 1 to 256: the number by which the operating system knows
     /// it, or `None` where its memory need not lie anywhere in particular.
     pub nodes: Vec<Option<u32>>,
-}
-
-/// The source of pages: reads a page into a frame on a miss.
-pub trait Source: Send + Sync + 'static {
-    /// The placement bucket of a page, 0..=255; its home node is the bucket modulo the nodes.
-    ///
-    /// Only asked on a miss. A page that is not known has any bucket.
-    fn bucket(&self, page: PageId) -> u8;
-
-    /// Reads, verifies and decodes a page into `frame`, which is [`Config::page_size`] bytes long
-    /// and holds old bytes; returns the length of the page.
-    ///
-    /// The future may be dropped before it is ready.
-    fn load<'a>(
-        &'a self,
-        page: PageId,
-        frame: &'a mut [u8],
-    ) -> BoxFuture<'a, Result<usize, LoadError>>;
 }
