@@ -8,6 +8,7 @@ mod files;
 mod model;
 mod raw;
 mod readers;
+mod reading;
 mod reads;
 mod threads;
 mod torn;
