@@ -2,7 +2,8 @@
 //!
 //! The task that finds a page absent and swaps its word to loading is the loader:
 //! 1. it takes a frame of the page's node, else of another node, waiting for one if it must;
-//! 2. it has the source fill the frame;
+//! 2. it has the source fill the frame, which the source owns meanwhile: what reads into it may go on after the
+//!    loader is gone, and gives the frame back when it is done;
 //! 3. it describes the frame, swaps the word to resident with its own pin, and only then
 //! 4. wakes those who waited.
 //!
@@ -26,6 +27,7 @@ use crate::error::{Error, Result};
 use crate::partition::{Counts, Outcome, count};
 use crate::pin::Pin;
 use crate::pool::Pool;
+use crate::source::Space;
 use crate::timer::Sleep;
 use crate::word::{CLAIMS, MAPPED, Published, Value};
 
@@ -233,17 +235,16 @@ impl<'p> Loading<'p> {
                 Err(error) => return Err(self.fail(error)),
             },
         };
-        self.frame = Some(frame);
-        // SAFETY: `start` is the first of `page_size` bytes, which were zero at first and are
-        // initialised ever since. No word names the frame and no free list has it, so until
-        // `publish` or `release` nobody else accesses it (`word`, invariant 1), and the slice is
-        // not used after either.
-        let bytes = unsafe {
-            std::slice::from_raw_parts_mut(pool.frames.get(frame).start(), pool.shape.page_size)
-        };
-        match pool.source.load(page, bytes).await {
-            Ok(len) if len <= pool.shape.page_size => Ok(self.publish(frame, len)),
-            Ok(len) => Err(self.fail(Error::TooLong {
+        // The space has the frame now, and gives it back if it is dropped.
+        self.frame = None;
+        let space = Space::new(&pool.frames, &pool.partitions, frame, pool.shape.page_size);
+        match pool.source.fill(page, space).await {
+            Ok((space, len)) if len <= pool.shape.page_size && space.is(frame, &pool.frames) => {
+                space.keep();
+                self.frame = Some(frame);
+                Ok(self.publish(frame, len))
+            }
+            Ok((_, len)) => Err(self.fail(Error::TooLong {
                 page,
                 len,
                 page_size: pool.shape.page_size,

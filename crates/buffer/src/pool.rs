@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::background::Background;
-use crate::config::{Config, PageId, Source};
+use crate::config::{Config, PageId};
 use crate::error::{Error, Result};
 use crate::frames::{Frames, Shape};
 use crate::hits::Hits;
 use crate::partition::{Partition, Partitions};
+use crate::source::Source;
 use crate::statistics::{NodeStatistics, Statistics};
 use crate::timer::Timer;
 use crate::translation::Translation;
@@ -25,8 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A pool is shared by all threads. Pages are never written through it.
 pub struct Pool {
     pub(crate) translation: Translation,
-    pub(crate) frames: Frames,
-    pub(crate) partitions: Partitions,
+    pub(crate) frames: Arc<Frames>,
+    pub(crate) partitions: Arc<Partitions>,
     pub(crate) source: Arc<dyn Source>,
     pub(crate) shape: Shape,
     pub(crate) hits: Hits,
@@ -57,10 +58,10 @@ impl Pool {
         budget: Arc<memory::Budget>,
     ) -> Result<Arc<Pool>> {
         let shape = Shape::of(config)?;
-        let frames = Frames::new(shape, config, budget)?;
+        let frames = Arc::new(Frames::new(shape, config, budget)?);
         Ok(Arc::new(Pool {
             translation: Translation::new()?,
-            partitions: Partitions::new(shape),
+            partitions: Arc::new(Partitions::new(shape)),
             source,
             shape,
             hits: Hits::new(),

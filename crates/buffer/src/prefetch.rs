@@ -7,6 +7,7 @@ use futures::{FutureExt, StreamExt, stream};
 
 use crate::config::PageId;
 use crate::pool::Pool;
+use crate::together::together;
 
 /// Loads of one call that go on at the same time.
 const AT_ONCE: usize = 16;
@@ -49,14 +50,16 @@ impl Pool {
         }
         let call = Call(Arc::downgrade(self));
         let task = async move {
-            let pool = &call.0;
-            stream::iter(wanted)
-                .for_each_concurrent(AT_ONCE, |page| async move {
+            let pool = call.0.clone();
+            let loads = stream::iter(wanted).for_each_concurrent(AT_ONCE, move |page| {
+                let pool = pool.clone();
+                async move {
                     if let Some(pool) = pool.upgrade() {
                         pool.load_ahead(page).await;
                     }
-                })
-                .await;
+                }
+            });
+            together(call.0.clone(), loads).await;
             drop(call);
         };
         match tokio::runtime::Handle::try_current() {

@@ -1,9 +1,29 @@
 //! The device: every byte to and from disk passes through it.
 
 use std::fmt::Debug;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use crate::error::Result;
+
+/// What direct I/O asks of the memory, positions and lengths of reads: multiples, in bytes, of
+/// powers of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Alignment {
+    /// Of the address of the memory.
+    pub memory: u32,
+    /// Of the position in the file, and of the length.
+    pub offset: u32,
+}
+
+/// The open file behind a device, to be read by the operating system.
+#[derive(Debug, Clone, Copy)]
+pub struct Descriptor<'a> {
+    /// The file.
+    pub fd: BorrowedFd<'a>,
+    /// What reads of it must keep to, if they go past the page cache.
+    pub direct: Option<Alignment>,
+}
 
 /// A range of bytes that outlives the process: a [`File`](crate::File) or a simulated one.
 ///
@@ -81,10 +101,15 @@ pub trait Device: Send + Sync + Debug {
         Ok(())
     }
 
-    /// The file of the operating system behind this device, for what only such a file can do: being
-    /// [mapped](crate::Map). `None` of a simulated one.
-    fn system(&self) -> Option<&std::fs::File> {
+    /// The file behind the device, if it can be [mapped](crate::Map) and reads may go to it rather than through
+    /// [`read_at`](Device::read_at): the same bytes are at the same positions. It does not change.
+    fn descriptor(&self) -> Option<Descriptor<'_>> {
         None
+    }
+
+    /// What the system refused for the device, so that it works in another way than was asked for.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// What to call the device in messages.

@@ -131,6 +131,52 @@ pub enum Error {
         /// How many can be.
         limit: usize,
     },
+    /// The operating system could not read, for which a damaged disk is the usual reason.
+    #[error("{path}: reading {wanted} bytes at offset {offset} failed: {source}; check the device")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Where the read began.
+        offset: u64,
+        /// How many bytes were asked for.
+        wanted: usize,
+        /// What the operating system said.
+        source: Arc<std::io::Error>,
+    },
+    /// The memory for a read is shorter than the read.
+    #[error("{path}: reading {wanted} bytes at offset {offset} into a buffer of {size}")]
+    Room {
+        /// The file.
+        path: PathBuf,
+        /// Where the read was to begin.
+        offset: u64,
+        /// How many bytes were asked for.
+        wanted: usize,
+        /// How many the memory has.
+        size: usize,
+    },
+    /// The system refuses a ring of io_uring.
+    #[error("io_uring: {why}; read with threads instead")]
+    Uring {
+        /// Why.
+        why: String,
+    },
+    /// Memory could not be registered for a ring.
+    #[error("{bytes} bytes cannot be registered for io_uring: {why}")]
+    Unregistered {
+        /// The memory.
+        bytes: u64,
+        /// Why.
+        why: String,
+    },
+    /// The file system refuses to read past the page cache.
+    #[error("{path}: direct I/O is refused here: {why}; read through the page cache instead")]
+    Direct {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
     /// A failure that [`fault::Disk`](crate::fault::Disk) was told to produce.
     #[error("{path}: {action} failed, as the simulated disk was told to (operation {operation})")]
     Injected {

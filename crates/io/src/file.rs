@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::device::Device;
+use crate::device::{Descriptor, Device};
+use crate::direct::{self, Direct, Opened};
 use crate::error::{Error, Result};
 
 /// What an opened file is for.
@@ -45,6 +46,9 @@ pub struct File {
     /// Set by the first sync that fails and never cleared: the kernel drops the dirty pages it
     /// could not write, so a second sync would succeed without them being on disk.
     latched: AtomicBool,
+    /// The file once more, opened for reads past the page cache.
+    direct: Option<Opened>,
+    direct_refused: Option<Error>,
 }
 
 impl File {
@@ -97,7 +101,34 @@ impl File {
             file,
             access,
             latched: AtomicBool::new(false),
+            direct: None,
+            direct_refused: None,
         }
+    }
+
+    /// The same file, whose reads through a [`Queue`](crate::Queue) go past the page cache as `wish`
+    /// says. What is written, and what is read at once, still goes through the cache; the operating
+    /// system keeps the two in agreement.
+    ///
+    /// # Errors
+    /// [`Error::Direct`] where the file system refuses and `wish` is [`Direct::Always`].
+    pub fn direct(mut self, wish: Direct) -> Result<File> {
+        self.direct = None;
+        self.direct_refused = None;
+        if wish == Direct::Never {
+            return Ok(self);
+        }
+        match direct::open(&self.path, &self.file) {
+            Ok(opened) => self.direct = Some(opened),
+            Err(error) if wish == Direct::Always => return Err(error),
+            Err(error) => self.direct_refused = Some(error),
+        }
+        Ok(self)
+    }
+
+    /// Why reads go through the page cache though [`direct`](File::direct) was asked not to have them.
+    pub fn direct_refused(&self) -> Option<&Error> {
+        self.direct_refused.as_ref()
     }
 
     /// What the file was opened for.
@@ -165,7 +196,14 @@ impl Device for File {
                 }
                 Ok(n) => got += n,
                 Err(source) if source.kind() == ErrorKind::Interrupted => {}
-                Err(source) => return Err(failed(&self.path, "read", Some(offset), source)),
+                Err(source) => {
+                    return Err(Error::Read {
+                        path: self.path.clone(),
+                        offset,
+                        wanted: into.len(),
+                        source: Arc::new(source),
+                    });
+                }
             }
         }
         Ok(())
@@ -246,8 +284,21 @@ impl Device for File {
         }
     }
 
-    fn system(&self) -> Option<&fs::File> {
-        Some(&self.file)
+    fn descriptor(&self) -> Option<Descriptor<'_>> {
+        Some(match &self.direct {
+            Some(opened) => Descriptor {
+                fd: opened.file.as_fd(),
+                direct: Some(opened.alignment),
+            },
+            None => Descriptor {
+                fd: self.file.as_fd(),
+                direct: None,
+            },
+        })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.direct_refused.iter().map(Error::to_string).collect()
     }
 
     fn path(&self) -> &Path {

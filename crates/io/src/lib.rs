@@ -6,7 +6,10 @@
 //! * [`Map`] is a part of a file in the address space, paged by the operating system (row M1).
 //! * [`fault::Disk`] is a simulated disk that fails on purpose and shows what a loss of power may
 //!   leave behind.
-//! * [`Queue`] takes reads from tasks that must not sleep, and answers through futures.
+//! * [`Queue`] takes reads from tasks that must not sleep, and answers through futures. It orders what
+//!   waits by position, joins neighbours, and hands over many reads at once to io_uring, or, where the
+//!   system refuses that, to a few threads ([`Settings`]). A read owns the memory it fills, its
+//!   [`Room`]; [`Direct`] reads go past the page cache.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -24,6 +27,7 @@
 //! ```
 
 mod device;
+mod direct;
 mod error;
 pub mod fault;
 mod file;
@@ -31,12 +35,15 @@ mod holder;
 mod lock;
 mod map;
 mod queue;
+mod room;
 mod temporary;
 
-pub use device::Device;
+pub use device::{Alignment, Descriptor, Device};
+pub use direct::Direct;
 pub use error::{Error, Result};
 pub use file::{Access, File};
 pub use holder::Holder;
 pub use lock::{Lock, Roots};
 pub use map::{Map, Mapping, Pattern};
-pub use queue::{Queue, Reading, Statistics};
+pub use queue::{Backend, Chosen, Filling, Queue, Reading, Settings, Statistics};
+pub use room::{Aligned, Room};

@@ -48,6 +48,12 @@ impl fmt::Display for Region {
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// The file is mapped, so its pages cannot be moved.
+    #[error("{path}: is mapped, so no page of it can be moved; vacuum it without --mapped")]
+    Mapped {
+        /// The data file.
+        path: PathBuf,
+    },
     /// The file does not start with Atoll's magic bytes.
     #[error("{path}: not an Atoll store (its first bytes are not Atoll's)")]
     NotAtoll {

@@ -143,8 +143,17 @@ pub struct PoolOptions {
     pub nodes: Vec<Option<u32>>,
     /// How many partitions share the frames of one node.
     pub partitions_per_node: usize,
-    /// Threads that wait for the disk.
+    /// Threads that wait for the disk, where no ring of io_uring does.
     pub io_threads: usize,
+    /// How pages are read: by a ring or by threads, how many at once, and which are read together
+    /// (row B13). The number of threads is [`io_threads`](PoolOptions::io_threads).
+    pub reads: io::Settings,
+    /// Whether pages are read past the page cache of the operating system. Pages lie at multiples of
+    /// 64 bytes, not of sectors, so they are then read into a buffer of their own and copied.
+    pub direct: io::Direct,
+    /// Whether the frames are registered with the ring, if there is one: the kernel then maps them
+    /// once, not at each read. It locks all of them in memory from the start, where they stay.
+    pub registered: bool,
     /// The memory limit that the frames are taken from; `None` makes one of just `bytes`.
     pub budget: Option<Arc<memory::Budget>>,
 }
@@ -156,6 +165,9 @@ impl Default for PoolOptions {
             nodes: vec![None],
             partitions_per_node: 4,
             io_threads: 4,
+            reads: io::Settings::default(),
+            direct: io::Direct::Never,
+            registered: false,
             budget: None,
         }
     }

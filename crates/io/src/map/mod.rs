@@ -105,7 +105,7 @@ impl Map {
         let path = device.path().to_owned();
         let os = |source| failed(&path, "map", Some(offset), source);
         let no_file = || os(std::io::ErrorKind::Unsupported.into());
-        let file = device.system().ok_or_else(no_file)?;
+        let file = device.descriptor().ok_or_else(no_file)?.fd;
         let length = device.len()?;
         if offset
             .checked_add(len as u64)
@@ -118,7 +118,7 @@ impl Map {
                 got: usize::try_from(length.saturating_sub(offset)).map_or(len, |got| got.min(len)),
             });
         }
-        let kept = file.try_clone().map_err(os)?;
+        let kept = std::fs::File::from(file.try_clone_to_owned().map_err(os)?);
         let skip = usize::try_from(offset % page() as u64).unwrap_or(0);
         // Of nothing there is no mapping: one byte of room keeps the rest of the code the same.
         let mapped = (skip + len).max(1);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use buffer::PageId;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::bytes::{Tag, checksum};
 use crate::format::structures::{Entry, aligned};
 use crate::state::writer::Writer;
@@ -35,8 +35,14 @@ impl Store {
     /// A crash in the midst of it loses nothing: each step is a commit.
     ///
     /// # Errors
-    /// As [`checkpoint`](Store::checkpoint).
+    /// As [`checkpoint`](Store::checkpoint), and [`Error::Mapped`] where this handle has the file
+    /// mapped: its pages stay where they are.
     pub fn vacuum(self: &Arc<Self>) -> Result<Vacuum> {
+        if self.pages().mapping.is_some() {
+            return Err(Error::Mapped {
+                path: self.path().to_path_buf(),
+            });
+        }
         let mut vacuum = Vacuum {
             before_bytes: self.data().len()?,
             ..Vacuum::default()

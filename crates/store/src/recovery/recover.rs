@@ -1,7 +1,7 @@
 //! Finding the last committed state of a store.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use io::Device;
 use memory::Budget;
@@ -75,7 +75,11 @@ pub(crate) fn recover(
         map: PageMap::new(identity.page_size, budget.clone()),
         images: Images::new(budget.clone()),
         device: data,
-        queue: io::Queue::new(options.pool.io_threads)?,
+        queue: io::Queue::with(io::Settings {
+            threads: options.pool.io_threads,
+            ..options.pool.reads
+        })?,
+        registered: OnceLock::new(),
     };
     let loader = Loader {
         pages: &pages,

@@ -1,9 +1,11 @@
 //! Where the pool's pages come from.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use buffer::{LoadError, PageId};
-use io::{Device, Map, Mapping, Queue};
+use buffer::{LoadError, PageId, Pool, Space};
+use futures::future::BoxFuture;
+use io::{Device, Map, Mapping, Queue, Room};
+use parking_lot::Mutex;
 
 use crate::error::{Error, Region, Result};
 use crate::format::bytes::{Tag, checksum};
@@ -22,6 +24,8 @@ pub(crate) struct Pages {
     pub(crate) images: Images,
     pub(crate) device: Arc<dyn Device>,
     pub(crate) queue: Queue,
+    /// Whether the frames of the pool are registered with the queue, if they were to be.
+    pub(crate) registered: OnceLock<io::Result<()>>,
     /// The file as it was when it was opened, in the address space; `None` where pages are read into
     /// frames (row M1).
     pub(crate) mapping: Option<Map>,
@@ -39,9 +43,42 @@ pub(crate) fn mapping(device: &dyn Device) -> Result<Map> {
     let length = usize::try_from(bytes).map_err(too_long)?;
     // SAFETY: the parts that are lent are those of live pages, while they are pinned. Pages are never
     // written over in place: their space is used again only when no snapshot knows them, no pin
-    // holds them, and no other process reads (`Store::reclaim`). A read-ahead that nobody waits for
-    // may verify a page while it is reclaimed; what it finds is thrown away.
+    // holds them, and no other process reads (`Store::reclaim`); and of a mapped store no page is
+    // moved (`Store::vacuum`). A read-ahead that nobody waits for may verify a page while it is
+    // reclaimed; what it finds is thrown away.
     Ok(unsafe { Map::new(device, 0, length, Mapping::ReadOnly) }?)
+}
+
+/// A frame that the operating system reads into. Dropped, as it is after a failure, it leaves the
+/// frame where whoever asked can take it and try again.
+struct InFrame {
+    /// `None` once it was taken.
+    space: Option<Space>,
+    registered: bool,
+    back: Arc<Mutex<Option<Space>>>,
+}
+
+impl Drop for InFrame {
+    fn drop(&mut self) {
+        *self.back.lock() = self.space.take();
+    }
+}
+
+// SAFETY: the space owns its frame, whose bytes are initialised and stay where they are until it is
+// dropped; `registered` is set only when all frames of its pool are (`Pages::register`), and a space
+// keeps them mapped.
+unsafe impl Room for InFrame {
+    fn bytes(&mut self) -> (*mut u8, usize) {
+        self.space
+            .as_mut()
+            .map_or((std::ptr::null_mut(), 0), |space| {
+                (space.as_mut_ptr(), space.len())
+            })
+    }
+
+    fn registered(&self) -> bool {
+        self.registered
+    }
 }
 
 impl Pages {
@@ -53,14 +90,18 @@ impl Pages {
         stored: &[u8],
         into: &mut [u8],
     ) -> Result<usize> {
-        let damaged = |detail| self.damaged(page, entry, detail);
         self.sum(page, entry, stored)?;
         let length = entry.raw as usize;
         let Some(into) = into.get_mut(..length) else {
-            return Err(damaged(format!("{length} bytes do not fit a frame")));
+            return Err(self.damaged(page, entry, format!("{length} bytes do not fit a frame")));
         };
-        codec::decompress(entry.codec, stored, into).map_err(damaged)?;
+        codec::decompress(entry.codec, stored, into)
+            .map_err(|why| self.damaged(page, entry, why))?;
         Ok(length)
+    }
+
+    fn damaged(&self, page: PageId, entry: &Entry, detail: String) -> Error {
+        Error::damaged(self.device.path(), Region::Page(page), entry.offset, detail)
     }
 
     /// Holds the stored bytes of a page against their checksum.
@@ -73,8 +114,16 @@ impl Pages {
         Err(self.damaged(page, entry, detail))
     }
 
-    fn damaged(&self, page: PageId, entry: &Entry, detail: String) -> Error {
-        Error::damaged(self.device.path(), Region::Page(page), entry.offset, detail)
+    /// Registers the frames of the pool that reads through this, if the system lets us.
+    pub(crate) fn register(&self, pool: &Pool) {
+        let memory: Vec<_> = pool
+            .memory()
+            .map(|range| (range.start, range.end as usize - range.start as usize))
+            .collect();
+        // SAFETY: the memory of the pool's frames, which is mapped and writable while it lives.
+        let result = unsafe { self.queue.register(&memory) };
+        // A second pool would find its frames unregistered, and be read into as if they were.
+        let _ = self.registered.set(result);
     }
 
     fn entry(&self, page: PageId) -> Result<Entry> {
@@ -84,24 +133,10 @@ impl Pages {
         })
     }
 
-    async fn read(&self, page: PageId, frame: &mut [u8]) -> Result<usize> {
-        let mut entry = self.entry(page)?;
-        loop {
-            let read = self.read_at(page, entry, frame).await;
-            if read.is_ok() {
-                return read;
-            }
-            // Its place may have been used again if it moved meanwhile.
-            match self.map.get(page) {
-                Some(now) if now != entry => entry = now,
-                _ => return read,
-            }
-        }
-    }
-
-    async fn read_at(&self, page: PageId, entry: Entry, frame: &mut [u8]) -> Result<usize> {
+    /// Reads the stored bytes of a page and decodes them into the frame.
+    async fn read(&self, page: PageId, entry: &Entry, frame: &mut [u8]) -> Result<usize> {
         if let Some(image) = self.images.get(page) {
-            return self.decode(page, &entry, &image, frame);
+            return self.decode(page, entry, &image, frame);
         }
         // The rest runs in the task that was woken, not on the I/O thread, so decompression
         // uses the cores of the one compute width.
@@ -109,8 +144,70 @@ impl Pages {
             .queue
             .read(&self.device, entry.offset, entry.stored as usize)
             .await;
-        let stored = stored.map_err(|error| self.read_error(&entry, error))?;
-        self.decode(page, &entry, &stored, frame)
+        let stored = stored.map_err(|error| self.read_error(entry, error))?;
+        self.decode(page, entry, &stored, frame)
+    }
+
+    /// Fills a frame with a page; returns its length.
+    async fn fill(&self, page: PageId, frame: Space) -> Result<(Space, usize)> {
+        let back = Arc::new(Mutex::new(Some(frame)));
+        let mut entry = self.entry(page)?;
+        loop {
+            let Some(frame) = back.lock().take() else {
+                return Err(self.damaged(page, &entry, "its frame is gone".to_string()));
+            };
+            let filled = self.fill_from(page, &entry, frame, &back).await;
+            if filled.is_ok() {
+                return filled;
+            }
+            // Its place may have been used again if it moved meanwhile.
+            match self.map.get(page) {
+                Some(now) if now != entry => entry = now,
+                _ => return filled,
+            }
+        }
+    }
+
+    /// Fills a frame with what is at a place: a page that is stored as it is, by the operating system.
+    /// After a failure the frame is in `back`.
+    async fn fill_from(
+        &self,
+        page: PageId,
+        entry: &Entry,
+        mut frame: Space,
+        back: &Arc<Mutex<Option<Space>>>,
+    ) -> Result<(Space, usize)> {
+        let length = entry.stored as usize;
+        let plain = entry.codec == Codec::Raw && entry.raw == entry.stored;
+        if !plain || length > frame.len() || self.images.get(page).is_some() {
+            return match self.read(page, entry, &mut frame).await {
+                Ok(length) => Ok((frame, length)),
+                Err(error) => {
+                    *back.lock() = Some(frame);
+                    Err(error)
+                }
+            };
+        }
+        let room = InFrame {
+            space: Some(frame),
+            registered: matches!(self.registered.get(), Some(Ok(()))),
+            back: back.clone(),
+        };
+        let filled = self
+            .queue
+            .fill(&self.device, entry.offset, length, room)
+            .await;
+        let mut room = filled.map_err(|error| self.read_error(entry, error))?;
+        // Dropped with the space in it where the checksum is wrong.
+        self.sum(
+            page,
+            entry,
+            room.space.as_deref().map_or(&[], |space| &space[..length]),
+        )?;
+        match room.space.take() {
+            Some(frame) => Ok((frame, length)),
+            None => Err(self.damaged(page, entry, "its frame is gone".to_string())),
+        }
     }
 
     fn read_error(&self, entry: &Entry, error: io::Error) -> Error {
@@ -134,42 +231,51 @@ impl buffer::Source for Pages {
         &'a self,
         page: PageId,
         frame: &'a mut [u8],
-    ) -> futures::future::BoxFuture<
-        'a,
-        std::result::Result<usize, Arc<dyn std::error::Error + Send + Sync>>,
-    > {
+    ) -> BoxFuture<'a, std::result::Result<usize, LoadError>> {
         Box::pin(async move {
-            self.read(page, frame)
-                .await
-                .map_err(|error| Arc::new(error) as Arc<_>)
+            let entry = self.entry(page).map_err(shared)?;
+            self.read(page, &entry, frame).await.map_err(shared)
         })
+    }
+
+    fn fill(
+        &self,
+        page: PageId,
+        frame: Space,
+    ) -> BoxFuture<'_, std::result::Result<(Space, usize), LoadError>> {
+        Box::pin(async move { Pages::fill(self, page, frame).await.map_err(shared) })
+    }
+
+    fn together(&self, poll: &mut dyn FnMut()) {
+        self.queue.together(poll);
     }
 
     fn mapped(&self, page: PageId) -> Option<&[u8]> {
         let mapping = self.mapping.as_ref()?;
         let entry = self.map.get(page)?;
-        if entry.codec != Codec::Raw || entry.stored != entry.raw {
+        if entry.codec != Codec::Raw || entry.stored != entry.raw || self.images.get(page).is_some()
+        {
             return None;
         }
         mapping.range(entry.offset, entry.stored as usize)
     }
 
     fn verify(&self, page: PageId, bytes: &[u8]) -> std::result::Result<(), LoadError> {
-        let entry = self
-            .entry(page)
-            .map_err(|error| Arc::new(error) as Arc<_>)?;
+        let entry = self.entry(page).map_err(shared)?;
         let found = self.sum(page, &entry, bytes);
         // What was lost reads as zeros: that it was is the better message.
         self.intact()?;
-        found.map_err(|error| Arc::new(error) as Arc<_>)
+        found.map_err(shared)
     }
 
     fn intact(&self) -> std::result::Result<(), LoadError> {
         match &self.mapping {
-            Some(mapping) => mapping
-                .check()
-                .map_err(|error| Arc::new(Error::from(error)) as Arc<_>),
+            Some(mapping) => mapping.check().map_err(|error| shared(error.into())),
             None => Ok(()),
         }
     }
+}
+
+fn shared(error: Error) -> LoadError {
+    Arc::new(error)
 }

@@ -117,6 +117,31 @@ impl Store {
         &self.pool
     }
 
+    /// What reads pages from the disk.
+    pub fn reader(&self) -> io::Chosen {
+        self.pages.queue.backend()
+    }
+
+    /// The counters of what was read from the disk.
+    pub fn reads(&self) -> io::Statistics {
+        self.pages.queue.statistics()
+    }
+
+    /// What of the options for reading the system refused, so that reads go another way: a ring of
+    /// io_uring, direct I/O, or registered frames.
+    pub fn notes(&self) -> Vec<String> {
+        let reader = self.reader();
+        let ring = reader
+            .detail
+            .filter(|_| reader.backend != io::Backend::Uring);
+        let frames = self.pages.registered.get();
+        let frames = frames.and_then(|registered| registered.as_ref().err());
+        ring.into_iter()
+            .chain(self.data().notes())
+            .chain(frames.map(io::Error::to_string))
+            .collect()
+    }
+
     pub(crate) fn not_latched(&self) -> Result<()> {
         match self.latch.get() {
             None => Ok(()),

@@ -50,6 +50,7 @@ impl Store {
         let log = disk::fresh(&log_path);
         let new_log = matches!(&log, Ok((_, true)));
         let create = |(log, _): (File, bool)| {
+            let data = data.direct(options.pool.direct)?;
             let (data, log): (Arc<dyn Device>, Arc<dyn Device>) = (Arc::new(data), Arc::new(log));
             creation::format(&*data, &log, options.page_size, first)?;
             let hold = match options.access {
@@ -80,7 +81,8 @@ impl Store {
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Arc<Store>> {
         let path = path.as_ref();
         let hold = Hold::take(path, options.access)?;
-        let data: Arc<dyn Device> = Arc::new(open_file(path, options.access)?);
+        let data = open_file(path, options.access)?.direct(options.pool.direct)?;
+        let data: Arc<dyn Device> = Arc::new(data);
         let log = match open_file(&disk::log_path(path), options.access) {
             Ok(log) => log,
             Err(io::Error::NotFound { path }) => {
@@ -235,5 +237,10 @@ fn make_pool(page_size: u32, options: &Options, pages: &Arc<Pages>) -> Result<Ar
         .budget
         .clone()
         .unwrap_or_else(|| memory::Budget::new(settings.bytes));
-    Pool::new(&config, pages.clone(), budget).map_err(|error| Error::Pool(Arc::new(error)))
+    let pool = Pool::new(&config, pages.clone(), budget);
+    let pool = pool.map_err(|error| Error::Pool(Arc::new(error)))?;
+    if settings.registered {
+        pages.register(&pool);
+    }
+    Ok(pool)
 }

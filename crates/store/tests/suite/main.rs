@@ -13,6 +13,7 @@ mod old;
 mod proof;
 mod raw;
 mod readers;
+mod reading;
 mod reads;
 mod threads;
 mod torn;
