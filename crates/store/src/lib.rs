@@ -55,7 +55,7 @@ pub use maintenance::place::Place;
 pub use maintenance::repair::{Repair, repair};
 pub use maintenance::statistics::{Share, Statistics};
 pub use options::{Access, CHECKPOINT_BYTES, Damage, Options, PoolOptions};
-pub use raw::{PageBatch, PagePin, PageStatistics, PageStore, PageView};
+pub use raw::{PageBatch, PageList, PagePin, PageStatistics, PageStore, PageView};
 pub use store::handle::Store;
 pub use transaction::snapshot::Snapshot;
 pub use transaction::write::Transaction;
