@@ -58,7 +58,7 @@ pub use maintenance::vacuum::Vacuum;
 pub use options::{
     Access, CHECKPOINT_BYTES, Damage, Durability, Options, PoolOptions, SMALL_COMMIT,
 };
-pub use raw::{PageBatch, PagePin, PageStatistics, PageStore, PageView};
+pub use raw::{PageBatch, PageList, PagePin, PageStatistics, PageStore, PageView};
 pub use store::handle::Store;
 pub use transaction::snapshot::Snapshot;
 pub use transaction::write::Transaction;

@@ -14,11 +14,13 @@
 mod batch;
 mod bitmap;
 mod keys;
+mod list;
 mod pages;
 mod place;
 mod published;
 mod view;
 
 pub use batch::PageBatch;
+pub use list::PageList;
 pub use pages::PageStore;
 pub use view::{PagePin, PageStatistics, PageView};

@@ -31,6 +31,14 @@ enum Bytes<'a> {
     Zeros(&'a [u8]),
 }
 
+impl<'a> PagePin<'a> {
+    /// A page that lies in a frame of the pool.
+    #[inline]
+    pub(super) fn of(pin: buffer::Pin<'a>) -> PagePin<'a> {
+        PagePin(Bytes::Frame(pin))
+    }
+}
+
 impl Deref for PagePin<'_> {
     type Target = [u8];
 
@@ -127,6 +135,17 @@ impl PageView {
         }
         into.copy_from_slice(&block_on(self.pin(page))?);
         Ok(())
+    }
+
+    /// What a page that was never written reads as.
+    pub(super) fn zeros(&self) -> PagePin<'_> {
+        PagePin(Bytes::Zeros(&self.zeros))
+    }
+
+    /// The pool that the pages are read through.
+    #[inline]
+    pub(super) fn pool(&self) -> &Arc<buffer::Pool> {
+        self.published.snapshot.pool()
     }
 
     fn usable(&self, page: u32) -> Result<()> {

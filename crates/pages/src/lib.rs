@@ -1,0 +1,56 @@
+//! Parallel operators over the raw pages of a [page store](store::PageStore): the workloads with
+//! which a buffer pool is measured (rows B9, B11 and B12).
+//!
+//! * A [`PageFile`] is a page store that was opened with a pool of a given size, its partitions,
+//!   and the pool's memory on the machine's nodes or wherever the system puts it.
+//! * A [`Session`] is a number of threads that read its pages, and how many pages each prefetches.
+//! * The operators: [`alloc`] fills pages with random bytes, [`scan`] counts the bytes above a
+//!   threshold, [`groupby`] counts each byte value, [`hashjoin`] joins the first sixteenth of the
+//!   pages with the rest.
+//! * [`sweep`] measures an operator over threads, partitions, prefetching and NUMA mode.
+//!
+//! ```
+//! use pages::{Fill, Options, PageFile, Session};
+//!
+//! let directory = tempfile::tempdir()?;
+//! let path = directory.path().join("reef.pages");
+//! let file = PageFile::create(&path, 4096, 100, &Options::default())?;
+//! pages::alloc(&file, 2, &Fill::default(), &|| false)?;
+//!
+//! let session = Session::start(&file, 2, 4)?;
+//! let above = pages::scan(&session, 127)?;
+//! let bytes = session.bytes();
+//! assert!(above > bytes / 3 && above < bytes / 3 * 2, "random bytes are evenly spread");
+//!
+//! let counts = pages::groupby(&session)?;
+//! assert_eq!(counts[128..].iter().sum::<u64>(), above);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # How it works
+//!
+//! Page *p* is read by thread *p* modulo the threads, as the text on SMILE has it: with the pool's
+//! nodes in turn below the pages and the threads, and a number of threads that is a multiple of
+//! the nodes, each thread reads pages of its own node. Each thread has results of its own, on
+//! cache lines of their own; the caller puts them together. A thread pins one page at a time, so a
+//! pool of as many frames as threads is enough. Prefetching is done by as many threads more, which
+//! are dealt the pages round robin (row B6).
+
+mod error;
+mod file;
+mod operators;
+mod options;
+mod session;
+mod sweep;
+
+pub use error::{Error, Result};
+pub use file::PageFile;
+pub use operators::alloc::{Fill, Filled, alloc};
+pub use operators::groupby::{count_values, groupby};
+pub use operators::hashjoin::{Join, hashjoin};
+pub use operators::scan::{count_above, scan};
+pub use operators::{Answer, Operator};
+pub use options::{MAX_PARTITIONS, MAX_PREFETCH, Options};
+pub use session::Session;
+pub use store::Access;
+pub use sweep::{Sweep, Swept, Timed, sweep};
