@@ -2,7 +2,9 @@
 //!
 //! * A [`Store`] is a data file and its log. One process may write, or any number may read.
 //! * A [`Transaction`] writes pages and changes the catalog, an ordered map from keys to values
-//!   in numbered spaces. Its [`commit`](Transaction::commit) is durable when it returns.
+//!   in numbered spaces. When its [`commit`](Transaction::commit) returns it survives what its
+//!   [`Durability`] says: a loss of power, unless less is asked for. Several that commit at the same
+//!   time share one sync.
 //! * A [`Snapshot`] is the store as one commit left it; readers never wait.
 //! * Pages are read through the [`buffer::Pool`] of the store, which checks their checksums.
 //! * A [`PageStore`] is made of the same parts: bare pages that are allocated, written over and

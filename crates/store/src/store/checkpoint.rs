@@ -1,6 +1,7 @@
 //! Checkpoints: fold the log into the data file.
 //!
-//! 1. What changed of map and catalog is written to free space, with a new directory; sync.
+//! 1. The log is synced where it is not durable. What changed of map and catalog is written to free
+//!    space, with a new directory, and pages that only the log has to their places; sync.
 //! 2. The older root slot is overwritten with a root that points there; sync.
 //! 3. The log starts anew: a header, sync; its records are cut off, sync.
 //! 4. What only the older root referred to is free.
