@@ -165,7 +165,11 @@ impl Default for PoolOptions {
             nodes: vec![None],
             partitions_per_node: 4,
             io_threads: 4,
-            reads: io::Settings::default(),
+            reads: io::Settings {
+                // Through the page cache a ring was slower (decision 54).
+                backend: io::Backend::Threads,
+                ..io::Settings::default()
+            },
             direct: io::Direct::Never,
             registered: false,
             budget: None,
