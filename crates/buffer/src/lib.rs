@@ -65,6 +65,7 @@
 
 mod atomic;
 mod background;
+mod check;
 mod config;
 mod error;
 mod frames;
@@ -80,6 +81,7 @@ mod timer;
 mod translation;
 mod word;
 
+pub use check::Damage;
 pub use config::{Config, LoadError, PageId, Source};
 pub use error::{Error, Result};
 pub use frames::FRAMES_PER_NODE;
