@@ -36,6 +36,21 @@ pub enum Error {
         /// What is needed at least, in bytes.
         needed: u64,
     },
+    /// The memory for frames is not a whole number of frames on each node.
+    #[error(
+        "a pool of {bytes} bytes is not a multiple of {multiple}, the bytes of one page on each of \
+         its nodes; use {lower} or {upper}"
+    )]
+    NotWhole {
+        /// What was asked for, in bytes.
+        bytes: u64,
+        /// Page size times nodes, in bytes.
+        multiple: u64,
+        /// The next lower size that fits.
+        lower: u64,
+        /// The next higher size that fits.
+        upper: u64,
+    },
     /// The pool would be larger than the memory this process may use.
     #[error(
         "a pool of {bytes} bytes is larger than the {available} bytes of memory this process may \

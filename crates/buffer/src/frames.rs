@@ -12,6 +12,28 @@ use crate::error::{Error, Result};
 /// The least number of frames on a node.
 pub const FRAMES_PER_NODE: usize = 8;
 
+impl Config {
+    /// Checks that the memory is a whole number of frames on each node, for callers that want
+    /// exactly what they asked for: [`Pool::new`](crate::Pool::new) rounds down.
+    ///
+    /// # Errors
+    /// [`Error::NotWhole`] where it is not (row B7).
+    pub fn whole(&self) -> Result<()> {
+        let multiple = (self.page_size as u64).saturating_mul(self.nodes.len() as u64);
+        let over = self.bytes.checked_rem(multiple).unwrap_or(0);
+        if over == 0 {
+            return Ok(());
+        }
+        let lower = self.bytes - over;
+        Err(Error::NotWhole {
+            bytes: self.bytes,
+            multiple,
+            lower,
+            upper: lower.saturating_add(multiple),
+        })
+    }
+}
+
 /// The descriptor of a frame (row B3). State, pins and usage count are in the word of its page.
 #[derive(Debug)]
 #[repr(align(32))]
@@ -190,6 +212,23 @@ impl Frames {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Frame)> {
         self.frames.iter().enumerate().map(|(i, f)| (i as u32, f))
+    }
+
+    /// Whether the descriptor of a frame is as it was made: of its node, with the bytes that are
+    /// its own, and a page that fits into them.
+    pub(crate) fn is_sound(&self, number: u32, shape: Shape) -> bool {
+        let Some(frame) = self.frames.get(number as usize) else {
+            return false;
+        };
+        let node = number as usize / shape.frames_per_node;
+        let within = number as usize % shape.frames_per_node;
+        let start = self.arenas[node].as_ptr();
+        frame.node as usize == node
+            && frame.partition as usize / shape.partitions_per_node == node
+            && (shape.frames_of(frame.partition as usize % shape.partitions_per_node))
+                .contains(&within)
+            && frame.start == start.wrapping_add(within * shape.page_size)
+            && frame.len() <= shape.page_size
     }
 
     pub(crate) fn notes(&self) -> Vec<String> {

@@ -65,6 +65,7 @@
 
 mod atomic;
 mod background;
+mod check;
 mod config;
 mod error;
 mod frames;
@@ -82,6 +83,7 @@ mod together;
 mod translation;
 mod word;
 
+pub use check::Damage;
 pub use config::{Config, LoadError, PageId};
 pub use error::{Error, Result};
 pub use frames::FRAMES_PER_NODE;

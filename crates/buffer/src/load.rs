@@ -209,6 +209,8 @@ impl Pool {
 
 impl<'p> Loading<'p> {
     fn new(pool: &'p Pool, page: PageId, partition: u32, claim: u32) -> Loading<'p> {
+        pool.translation.touch(page);
+        pool.loading.fetch_add(1, Ordering::SeqCst);
         Loading {
             pool,
             page,
@@ -321,5 +323,6 @@ impl Drop for Loading<'_> {
         if !self.done {
             self.abandon(&Ok(()));
         }
+        self.pool.loading.fetch_sub(1, Ordering::SeqCst);
     }
 }

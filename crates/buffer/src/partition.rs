@@ -66,7 +66,7 @@ pub(crate) struct Counts {
 #[repr(align(128))]
 pub(crate) struct Node {
     /// How many frames are in the free lists; at 0 nobody takes their locks to look.
-    free: AtomicUsize,
+    pub(crate) free: AtomicUsize,
     pub(crate) waits: AtomicU64,
 }
 
@@ -77,6 +77,10 @@ pub(crate) struct Partitions {
     nodes: Box<[Node]>,
     per_node: usize,
     pub(crate) starving: Starving,
+    /// Frames that were given back so far.
+    pub(crate) freed: AtomicU64,
+    /// Frames that loads own as a [`Space`](crate::Space).
+    pub(crate) spaces: AtomicUsize,
 }
 
 pub(crate) fn count(counter: &AtomicU64, more: u64) {
@@ -114,6 +118,8 @@ impl Partitions {
             nodes: nodes.collect(),
             per_node: shape.partitions_per_node,
             starving: Starving::default(),
+            freed: AtomicU64::new(0),
+            spaces: AtomicUsize::new(0),
         }
     }
 
@@ -188,6 +194,17 @@ impl Partitions {
         Some(frame)
     }
 
+    /// The frames in the free list of a partition, the next to be taken last.
+    pub(crate) fn free(&self, partition: u32) -> Vec<u32> {
+        self.get(partition).inner.lock().free.clone()
+    }
+
+    /// Puts a frame into a free list where it does not belong.
+    #[cfg(test)]
+    pub(crate) fn plant(&self, partition: u32, frame: u32) {
+        self.get(partition).inner.lock().free.push(frame);
+    }
+
     /// A frame from the free list of a partition.
     fn pop(&self, part: &Partition) -> Option<u32> {
         let frame = part.inner.lock().free.pop()?;
@@ -205,6 +222,7 @@ impl Partitions {
             inner.free.push(frame);
             node.free.fetch_add(1, Ordering::Relaxed);
         }
+        count(&self.freed, 1);
         self.starving.freed();
     }
 

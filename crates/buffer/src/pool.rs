@@ -40,6 +40,8 @@ pub struct Pool {
     lend_limit: AtomicUsize,
     pub(crate) prefetching: AtomicUsize,
     pub(crate) background: Background,
+    /// Loaders at work, each of which may own a frame.
+    pub(crate) loading: AtomicUsize,
     /// The claim that the next loader gets; see `word`.
     pub(crate) claims: AtomicU32,
 }
@@ -72,6 +74,7 @@ impl Pool {
             lend_limit: AtomicUsize::new(frames.len() / 4),
             prefetching: AtomicUsize::new(0),
             background: Background::default(),
+            loading: AtomicUsize::new(0),
             claims: AtomicU32::new(0),
             frames,
         }))

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -96,6 +97,7 @@ impl Space {
         frame: u32,
         len: usize,
     ) -> Space {
+        partitions.spaces.fetch_add(1, Ordering::SeqCst);
         Space {
             frames: frames.clone(),
             partitions: partitions.clone(),
@@ -121,6 +123,7 @@ impl Drop for Space {
         if !self.kept {
             self.partitions.give(self.frame, &self.frames);
         }
+        self.partitions.spaces.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

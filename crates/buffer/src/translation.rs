@@ -1,7 +1,7 @@
 //! Translation: the word of each page id, which says where the page is.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use memory::Reserve;
 
@@ -11,11 +11,16 @@ use crate::word::Word;
 
 /// The least number of page ids that a pool has words for.
 const LEAST: usize = 1 << 20;
+/// Words that share a bit of `touched`.
+const BLOCK: usize = 1 << 15;
 
 /// A flat array of words, one for each page id there can be; it takes memory only where pages are.
 #[derive(Debug)]
 pub(crate) struct Translation {
     words: Reserve,
+    /// A bit for each block of words in which a page was ever loaded, so that all pages can be
+    /// visited without touching the memory of those that never were.
+    touched: Box<[AtomicU64]>,
 }
 
 impl Translation {
@@ -25,7 +30,14 @@ impl Translation {
         let mut pages = usize::try_from(1u64 << PageId::BITS).unwrap_or(LEAST);
         loop {
             match Reserve::new(pages * size_of::<AtomicU64>()) {
-                Ok(words) => return Ok(Translation { words }),
+                Ok(words) => {
+                    let blocks = words.words().len().div_ceil(BLOCK);
+                    let touched = (0..blocks.div_ceil(64)).map(|_| AtomicU64::new(0));
+                    return Ok(Translation {
+                        words,
+                        touched: touched.collect(),
+                    });
+                }
                 Err(_) if pages > LEAST => pages /= 2,
                 Err(source) => {
                     return Err(Error::Memory {
@@ -39,6 +51,29 @@ impl Translation {
     #[inline]
     pub(crate) fn word(&self, page: PageId) -> Option<Word<'_>> {
         self.words.words().get(page as usize).map(Word)
+    }
+
+    /// Notes that a page is being loaded.
+    pub(crate) fn touch(&self, page: PageId) {
+        let block = page as usize / BLOCK;
+        if let Some(bits) = self.touched.get(block / 64) {
+            let bit = 1 << (block % 64);
+            // Mostly set already, and then no thread disturbs another.
+            if bits.load(Ordering::Relaxed) & bit == 0 {
+                bits.fetch_or(bit, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The pages whose words need not be zero, in order.
+    pub(crate) fn touched(&self) -> impl Iterator<Item = PageId> {
+        let blocks = (0..self.touched.len() * 64).filter(|block| {
+            self.touched[block / 64].load(Ordering::Relaxed) & (1 << (block % 64)) != 0
+        });
+        let end = self.words.words().len();
+        blocks
+            .flat_map(move |block| block * BLOCK..((block + 1) * BLOCK).min(end))
+            .map(|page| page as PageId)
     }
 
     pub(crate) fn capacity(&self) -> u64 {

@@ -82,6 +82,17 @@ impl Value {
         (self.is_resident() && self.0 & FRAME == u64::from(frame)).then(|| self.pins())
     }
 
+    /// The frame, if resident.
+    pub(crate) fn frame(self) -> Option<u32> {
+        self.is_resident().then_some((self.0 & FRAME) as u32)
+    }
+
+    /// Whether this is a value that the protocol never leaves behind: absent yet not empty, or of
+    /// no state at all.
+    pub(crate) fn is_broken(self) -> bool {
+        self.0 & STATE == STATE || (self.is_absent() && self.0 != 0)
+    }
+
     fn pins(self) -> u32 {
         ((self.0 & PINS) / PIN) as u32
     }
