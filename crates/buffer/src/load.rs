@@ -251,6 +251,8 @@ impl<'p> Loading<'p> {
                 self.done = true;
                 self.frame = None;
                 let pin = Pin::new(pool, self.page, frame);
+                let home = pool.partitions.get(pool.frames.get(frame).partition);
+                home.loaded(frame, &pool.frames, &pool.translation);
                 let partition = pool.partitions.get(self.partition);
                 count(&partition.counts.loads, 1);
                 count(&partition.counts.loaded_bytes, len as u64);

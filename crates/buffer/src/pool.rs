@@ -62,7 +62,7 @@ impl Pool {
         let frames = Frames::new(shape, config, budget)?;
         Ok(Arc::new(Pool {
             translation: Translation::new()?,
-            partitions: Partitions::new(shape),
+            partitions: Partitions::new(shape, config.replacement),
             source,
             shape,
             hits: Hits::new(),
