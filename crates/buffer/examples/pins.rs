@@ -59,6 +59,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         page_size: 4096,
         partitions_per_node: 16,
         nodes: vec![None; 2],
+        replacement: buffer::Policy::default(),
     };
     let pool = Pool::new(&config, Arc::new(Numbers), memory::Budget::new(u64::MAX))?;
     for page in 0..PAGES {

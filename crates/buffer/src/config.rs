@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-/// The number of a page in its store.
-pub type PageId = u32;
+pub use crate::page::PageId;
+use crate::replacement::Policy;
 
 /// Why a source could not deliver a page; shared by all who waited for it.
 pub type LoadError = Arc<dyn std::error::Error + Send + Sync>;
@@ -22,4 +22,6 @@ pub struct Config {
     /// One entry for each logical node, 1 to 256: the number by which the operating system knows
     /// it, or `None` where its memory need not lie anywhere in particular.
     pub nodes: Vec<Option<u32>>,
+    /// Which page makes room for another.
+    pub replacement: Policy,
 }

@@ -33,6 +33,7 @@
 //!     page_size: 4096,
 //!     partitions_per_node: 2,
 //!     nodes: vec![None, None], // two logical nodes, memory anywhere
+//!     replacement: buffer::Policy::default(),
 //! };
 //! let pool = Pool::new(&config, Arc::new(Numbers), memory::Budget::new(1 << 30))?;
 //!
@@ -55,9 +56,9 @@
 //!   takes one of another partition of its node. Where every frame of a node is in use, its pages
 //!   borrow frames of other nodes: reading them there is slower than at home, and faster than
 //!   waiting.
-//! * The clock takes a use off each page it passes and evicts what has none left and no pins, as
-//!   PostgreSQL does (row B3). It turns without a lock, and by a bounded number of frames: then the
-//!   least used of those is evicted.
+//! * Which page makes room for another is the choice of a [`Policy`], which looks at a bounded number
+//!   of frames at a time (`replacement`). The clock takes a use off each page it passes and evicts
+//!   what has none left and no pins, as PostgreSQL does (row B3).
 //! * A miss suspends the task. The first to come loads, the others wait for it (`load`).
 //! * When all frames are in use, tasks wait until one is unpinned (`starve`), for a bounded time.
 //!
@@ -71,10 +72,12 @@ mod error;
 mod frames;
 mod hits;
 mod load;
+mod page;
 mod partition;
 mod pin;
 mod pool;
 mod prefetch;
+pub mod replacement;
 mod source;
 mod starve;
 mod statistics;
@@ -89,5 +92,7 @@ pub use error::{Error, Result};
 pub use frames::FRAMES_PER_NODE;
 pub use pin::{OwnedPin, Pin};
 pub use pool::Pool;
+pub use replacement::Policy;
 pub use source::{Source, Space};
 pub use statistics::{NodeStatistics, Statistics};
+pub use word::Swept;

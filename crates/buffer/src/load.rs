@@ -270,6 +270,8 @@ impl<'p> Loading<'p> {
                 if frame == MAPPED {
                     count(&partition.counts.mapped, 1);
                 } else {
+                    let home = pool.partitions.get(pool.frames.get(frame).partition);
+                    home.loaded(frame, &pool.frames, &pool.translation);
                     count(&partition.counts.loads, 1);
                     count(&partition.counts.loaded_bytes, len as u64);
                 }

@@ -1,7 +1,8 @@
-//! Partitions: free lists, clock hands, the lists of those who wait for a load (row B4).
+//! Partitions: free lists, replacement, the lists of those who wait for a load (row B4).
 
+use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use futures::channel::oneshot;
 use parking_lot::Mutex;
@@ -9,19 +10,13 @@ use parking_lot::Mutex;
 use crate::config::PageId;
 use crate::error::Error;
 use crate::frames::{Frames, Shape};
+use crate::replacement::{Policy, Replacement, Slots, Victim};
 use crate::starve::Starving;
 use crate::translation::Translation;
-use crate::word::Swept;
+use crate::word::{Swept, Word};
 
 /// The outcome of a load, sent to the tasks that wait for it. A task whose sender is dropped looks again.
 pub(crate) type Outcome = Result<(), Error>;
-
-/// Frames that the clock looks at before it takes the least used of them.
-///
-/// In a pool that has just filled every page counts as used, and the first eviction would look at
-/// all frames of its partition. Pages get older by one at each look all the same, so what the
-/// bound leaves for later evictions to do is no more than what it saved.
-const LOOKS: u32 = 1024;
 
 /// A share of the frames of one node. Two cache lines, so that neighbours do not disturb.
 #[derive(Debug)]
@@ -30,8 +25,8 @@ pub(crate) struct Partition {
     pub(crate) node: usize,
     first: u32,
     count: u32,
-    /// Where the clock looks next, modulo `count`. Turned without the lock, by several at once.
-    hand: AtomicU32,
+    /// Chooses the page that makes room for another. Not under the lock of the partition.
+    replacement: Box<dyn Replacement>,
     inner: Mutex<Inner>,
     pub(crate) counts: Counts,
 }
@@ -57,8 +52,53 @@ pub(crate) struct Counts {
     pub(crate) evictions: AtomicU64,
     /// Pages of this partition that were put into a frame of another node.
     pub(crate) borrowed: AtomicU64,
-    /// Frames that the clock looked at.
+    /// Frames that the policy looked at.
     pub(crate) looks: AtomicU64,
+}
+
+/// The frames of a partition as its policy sees them.
+struct InPartition<'a> {
+    first: u32,
+    frames: &'a Frames,
+    translation: &'a Translation,
+    looks: Cell<u32>,
+}
+
+impl InPartition<'_> {
+    /// The frame in a slot, and the word of the page it held last.
+    fn word(&self, slot: u32) -> (u32, Option<Word<'_>>) {
+        let frame = self.first + slot;
+        self.looks.set(self.looks.get() + 1);
+        (frame, self.translation.word(self.frames.get(frame).page()))
+    }
+}
+
+impl Slots for InPartition<'_> {
+    fn look(&self, slot: u32) -> Swept {
+        let (frame, word) = self.word(slot);
+        word.map_or(Swept::Elsewhere, |word| word.look(frame))
+    }
+
+    fn age(&self, slot: u32) -> Swept {
+        let (frame, word) = self.word(slot);
+        word.map_or(Swept::Elsewhere, |word| word.age(frame))
+    }
+
+    fn set_uses(&self, slot: u32, uses: u32) {
+        let frame = self.first + slot;
+        if let Some(word) = self.translation.word(self.frames.get(frame).page()) {
+            word.set_uses(frame, uses);
+        }
+    }
+
+    fn evict(&self, slot: u32) -> bool {
+        let (frame, word) = self.word(slot);
+        word.is_some_and(|word| word.evict(frame) == Swept::Evicted)
+    }
+
+    fn page(&self, slot: u32) -> PageId {
+        self.frames.get(self.first + slot).page()
+    }
 }
 
 /// What partitions of one node have in common.
@@ -88,7 +128,7 @@ pub(crate) fn count(counter: &AtomicU64, more: u64) {
 }
 
 impl Partitions {
-    pub(crate) fn new(shape: Shape) -> Partitions {
+    pub(crate) fn new(shape: Shape, policy: Policy) -> Partitions {
         let mut partitions = Vec::new();
         for node in 0..shape.nodes {
             for part in 0..shape.partitions_per_node {
@@ -99,7 +139,7 @@ impl Partitions {
                     node,
                     first,
                     count: end - first,
-                    hand: AtomicU32::new(0),
+                    replacement: policy.start(end - first),
                     inner: Mutex::new(Inner {
                         // Taken from the end: the lowest addresses first.
                         free: (first..end).rev().collect(),
@@ -244,45 +284,43 @@ impl Partition {
     /// Takes a page out of its frame, which then belongs to the caller. `None` if all frames are
     /// pinned, free or being loaded.
     fn evict(&self, frames: &Frames, translation: &Translation) -> Option<u32> {
-        let mut looks = 0;
+        let slots = self.slots(frames, translation);
         let mut evicted = None;
-        while looks < self.count && evicted.is_none() {
-            evicted = self.turn(&mut looks, frames, translation);
+        while slots.looks.get() < self.count && evicted.is_none() {
+            let before = slots.looks.get();
+            if let Victim::Taken(slot) = self.replacement.victim(&slots) {
+                evicted = Some(self.first + slot);
+            } else if slots.looks.get() == before {
+                // A policy with no slot to look at.
+                break;
+            }
         }
         // Several threads turn the one hand, so one of them need not have met all frames: it says
         // that there is none to take only after it has looked at each.
         let evicted = evicted.or_else(|| {
-            let mut all = self.first..self.first + self.count;
-            all.find(|&frame| {
-                looks += 1;
-                let word = translation.word(frames.get(frame).page());
-                word.is_some_and(|word| word.evict(frame) == Swept::Evicted)
-            })
+            let mut all = 0..self.count;
+            all.find(|&slot| slots.evict(slot))
+                .map(|slot| self.first + slot)
         });
-        count(&self.counts.looks, u64::from(looks));
+        count(&self.counts.looks, u64::from(slots.looks.get()));
         count(&self.counts.evictions, u64::from(evicted.is_some()));
         evicted
     }
 
-    /// Turns the clock until a frame falls out, or for [`LOOKS`] frames: then the least used of
-    /// those falls out. `None` if there was none to take. Adds the frames it looked at to `looks`.
-    fn turn(&self, looks: &mut u32, frames: &Frames, translation: &Translation) -> Option<u32> {
-        let mut least: Option<(u32, u32)> = None;
-        for _ in 0..LOOKS.min(self.count) {
-            *looks += 1;
-            let frame = self.first + self.hand.fetch_add(1, Ordering::Relaxed) % self.count;
-            match translation.word(frames.get(frame).page())?.age(frame) {
-                Swept::Evicted => return Some(frame),
-                Swept::Aged(uses) if least.is_none_or(|(fewest, _)| uses < fewest) => {
-                    least = Some((uses, frame));
-                }
-                Swept::Aged(_) | Swept::Elsewhere | Swept::Pinned => {}
-            }
+    /// Tells the policy that a page was loaded into a frame of this partition.
+    pub(crate) fn loaded(&self, frame: u32, frames: &Frames, translation: &Translation) {
+        let slots = self.slots(frames, translation);
+        let page = frames.get(frame).page();
+        self.replacement.loaded(frame - self.first, page, &slots);
+    }
+
+    fn slots<'a>(&'a self, frames: &'a Frames, translation: &'a Translation) -> InPartition<'a> {
+        InPartition {
+            first: self.first,
+            frames,
+            translation,
+            looks: Cell::new(0),
         }
-        let (_, frame) = least?;
-        // It may have been pinned since.
-        let word = translation.word(frames.get(frame).page())?;
-        (word.evict(frame) == Swept::Evicted).then_some(frame)
     }
 
     /// Joins those who wait for a load, if it still goes on: asked under the lock, because the

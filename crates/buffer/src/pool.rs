@@ -63,7 +63,7 @@ impl Pool {
         let frames = Arc::new(Frames::new(shape, config, budget)?);
         Ok(Arc::new(Pool {
             translation: Translation::new()?,
-            partitions: Arc::new(Partitions::new(shape)),
+            partitions: Arc::new(Partitions::new(shape, config.replacement)),
             source,
             shape,
             hits: Hits::new(),

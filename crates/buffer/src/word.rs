@@ -98,14 +98,14 @@ impl Value {
     }
 }
 
-/// The result of one look of the clock at a frame.
+/// The result of one look at a frame, by whoever wants one to evict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Swept {
+pub enum Swept {
     /// The page is not in this frame: the frame is free, or being loaded.
     Elsewhere,
     /// The page is pinned.
     Pinned,
-    /// The page was used since the last round; this is its count now, one less than before.
+    /// The page has no pins; this is its usage count now. It was one more if the look took one off.
     Aged(u32),
     /// The page is gone; the frame belongs to the caller.
     Evicted,
@@ -258,6 +258,29 @@ impl Word<'_> {
             }
             Some(0) => self.swap(seen, ABSENT, Swept::Evicted),
             Some(_) => Swept::Pinned,
+        }
+    }
+
+    /// As [`age`](Word::age), but changes nothing.
+    pub(crate) fn look(self, frame: u32) -> Swept {
+        let seen = self.load();
+        match seen.resident_in(frame) {
+            None => Swept::Elsewhere,
+            Some(0) => Swept::Aged(((seen.0 & USAGE) / USE) as u32),
+            Some(_) => Swept::Pinned,
+        }
+    }
+
+    /// Sets the usage count of a page in `frame`, at most [`USAGE_CAP`].
+    pub(crate) fn set_uses(self, frame: u32, uses: u32) {
+        let mut seen = self.load();
+        while seen.resident_in(frame).is_some() {
+            let next = (seen.0 & !USAGE) | (u64::from(uses.min(USAGE_CAP)) * USE);
+            let swap = self.0;
+            match swap.compare_exchange(seen.0, next, Ordering::SeqCst, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => seen = Value(now),
+            }
         }
     }
 

@@ -4,6 +4,7 @@ mod frames;
 mod load;
 mod pins;
 mod prefetch;
+mod replacement;
 mod shape;
 #[path = "../source/mod.rs"]
 mod source;
@@ -19,6 +20,7 @@ fn config(bytes: u64, page_size: usize, nodes: usize) -> Config {
         page_size,
         partitions_per_node: 4,
         nodes: vec![None; nodes],
+        replacement: buffer::Policy::default(),
     }
 }
 

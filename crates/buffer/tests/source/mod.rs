@@ -158,6 +158,7 @@ pub fn pool(nodes: usize, frames: usize, partitions: usize) -> (Arc<Pool>, Arc<P
         page_size: PAGE,
         partitions_per_node: partitions,
         nodes: vec![None; nodes],
+        replacement: buffer::Policy::default(),
     };
     let pool = Pool::new(&config, source.clone(), memory::Budget::new(u64::MAX)).unwrap();
     (pool, source)
