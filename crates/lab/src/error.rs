@@ -16,6 +16,9 @@ pub enum Error {
     /// The emulated machine, or the access counter.
     #[error(transparent)]
     Emulator(#[from] emulator::Error),
+    /// The raw pages under test.
+    #[error(transparent)]
+    Pages(#[from] pages::Error),
     /// The report.
     #[error(transparent)]
     Report(#[from] report::Error),

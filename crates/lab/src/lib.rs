@@ -1,7 +1,8 @@
 //! The laboratory: experiments on where the memory accesses of a database go, and what cores that follow the load cost it.
 //!
 //! The database under test is another program: nothing here depends on Atoll's engine, but for the experiments
-//! `laq` and `plans` (feature `laq`), which measure it in their own process. Most experiments boot an emulated NUMA
+//! `laq` and `plans` (feature `laq`), which measure it in their own process, as `pool` does with raw pages and the buffer
+//! pool. Most experiments boot an emulated NUMA
 //! machine, which is crate [`emulator`], and write a page, which is crate [`report`].
 //!
 //! # Experiments
@@ -14,6 +15,7 @@
 //! atoll lab exhaustive --from bench/placements      # or run all 462 placements again, with --record
 //! atoll lab q1-nodes
 //! atoll lab pages
+//! atoll lab pool --figure 4.1..4.6                  # on the machine at hand
 //! atoll lab plans --machine 4x4 --query 6,1,3 --runs 10
 //! atoll lab laq STORE --query 6 --blocks 32Ki..2Mi --threads 1..N   # on the machine at hand
 //! ```

@@ -92,6 +92,18 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("atoll pages reef.atoll stat", "sizes, kinds and ratios"),
             ("atoll pages reef.atoll check", "read and verify every page"),
             ("atoll pages reef.atoll dump", "which column lies where"),
+            (
+                "atoll pages create reef.pages --page-size 4KiB --pages 100000",
+                "a store of raw pages",
+            ),
+            (
+                "atoll pages reef.pages alloc",
+                "random bytes in all of them",
+            ),
+            (
+                "atoll pages reef.pages scan --threads 1,2,4 --partitions 1,128",
+                "the time of each combination",
+            ),
         ],
     ),
     (
@@ -253,6 +265,16 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "atoll lab pages --report pages.html",
             "the report to a file of your choice",
         )],
+    ),
+    (
+        "lab pool",
+        &[
+            ("atoll lab pool --quick", "does it work here?"),
+            (
+                "atoll lab pool --figure 4.3..4.5 --scale 1",
+                "threads, partitions and NUMA mode at full size",
+            ),
+        ],
     ),
     (
         "lab affinity",

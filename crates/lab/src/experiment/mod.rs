@@ -1,10 +1,10 @@
 //! The experiments: each prints a table, writes a [`report`] and the raw numbers.
 //!
-//! All of them but `laq` and `elastic` run on an [emulated machine](emulator), where they count accesses and measure
+//! All of them but `laq`, `elastic` and `pool` run on an [emulated machine](emulator), where they count accesses and measure
 //! no times. The database under test is another program, unchanged, that reads statements from its standard input:
 //! [`drive`](crate::workload::drive). `laq` (feature `laq`) measures Atoll's engine on the machine at hand, in its
 //! own process, so that runs of milliseconds take turns. `plans` (feature `laq`) does the same inside its emulated
-//! machine. `elastic` governs a program on the machine at hand.
+//! machine. `elastic` governs a program on the machine at hand. `pool` measures the buffer pool on it, in its own process.
 //!
 //! | experiment | rows | question |
 //! |---|---|---|
@@ -16,6 +16,7 @@
 //! | `elastic` | E10, E11 | what do workloads do, and what do they cost, with cores that follow the load? |
 //! | `elastic-nodes` | E6, E12 | which nodes' memory is read, and where do threads go, with cores that follow the load? |
 //! | `pages` | M4 | over which nodes do pages spread, and which threads move, with affinity on and off? |
+//! | `pool` | B10, B11, B12 | what do passes, page size, threads, partitions, NUMA mode and prefetching do to a scan of raw pages? |
 //! | `laq` | L9, L10 | how do block size, threads, executor and reuse of blocks change what a query takes, and what bounds its operators? |
 
 mod affinity;
@@ -27,19 +28,21 @@ mod pages;
 mod placement;
 #[cfg(feature = "laq")]
 mod plans;
+mod pool;
 mod q1_nodes;
 
 use clap::{Args, Subcommand};
 
 #[cfg(feature = "laq")]
 pub use self::laq::Laq;
+pub use self::pages::Pages;
 pub use affinity::Affinity;
 pub use elastic::{Elastic, ElasticNodes, Inside, Load};
 pub use exhaustive::{Costs, Exhaustive, Measured, Named};
-pub use pages::Pages;
 pub use placement::{Placements, Workload};
 #[cfg(feature = "laq")]
 pub use plans::{Plans, PlansInside};
+pub use pool::Pool;
 pub use q1_nodes::Q1Nodes;
 
 use crate::desk::Desk;
@@ -61,6 +64,8 @@ pub enum Experiment {
     Affinity(Affinity),
     /// Every placement of threads that differs, and how soon a search finds a good one
     Exhaustive(Exhaustive),
+    /// A scan of raw pages by passes, page size, threads, partitions, NUMA mode and prefetching: the figures of SMILE
+    Pool(Pool),
     /// Queries in LAQ by block size, threads and executor, each operator under the machine's roofs
     #[cfg(feature = "laq")]
     Laq(Laq),
@@ -114,6 +119,7 @@ impl Experiment {
             Experiment::Placement(arguments) => arguments.run(desk),
             Experiment::Q1Nodes(arguments) => arguments.run(desk),
             Experiment::Pages(arguments) => arguments.run(desk),
+            Experiment::Pool(arguments) => arguments.run(desk),
             Experiment::Affinity(arguments) => arguments.run(desk),
             Experiment::Exhaustive(arguments) => arguments.run(desk),
             #[cfg(feature = "laq")]

@@ -6,14 +6,14 @@ use std::io::Write;
 use anyhow::anyhow;
 use atoll::Problem;
 
-use crate::commands::pages::options::Pages;
+use crate::commands::pages::options::Asked;
 use crate::failure::Failure;
 use crate::terminal::{interrupt, out};
 use crate::units;
 
 /// Prints the problems that `verify` finds; `verify` reports its progress as pages done and pages in all.
 pub fn run(
-    args: &Pages,
+    args: &Asked,
     verify: impl FnOnce(&dyn Fn(u64, u64)) -> Result<Vec<Problem>, Failure>,
 ) -> Result<(), Failure> {
     let pages = Cell::new(0);

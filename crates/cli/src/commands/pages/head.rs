@@ -4,14 +4,14 @@ use std::io::Write;
 
 use atoll::StoreStatistics;
 
-use crate::commands::pages::options::Pages;
+use crate::commands::pages::options::Asked;
 use crate::failure::Failure;
 use crate::units;
 
 /// Writes what `stat` says first: about the file, whatever its pages hold.
 pub fn write(
     out: &mut impl Write,
-    args: &Pages,
+    args: &Asked,
     store: &StoreStatistics,
     pages: &str,
 ) -> Result<(), Failure> {

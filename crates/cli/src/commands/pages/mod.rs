@@ -1,23 +1,37 @@
-//! `atoll pages`: the contents of a store, and whether they are intact.
+//! `atoll pages`: the contents of a store, and whether they are intact; stores of raw pages, and operators over them.
 
 mod check;
 mod head;
+mod numbers;
+mod operate;
 pub mod options;
 mod raw;
 mod tables;
 
 use atoll::{Database, PageOptions};
 
-use crate::commands::pages::options::{Look, Pages};
+use crate::commands::pages::options::{Asked, Look, Pages};
 use crate::failure::Failure;
 use crate::options::resources;
 use crate::store::files;
 
 /// Runs the command.
 pub fn run(args: &Pages) -> Result<(), Failure> {
-    if files::absent(&args.store) {
+    let args = &args.asked()?;
+    if args.what != Look::Create && files::absent(&args.store) {
         return Err(files::missing(&args.store).into());
     }
+    match args.what {
+        Look::Create => operate::create(args),
+        Look::Vacuum => operate::vacuum(args),
+        Look::Alloc => operate::alloc(args),
+        Look::Scan | Look::Groupby | Look::Hashjoin => operate::operate(args),
+        Look::Stat | Look::Check | Look::Dump | Look::Repair => look(args),
+    }
+}
+
+/// Looks into a store of whatever kind.
+fn look(args: &Asked) -> Result<(), Failure> {
     if args.what == Look::Repair {
         repair(args)?;
     }
@@ -28,13 +42,13 @@ pub fn run(args: &Pages) -> Result<(), Failure> {
     files::tell_dropped(&database.recovery().dropped);
     match args.what {
         Look::Stat => tables::stat(args, &database),
-        Look::Check | Look::Repair => check::run(args, |progress| Ok(database.check(progress)?)),
         Look::Dump => tables::dump(args, &database),
+        _ => check::run(args, |progress| Ok(database.check(progress)?)),
     }
 }
 
 /// Drops the damaged end of the log, and checks what is left.
-fn repair(args: &Pages) -> Result<(), Failure> {
+fn repair(args: &Asked) -> Result<(), Failure> {
     let done = atoll::repair(&args.store, &PageOptions::default())?;
     let store = args.store.display();
     match (&done.recovery.dropped, &done.copy) {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use atoll::{PageOptions, PageStore, PoolOptions};
 
-use crate::commands::pages::options::{Look, Pages};
+use crate::commands::pages::options::{Asked, Look};
 use crate::commands::pages::{check, head};
 use crate::failure::Failure;
 use crate::store::files;
@@ -12,7 +12,7 @@ use crate::terminal::out;
 use crate::units;
 
 /// Runs the command.
-pub fn run(args: &Pages) -> Result<(), Failure> {
+pub fn run(args: &Asked) -> Result<(), Failure> {
     let mut options = PageOptions::read_only();
     if let Some(bytes) = args.layout.pool {
         options.pool = PoolOptions {
@@ -24,12 +24,12 @@ pub fn run(args: &Pages) -> Result<(), Failure> {
     files::tell_dropped(&store.recovery().dropped);
     match args.what {
         Look::Stat => stat(args, &store),
-        Look::Check | Look::Repair => check::run(args, |progress| Ok(store.check(progress)?)),
         Look::Dump => dump(args, &store),
+        _ => check::run(args, |progress| Ok(store.check(progress)?)),
     }
 }
 
-fn stat(args: &Pages, store: &PageStore) -> Result<(), Failure> {
+fn stat(args: &Asked, store: &PageStore) -> Result<(), Failure> {
     let held = store.statistics();
     let file = &held.store;
     let mut out = out::stdout();
@@ -61,7 +61,7 @@ fn stat(args: &Pages, store: &PageStore) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-fn dump(args: &Pages, store: &PageStore) -> Result<(), Failure> {
+fn dump(args: &Asked, store: &PageStore) -> Result<(), Failure> {
     let view = store.view();
     let mut out = out::stdout();
     if args.json {

@@ -5,13 +5,13 @@ use std::io::Write;
 use atoll::{Codec, Database, PartPages, Place, Statistics, StoreStatistics};
 
 use crate::commands::pages::head;
-use crate::commands::pages::options::Pages;
+use crate::commands::pages::options::Asked;
 use crate::failure::Failure;
 use crate::terminal::out;
 use crate::units;
 
 /// Prints pages by kind and encoding, sizes, pool, nodes, log.
-pub fn stat(args: &Pages, database: &Database) -> Result<(), Failure> {
+pub fn stat(args: &Asked, database: &Database) -> Result<(), Failure> {
     let statistics = database.statistics();
     let placement = database.placement()?;
     let mut out = out::stdout();
@@ -23,7 +23,7 @@ pub fn stat(args: &Pages, database: &Database) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-fn json(args: &Pages, statistics: &Statistics, placement: &[u64]) -> serde_json::Value {
+fn json(args: &Asked, statistics: &Statistics, placement: &[u64]) -> serde_json::Value {
     let (store, pool) = (&statistics.store, &statistics.pool);
     let share = |share: &atoll::Share| serde_json::json!({ "pages": share.pages, "raw_bytes": share.raw_bytes, "stored_bytes": share.stored_bytes });
     let kinds = atoll::Kind::ALL.iter().zip(&store.kinds);
@@ -53,7 +53,7 @@ fn json(args: &Pages, statistics: &Statistics, placement: &[u64]) -> serde_json:
 
 fn print(
     out: &mut impl Write,
-    args: &Pages,
+    args: &Asked,
     statistics: &Statistics,
     placement: &[u64],
 ) -> Result<(), Failure> {
@@ -108,7 +108,7 @@ struct Line<'a> {
 }
 
 /// Prints the layout of the file.
-pub fn dump(args: &Pages, database: &Database) -> Result<(), Failure> {
+pub fn dump(args: &Asked, database: &Database) -> Result<(), Failure> {
     let parts = database.pages()?;
     let of = |part| {
         move |place: &Place| Line {
@@ -133,7 +133,7 @@ pub fn dump(args: &Pages, database: &Database) -> Result<(), Failure> {
 
 fn dump_json(
     out: &mut impl Write,
-    args: &Pages,
+    args: &Asked,
     statistics: &StoreStatistics,
     lines: &[Line],
 ) -> Result<(), Failure> {
@@ -168,7 +168,7 @@ fn dump_json(
 /// Writes a line for each run of adjacent pages that hold the same.
 fn dump_text(
     out: &mut impl Write,
-    args: &Pages,
+    args: &Asked,
     statistics: &StoreStatistics,
     lines: &[Line],
 ) -> Result<(), Failure> {
