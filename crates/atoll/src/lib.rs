@@ -53,7 +53,7 @@ pub use session::{Interrupter, Rows, Session};
 pub use sql::{Answer, Statistics as QueryStatistics, script, type_name};
 pub use store::{
     Codec, Damage, Dropped, Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Place,
-    Problem, Recovery, Repair, Share, is_part, is_store, repair,
+    Problem, Recovery, Repair, Share, Vacuum, is_part, is_store, repair,
 };
 pub use store::{Options as PageOptions, PoolOptions, Statistics as StoreStatistics};
 pub use topology::Machine;

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use pages::{Access, Fill, Operator, Options, PageFile, Session, Sweep};
 
-const THRESHOLD: u8 = 127;
+const THRESHOLD: i32 = 0;
 const BARS: [(u32, f64); 2] = [(64 << 10, 0.95), (4 << 10, 0.85)];
 
 fn main() -> Result<(), Box<dyn Error>> {

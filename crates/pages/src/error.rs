@@ -10,6 +10,9 @@ pub enum Error {
     /// The page store: its files, its pages, its pool.
     #[error(transparent)]
     Store(#[from] store::Error),
+    /// The file lost a part while it was mapped.
+    #[error(transparent)]
+    Pool(#[from] buffer::Error),
     /// The threads.
     #[error(transparent)]
     Workers(#[from] workers::Error),

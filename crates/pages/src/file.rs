@@ -79,6 +79,9 @@ impl PageFile {
         let settings = store::Options {
             pool,
             access: options.access,
+            mapped: options.mapped,
+            // Random bytes cannot be compressed, and pages that are not can be mapped.
+            compress: false,
             ..store::Options::default()
         };
         Ok(PageFile {

@@ -25,6 +25,8 @@ pub struct Options {
     /// The machine whose nodes these are, as [`topology::Machine::parse`] takes it; by default the
     /// one at hand.
     pub machine: Option<String>,
+    /// Whether pages are read where the operating system maps the file, without frames (row M1).
+    pub mapped: bool,
     /// Whether the pages may be changed, and by others meanwhile.
     pub access: Access,
 }
@@ -37,6 +39,7 @@ impl Default for Options {
             partitions: 16,
             numa: false,
             machine: None,
+            mapped: false,
             access: Access::Write,
         }
     }

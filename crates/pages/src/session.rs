@@ -118,6 +118,8 @@ impl Session {
         for value in ended {
             values.push(value??.0);
         }
+        // What was read of a file that was cut while it was mapped is wrong.
+        self.list.pool().intact()?;
         Ok(values)
     }
 }

@@ -79,7 +79,7 @@ proptest! {
         threads in 1..=8usize,
         prefetch in 0..=8usize,
         nodes in 0..=2usize,
-        threshold: u8,
+        threshold: i32,
         seed: u64,
     ) {
         let directory = tempfile::tempdir().unwrap();
@@ -93,11 +93,13 @@ proptest! {
             numa: nodes > 0,
             machine: (nodes > 0).then(|| format!("{nodes}x4")),
             access: pages::Access::Read,
+            mapped: seed % 3 == 0,
         };
         let file = PageFile::open(&path, &options).unwrap();
         let session = Session::start(&file, threads, prefetch).unwrap();
         prop_assert_eq!(session.bytes(), bytes.len() as u64);
-        let above = bytes.iter().filter(|&&byte| byte > threshold).count() as u64;
+        let integers = bytes.chunks_exact(4).map(|integer| i32::from_le_bytes(integer.try_into().unwrap()));
+        let above = integers.filter(|integer| *integer > threshold).count() as u64;
         let mut values = [0; 256];
         for &byte in &bytes {
             values[usize::from(byte)] += 1;

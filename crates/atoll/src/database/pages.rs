@@ -1,6 +1,6 @@
 //! Where the pages of a database are in its file.
 
-use store::Place;
+use store::{Place, Vacuum};
 
 use crate::database::Database;
 use crate::database::residency::{Held, Holds};
@@ -19,6 +19,16 @@ pub struct PartPages {
 }
 
 impl Database {
+    /// Makes the data file as short as what it holds: pages at its end move to free space before them. Readers go on
+    /// meanwhile; writers wait for milliseconds at a time.
+    ///
+    /// # Errors
+    ///
+    /// If the store was opened for reading or mapped, or the device fails.
+    pub fn vacuum(&self) -> Result<Vacuum> {
+        Ok(self.store().vacuum()?)
+    }
+
     /// The pages of all tables: table by table, each with its columns, its dictionaries, and the row indexes that a version
     /// up to 0.1 left.
     ///

@@ -16,7 +16,7 @@ use crate::session::Session;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     /// [`scan`](crate::scan) with this threshold.
-    Scan(u8),
+    Scan(i32),
     /// [`groupby`](crate::groupby).
     Groupby,
     /// [`hashjoin`](crate::hashjoin).
@@ -26,7 +26,7 @@ pub enum Operator {
 /// The result of an [`Operator`]; shown in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// Bytes above the threshold.
+    /// Integers above the threshold.
     Above(u64),
     /// How often each byte value occurs.
     Values(Box<[u64; 256]>),
@@ -51,7 +51,7 @@ impl Operator {
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Answer::Above(count) => write!(f, "{count} bytes above the threshold"),
+            Answer::Above(count) => write!(f, "{count} integers above the threshold"),
             Answer::Values(counts) => {
                 let values = counts.iter().filter(|&&count| count > 0).count();
                 let bytes: u64 = counts.iter().sum();

@@ -66,6 +66,11 @@ impl PageView {
 }
 
 impl PageList {
+    /// The pool through which the pages are read.
+    pub fn pool(&self) -> &Arc<buffer::Pool> {
+        self.view.pool()
+    }
+
     /// How many pages there are.
     pub fn len(&self) -> usize {
         self.entries.len()

@@ -14,6 +14,7 @@ use crate::catalog::changes::Changes;
 use crate::error::{Error, Region, Result};
 use crate::log::report::Recovery;
 use crate::maintenance::check::Problem;
+use crate::maintenance::vacuum::Vacuum;
 use crate::options::Options;
 use crate::store::handle::Store;
 
@@ -171,6 +172,14 @@ impl PageStore {
     /// As [`Store::checkpoint`].
     pub fn checkpoint(&self) -> Result<()> {
         self.store.checkpoint()
+    }
+
+    /// Makes the data file as short as what it holds.
+    ///
+    /// # Errors
+    /// As [`Store::vacuum`].
+    pub fn vacuum(&self) -> Result<Vacuum> {
+        self.store.vacuum()
     }
 
     /// Folds the log into the data file and closes it. Dropping a store without this is no loss.

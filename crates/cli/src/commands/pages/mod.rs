@@ -7,6 +7,7 @@ mod operate;
 pub mod options;
 mod raw;
 mod tables;
+mod vacuum;
 
 use atoll::{Database, PageOptions};
 
@@ -23,7 +24,7 @@ pub fn run(args: &Pages) -> Result<(), Failure> {
     }
     match args.what {
         Look::Create => operate::create(args),
-        Look::Vacuum => operate::vacuum(args),
+        Look::Vacuum => vacuum::run(args),
         Look::Alloc => operate::alloc(args),
         Look::Scan | Look::Groupby | Look::Hashjoin => operate::operate(args),
         Look::Stat | Look::Check | Look::Dump | Look::Repair => look(args),

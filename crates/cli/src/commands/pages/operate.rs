@@ -45,30 +45,6 @@ pub fn create(args: &Asked) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Folds the log into the file, and cuts what is free at its end.
-pub fn vacuum(args: &Asked) -> Result<(), Failure> {
-    let file = PageFile::open(&args.store, &options(args, LEAST_POOL, Access::Write))?;
-    let bytes = |file: &PageFile| {
-        let held = file.store().statistics().store;
-        held.file_bytes + held.log_bytes
-    };
-    let before = bytes(&file);
-    file.store().checkpoint().map_err(pages::Error::from)?;
-    let after = bytes(&file);
-    file.close()?;
-    let store = args.store.display().to_string();
-    let mut out = out::stdout();
-    if args.json {
-        let json =
-            serde_json::json!({ "store": store, "before_bytes": before, "after_bytes": after });
-        writeln!(out, "{json}")?;
-    } else {
-        let (before, after) = (units::bytes(before), units::bytes(after));
-        writeln!(out, "{store}: {before} before, {after} now")?;
-    }
-    Ok(out.flush()?)
-}
-
 /// Fills all pages with random bytes, for each number of threads in turn.
 pub fn alloc(args: &Asked) -> Result<(), Failure> {
     let file = PageFile::open(&args.store, &options(args, LEAST_POOL, Access::Write))?;
@@ -135,7 +111,7 @@ pub fn operate(args: &Asked) -> Result<(), Failure> {
     let operator = match args.what {
         Look::Groupby => Operator::Groupby,
         Look::Hashjoin => Operator::Hashjoin,
-        _ => Operator::Scan(args.raw.threshold.unwrap_or(127)),
+        _ => Operator::Scan(args.raw.threshold.unwrap_or(0)),
     };
     let numa: Vec<bool> = match args.raw.numa.as_slice() {
         [] => vec![false],
@@ -174,6 +150,7 @@ fn options(args: &Asked, pool: u64, access: Access) -> Options {
     Options {
         pool_bytes: args.layout.pool.unwrap_or(pool),
         machine: args.layout.machine.clone(),
+        mapped: args.layout.mapped,
         access,
         ..Options::default()
     }

@@ -57,9 +57,9 @@ pub struct Raw {
     /// Empty the pool before each turn, instead of filling it
     #[arg(long)]
     pub cold: bool,
-    /// Scan: count bytes above this one [default: 127]
-    #[arg(long, value_name = "BYTE")]
-    pub threshold: Option<u8>,
+    /// Scan: count integers (signed, 4 bytes) above this one [default: 0]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub threshold: Option<i32>,
     /// Alloc: which random bytes [default: 0]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -88,11 +88,11 @@ pub enum Look {
     Repair,
     /// Make a store of raw pages
     Create,
-    /// Fold the log of a store of raw pages into its file, and cut what is free at the file's end
+    /// Move pages from the end of the file to free space before them, and cut the file; readers go on
     Vacuum,
     /// Allocate raw pages, and fill all with random bytes
     Alloc,
-    /// Count the bytes of all raw pages that are above a threshold
+    /// Count the integers of all raw pages that are above a threshold
     Scan,
     /// Count each byte value in all raw pages
     Groupby,

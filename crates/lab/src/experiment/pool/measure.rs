@@ -10,8 +10,8 @@ use super::profile::Setup;
 use crate::desk::Desk;
 use crate::error::{Error, Result};
 
-/// The threshold of the scan: half of random bytes are above.
-const THRESHOLD: u8 = 127;
+/// The threshold of the scan: half of random integers are above.
+const THRESHOLD: i32 = 0;
 
 /// Threads that fill the pages.
 const FILLERS: usize = 2;
