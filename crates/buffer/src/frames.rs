@@ -1,6 +1,7 @@
 //! The memory of the pool: arenas, frames and their descriptors.
 
 use std::ops::Range;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -196,6 +197,21 @@ impl Frames {
     #[inline]
     pub(crate) fn get(&self, frame: u32) -> &Frame {
         &self.frames[frame as usize]
+    }
+
+    /// Where the bytes of a frame begin, without a look at its descriptor.
+    #[inline]
+    pub(crate) fn start(&self, frame: u32, shape: Shape) -> NonNull<u8> {
+        let frame = frame as usize;
+        let (node, within) = if shape.nodes == 1 {
+            (0, frame)
+        } else {
+            let per_node = shape.frames_per_node;
+            (frame / per_node, frame % per_node)
+        };
+        // SAFETY: frames are numbered node by node, so the frame is within the arena of its node,
+        // whose address is not 0.
+        unsafe { NonNull::new_unchecked(self.arenas[node].as_ptr().add(within * shape.page_size)) }
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -29,7 +29,7 @@ use crate::pin::Pin;
 use crate::pool::Pool;
 use crate::source::Space;
 use crate::timer::Sleep;
-use crate::word::{CLAIMS, MAPPED, Published, Value};
+use crate::word::{CLAIMS, Located, MAPPED, Published, Value};
 
 /// The loader's claim to a page.
 struct Loading<'p> {
@@ -57,12 +57,12 @@ impl Pool {
         let mut counted = false;
         loop {
             let value = match word.pin() {
-                Ok(frame) => {
+                Ok(at) => {
                     if !counted {
                         // It has become resident since it was looked for.
                         self.hits.add();
                     }
-                    return Ok(Pin::new(self, page, frame));
+                    return Ok(Pin::new(self, page, at));
                 }
                 Err(value) if value.is_resident() => return Err(Error::TooManyPins { page }),
                 Err(value) => value,
@@ -261,11 +261,15 @@ impl<'p> Loading<'p> {
         if frame != MAPPED {
             pool.frames.get(frame).describe(self.page, len as u32);
         }
-        match word.publish(self.claim, frame) {
+        let at = Located {
+            frame,
+            full: len == pool.shape.page_size,
+        };
+        match word.publish(self.claim, at) {
             Published::Resident => {
                 self.done = true;
                 self.frame = None;
-                let pin = Pin::new(pool, self.page, frame);
+                let pin = Pin::new(pool, self.page, at);
                 let partition = pool.partitions.get(self.partition);
                 if frame == MAPPED {
                     count(&partition.counts.mapped, 1);

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use crate::config::PageId;
 use crate::error::Result;
 use crate::pool::Pool;
-use crate::word::MAPPED;
+use crate::word::{Located, MAPPED};
 
 /// A page that stays in its frame, unchanged, for as long as this lives.
 ///
@@ -66,22 +66,25 @@ impl Held {
 }
 
 impl<'p> Pin<'p> {
-    /// Wraps a pin that is counted already.
+    /// Wraps a pin that is counted already. Of a page that fills its frame the descriptor is not
+    /// looked at: it would be one more line of memory to wait for.
     #[inline]
-    pub(crate) fn new(pool: &'p Pool, page: PageId, number: u32) -> Pin<'p> {
-        if number == MAPPED {
+    pub(crate) fn new(pool: &'p Pool, page: PageId, at: Located) -> Pin<'p> {
+        if at.frame == MAPPED {
             return Pin::mapped(pool, page);
         }
-        let frame = pool.frames.get(number);
-        debug_assert_eq!(frame.page(), page);
+        let len = if at.full {
+            pool.shape.page_size
+        } else {
+            pool.frames.get(at.frame).len()
+        };
         Pin {
             pool,
             held: Held {
-                // SAFETY: a frame starts inside the mapping of its arena, and no mapping has the address 0.
-                start: unsafe { NonNull::new_unchecked(frame.start()) },
-                len: frame.len(),
+                start: pool.frames.start(at.frame, pool.shape),
+                len,
                 page,
-                frame: number,
+                frame: at.frame,
             },
         }
     }
@@ -214,9 +217,9 @@ impl Pool {
     /// resident, which counts neither as a hit nor as a miss.
     #[inline]
     pub fn try_pin(&self, page: PageId) -> Option<Pin<'_>> {
-        let frame = self.translation.word(page)?.pin().ok()?;
+        let at = self.translation.word(page)?.pin().ok()?;
         self.hits.add();
-        Some(Pin::new(self, page, frame))
+        Some(Pin::new(self, page, at))
     }
 
     /// Pins a page. If it is not resident the task is suspended until it is loaded, by itself or

@@ -31,6 +31,9 @@ impl Translation {
         loop {
             match Reserve::new(pages * size_of::<AtomicU64>()) {
                 Ok(words) => {
+                    // Without them a pin waits for the address of its word, too. Where the system
+                    // has none, nothing is lost.
+                    let _ = words.huge();
                     let blocks = words.words().len().div_ceil(BLOCK);
                     let touched = (0..blocks.div_ceil(64)).map(|_| AtomicU64::new(0));
                     return Ok(Translation {

@@ -3,7 +3,7 @@
 //! ```text
 //!  63  62 61 60  59   56 55            32 31                             0
 //! +------+--+--+-------+-----------------+--------------------------------+
-//! | state|  |D | usage |      pins       |  frame                         |  resident
+//! | state|F |D | usage |      pins       |  frame                         |  resident
 //! |      |  |  |         claim           |  partition                     |  loading
 //! +------+--+--+-------+-----------------+--------------------------------+
 //! ```
@@ -42,6 +42,8 @@ pub(crate) const CLAIMS: u32 = (1 << 28) - 1;
 const USE: u64 = 1 << 56;
 const USAGE: u64 = 0xf << 56;
 const DOOMED: u64 = 1 << 60;
+/// F, of a resident page: it is as long as its frame, so whoever pins it need not look how long.
+const FULL: u64 = 1 << 61;
 const STATE: u64 = 3 << 62;
 const ABSENT: u64 = 0;
 const LOADING: u64 = 1 << 62;
@@ -57,7 +59,7 @@ const MOST_USED: u64 = (USAGE_CAP as u64) << 56;
 
 const _: () = assert!(MOST_USED <= USAGE);
 const _: () = assert!(FRAME & PINS == 0 && PINS & USAGE == 0 && USAGE & DOOMED == 0);
-const _: () = assert!(DOOMED & STATE == 0);
+const _: () = assert!(DOOMED & STATE == 0 && FULL & (STATE | DOOMED) == 0);
 
 /// What a word held at some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +113,15 @@ pub enum Swept {
     Evicted,
 }
 
+/// Where a resident page is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Located {
+    /// Its frame, or [`MAPPED`].
+    pub(crate) frame: u32,
+    /// Whether it is as long as its frame.
+    pub(crate) full: bool,
+}
+
 /// The result of publishing a loaded page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Published {
@@ -152,10 +163,10 @@ impl Word<'_> {
         Value(self.0.load(Ordering::SeqCst))
     }
 
-    /// Adds a pin and a use, and returns the frame; or why not: the page is not resident, or has
-    /// as many pins as can be counted.
+    /// Adds a pin and a use, and returns where the page is; or why not: the page is not resident, or
+    /// has as many pins as can be counted.
     #[inline]
-    pub(crate) fn pin(self) -> Result<u32, Value> {
+    pub(crate) fn pin(self) -> Result<Located, Value> {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
             if seen & STATE != RESIDENT || seen & PINS == PINS {
@@ -167,7 +178,12 @@ impl Word<'_> {
                 .0
                 .compare_exchange_weak(seen, next, Ordering::Acquire, Ordering::Relaxed)
             {
-                Ok(_) => return Ok((seen & FRAME) as u32),
+                Ok(_) => {
+                    return Ok(Located {
+                        frame: (seen & FRAME) as u32,
+                        full: seen & FULL != 0,
+                    });
+                }
                 Err(now) => seen = now,
             }
         }
@@ -212,13 +228,15 @@ impl Word<'_> {
     /// Loading to resident with one pin, which is the caller's; or, if the page was discarded
     /// meanwhile, to absent. Only for the loader with this claim.
     #[must_use]
-    pub(crate) fn publish(self, claim: u32, frame: u32) -> Published {
+    pub(crate) fn publish(self, claim: u32, at: Located) -> Published {
+        let full = if at.full { FULL } else { 0 };
+        let resident = RESIDENT | full | USE | PIN | u64::from(at.frame);
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
             let (next, done) = match seen {
                 _ if !is_claim(seen, claim) => return Published::Superseded,
                 _ if seen & DOOMED != 0 => (ABSENT, Published::Doomed),
-                _ => (RESIDENT | USE | PIN | u64::from(frame), Published::Resident),
+                _ => (resident, Published::Resident),
             };
             match self
                 .0

@@ -16,7 +16,15 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, fence};
 use loom::thread;
-use word::{Discarded, Published, Swept, Word};
+use word::{Discarded, Located, Published, Swept, Word};
+
+/// In a frame, filling it or not.
+fn at(frame: u32) -> Located {
+    Located {
+        frame,
+        full: frame.is_multiple_of(2),
+    }
+}
 
 /// Two pages and one frame; what is in the frame is the number of a page.
 struct Small {
@@ -50,15 +58,18 @@ impl Small {
     fn load(&self, page: usize) {
         assert!(self.word(page).begin(0, page as u32));
         self.fill(page);
-        assert_eq!(self.word(page).publish(page as u32, 0), Published::Resident);
+        assert_eq!(
+            self.word(page).publish(page as u32, at(0)),
+            Published::Resident
+        );
     }
 
     /// Whether the page was resident; if so the frame must hold it.
     fn read(&self, page: usize) -> bool {
-        let Ok(frame) = self.word(page).pin() else {
+        let Ok(found) = self.word(page).pin() else {
             return false;
         };
-        assert_eq!(frame, 0);
+        assert_eq!(found, at(0));
         self.frame.with(|bytes| {
             // SAFETY: loom checks that nobody writes to the cell at the same time.
             assert_eq!(unsafe { *bytes }, page as u64);
@@ -139,7 +150,7 @@ fn two_who_miss_do_not_both_load() {
                         return false;
                     }
                     small.fill(0);
-                    assert_eq!(word.publish(claim, 0), Published::Resident);
+                    assert_eq!(word.publish(claim, at(0)), Published::Resident);
                     assert!(small.read(0));
                     word.unpin();
                     true
@@ -164,7 +175,7 @@ fn what_was_discarded_while_loading_is_not_published() {
             let small = small.clone();
             thread::spawn(move || {
                 small.fill(0);
-                let published = small.word(0).publish(9, 0) == Published::Resident;
+                let published = small.word(0).publish(9, at(0)) == Published::Resident;
                 if published {
                     small.word(0).unpin();
                 }
@@ -197,13 +208,13 @@ fn of_a_loader_and_who_takes_over_one_publishes() {
         // The first comes back to life, with a frame of its own, while the other takes over.
         let first = {
             let small = small.clone();
-            thread::spawn(move || small.word(0).publish(1, 10))
+            thread::spawn(move || small.word(0).publish(1, at(10)))
         };
         let other = {
             let small = small.clone();
             thread::spawn(move || {
                 let word = small.word(0);
-                word.take_over(seen, 2).then(|| word.publish(2, 11))
+                word.take_over(seen, 2).then(|| word.publish(2, at(11)))
             })
         };
         let (first, other) = (first.join().unwrap(), other.join().unwrap());

@@ -176,6 +176,17 @@ impl Reserve {
         Ok(Reserve { map, len: bytes })
     }
 
+    /// Asks the system to back what is touched by huge pages, so that reading here and there needs
+    /// fewer entries of the translation look-aside buffer. Then the least that a touch takes is 2
+    /// MiB, not 4 KiB.
+    ///
+    /// # Errors
+    ///
+    /// What the system reports; the reserve works as before.
+    pub fn huge(&self) -> io::Result<()> {
+        huge(self.map.start, self.len)
+    }
+
     /// The first byte.
     pub fn as_ptr(&self) -> *mut u8 {
         self.map.start.as_ptr()
