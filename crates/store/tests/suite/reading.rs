@@ -43,8 +43,9 @@ fn create(path: &Path) -> Vec<PageId> {
     ids
 }
 
-/// Reads all pages by pinning them together, then all by prefetching them.
-fn read_all(store: &Arc<Store>, ids: &[PageId]) {
+/// Reads all pages by pinning them together, then by prefetching some and pinning one after the other. Returns how many
+/// reads the first took.
+fn read_all(store: &Arc<Store>, ids: &[PageId]) -> u64 {
     let pool = store.pool();
     let pins = ids.iter().map(|&id| pool.pin(id));
     for (number, pin) in block_on(pool.together(join_all(pins)))
@@ -53,6 +54,7 @@ fn read_all(store: &Arc<Store>, ids: &[PageId]) {
     {
         assert!(*pin.unwrap() == page(number)[..], "page {number}");
     }
+    let together = store.reads().reads;
     store.forget().unwrap();
     pool.prefetch(&ids[..32]);
     for (number, &id) in ids.iter().enumerate() {
@@ -61,6 +63,7 @@ fn read_all(store: &Arc<Store>, ids: &[PageId]) {
             "page {number}"
         );
     }
+    together
 }
 
 fn pools(backend: Backend) -> Vec<PoolOptions> {
@@ -98,11 +101,12 @@ fn every_way_reads_the_same(backend: Backend) {
         };
         assert_eq!(store.reader().backend, backend);
         store.forget().unwrap();
-        read_all(&store, &ids);
+        let together = read_all(&store, &ids);
         let reads = store.reads();
         assert!(reads.requests >= 2 * PAGES as u64, "{reads:?}");
-        // The pages of one transaction are neighbours, and pinned together: 1 MiB in a read or two.
-        assert!(reads.reads < PAGES as u64, "{reads:?}");
+        // The pages of one transaction are neighbours: 1 MiB in a few reads. How many of those that are pinned one by
+        // one were prefetched in time depends on the machine.
+        assert!(together < PAGES as u64 / 2, "{together} for {PAGES} pages");
         let noted = store.notes().join("; ");
         if registered && backend == Backend::Threads {
             assert!(noted.contains("cannot be registered"), "{noted}");
