@@ -78,6 +78,7 @@ impl Bench {
             partitions_per_node: 16,
             nodes: vec![None],
             replacement: Policy::default(),
+            prefetch: buffer::Prefetching::default(),
         };
         let pool = Pool::new(&config, Arc::new(Numbers), memory::Budget::new(u64::MAX))?;
         for page in 0..pages as u32 {

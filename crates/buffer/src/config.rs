@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 pub use crate::page::PageId;
+use crate::prefetch::Prefetching;
 use crate::replacement::Policy;
 
 /// Why a source could not deliver a page; shared by all who waited for it.
@@ -24,4 +25,6 @@ pub struct Config {
     pub nodes: Vec<Option<u32>>,
     /// Which page makes room for another.
     pub replacement: Policy,
+    /// What [readers](crate::Reader) of the pool load ahead, each for itself.
+    pub prefetch: Prefetching,
 }

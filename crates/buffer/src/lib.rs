@@ -34,6 +34,7 @@
 //!     partitions_per_node: 2,
 //!     nodes: vec![None, None], // two logical nodes, memory anywhere
 //!     replacement: buffer::Policy::default(),
+//!     prefetch: buffer::Prefetching::default(),
 //! };
 //! let pool = Pool::new(&config, Arc::new(Numbers), memory::Budget::new(1 << 30))?;
 //!
@@ -60,10 +61,15 @@
 //!   of frames at a time (`replacement`). The clock takes a use off each page it passes and evicts
 //!   what has none left and no pins, as PostgreSQL does (row B3).
 //! * A miss suspends the task. The first to come loads, the others wait for it (`load`).
+//! * [`Pool::prefetch`] loads pages before they are asked for, into frames that are free or whose
+//!   page is cold. Which pages, the caller says, or a prefetcher guesses that watches what one
+//!   [`Reader`] reads (`prefetch`). Accuracy and coverage are counted without a look at a pin: a page
+//!   loaded ahead has no use until it is pinned.
 //! * When all frames are in use, tasks wait until one is unpinned (`starve`), for a bounded time.
 //!
 //! The pool never writes pages, so it has no dirty ones.
 
+mod ahead;
 mod atomic;
 mod background;
 mod check;
@@ -76,7 +82,9 @@ mod page;
 mod partition;
 mod pin;
 mod pool;
-mod prefetch;
+pub mod prefetch;
+mod read_ahead;
+mod reader;
 pub mod replacement;
 mod source;
 mod starve;
@@ -92,6 +100,9 @@ pub use error::{Error, Result};
 pub use frames::FRAMES_PER_NODE;
 pub use pin::{OwnedPin, Pin};
 pub use pool::Pool;
+pub use prefetch::Prefetching;
+pub use read_ahead::ReadAhead;
+pub use reader::Reader;
 pub use replacement::Policy;
 pub use source::{Source, Space};
 pub use statistics::{NodeStatistics, Statistics};

@@ -91,7 +91,7 @@ impl Pool {
         }
     }
 
-    /// Prefetches a page, unless it is resident, being loaded, or no frame is free. Errors are only
+    /// Prefetches a page, unless it is resident, being loaded, or no frame is free or cold. Errors are only
     /// counted: the task that pins the page later gets its own.
     pub(crate) async fn load_ahead(&self, page: PageId) {
         let Some(word) = self.translation.word(page) else {
@@ -109,13 +109,15 @@ impl Pool {
         loader.ahead = true;
         let mapped = self.source.mapped(page).is_some();
         if !mapped {
-            loader.frame = self
-                .partitions
-                .take(partition, &self.frames, &self.translation);
+            let (partitions, words) = (&self.partitions, &self.translation);
+            loader.frame = partitions.take_cold(partition, &self.frames, words);
+            if loader.frame.is_none() {
+                loader.drop_it();
+                return;
+            }
         }
-        if (mapped || loader.frame.is_some()) && matches!(loader.run().await, Ok(Some(_))) {
-            count(&self.counts(partition).prefetched, 1);
-        }
+        // Counted where it is published. Nobody asked for an error.
+        let _ = loader.run().await;
     }
 
     fn counts(&self, partition: u32) -> &Counts {
@@ -275,10 +277,14 @@ impl<'p> Loading<'p> {
                     count(&partition.counts.mapped, 1);
                 } else {
                     let home = pool.partitions.get(pool.frames.get(frame).partition);
-                    home.loaded(frame, &pool.frames, &pool.translation);
+                    home.loaded(frame, self.ahead, &pool.frames, &pool.translation);
                     count(&partition.counts.loads, 1);
                     count(&partition.counts.loaded_bytes, len as u64);
+                    count(&partition.counts.prefetched, u64::from(self.ahead));
                 }
+                // Before they go on, who may look at the counters.
+                let late = self.ahead && frame != MAPPED && partition.is_wanted(self.page);
+                count(&partition.counts.late, u64::from(late));
                 partition.tell(self.page, &Ok(()));
                 Some(pin)
             }
@@ -308,6 +314,14 @@ impl<'p> Loading<'p> {
         let mine = word.is_some_and(|word| word.abandon(self.claim));
         count(&self.pool.counts(self.partition).failures, 1);
         self.release(mine, outcome);
+    }
+
+    /// Ends a prefetch for which there is no frame.
+    fn drop_it(mut self) {
+        let word = self.pool.translation.word(self.page);
+        let mine = word.is_some_and(|word| word.abandon(self.claim));
+        count(&self.pool.counts(self.partition).dropped, 1);
+        self.release(mine, &Ok(()));
     }
 
     /// After the word has left `loading` without success, or belongs to another loader: gives the

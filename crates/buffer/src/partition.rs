@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use futures::channel::oneshot;
 use parking_lot::Mutex;
@@ -28,6 +28,9 @@ pub(crate) struct Partition {
     /// Chooses the page that makes room for another. Not under the lock of the partition.
     replacement: Box<dyn Replacement>,
     inner: Mutex<Inner>,
+    /// For each frame, whether its page was loaded ahead and, as far as is known, not used since. A pin
+    /// changes nothing here: such a page begins with no use, so it shows when somebody looks at it.
+    early: Box<[AtomicBool]>,
     pub(crate) counts: Counts,
 }
 
@@ -49,6 +52,12 @@ pub(crate) struct Counts {
     pub(crate) failures: AtomicU64,
     pub(crate) takeovers: AtomicU64,
     pub(crate) prefetched: AtomicU64,
+    /// Prefetched pages that were used, were asked for before they had come, left without a use.
+    pub(crate) used: AtomicU64,
+    pub(crate) late: AtomicU64,
+    pub(crate) wasted: AtomicU64,
+    /// Prefetches for which there was no frame.
+    pub(crate) dropped: AtomicU64,
     pub(crate) evictions: AtomicU64,
     /// Pages of this partition that were put into a frame of another node.
     pub(crate) borrowed: AtomicU64,
@@ -59,6 +68,10 @@ pub(crate) struct Counts {
 /// The frames of a partition as its policy sees them.
 struct InPartition<'a> {
     first: u32,
+    early: &'a [AtomicBool],
+    counts: &'a Counts,
+    /// Whether the frame is for a prefetch: it does not take that of another, which is still to be used.
+    spares_early: bool,
     frames: &'a Frames,
     translation: &'a Translation,
     looks: Cell<u32>,
@@ -71,17 +84,57 @@ impl InPartition<'_> {
         self.looks.set(self.looks.get() + 1);
         (frame, self.translation.word(self.frames.get(frame).page()))
     }
+
+    /// Whether the page in a slot was loaded ahead and not used yet. The first use of one
+    /// is taken off it: it is what the load was for, and no sign that the page is wanted again.
+    fn is_early(&self, slot: u32) -> bool {
+        let early = &self.early[slot as usize];
+        if !early.load(Ordering::Relaxed) {
+            return false;
+        }
+        let frame = self.first + slot;
+        let word = self.translation.word(self.frames.get(frame).page());
+        let Some((word, Swept::Aged(uses @ 1..))) = word.map(|word| (word, word.look(frame)))
+        else {
+            return true;
+        };
+        if early.swap(false, Ordering::Relaxed) {
+            count(&self.counts.used, 1);
+            word.set_uses(frame, uses - 1);
+        }
+        false
+    }
+
+    /// Notes that the page in a slot has left.
+    fn left(&self, slot: u32) {
+        let early = &self.early[slot as usize];
+        if early.load(Ordering::Relaxed) && early.swap(false, Ordering::Relaxed) {
+            count(&self.counts.wasted, 1);
+        }
+    }
 }
 
 impl Slots for InPartition<'_> {
     fn look(&self, slot: u32) -> Swept {
+        if self.is_early(slot) && self.spares_early {
+            self.looks.set(self.looks.get() + 1);
+            return Swept::Pinned;
+        }
         let (frame, word) = self.word(slot);
         word.map_or(Swept::Elsewhere, |word| word.look(frame))
     }
 
     fn age(&self, slot: u32) -> Swept {
+        if self.is_early(slot) && self.spares_early {
+            self.looks.set(self.looks.get() + 1);
+            return Swept::Pinned;
+        }
         let (frame, word) = self.word(slot);
-        word.map_or(Swept::Elsewhere, |word| word.age(frame))
+        let swept = word.map_or(Swept::Elsewhere, |word| word.age(frame));
+        if swept == Swept::Evicted {
+            self.left(slot);
+        }
+        swept
     }
 
     fn set_uses(&self, slot: u32, uses: u32) {
@@ -92,8 +145,16 @@ impl Slots for InPartition<'_> {
     }
 
     fn evict(&self, slot: u32) -> bool {
+        if self.is_early(slot) && self.spares_early {
+            self.looks.set(self.looks.get() + 1);
+            return false;
+        }
         let (frame, word) = self.word(slot);
-        word.is_some_and(|word| word.evict(frame) == Swept::Evicted)
+        let evicted = word.is_some_and(|word| word.evict(frame) == Swept::Evicted);
+        if evicted {
+            self.left(slot);
+        }
+        evicted
     }
 
     fn page(&self, slot: u32) -> PageId {
@@ -145,6 +206,7 @@ impl Partitions {
                         free: (first..end).rev().collect(),
                         waiting: HashMap::new(),
                     }),
+                    early: (first..end).map(|_| AtomicBool::new(false)).collect(),
                     counts: Counts::default(),
                 });
             }
@@ -214,6 +276,29 @@ impl Partitions {
         })
     }
 
+    /// As [`take`](Partitions::take), for a page that nobody has asked for yet: a frame that is free,
+    /// or one whose page is cold. None if a few looks find neither.
+    pub(crate) fn take_cold(
+        &self,
+        partition: u32,
+        frames: &Frames,
+        translation: &Translation,
+    ) -> Option<u32> {
+        if self
+            .node(self.get(partition).node)
+            .free
+            .load(Ordering::Relaxed)
+            > 0
+        {
+            let mut parts = self.siblings(partition);
+            if let Some(frame) = parts.find_map(|part| self.pop(part)) {
+                return Some(frame);
+            }
+        }
+        self.siblings(partition)
+            .find_map(|part| part.evict_cold(frames, translation))
+    }
+
     /// As [`take`](Partitions::take), from another node: for a page whose own node has no frame
     /// to give. It is slower to read there, but it can be read.
     pub(crate) fn borrow(
@@ -269,12 +354,9 @@ impl Partitions {
     /// Empties all frames without pins.
     pub(crate) fn clear(&self, frames: &Frames, translation: &Translation) {
         for part in &self.partitions {
-            for frame in part.first..part.first + part.count {
-                let page = frames.get(frame).page();
-                let swept = translation.word(page).map(|word| word.evict(frame));
-                if swept == Some(Swept::Evicted) {
-                    self.give(frame, frames);
-                }
+            let slots = part.slots(frames, translation);
+            for slot in (0..part.count).filter(|&slot| slots.evict(slot)) {
+                self.give(part.first + slot, frames);
             }
         }
     }
@@ -307,16 +389,53 @@ impl Partition {
         evicted
     }
 
-    /// Tells the policy that a page was loaded into a frame of this partition.
-    pub(crate) fn loaded(&self, frame: u32, frames: &Frames, translation: &Translation) {
+    /// As [`evict`](Partition::evict), of a page that is cold.
+    fn evict_cold(&self, frames: &Frames, translation: &Translation) -> Option<u32> {
+        let mut slots = self.slots(frames, translation);
+        slots.spares_early = true;
+        let evicted = self.replacement.cold(&slots);
+        count(&self.counts.looks, u64::from(slots.looks.get()));
+        count(&self.counts.evictions, u64::from(evicted.is_some()));
+        evicted.map(|slot| self.first + slot)
+    }
+
+    /// Tells the policy that a page was loaded into a frame of this partition: one that somebody
+    /// asked for, or `ahead` of that.
+    pub(crate) fn loaded(
+        &self,
+        frame: u32,
+        ahead: bool,
+        frames: &Frames,
+        translation: &Translation,
+    ) {
         let slots = self.slots(frames, translation);
-        let page = frames.get(frame).page();
-        self.replacement.loaded(frame - self.first, page, &slots);
+        let (slot, page) = (frame - self.first, frames.get(frame).page());
+        slots.left(slot);
+        self.replacement.loaded(slot, page, &slots);
+        if ahead {
+            slots.set_uses(slot, 0);
+            self.early[slot as usize].store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the page in a frame of this partition was loaded ahead and not used yet, as far as can
+    /// be seen; counts it if it was used.
+    pub(crate) fn is_early(&self, frame: u32, frames: &Frames, translation: &Translation) -> bool {
+        let slots = self.slots(frames, translation);
+        slots.is_early(frame - self.first)
+    }
+
+    /// Notes that the page of a frame of this partition was discarded.
+    pub(crate) fn left(&self, frame: u32, frames: &Frames, translation: &Translation) {
+        self.slots(frames, translation).left(frame - self.first);
     }
 
     fn slots<'a>(&'a self, frames: &'a Frames, translation: &'a Translation) -> InPartition<'a> {
         InPartition {
             first: self.first,
+            early: &self.early,
+            counts: &self.counts,
+            spares_early: false,
             frames,
             translation,
             looks: Cell::new(0),
@@ -337,6 +456,11 @@ impl Partition {
         let (sender, receiver) = oneshot::channel();
         inner.waiting.entry(page).or_default().push(sender);
         Some(receiver)
+    }
+
+    /// Whether tasks wait for the load of a page.
+    pub(crate) fn is_wanted(&self, page: PageId) -> bool {
+        self.inner.lock().waiting.contains_key(&page)
     }
 
     /// Sends the outcome of the load of a page to the tasks that wait for it.

@@ -12,6 +12,8 @@ use crate::error::{Error, Result};
 use crate::frames::{Frames, Shape};
 use crate::hits::Hits;
 use crate::partition::{Partition, Partitions};
+use crate::prefetch::Prefetching;
+use crate::read_ahead::ReadAhead;
 use crate::source::Source;
 use crate::statistics::{NodeStatistics, Statistics};
 use crate::timer::Timer;
@@ -38,6 +40,8 @@ pub struct Pool {
     /// Invariant: the owned pins there are; at most `lend_limit` when one is added.
     pub(crate) lent: AtomicUsize,
     lend_limit: AtomicUsize,
+    prefetch: Prefetching,
+    /// Pages that were to be prefetched and are neither loaded nor dropped yet.
     pub(crate) prefetching: AtomicUsize,
     pub(crate) background: Background,
     /// Loaders at work, each of which may own a frame.
@@ -72,6 +76,7 @@ impl Pool {
             patience: AtomicU64::new(PATIENCE.as_millis() as u64),
             lent: AtomicUsize::new(0),
             lend_limit: AtomicUsize::new(frames.len() / 4),
+            prefetch: config.prefetch,
             prefetching: AtomicUsize::new(0),
             background: Background::default(),
             loading: AtomicUsize::new(0),
@@ -89,9 +94,15 @@ impl Pool {
         let Some(word) = self.translation.word(page) else {
             return Ok(());
         };
+        // What was used before it is discarded was loaded ahead for good.
+        let part = |frame| self.partitions.get(self.frames.get(frame).partition);
+        if let Some(frame) = word.load().frame().filter(|&frame| frame != MAPPED) {
+            part(frame).is_early(frame, &self.frames, &self.translation);
+        }
         match word.discard() {
             Discarded::Absent | Discarded::Doomed | Discarded::Freed(MAPPED) => Ok(()),
             Discarded::Freed(frame) => {
+                part(frame).left(frame, &self.frames, &self.translation);
                 self.partitions.give(frame, &self.frames);
                 Ok(())
             }
@@ -136,12 +147,19 @@ impl Pool {
                 ..NodeStatistics::default()
             })
             .collect();
+        // Of pages loaded ahead: those that nobody used yet, and those that somebody uses now.
+        let (mut unused, mut used) = (0, 0);
         for (number, frame) in self.frames.iter() {
             let word = self.translation.word(frame.page());
             if let Some(pins) = word.and_then(|word| word.load().resident_in(number)) {
                 let node = &mut nodes[frame.node as usize];
                 node.resident += 1;
                 node.pinned += usize::from(pins > 0);
+                let part = self.partitions.get(frame.partition);
+                if part.is_early(number, &self.frames, &self.translation) {
+                    unused += usize::from(pins == 0);
+                    used += u64::from(pins > 0);
+                }
             }
         }
         for partition in self.partitions.iter() {
@@ -170,6 +188,11 @@ impl Pool {
             takeovers: counted(|partition| &partition.counts.takeovers),
             mapped: counted(|partition| &partition.counts.mapped),
             prefetched: counted(|partition| &partition.counts.prefetched),
+            prefetch_used: used + counted(|partition| &partition.counts.used),
+            prefetch_late: counted(|partition| &partition.counts.late),
+            prefetch_wasted: counted(|partition| &partition.counts.wasted),
+            prefetch_dropped: counted(|partition| &partition.counts.dropped),
+            prefetch_unused: unused,
             evictions: total(|node| node.evictions),
             waits: total(|node| node.waits),
             borrowed: total(|node| node.borrowed),
@@ -193,6 +216,14 @@ impl Pool {
     /// bucket. Its actual node is [`Pin::node`](crate::Pin::node).
     pub fn home_of(&self, page: PageId) -> usize {
         self.node_of(self.source.bucket(page))
+    }
+
+    /// The state of prefetching for one caller who reads pages of this pool, as
+    /// [`Config::prefetch`] has it: it asks for no more than an eighth of the frames at once, and
+    /// for less where there are several nodes.
+    pub fn read_ahead(&self) -> ReadAhead {
+        let most = self.shape.frames_per_node / 8;
+        ReadAhead::new(self.prefetch, u32::try_from(most).unwrap_or(u32::MAX))
     }
 
     /// The size of a frame in bytes.

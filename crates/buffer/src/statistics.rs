@@ -28,8 +28,19 @@ pub struct Statistics {
     pub failures: u64,
     /// Loads that stood still until another task took them over.
     pub takeovers: u64,
-    /// Pages loaded by [`Pool::prefetch`](crate::Pool::prefetch).
+    /// Pages loaded into frames by [`Pool::prefetch`](crate::Pool::prefetch).
     pub prefetched: u64,
+    /// Of these, pages that were used, the late ones included.
+    pub prefetch_used: u64,
+    /// Of these, pages that were asked for before they had come: who did so waited, and counts as a
+    /// miss.
+    pub prefetch_late: u64,
+    /// Of these, pages that left the pool before anybody used them.
+    pub prefetch_wasted: u64,
+    /// Of these, pages that are resident and were not used yet.
+    pub prefetch_unused: usize,
+    /// Pages that were not prefetched because no frame was free or cold.
+    pub prefetch_dropped: u64,
     /// Pages that made room for others.
     pub evictions: u64,
     /// Times a task had to wait because all frames were in use.
@@ -41,6 +52,24 @@ pub struct Statistics {
     pub looks: u64,
     /// The same, by logical node.
     pub nodes: Vec<NodeStatistics>,
+}
+
+impl Statistics {
+    /// How many of the prefetched pages were used, 0 to 1; `None` where there are none.
+    pub fn accuracy(&self) -> Option<f64> {
+        ratio(self.prefetch_used, self.prefetched)
+    }
+
+    /// How many of the misses that there would have been prefetching avoided, 0 to 1: pages that were
+    /// there when they were asked for. `None` where nothing was missed.
+    pub fn coverage(&self) -> Option<f64> {
+        let avoided = self.prefetch_used.saturating_sub(self.prefetch_late);
+        ratio(avoided, avoided + self.misses)
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| (part as f64 / whole as f64).min(1.0))
 }
 
 /// The share of one logical node in [`Statistics`].

@@ -3,15 +3,20 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::govern::options::Govern;
+#[cfg(feature = "sql")]
 use crate::commands::import::Import;
 use crate::commands::lab::Lab;
+#[cfg(feature = "sql")]
 use crate::commands::laq::Laq;
 use crate::commands::man::Man;
 use crate::commands::pages::options::Pages;
 use crate::commands::pin::Pin;
+#[cfg(feature = "sql")]
 use crate::commands::quickstart::Quickstart;
 use crate::commands::residency::options::Where;
+#[cfg(feature = "sql")]
 use crate::commands::set::Set;
+#[cfg(feature = "sql")]
 use crate::commands::sql::Sql;
 use crate::commands::top::Top;
 use crate::commands::topology::Topology;
@@ -32,18 +37,23 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Build a TPC-H store, run the 22 queries, show where their bytes came from
+    #[cfg(feature = "sql")]
     Quickstart(Quickstart),
     /// Load files (Parquet, CSV, JSON, TPC-H tbl, Arrow IPC) into a table
+    #[cfg(feature = "sql")]
     Import(Import),
     /// Run SQL; without a query, open a shell
+    #[cfg(feature = "sql")]
     Sql(Sql),
     /// Run a program of linear algebra over the tables
+    #[cfg(feature = "sql")]
     Laq(Laq),
     /// Draw the machine: nodes, caches, cores, distances, free memory
     Topology(Topology),
     /// Look into a store
     Pages(Pages),
     /// Show or change what a store keeps for those who open it
+    #[cfg(feature = "sql")]
     Set(Set),
     /// Experiments, on an emulated NUMA machine where none is at hand
     Lab(Lab),

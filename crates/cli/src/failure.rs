@@ -15,11 +15,24 @@ pub enum Failure {
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Failure {
         let error = error.into();
-        match error.downcast_ref::<atoll::Error>() {
-            Some(atoll::Error::Interrupted) => Failure::Interrupted,
-            _ => Failure::Error(error),
+        if interrupted(&error) {
+            Failure::Interrupted
+        } else {
+            Failure::Error(error)
         }
     }
+}
+
+/// Whether the database stopped because it was asked to.
+#[cfg(feature = "sql")]
+fn interrupted(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(atoll::Error::Interrupted))
+}
+
+/// There is no database: what else can be interrupted says so itself.
+#[cfg(not(feature = "sql"))]
+fn interrupted(_: &anyhow::Error) -> bool {
+    false
 }
 
 /// An error in one line, followed by those of its causes that it does not mention itself.

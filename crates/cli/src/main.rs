@@ -19,18 +19,30 @@
 //! | [`terminal`] | Ctrl-C, standard output, the pager, progress |
 //! | [`allocator`], [`failure`], [`text`], [`units`], [`version`] | stand alone |
 
+#![cfg_attr(
+    not(feature = "sql"),
+    expect(
+        dead_code,
+        reason = "what commands share has parts that only those of tables use"
+    )
+)]
+
 mod allocator;
 mod command_line;
 mod commands;
 mod failure;
 mod help;
 mod options;
+#[cfg(feature = "sql")]
 mod output;
 mod placed;
+#[cfg(feature = "sql")]
 mod shell;
+#[cfg(feature = "sql")]
 mod statement;
 mod store;
 mod terminal;
+#[cfg(feature = "sql")]
 mod text;
 mod units;
 mod version;
@@ -41,9 +53,10 @@ use anyhow::anyhow;
 
 use crate::command_line::Command;
 use crate::commands::{
-    govern, import, lab, laq, man, pages, pin, quickstart, reference, residency, set, sql, top,
-    topology, tune, watch,
+    govern, lab, man, pages, pin, reference, residency, top, topology, tune, watch,
 };
+#[cfg(feature = "sql")]
+use crate::commands::{import, laq, quickstart, set, sql};
 use crate::failure::{Failure, one_line};
 use crate::terminal::{interrupt, out};
 
@@ -79,12 +92,17 @@ fn main() -> ExitCode {
 
 fn run(command: &Command) -> Result<(), Failure> {
     match command {
+        #[cfg(feature = "sql")]
         Command::Quickstart(args) => quickstart::run(args),
+        #[cfg(feature = "sql")]
         Command::Import(args) => import::run(args),
+        #[cfg(feature = "sql")]
         Command::Laq(args) => laq::run(args),
+        #[cfg(feature = "sql")]
         Command::Sql(args) => sql::run(args),
         Command::Topology(args) => topology::run(args),
         Command::Pages(args) => pages::run(args),
+        #[cfg(feature = "sql")]
         Command::Set(args) => set::run(args),
         Command::Lab(args) => lab::run(args),
         Command::Where(args) => residency::run(args),

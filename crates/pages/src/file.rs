@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use store::{PageStore, PoolOptions};
+use store::{Direct, PageStore, PoolOptions};
 use topology::Machine;
 use workers::Layout;
 
@@ -74,6 +74,12 @@ impl PageFile {
             bytes: options.pool_bytes,
             partitions_per_node: options.partitions.div_ceil(nodes.len().max(1)),
             nodes,
+            prefetch: options.prefetcher,
+            direct: if options.direct {
+                Direct::IfPossible
+            } else {
+                Direct::Never
+            },
             ..PoolOptions::default()
         };
         let settings = store::Options {

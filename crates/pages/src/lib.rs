@@ -34,7 +34,8 @@
 //! the nodes, each thread reads pages of its own node. Each thread has results of its own, on
 //! cache lines of their own; the caller puts them together. A thread pins one page at a time, so a
 //! pool of as many frames as threads is enough. Prefetching is done by as many threads more, which
-//! are dealt the pages round robin (row B6).
+//! are dealt the pages round robin (row B6); or a prefetcher of the pool watches what each thread reads
+//! ([`Options::prefetcher`]), and the pool loads what it names.
 
 mod error;
 mod file;
@@ -43,6 +44,7 @@ mod options;
 mod session;
 mod sweep;
 
+pub use buffer::Prefetching;
 pub use error::{Error, Result};
 pub use file::PageFile;
 pub use operators::alloc::{Fill, Filled, alloc};

@@ -1,5 +1,6 @@
 //! How a page file is opened.
 
+use buffer::Prefetching;
 use store::Access;
 
 use crate::error::{Error, Result};
@@ -27,6 +28,11 @@ pub struct Options {
     pub machine: Option<String>,
     /// Whether pages are read where the operating system maps the file, without frames (row M1).
     pub mapped: bool,
+    /// Whether pages are read past the page cache of the operating system, where the file system can.
+    pub direct: bool,
+    /// The prefetcher that watches what each thread reads, and has more pages loaded meanwhile; beside the fixed number
+    /// of pages that a [`Session`](crate::Session) may prefetch.
+    pub prefetcher: Prefetching,
     /// Whether the pages may be changed, and by others meanwhile.
     pub access: Access,
 }
@@ -40,6 +46,8 @@ impl Default for Options {
             numa: false,
             machine: None,
             mapped: false,
+            direct: false,
+            prefetcher: Prefetching::default(),
             access: Access::Write,
         }
     }

@@ -140,14 +140,17 @@ impl Walk {
         K: Fn(&mut T, u32, &[u8]),
     {
         let own = &self.share[self.own.clone()];
+        let mut reader = self.list.reader();
         for (step, &index) in own.iter().enumerate() {
             let index = index as usize;
             if let Some(ahead) = &self.ahead {
                 self.prefetch(ahead, step);
             }
-            let pin = match self.list.try_pin(index) {
+            // A page that needs no load needs no future either.
+            let resident = reader.is_alone().then(|| self.list.try_pin(index));
+            let pin = match resident.flatten() {
                 Some(pin) => pin,
-                None => self.list.pin(index).await?,
+                None => reader.pin(index).await?,
             };
             kernel(&mut value.0, self.list.page(index), &pin);
         }

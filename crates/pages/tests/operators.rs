@@ -1,7 +1,7 @@
 //! Each operator against a naive one over the bytes of all pages in a vector.
 
 use buffer::FRAMES_PER_NODE;
-use pages::{Fill, Join, Operator, Options, PageFile, Session, Sweep};
+use pages::{Fill, Join, Operator, Options, PageFile, Prefetching, Session, Sweep};
 use proptest::prelude::*;
 
 /// A store of random pages, some of them released again, some written with few values, some never
@@ -94,6 +94,8 @@ proptest! {
             machine: (nodes > 0).then(|| format!("{nodes}x4")),
             access: pages::Access::Read,
             mapped: seed % 3 == 0,
+            direct: seed % 5 == 0,
+            prefetcher: Prefetching::ALL[seed as usize % Prefetching::ALL.len()],
         };
         let file = PageFile::open(&path, &options).unwrap();
         let session = Session::start(&file, threads, prefetch).unwrap();

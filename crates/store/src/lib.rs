@@ -50,7 +50,7 @@ pub use catalog::spaces::Entries;
 pub use error::{Error, Region, Result};
 pub use format::kind::{Codec, Kind};
 pub use format::structures::{FORMAT_VERSION, is_part, is_store};
-pub use io::Holder;
+pub use io::{Direct, Holder};
 pub use log::report::{Dropped, Recovery};
 pub use maintenance::check::Problem;
 pub use maintenance::place::Place;
@@ -60,7 +60,7 @@ pub use maintenance::vacuum::Vacuum;
 pub use options::{
     Access, CHECKPOINT_BYTES, Damage, Durability, Options, PoolOptions, SMALL_COMMIT,
 };
-pub use raw::{PageBatch, PageList, PagePin, PageStatistics, PageStore, PageView};
+pub use raw::{PageBatch, PageList, PagePin, PageReader, PageStatistics, PageStore, PageView};
 pub use store::handle::Store;
 pub use transaction::snapshot::Snapshot;
 pub use transaction::write::Transaction;

@@ -145,6 +145,9 @@ pub struct PoolOptions {
     pub partitions_per_node: usize,
     /// Threads that wait for the disk, where no ring of io_uring does.
     pub io_threads: usize,
+    /// What is loaded ahead of a [`PageReader`](crate::PageReader): pages that the prefetcher of this
+    /// name guesses (rows B6 and B13).
+    pub prefetch: buffer::Prefetching,
     /// How pages are read: by a ring or by threads, how many at once, and which are read together
     /// (row B13). The number of threads is [`io_threads`](PoolOptions::io_threads).
     pub reads: io::Settings,
@@ -165,6 +168,7 @@ impl Default for PoolOptions {
             nodes: vec![None],
             partitions_per_node: 4,
             io_threads: 4,
+            prefetch: buffer::Prefetching::default(),
             reads: io::Settings {
                 // Through the page cache a ring was slower (decision 54).
                 backend: io::Backend::Threads,

@@ -41,6 +41,7 @@ fn config() -> Config {
         partitions_per_node: 2,
         nodes: vec![None; 2],
         replacement: crate::replacement::Policy::default(),
+        prefetch: crate::Prefetching::default(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::page::PageId;
-use crate::replacement::policy::{LOOKS, Replacement, Slots, Victim};
+use crate::replacement::policy::{COLD_LOOKS, LOOKS, Replacement, Slots, Victim};
 use crate::word::Swept;
 
 /// A hand that goes round the slots, takes a use off each page it passes and evicts what has none
@@ -48,5 +48,24 @@ impl Replacement for Clock {
             Some((_, slot)) if slots.evict(slot) => Victim::Taken(slot),
             _ => Victim::More,
         }
+    }
+
+    fn cold(&self, slots: &dyn Slots) -> Option<u32> {
+        // Each may take two looks.
+        let most = (COLD_LOOKS / 2).min(self.count);
+        let first = self.hand.fetch_add(1, Ordering::Relaxed);
+        let at = |step: u32| first.wrapping_add(step) % self.count;
+        let is_cold = |slot| slots.look(slot) == Swept::Aged(0);
+        let found = (0..most).find(|&step| is_cold(at(step)) && slots.evict(at(step)));
+        let passed = found.unwrap_or(most - 1);
+        self.hand.fetch_add(passed, Ordering::Relaxed);
+        // Time passes with the pages that come. Were pages to age for those that do not, a few dropped
+        // prefetches would make all of them cold.
+        for slot in (0..found?).map(at) {
+            if matches!(slots.look(slot), Swept::Aged(1..)) {
+                slots.age(slot);
+            }
+        }
+        found.map(at)
     }
 }

@@ -11,7 +11,7 @@ mod sieve;
 mod two;
 
 pub use clock::Clock;
-pub use policy::{LOOKS, Replacement, Slots, Victim};
+pub use policy::{COLD_LOOKS, LOOKS, Replacement, Slots, Victim};
 pub use s3fifo::S3Fifo;
 pub use sieve::Sieve;
 pub use two::TwoQueues;

@@ -10,6 +10,9 @@ use crate::word::Swept;
 /// the first eviction would look at all frames of the partition.
 pub const LOOKS: u32 = 1024;
 
+/// As [`LOOKS`], in one call of [`Replacement::cold`].
+pub const COLD_LOOKS: u32 = 256;
+
 /// The frames of a partition, as a policy sees them. Other threads pin, load and discard
 /// meanwhile: each answer is true at one moment.
 pub trait Slots {
@@ -45,4 +48,9 @@ pub trait Replacement: Debug + Send + Sync {
 
     /// Evicts a page. Looks at no more than [`LOOKS`] slots.
     fn victim(&self, slots: &dyn Slots) -> Victim;
+
+    /// Evicts a page for one that is only guessed to be wanted: a page whose usage count
+    /// is 0, or one that would leave next whatever its count. `None` if there
+    /// is none among the [`COLD_LOOKS`] slots it looks at, at most.
+    fn cold(&self, slots: &dyn Slots) -> Option<u32>;
 }

@@ -88,6 +88,17 @@ impl Queues {
         }
     }
 
+    /// The first of the slots from this one on, to newer ones, that is as asked for; looks at `most`.
+    pub(crate) fn find(
+        &self,
+        from: Option<u32>,
+        most: u32,
+        wanted: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
+        let mut line = std::iter::successors(from, |&slot| self.newer(slot)).take(most as usize);
+        line.find(|&slot| wanted(slot))
+    }
+
     /// Takes a slot out of its queue, if it is in one.
     pub(crate) fn remove(&mut self, slot: u32) {
         let link = self.links[slot as usize];

@@ -3,7 +3,7 @@
 use parking_lot::Mutex;
 
 use crate::page::PageId;
-use crate::replacement::policy::{LOOKS, Replacement, Slots, Victim};
+use crate::replacement::policy::{COLD_LOOKS, LOOKS, Replacement, Slots, Victim};
 use crate::replacement::queues::Queues;
 use crate::word::Swept;
 
@@ -58,5 +58,19 @@ impl Replacement for Sieve {
             *hand = None;
         }
         taken
+    }
+
+    fn cold(&self, slots: &dyn Slots) -> Option<u32> {
+        let (queues, hand) = &mut *self.inner.lock();
+        let from = hand.or_else(|| queues.oldest(0));
+        let is_cold = |slot| slots.look(slot) == Swept::Aged(0) && slots.evict(slot);
+        // What lies between keeps its uses, and the hand its place: a page is asked for a sign of life
+        // only by who needs its frame.
+        let slot = queues.find(from, COLD_LOOKS / 2, is_cold)?;
+        if *hand == Some(slot) {
+            *hand = queues.newer(slot);
+        }
+        queues.remove(slot);
+        Some(slot)
     }
 }

@@ -3,7 +3,7 @@
 use parking_lot::Mutex;
 
 use crate::page::PageId;
-use crate::replacement::policy::{LOOKS, Replacement, Slots, Victim};
+use crate::replacement::policy::{COLD_LOOKS, LOOKS, Replacement, Slots, Victim};
 use crate::replacement::queues::{Ghosts, Queues};
 use crate::word::Swept;
 
@@ -28,24 +28,28 @@ impl TwoQueues {
             inner: Mutex::new((Queues::new(count), Ghosts::new(count as usize / 2))),
         }
     }
-}
 
-impl Replacement for TwoQueues {
-    fn loaded(&self, slot: u32, page: PageId, slots: &dyn Slots) {
-        let (queues, ghosts) = &mut *self.inner.lock();
-        slots.set_uses(slot, 0);
-        let queue = if ghosts.take(page) { MAIN } else { FIRST };
-        queues.push(queue, slot);
+    /// The queue from which the next page leaves.
+    fn turn(&self, queues: &Queues) -> u8 {
+        if queues.len(FIRST) >= self.first || queues.len(MAIN) == 0 {
+            FIRST
+        } else {
+            MAIN
+        }
     }
 
-    fn victim(&self, slots: &dyn Slots) -> Victim {
-        let (queues, ghosts) = &mut *self.inner.lock();
-        for _ in 0..LOOKS / 2 - 1 {
-            let first = queues.len(FIRST) >= self.first || queues.len(MAIN) == 0;
-            let queue = if first { FIRST } else { MAIN };
-            let Some(slot) = queues.oldest(queue) else {
-                return Victim::More;
-            };
+    /// Evicts the oldest page of the queue whose turn it is that was not used enough to stay.
+    fn search(
+        &self,
+        queues: &mut Queues,
+        ghosts: &mut Ghosts,
+        looks: u32,
+        slots: &dyn Slots,
+    ) -> Option<u32> {
+        for _ in 0..looks / 2 - 1 {
+            let queue = self.turn(queues);
+            let first = queue == FIRST;
+            let slot = queues.oldest(queue)?;
             let page = slots.page(slot);
             let seen = match first {
                 true if slots.evict(slot) => Swept::Evicted,
@@ -59,12 +63,39 @@ impl Replacement for TwoQueues {
                     if first {
                         ghosts.add(page);
                     }
-                    return Victim::Taken(slot);
+                    return Some(slot);
                 }
                 Swept::Pinned | Swept::Aged(_) => queues.push(queue, slot),
             }
         }
-        // All were used: the oldest has to go.
-        queues.evict_oldest([MAIN, FIRST], slots)
+        None
+    }
+}
+
+impl Replacement for TwoQueues {
+    fn loaded(&self, slot: u32, page: PageId, slots: &dyn Slots) {
+        let (queues, ghosts) = &mut *self.inner.lock();
+        slots.set_uses(slot, 0);
+        let queue = if ghosts.take(page) { MAIN } else { FIRST };
+        queues.push(queue, slot);
+    }
+
+    fn victim(&self, slots: &dyn Slots) -> Victim {
+        let (queues, ghosts) = &mut *self.inner.lock();
+        match self.search(queues, ghosts, LOOKS, slots) {
+            Some(slot) => Victim::Taken(slot),
+            // All were used: the oldest has to go.
+            None => queues.evict_oldest([MAIN, FIRST], slots),
+        }
+    }
+
+    fn cold(&self, slots: &dyn Slots) -> Option<u32> {
+        let (queues, ghosts) = &mut *self.inner.lock();
+        // Nothing is held against a page when no other comes for which it could make room.
+        let first = self.turn(queues) == FIRST;
+        let is_cold = |slot| matches!(slots.look(slot), Swept::Aged(uses) if uses == 0 || first);
+        let oldest = queues.oldest(self.turn(queues));
+        queues.find(oldest, COLD_LOOKS / 2, is_cold)?;
+        self.search(queues, ghosts, COLD_LOOKS / 2, slots)
     }
 }

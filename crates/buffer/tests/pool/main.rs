@@ -21,6 +21,7 @@ fn config(bytes: u64, page_size: usize, nodes: usize) -> Config {
         partitions_per_node: 4,
         nodes: vec![None; nodes],
         replacement: buffer::Policy::default(),
+        prefetch: buffer::Prefetching::default(),
     }
 }
 

@@ -13,6 +13,7 @@ fn make(replacement: Policy, frames: usize) -> Arc<Pool> {
         partitions_per_node: 1,
         nodes: vec![None],
         replacement,
+        prefetch: buffer::Prefetching::default(),
     };
     let source = Arc::new(Patterns::default());
     Pool::new(&config, source, memory::Budget::new(u64::MAX)).unwrap()

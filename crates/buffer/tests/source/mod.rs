@@ -159,6 +159,7 @@ pub fn pool(nodes: usize, frames: usize, partitions: usize) -> (Arc<Pool>, Arc<P
         partitions_per_node: partitions,
         nodes: vec![None; nodes],
         replacement: buffer::Policy::default(),
+        prefetch: buffer::Prefetching::default(),
     };
     let pool = Pool::new(&config, source.clone(), memory::Budget::new(u64::MAX)).unwrap();
     (pool, source)

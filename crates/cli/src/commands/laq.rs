@@ -11,7 +11,7 @@ use crate::options::results::ResultOptions;
 use crate::output::results::Whole;
 use crate::statement::runner::Runner;
 use crate::store::current::CurrentStore;
-use crate::store::files;
+use crate::store::database;
 use crate::text;
 
 /// `atoll laq`
@@ -42,7 +42,7 @@ pub fn run(args: &Laq) -> Result<(), Failure> {
     let text = program(args)?;
     let (resources, execution) = (&args.results.resources, &args.results.execution);
     let options = execution::options(resources, execution, true)?;
-    let database = files::open(&args.store, &options)?;
+    let database = database::open(&args.store, &options)?;
     let opened = CurrentStore::new(database, args.store.clone(), options, Duration::ZERO);
     let mut runner = Runner::new(opened, &args.results)?;
     let ran = runner.perform(|session| {

@@ -1,16 +1,21 @@
 //! The commands, with a file or a folder for each: its arguments, and its action. No command imports another.
 
 pub mod govern;
+#[cfg(feature = "sql")]
 pub mod import;
 pub mod lab;
+#[cfg(feature = "sql")]
 pub mod laq;
 pub mod man;
 pub mod pages;
 pub mod pin;
+#[cfg(feature = "sql")]
 pub mod quickstart;
 pub mod reference;
 pub mod residency;
+#[cfg(feature = "sql")]
 pub mod set;
+#[cfg(feature = "sql")]
 pub mod sql;
 pub mod top;
 pub mod topology;

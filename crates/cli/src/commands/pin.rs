@@ -4,13 +4,13 @@ use std::io::Write;
 use std::time::Instant;
 
 use anyhow::{Context, anyhow};
-use atoll::Machine;
 use clap::{ArgGroup, Args};
 use counters::{Process, System};
 use placement::apply::{self, Keeper, Options};
 use placement::table::{Entry, Table};
 use placement::{Classes, CpuSet, Placement, Site, Strategy, Threads};
 use serde_json::{Value, json};
+use topology::Machine;
 
 use crate::failure::Failure;
 use crate::placed;

@@ -11,7 +11,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use crate::failure::Failure;
 use crate::options::execution::{self, Execution};
 use crate::options::resources::Resources;
-use crate::store::files;
+use crate::store::database;
 use crate::terminal::progress::Display;
 use crate::terminal::{interrupt, out};
 use crate::units;
@@ -64,14 +64,14 @@ pub fn run(args: &Quickstart) -> Result<(), Failure> {
         .unwrap_or_else(|| PathBuf::from(format!("tpch-{}.atoll", args.scale)));
     let existed = path.exists();
     let options = execution::options(&args.resources, &args.execution, false)?;
-    let database = files::open_or_create(&path, &options)?;
+    let database = database::open_or_create(&path, &options)?;
     let built = match build(args, &database, &path) {
         Ok(built) => built,
         Err(failure) => {
             drop(database);
             // A store that was made for a failed load is empty.
             if !existed {
-                files::remove(&path);
+                database::remove(&path);
             }
             return Err(failure);
         }
@@ -81,7 +81,7 @@ pub fn run(args: &Quickstart) -> Result<(), Failure> {
     let (mut built, runs) = ran?;
     closed?;
     // Sizes are those of the closed store: what a user finds on the disk.
-    built.store_bytes = files::bytes(&path);
+    built.store_bytes = database::bytes(&path);
     let mut out = out::stdout();
     if args.json {
         writeln!(out, "{}", json(args, &built, &runs))?;

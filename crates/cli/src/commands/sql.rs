@@ -15,7 +15,7 @@ use crate::shell;
 use crate::statement::incoming::Incoming;
 use crate::statement::runner::Runner;
 use crate::store::current::CurrentStore;
-use crate::store::files;
+use crate::store::{database, files};
 use crate::text;
 use atoll::script::{self, Statement};
 
@@ -89,7 +89,7 @@ pub fn run(args: &Sql) -> Result<(), Failure> {
     let empty = made && runner.tables().is_ok_and(|tables| tables.is_empty());
     let closed = runner.close();
     if empty {
-        files::remove(&args.store);
+        database::remove(&args.store);
     }
     ran.and(closed)
 }
@@ -126,7 +126,7 @@ fn open(
         )
     };
     if !absent || args.read_only {
-        let database = files::open(&args.store, &options)?;
+        let database = database::open(&args.store, &options)?;
         files::tell_dropped(&database.recovery().dropped);
         return Ok((opened(database), false));
     }
@@ -134,7 +134,7 @@ fn open(
         let missing = files::missing(&args.store);
         return Err(anyhow!("{missing} (--create makes a new one)").into());
     }
-    let database = files::open_or_create(&args.store, &options)?;
+    let database = database::open_or_create(&args.store, &options)?;
     if std::io::stderr().is_terminal() {
         eprintln!("atoll: {} is a new store", args.store.display());
     }

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use atoll::Machine;
 use clap::Args;
+use topology::Machine;
 
 use crate::failure::Failure;
 use crate::terminal::out;

@@ -3,13 +3,13 @@
 use std::io::Write;
 
 use anyhow::anyhow;
-use atoll::Machine;
 use clap::Args;
 use counters::{CoreEvents, Powercap, Process, Scope, Sensor, System, Value as Counted};
 use placement::search::tuner::{self, Role, Tuner, Verdict};
 use placement::search::{Metric, Options, Quantity, Reading, Search, Stop};
 use placement::{Placement, Site, Strategy, Threads};
 use serde_json::{Value, json};
+use topology::Machine;
 
 use crate::failure::Failure;
 use crate::placed;

@@ -5,15 +5,20 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "",
         &[
+            #[cfg(feature = "sql")]
             ("atoll quickstart", "try it: TPC-H data, the 22 queries"),
+            #[cfg(feature = "sql")]
             (
                 "atoll import reef.atoll fish fish.csv",
                 "load a file into a table",
             ),
+            #[cfg(feature = "sql")]
             ("atoll sql reef.atoll \"select count(*) from fish\"", "ask"),
+            #[cfg(feature = "sql")]
             ("atoll sql reef.atoll", "a shell"),
         ],
     ),
+    #[cfg(feature = "sql")]
     (
         "quickstart",
         &[
@@ -27,6 +32,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
         ],
     ),
+    #[cfg(feature = "sql")]
     (
         "import",
         &[
@@ -44,6 +50,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
         ],
     ),
+    #[cfg(feature = "sql")]
     (
         "sql",
         &[
@@ -66,6 +73,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
         ],
     ),
+    #[cfg(feature = "sql")]
     (
         "laq",
         &[
@@ -106,6 +114,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
         ],
     ),
+    #[cfg(feature = "sql")]
     (
         "set",
         &[
@@ -220,6 +229,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "atoll lab placement --quick",
                 "where accesses go under each strategy",
             ),
+            #[cfg(feature = "sql")]
             (
                 "atoll lab laq tpch-1.atoll --query 6",
                 "queries by block size and threads",
@@ -287,6 +297,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "all placements of 4 threads",
         )],
     ),
+    #[cfg(feature = "sql")]
     (
         "lab laq",
         &[(
@@ -294,6 +305,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "two queries",
         )],
     ),
+    #[cfg(feature = "sql")]
     (
         "lab plans",
         &[(

@@ -1,8 +1,10 @@
 //! `--threads`, `--memory-limit`, `--pool` and the other options about the machine's resources.
 
+#[cfg(feature = "sql")]
 use atoll::{Access, Options};
 use clap::{Args, ValueEnum};
 
+#[cfg(feature = "sql")]
 use crate::allocator;
 use crate::units::parse_bytes;
 
@@ -27,6 +29,7 @@ pub struct Layout {
 }
 
 /// What a command that works on a store may use.
+#[cfg(feature = "sql")]
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Memory and machine")]
 pub struct Resources {
@@ -55,6 +58,7 @@ pub enum Affinity {
 }
 
 /// Whether workers are governed.
+#[cfg(feature = "sql")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Governing {
     /// On machines with more than one node
@@ -69,6 +73,7 @@ pub enum Governing {
 }
 
 /// The library's options for those of a command that only reads a store.
+#[cfg(feature = "sql")]
 pub fn reading(layout: &Layout) -> Options {
     let mut options = Options::read_only();
     options.pool_bytes = layout.pool;
@@ -79,6 +84,7 @@ pub fn reading(layout: &Layout) -> Options {
 }
 
 /// The library's options for those of a command that works on a store.
+#[cfg(feature = "sql")]
 pub fn options(resources: &Resources, read_only: bool) -> Options {
     let mut options = reading(&resources.layout);
     options.threads = resources.threads.map(|threads| threads as usize);

@@ -1,34 +1,13 @@
-//! The files of stores: opening and removing them, and the error if they are missing.
+//! The files of stores: those of a folder, and the error if one is missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use atoll::{Database, Dropped, Options};
-
-use crate::failure::Failure;
+use store::Dropped;
 
 /// The most names that are suggested.
 const SUGGESTED: usize = 3;
-
-/// Opens an existing store.
-///
-/// # Errors
-/// If it does not exist, with similar names of stores in the folder, or cannot be opened.
-pub fn open(path: &Path, options: &Options) -> Result<Database, Failure> {
-    if absent(path) {
-        return Err(missing(path).into());
-    }
-    Ok(Database::open(path, options)?)
-}
-
-/// Opens a store, or creates it if there is none.
-///
-/// # Errors
-/// If it cannot be opened or created.
-pub fn open_or_create(path: &Path, options: &Options) -> Result<Database, Failure> {
-    Ok(Database::open_or_create(path, options)?)
-}
 
 /// Whether there is no file of that name, as far as this user can see.
 pub fn absent(path: &Path) -> bool {
@@ -81,7 +60,7 @@ pub fn stores(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut stores: Vec<PathBuf> = entries
         .map(|entry| entry.path())
-        .filter(|path| atoll::is_store(path))
+        .filter(|path| store::is_store(path))
         .map(|path| match path.strip_prefix(".") {
             Ok(plain) => plain.to_owned(),
             Err(_) => path,
@@ -112,25 +91,6 @@ fn nearest<'a>(wanted: &str, stores: &'a [PathBuf]) -> Vec<&'a PathBuf> {
     near.sort();
     near.truncate(SUGGESTED);
     near.into_iter().map(|(_, store)| store).collect()
-}
-
-/// The log file of a store.
-fn log_of(store: &Path) -> PathBuf {
-    let mut name = store.as_os_str().to_owned();
-    name.push(".log");
-    name.into()
-}
-
-/// Bytes of a store's files.
-pub fn bytes(store: &Path) -> u64 {
-    let size = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
-    size(store) + size(&log_of(store))
-}
-
-/// Removes a store's files; what cannot be removed stays.
-pub fn remove(store: &Path) {
-    let _ = fs::remove_file(store);
-    let _ = fs::remove_file(log_of(store));
 }
 
 #[cfg(test)]

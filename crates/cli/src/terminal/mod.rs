@@ -2,5 +2,7 @@
 
 pub mod interrupt;
 pub mod out;
+#[cfg(feature = "sql")]
 pub mod pager;
+#[cfg(feature = "sql")]
 pub mod progress;

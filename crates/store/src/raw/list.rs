@@ -120,6 +120,14 @@ impl PageList {
         place.is_none_or(|place| self.view.pool().is_resident(place))
     }
 
+    /// How the page at `index`, which was just found not to be resident, is missed.
+    pub(super) fn missing(&self, index: usize) -> buffer::prefetch::Outcome {
+        let place = self.entries[index].place;
+        place.map_or(buffer::prefetch::Outcome::Miss, |place| {
+            self.view.pool().missing(place)
+        })
+    }
+
     /// Loads pages in the background, as [`buffer::Pool::prefetch`] does: those at `indexes`.
     pub fn prefetch(&self, indexes: impl IntoIterator<Item = usize>) {
         let places = indexes.into_iter().filter_map(|at| self.entries[at].place);

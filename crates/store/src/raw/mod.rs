@@ -18,9 +18,11 @@ mod list;
 mod pages;
 mod place;
 mod published;
+mod reader;
 mod view;
 
 pub use batch::PageBatch;
 pub use list::PageList;
 pub use pages::PageStore;
+pub use reader::PageReader;
 pub use view::{PagePin, PageStatistics, PageView};

@@ -233,6 +233,7 @@ fn make_pool(page_size: u32, options: &Options, pages: &Arc<Pages>) -> Result<Ar
         partitions_per_node: settings.partitions_per_node,
         nodes: settings.nodes.clone(),
         replacement: buffer::Policy::default(),
+        prefetch: settings.prefetch,
     };
     let budget = settings
         .budget

@@ -70,6 +70,11 @@ impl<'p> PinnedChunk<'p> {
         ids
     }
 
+    /// How many pages of values are held.
+    pub(crate) fn held(&self) -> usize {
+        self.pages.iter().flatten().count()
+    }
+
     /// Pins the pages in which `wanted` rows lie.
     pub(crate) async fn hold(&mut self, wanted: &Mask) -> Result<()> {
         let pool: &'p Pool = self.pool;

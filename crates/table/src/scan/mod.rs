@@ -4,12 +4,14 @@
 //! | file | holds |
 //! |---|---|
 //! | `open` | what to read, and opening one piece of it |
+//! | `ahead` | pages of the blocks that are opened next |
 //! | `filter` | what rows are wanted |
 //! | `mask`, `rows` | rows of a block, as bits and as positions |
 //! | `chunk` | a column of a block with its pages pinned |
 //! | `decode` | stored values back into Arrow arrays |
 //! | `cursor`, `vectors` | the rows that are left, as batches and column by column |
 
+mod ahead;
 mod chunk;
 mod cursor;
 mod decode;

@@ -16,7 +16,9 @@ use memory::Traffic;
 
 use crate::catalog::table::Table;
 use crate::error::{Error, Result};
+use crate::format::block::Block;
 use crate::format::row_id::RowId;
+use crate::scan::ahead::Ahead;
 use crate::scan::cursor::{Cursor, OpenBlock, State, batch};
 use crate::scan::filter::Filter;
 use crate::scan::filter::apply::{FilteredBlock, apply};
@@ -32,6 +34,8 @@ pub const ROW_COLUMN: &str = "__row";
 pub struct Scan {
     table: Arc<Table>,
     columns: Vec<usize>,
+    /// Absent if it reads nothing ahead.
+    ahead: Option<Arc<Ahead>>,
     row_ids: bool,
     schema: SchemaRef,
 }
@@ -70,9 +74,18 @@ impl Scan {
         Scan {
             table,
             columns,
+            ahead: Some(Arc::default()),
             row_ids,
             schema,
         }
+    }
+
+    /// The same scan, which reads a page no earlier than when its block is opened: to measure what
+    /// reading ahead is worth.
+    #[must_use]
+    pub fn without_read_ahead(mut self) -> Scan {
+        self.ahead = None;
+        self
     }
 
     /// The schema of the batches that it delivers.
@@ -185,6 +198,9 @@ impl Scan {
         if filters.iter().any(|f| f.excludes(block)) {
             return Ok(None);
         }
+        if let Some(ahead) = &self.ahead {
+            ahead.read(pool, &self.table, index, filters, &self.columns);
+        }
         let mut wanted = Mask::all(block.rows as usize);
         if let Some(deleted) = self.table.body.deleted.get(&stored.key) {
             for row in deleted.value.iter() {
@@ -198,10 +214,12 @@ impl Scan {
             traffic,
             here,
             chunks: vec![],
+            waits: false,
         };
         for filter in filters {
             apply(filter, &mut filtered, &mut wanted).await?;
             if wanted.is_none() {
+                self.opened(block, filtered.waits, 0);
                 return Ok(None);
             }
         }
@@ -213,6 +231,9 @@ impl Scan {
             .iter()
             .flat_map(|(_, chunk)| chunk.missing(&wanted))
             .collect();
+        let waits = filtered.waits || missing.iter().any(|page| !pool.is_resident(*page));
+        let held: usize = chunks.iter().map(|(_, chunk)| chunk.held()).sum();
+        self.opened(block, waits, held + missing.len());
         pool.prefetch(&missing);
         let mut dictionaries = Vec::with_capacity(chunks.len());
         for (column, chunk) in &mut chunks {
@@ -231,6 +252,17 @@ impl Scan {
             here,
         };
         Ok(Some(self.cursor(State::Block(open))))
+    }
+
+    /// Notes, for reading ahead, how many pages of the wanted columns of a block were needed, and
+    /// whether one had to be waited for.
+    fn opened(&self, block: &Block, waits: bool, needed: usize) {
+        let Some(ahead) = &self.ahead else { return };
+        if waits {
+            ahead.waited();
+        }
+        let pages = |column: &usize| block.columns[*column].pages.len();
+        ahead.needed(needed, self.columns.iter().map(pages).sum());
     }
 
     fn cursor<'p>(&'p self, state: State<'p>) -> Cursor<'p> {

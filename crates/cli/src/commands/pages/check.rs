@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io::Write;
 
 use anyhow::anyhow;
-use atoll::Problem;
+use store::Problem;
 
 use crate::commands::pages::options::Asked;
 use crate::failure::Failure;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use atoll::StoreStatistics;
+use store::Statistics;
 
 use crate::commands::pages::options::Asked;
 use crate::failure::Failure;
@@ -12,7 +12,7 @@ use crate::units;
 pub fn write(
     out: &mut impl Write,
     args: &Asked,
-    store: &StoreStatistics,
+    store: &Statistics,
     pages: &str,
 ) -> Result<(), Failure> {
     let size = units::bytes;

@@ -5,15 +5,17 @@ mod head;
 mod numbers;
 mod operate;
 pub mod options;
+#[cfg(not(feature = "sql"))]
+mod plain;
 mod raw;
+#[cfg(feature = "sql")]
 mod tables;
 mod vacuum;
 
-use atoll::{Database, PageOptions};
+use store::Options;
 
 use crate::commands::pages::options::{Asked, Look, Pages};
 use crate::failure::Failure;
-use crate::options::resources;
 use crate::store::files;
 
 /// Runs the command.
@@ -36,7 +38,14 @@ fn look(args: &Asked) -> Result<(), Failure> {
     if args.what == Look::Repair {
         repair(args)?;
     }
-    let database = match Database::open(&args.store, &resources::reading(&args.layout)) {
+    contents(args)
+}
+
+/// What is in a store of whatever kind.
+#[cfg(feature = "sql")]
+fn contents(args: &Asked) -> Result<(), Failure> {
+    let options = crate::options::resources::reading(&args.layout);
+    let database = match atoll::Database::open(&args.store, &options) {
         Err(error) if error.is_raw_pages() => return raw::run(args),
         database => database?,
     };
@@ -48,9 +57,18 @@ fn look(args: &Asked) -> Result<(), Failure> {
     }
 }
 
+/// What is in a store of whatever kind; of tables no more than that pages can tell.
+#[cfg(not(feature = "sql"))]
+fn contents(args: &Asked) -> Result<(), Failure> {
+    match raw::run(args) {
+        Err(Failure::Error(error)) if plain::is_meant(&error) => plain::run(args),
+        ran => ran,
+    }
+}
+
 /// Drops the damaged end of the log, and checks what is left.
 fn repair(args: &Asked) -> Result<(), Failure> {
-    let done = atoll::repair(&args.store, &PageOptions::default())?;
+    let done = store::repair(&args.store, &Options::default())?;
     let store = args.store.display();
     match (&done.recovery.dropped, &done.copy) {
         (Some(dropped), Some(copy)) => {

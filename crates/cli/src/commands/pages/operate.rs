@@ -151,6 +151,7 @@ fn options(args: &Asked, pool: u64, access: Access) -> Options {
         pool_bytes: args.layout.pool.unwrap_or(pool),
         machine: args.layout.machine.clone(),
         mapped: args.layout.mapped,
+        prefetcher: args.raw.prefetcher.unwrap_or_default(),
         access,
         ..Options::default()
     }
@@ -172,6 +173,11 @@ fn failure(error: pages::Error) -> Failure {
 fn shown(timed: &Timed, bytes: u64) -> (String, String) {
     let speed = (bytes as f64 / timed.median()) as u64;
     (units::seconds(timed.median()), units::bytes(speed))
+}
+
+/// A share in percent, if there is one.
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", 100.0 * share))
 }
 
 fn print(out: &mut impl Write, args: &Asked, swept: &Swept) -> Result<(), Failure> {
@@ -207,7 +213,7 @@ fn print(out: &mut impl Write, args: &Asked, swept: &Swept) -> Result<(), Failur
     }
     writeln!(
         out,
-        "\npool in the last round\n{:>4} {:>10} {:>9} {:>9} {:>12} {:>11} {:>11} {:>11} {:>9}",
+        "\npool in the last round\n{:>4} {:>10} {:>9} {:>9} {:>12} {:>11} {:>11} {:>9} {:>9} {:>11} {:>9}",
         "numa",
         "partitions",
         "frames",
@@ -215,13 +221,15 @@ fn print(out: &mut impl Write, args: &Asked, swept: &Swept) -> Result<(), Failur
         "hits",
         "misses",
         "prefetched",
+        "accuracy",
+        "coverage",
         "evictions",
         "waits"
     )?;
     for (partitions, numa, pool) in &swept.pools {
         writeln!(
             out,
-            "{:>4} {:>10} {:>9} {:>9} {:>12} {:>11} {:>11} {:>11} {:>9}",
+            "{:>4} {:>10} {:>9} {:>9} {:>12} {:>11} {:>11} {:>9} {:>9} {:>11} {:>9}",
             mode(*numa),
             units::count(*partitions as u64),
             units::count(pool.frames as u64),
@@ -229,6 +237,8 @@ fn print(out: &mut impl Write, args: &Asked, swept: &Swept) -> Result<(), Failur
             units::count(pool.hits),
             units::count(pool.misses),
             units::count(pool.prefetched),
+            percent(pool.accuracy()),
+            percent(pool.coverage()),
             units::count(pool.evictions),
             units::count(pool.waits),
         )?;
@@ -256,6 +266,12 @@ fn json(args: &Asked, swept: &Swept) -> serde_json::Value {
             "hits": pool.hits,
             "misses": pool.misses,
             "prefetched": pool.prefetched,
+            "prefetch_used": pool.prefetch_used,
+            "prefetch_late": pool.prefetch_late,
+            "prefetch_wasted": pool.prefetch_wasted,
+            "prefetch_dropped": pool.prefetch_dropped,
+            "accuracy": pool.accuracy(),
+            "coverage": pool.coverage(),
             "evictions": pool.evictions,
             "waits": pool.waits,
         })

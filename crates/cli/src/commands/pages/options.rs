@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, ValueEnum};
+use pages::Prefetching;
 
 use crate::commands::pages::numbers::{self, Numbers};
 use crate::failure::Failure;
@@ -48,6 +49,9 @@ pub struct Raw {
     /// Pages that each thread prefetches; 0..8 is 0,1,2,4,8 [default: 0]
     #[arg(long, value_name = "N,...", value_parser = numbers::prefetch)]
     pub prefetch: Option<Numbers>,
+    /// What watches the pages that each thread reads and loads more: none, next, stride, stream or correlation [default: none]
+    #[arg(long, value_name = "NAME")]
+    pub prefetcher: Option<Prefetching>,
     /// Whether the pool lies on the machine's nodes and threads are bound to cpus: on, off, or on,off [default: off]
     #[arg(long, value_enum, value_name = "MODE,...", value_delimiter = ',')]
     pub numa: Vec<Switch>,
@@ -189,6 +193,7 @@ impl Raw {
             ("threads", self.threads.is_some(), runs),
             ("partitions", self.partitions.is_some(), reads),
             ("prefetch", self.prefetch.is_some(), reads),
+            ("prefetcher", self.prefetcher.is_some(), reads),
             ("numa", !self.numa.is_empty(), reads),
             ("repeat", self.repeat.is_some(), runs),
             ("cold", self.cold, reads),

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use atoll::{PageOptions, PageStore, PoolOptions};
+use store::{Options, PageStore, PoolOptions};
 
 use crate::commands::pages::options::{Asked, Look};
 use crate::commands::pages::{check, head};
@@ -13,7 +13,7 @@ use crate::units;
 
 /// Runs the command.
 pub fn run(args: &Asked) -> Result<(), Failure> {
-    let mut options = PageOptions::read_only();
+    let mut options = Options::read_only();
     if let Some(bytes) = args.layout.pool {
         options.pool = PoolOptions {
             bytes,

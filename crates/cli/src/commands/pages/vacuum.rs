@@ -2,31 +2,29 @@
 
 use std::io::Write;
 
-use atoll::{Access, Database, PageOptions, PageStore, Vacuum};
+use store::{Error, Options, PageStore, Store, Vacuum};
 
 use crate::commands::pages::options::Asked;
 use crate::failure::Failure;
-use crate::options::resources;
 use crate::store::files;
 use crate::terminal::out;
 use crate::units;
 
 /// Runs the command.
 pub fn run(args: &Asked) -> Result<(), Failure> {
-    let mut options = resources::reading(&args.layout);
-    options.access = Access::Write;
-    let vacuum = match Database::open(&args.store, &options) {
-        Err(error) if error.is_raw_pages() => {
-            let store = PageStore::open(&args.store, &PageOptions::default())?;
+    let vacuum = match PageStore::open(&args.store, &Options::default()) {
+        Err(Error::NotPages { .. }) => {
+            let store = Store::open(&args.store, &Options::default())?;
+            files::tell_dropped(&store.recovery().dropped);
             let vacuum = store.vacuum()?;
             store.close()?;
             vacuum
         }
         opened => {
-            let database = opened?;
-            files::tell_dropped(&database.recovery().dropped);
-            let vacuum = database.vacuum()?;
-            database.close()?;
+            let store = opened?;
+            files::tell_dropped(&store.recovery().dropped);
+            let vacuum = store.vacuum()?;
+            store.close()?;
             vacuum
         }
     };

@@ -2,18 +2,27 @@
 
 pub mod options;
 mod process;
+#[cfg(feature = "sql")]
 mod store;
 mod table;
+
+use anyhow::anyhow;
 
 use crate::commands::residency::options::Where;
 use crate::failure::Failure;
 
 /// Runs the command.
 pub fn run(args: &Where) -> Result<(), Failure> {
-    match (args.pid, &args.store) {
-        (Some(pid), _) => process::run(args, pid),
-        (None, Some(path)) => store::run(args, path),
-        // The definition of the arguments asks for one of them.
-        (None, None) => Ok(()),
+    #[cfg(feature = "sql")]
+    if let Some(path) = &args.store {
+        return store::run(args, path);
+    }
+    match args.pid {
+        Some(pid) => process::run(args, pid),
+        // The definition of the arguments asks for one of the two.
+        None => Err(anyhow!(
+            "this program is built without tables; take --pid, or a program with them"
+        )
+        .into()),
     }
 }

@@ -11,13 +11,13 @@ use crate::commands::residency::options::Where;
 use crate::commands::residency::table::{self, Row, Shape};
 use crate::failure::Failure;
 use crate::options::resources;
-use crate::store::files;
+use crate::store::database;
 use crate::terminal::out;
 use crate::units::{self, plural};
 
 /// Opens the store for reading, and prints where its pages are.
 pub fn run(args: &Where, path: &Path) -> Result<(), Failure> {
-    let database = files::open(path, &resources::reading(&args.layout))?;
+    let database = database::open(path, &resources::reading(&args.layout))?;
     let residency = database.residency(args.load)?;
     let mut out = out::stdout();
     if args.json {

@@ -28,6 +28,8 @@ pub(crate) struct FilteredBlock<'p> {
     pub traffic: &'p Traffic,
     pub here: fn() -> usize,
     pub chunks: Vec<(usize, PinnedChunk<'p>)>,
+    /// Whether a page was not resident when it was wanted.
+    pub waits: bool,
 }
 
 impl<'p> FilteredBlock<'p> {
@@ -52,6 +54,7 @@ impl<'p> FilteredBlock<'p> {
         };
         let chunk = &mut self.chunks[index].1;
         let missing = chunk.missing(wanted);
+        self.waits |= missing.iter().any(|page| !self.pool.is_resident(*page));
         if missing.len() > 1 {
             self.pool.prefetch(&missing);
         }

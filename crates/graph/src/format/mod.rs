@@ -1,0 +1,4 @@
+//! The bytes of a graph: its entry in the catalog, its metadata page, its index pages, its arrays.
+
+pub(crate) mod array;
+pub(crate) mod meta;

@@ -1,0 +1,193 @@
+//! How a task reads a graph: through a bounded number of pins that it keeps for as long as it can.
+//!
+//! A task has *slots*, a power of two of them. The page with number *p* is kept in slot *p* modulo the
+//! slots until another page wants the slot. The pages of an array have numbers one after the other, so
+//! of a graph that has no more pages than the task has slots, each is pinned once; and in any case a
+//! page is resolved once for each run of lists on it. A slot is emptied before its next page is
+//! pinned, so that tasks that wait for a frame hold one page less.
+
+use buffer::{PageId, Pin, Pool};
+use bytemuck::AnyBitPattern;
+
+use crate::error::Result;
+use crate::read::graph::{Graph, Lists, Paged};
+
+/// What a run has asked of the pool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// Pages that were pinned.
+    pub pins: u64,
+    /// Pages that were not in a frame when they were pinned, and so were read from the file.
+    pub misses: u64,
+}
+
+impl std::ops::AddAssign for Reads {
+    fn add_assign(&mut self, more: Reads) {
+        self.pins += more.pins;
+        self.misses += more.misses;
+    }
+}
+
+/// Reads the arrays of a graph for one task.
+pub(crate) struct Reader<'g> {
+    graph: &'g Graph,
+    pool: &'g Pool,
+    slots: Box<[Option<Pin<'g>>]>,
+    mask: usize,
+    pub reads: Reads,
+}
+
+impl<'g> Reader<'g> {
+    /// A reader that pins at most `slots` pages, rounded up to a power of two.
+    pub fn new(graph: &'g Graph, slots: usize) -> Reader<'g> {
+        let slots = slots.max(1).next_power_of_two();
+        Reader {
+            graph,
+            pool: graph.pool(),
+            slots: (0..slots).map(|_| None).collect(),
+            mask: slots - 1,
+            reads: Reads::default(),
+        }
+    }
+
+    /// Makes a page of an array readable, until the next call.
+    #[inline]
+    async fn hold(&mut self, array: &Paged, page: usize) -> Result<()> {
+        let id = array.pages[page];
+        match &self.slots[id as usize & self.mask] {
+            Some(pin) if pin.page() == id => Ok(()),
+            _ => self.pin(array, page, id).await,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pin_resident(&mut self, id: PageId) -> Option<Pin<'g>> {
+        self.slots[id as usize & self.mask] = None;
+        self.reads.pins += 1;
+        self.pool.try_pin(id)
+    }
+
+    async fn pin(&mut self, array: &Paged, page: usize, id: PageId) -> Result<()> {
+        let pin = match self.pin_resident(id) {
+            Some(pin) => pin,
+            None => {
+                self.reads.misses += 1;
+                self.pool.pin(id).await?
+            }
+        };
+        if !array.is_sound(page, &pin) {
+            let what = format!("page {id} of {}", array.sort.name());
+            return Err(self.graph.damaged(&what));
+        }
+        self.slots[id as usize & self.mask] = Some(pin);
+        Ok(())
+    }
+
+    /// The values of a page that is held.
+    #[inline]
+    fn values<T: AnyBitPattern>(&self, array: &Paged, page: usize) -> &[T] {
+        let id = array.pages[page];
+        let pin = self.slots[id as usize & self.mask].as_deref();
+        // Whether it can be cast was found out when it was pinned.
+        bytemuck::try_cast_slice(pin.unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// The elements of an array from `from` on, below `to`, as far as they lie on one page: at least
+    /// one. Needs `from < to <= elements`.
+    #[inline]
+    async fn run<T: AnyBitPattern>(&mut self, array: &Paged, from: u64, to: u64) -> Result<&[T]> {
+        let page = (from >> array.shift) as usize;
+        self.hold(array, page).await?;
+        let base = (page as u64) << array.shift;
+        let end = (to - base).min(1 << array.shift) as usize;
+        Ok(&self.values(array, page)[(from - base) as usize..end])
+    }
+
+    /// As [`run`](Reader::run), of neighbours.
+    #[inline]
+    pub async fn piece(&mut self, lists: &Lists, from: u64, to: u64) -> Result<&[u32]> {
+        self.run(&lists.neighbours, from, to).await
+    }
+
+    /// An element of an array of 8 bytes.
+    pub async fn wide(&mut self, array: &Paged, at: u64) -> Result<u64> {
+        Ok(self.run(array, at, at + 1).await?[0])
+    }
+
+    /// An element of an array of 4 bytes.
+    pub async fn narrow(&mut self, array: &Paged, at: u64) -> Result<u32> {
+        Ok(self.run(array, at, at + 1).await?[0])
+    }
+
+    /// Where the list of a vertex begins and ends.
+    #[inline]
+    pub async fn bounds(&mut self, lists: &Lists, vertex: u32) -> Result<(u64, u64)> {
+        let at = u64::from(vertex);
+        let both = self.run::<u64>(&lists.offsets, at, at + 2).await?;
+        let start = both[0];
+        let end = match both.get(1) {
+            Some(&end) => end,
+            None => self.wide(&lists.offsets, at + 1).await?,
+        };
+        // Within a page they are sorted.
+        if start <= end {
+            Ok((start, end))
+        } else {
+            Err(self.graph.damaged(lists.offsets.sort.name()))
+        }
+    }
+
+    /// Where the lists of `count` vertices from `first` on begin, and where the last one ends.
+    pub async fn offsets(
+        &mut self,
+        lists: &Lists,
+        first: u32,
+        count: u32,
+        into: &mut Vec<u64>,
+    ) -> Result<()> {
+        into.clear();
+        let mut at = u64::from(first);
+        let end = at + u64::from(count) + 1;
+        while at < end {
+            let run = self.run::<u64>(&lists.offsets, at, end).await?;
+            at += run.len() as u64;
+            into.extend_from_slice(run);
+        }
+        if into.is_sorted() {
+            Ok(())
+        } else {
+            Err(self.graph.damaged(lists.offsets.sort.name()))
+        }
+    }
+
+    /// Appends the list of a vertex.
+    pub async fn append(&mut self, lists: &Lists, vertex: u32, into: &mut Vec<u32>) -> Result<()> {
+        let (mut at, end) = self.bounds(lists, vertex).await?;
+        while at < end {
+            let piece = self.piece(lists, at, end).await?;
+            at += piece.len() as u64;
+            into.extend_from_slice(piece);
+        }
+        Ok(())
+    }
+
+    /// The other vertices that a vertex has an edge with, in whatever direction, each once and in
+    /// order.
+    pub async fn around(&mut self, vertex: u32, into: &mut Vec<u32>) -> Result<()> {
+        into.clear();
+        self.append(self.graph.out(), vertex, into).await?;
+        let meta = self.graph.meta();
+        if meta.directed {
+            self.append(self.graph.into(), vertex, into).await?;
+            into.sort_unstable();
+        }
+        if meta.directed || meta.repeats {
+            into.dedup();
+        }
+        if meta.loops {
+            into.retain(|&other| other != vertex);
+        }
+        Ok(())
+    }
+}
