@@ -163,7 +163,7 @@ impl Graph {
     }
 
     /// The lists of the vertices that edges come from.
-    pub(crate) fn into(&self) -> &Lists {
+    pub(crate) fn incoming(&self) -> &Lists {
         self.into.as_ref().unwrap_or(&self.out)
     }
 

@@ -6,6 +6,8 @@
 //! page is resolved once for each run of lists on it. A slot is emptied before its next page is
 //! pinned, so that tasks that wait for a frame hold one page less.
 
+use std::ops::Range;
+
 use buffer::{PageId, Pin, Pool};
 use bytemuck::AnyBitPattern;
 
@@ -161,6 +163,39 @@ impl<'g> Reader<'g> {
         }
     }
 
+    /// Shows `see` the lists of a range of vertices, one after the other: the vertex, and its neighbours. A list that
+    /// lies on several pages comes in as many parts, an empty one not at all.
+    pub async fn lists(
+        &mut self,
+        lists: &Lists,
+        range: Range<u32>,
+        offsets: &mut Vec<u64>,
+        mut see: impl FnMut(u32, &[u32]),
+    ) -> Result<()> {
+        let count = range.end - range.start;
+        self.offsets(lists, range.start, count, offsets).await?;
+        let (mut at, end) = (offsets[0], offsets[count as usize]);
+        let mut next = 0;
+        while at < end {
+            let part = self.piece(lists, at, end).await?;
+            let base = at;
+            at += part.len() as u64;
+            // All lists that begin before the end of this page.
+            while next < count as usize && offsets[next] < at {
+                let (start, stop) = (offsets[next].max(base), offsets[next + 1].min(at));
+                if start < stop {
+                    let list = &part[(start - base) as usize..(stop - base) as usize];
+                    see(range.start + next as u32, list);
+                }
+                if offsets[next + 1] > at {
+                    break;
+                }
+                next += 1;
+            }
+        }
+        Ok(())
+    }
+
     /// Appends the list of a vertex.
     pub async fn append(&mut self, lists: &Lists, vertex: u32, into: &mut Vec<u32>) -> Result<()> {
         let (mut at, end) = self.bounds(lists, vertex).await?;
@@ -179,7 +214,7 @@ impl<'g> Reader<'g> {
         self.append(self.graph.out(), vertex, into).await?;
         let meta = self.graph.meta();
         if meta.directed {
-            self.append(self.graph.into(), vertex, into).await?;
+            self.append(self.graph.incoming(), vertex, into).await?;
             into.sort_unstable();
         }
         if meta.directed || meta.repeats {
