@@ -53,6 +53,7 @@ pub use kernel::{
 pub use load::{LoadOptions, Loaded, load};
 pub use read::graph::{Graph, Summary, list};
 pub use read::reader::Reads;
+pub use read::rows::{EdgeRows, Edges};
 pub use reorder::{Locality, ReorderOptions, Reordered, reorder};
 pub use run::crew::Crew;
 pub use sort::spool::Spill;

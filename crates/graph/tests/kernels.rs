@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use futures::executor::block_on;
 use graph::{
-    Crew, Error, Graph, Job, LoadOptions, Order, RankOptions, ReorderOptions, bfs, components,
-    pagerank, triangles,
+    Crew, EdgeRows, Error, Graph, Job, LoadOptions, Order, RankOptions, ReorderOptions, bfs,
+    components, pagerank, triangles,
 };
 use memory::Budget;
 use proptest::prelude::*;
@@ -359,4 +359,44 @@ fn what_is_stopped_ends_and_gives_back_its_memory() {
         assert!(matches!(error, Some(Error::Interrupted)), "{error:?}");
     }
     assert_eq!(crew.budget().used(), 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn rows_are_the_edges_and_the_degrees(
+        edges in edges(), options in options(), order in order(), frames in prop_oneof![Just(16_u64), Just(256)],
+        most in 1..5000_usize,
+    ) {
+        let loaded = loaded(&edges, &options, frames, order);
+        let lists = lists(&edges, &options);
+        let mut expected: Vec<(u64, u64)> = lists
+            .iter()
+            .flat_map(|(&from, list)| list.iter().map(move |&to| (from, to)))
+            .collect();
+        expected.sort_unstable();
+        let graph = &loaded.graph;
+        block_on(async {
+            let (mut rows, mut found) = (EdgeRows::new(graph), Vec::new());
+            while let Some(some) = rows.next(most).await.unwrap() {
+                assert!(some.from.len() <= most && some.from.len() == some.to.len());
+                assert!(some.weights.is_none());
+                found.extend(some.from.into_iter().zip(some.to));
+            }
+            found.sort_unstable();
+            assert_eq!(found, expected);
+            let degrees = graph.degrees(0..u32::MAX).await.unwrap();
+            let mut leading_to: BTreeMap<u64, u64> = BTreeMap::new();
+            expected.iter().for_each(|&(_, to)| *leading_to.entry(to).or_default() += 1);
+            for (number, (out, into)) in degrees.into_iter().enumerate() {
+                let id = graph.id(number as u32).await.unwrap();
+                assert_eq!(out, lists[&id].len() as u64);
+                assert_eq!(into, leading_to.get(&id).copied().unwrap_or(0));
+            }
+            for source in graph.sources(20, 3).await.unwrap() {
+                assert!(!lists[&graph.id(source).await.unwrap()].is_empty());
+            }
+        });
+    }
 }

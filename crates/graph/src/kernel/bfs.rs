@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::read::graph::Graph;
-use crate::read::reader::{Reader, Reads};
+use crate::read::reader::{Enough, Reader, Reads};
 use crate::run::bits::Bits;
 use crate::run::crew::{Crew, Share, home};
 
@@ -44,6 +44,11 @@ impl Search {
         (level != NEVER).then_some(level)
     }
 
+    /// Gives back the memory for the level of each vertex: after this, none has one.
+    pub fn forget_levels(&mut self) {
+        self.levels = Vec::new();
+    }
+
     /// How many vertices were reached, the source among them.
     pub fn reached(&self) -> u64 {
         self.sizes.iter().sum()
@@ -55,16 +60,13 @@ impl Search {
 /// In memory are 4 bytes and 2 bits for each vertex, and 4 bytes for each of a level.
 ///
 /// # Errors
-/// [`Error::NoVertex`]; [`Error::Memory`]; [`Error::Damaged`], [`Error::Buffer`] of the pages; [`Error::Interrupted`].
+/// [`Error::NoVertex`](crate::Error::NoVertex); [`Error::Memory`](crate::Error::Memory);
+/// [`Error::Damaged`](crate::Error::Damaged), [`Error::Buffer`](crate::Error::Buffer) of the pages;
+/// [`Error::Interrupted`](crate::Error::Interrupted).
 pub async fn bfs(graph: &Arc<Graph>, source: u32, crew: &Crew) -> Result<Search> {
     let begun = Instant::now();
     let vertices = graph.vertices();
-    if source >= vertices {
-        return Err(Error::NoVertex {
-            graph: graph.name().to_owned(),
-            vertex: u64::from(source),
-        });
-    }
+    graph.check(source)?;
     // Levels, two sets, and the queues of two levels.
     let bytes = 12 * u64::from(vertices) + 2 * Bits::bytes(vertices);
     let _room = crew.room_of(graph, bytes, "a breadth-first search")?;
@@ -263,27 +265,25 @@ async fn down(
     let lists = graph.out();
     let mut reader = share.reader(&graph);
     let mut step = Step::default();
+    let (mut found, mut bounds) = (Vec::new(), Vec::new());
     while let Some(piece) = share.next()? {
         let from = piece as usize * CHUNK;
-        let to = queue.len().min(from + CHUNK);
-        for &vertex in &queue[from..to] {
-            let (mut at, end) = reader.bounds(lists, vertex).await?;
-            while at < end {
-                let part = reader.piece(lists, at, end).await?;
-                at += part.len() as u64;
-                let first = |&other: &u32| state.claim(other, level);
-                step.found.extend(part.iter().copied().filter(first));
-            }
-        }
+        let chunk = &queue[from..queue.len().min(from + CHUNK)];
+        let first = |other: u32| state.claim(other, level);
+        let see = |_: u32, part: &[u32]| {
+            found.extend(part.iter().copied().filter(|&other| first(other)));
+        };
+        reader.lists_of(lists, chunk, &mut bounds, see).await?;
     }
-    for &vertex in &step.found {
+    for chunk in found.chunks(CHUNK) {
         // More does not change which direction is next, and these pages may not be needed.
         if step.edges > limit {
             break;
         }
-        let (start, end) = reader.bounds(lists, vertex).await?;
-        step.edges += end - start;
+        reader.bounds_of(lists, chunk, &mut bounds).await?;
+        step.edges += bounds.iter().map(|(start, end)| end - start).sum::<u64>();
     }
+    step.found = found;
     step.reads = reader.reads;
     Ok(step)
 }
@@ -294,26 +294,26 @@ async fn up(graph: Arc<Graph>, share: Share, state: Arc<State>, level: u32) -> R
     let (last, next) = (state.set(level - 1), state.set(level));
     let mut reader = share.reader(&graph);
     let mut step = Step::default();
+    let mut offsets = Vec::new();
     while let Some(range) = share.vertices(&graph)? {
         next.clear_within(range.clone());
-        for vertex in range {
-            // Relaxed: no other task has this vertex.
-            let slot = &state.levels[vertex as usize];
-            if slot.load(Ordering::Relaxed) != NEVER {
-                continue;
+        // Relaxed: no other task has these vertices.
+        let slots = &state.levels;
+        let unseen = |vertex: u32| slots[vertex as usize].load(Ordering::Relaxed) == NEVER;
+        let mut count = 0;
+        let see = |vertex: u32, part: &[u32]| {
+            if !part.iter().any(|&other| last.has(other)) {
+                return Enough::No;
             }
-            let (mut at, end) = reader.bounds(lists, vertex).await?;
-            while at < end {
-                let part = reader.piece(lists, at, end).await?;
-                at += part.len() as u64;
-                if part.iter().any(|&other| last.has(other)) {
-                    slot.store(level, Ordering::Relaxed);
-                    next.set_alone(vertex);
-                    step.count += 1;
-                    break;
-                }
-            }
-        }
+            slots[vertex as usize].store(level, Ordering::Relaxed);
+            next.set_alone(vertex);
+            count += 1;
+            Enough::Yes
+        };
+        reader
+            .lists(lists, range, &mut offsets, unseen, see)
+            .await?;
+        step.count += count;
     }
     step.reads = reader.reads;
     Ok(step)

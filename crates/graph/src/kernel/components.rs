@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::read::graph::Graph;
-use crate::read::reader::Reads;
+use crate::read::reader::{Enough, Reads};
 use crate::run::crew::{Crew, Share, total};
 
 /// Neighbours of each vertex that are linked at first.
-const FIRST: u64 = 2;
+const FIRST: usize = 2;
 /// Vertices that are asked which component is the largest.
 const SAMPLE: u32 = 1024;
 
@@ -70,47 +70,45 @@ pub async fn components(graph: &Arc<Graph>, crew: &Crew) -> Result<Components> {
 
 /// Links the first neighbours of the vertices of a task's share.
 async fn first(graph: Arc<Graph>, share: Share, parents: Arc<Vec<AtomicU32>>) -> Result<Reads> {
-    let lists = graph.out();
     let mut reader = share.reader(&graph);
+    let mut offsets = Vec::new();
     while let Some(range) = share.vertices(&graph)? {
-        for vertex in range {
-            let (mut at, end) = reader.bounds(lists, vertex).await?;
-            let end = end.min(at + FIRST);
-            while at < end {
-                let part = reader.piece(lists, at, end).await?;
-                at += part.len() as u64;
-                part.iter().for_each(|&other| link(&parents, vertex, other));
-            }
-        }
+        let see = |vertex: u32, part: &[u32]| {
+            let few = part.iter().take(FIRST);
+            few.for_each(|&other| link(&parents, vertex, other));
+            // A few less of a list that begins at the end of a page.
+            Enough::Yes
+        };
+        reader
+            .lists(graph.out(), range, &mut offsets, |_| true, see)
+            .await?;
     }
     Ok(reader.reads)
 }
 
-/// Links the other neighbours of those vertices of a task's share that are not in component `most`.
+/// Links the neighbours of those vertices of a task's share that are not in component `most`.
 async fn rest(
     graph: Arc<Graph>,
     share: Share,
     parents: Arc<Vec<AtomicU32>>,
     most: Option<u32>,
 ) -> Result<Reads> {
-    let directed = graph.meta().directed;
     let mut reader = share.reader(&graph);
+    let mut offsets = Vec::new();
+    // An edge between `most` and another vertex is in a list of the other: in one direction or the other.
+    let lists = [graph.out(), graph.incoming()];
+    let both = 1 + usize::from(graph.meta().directed);
     while let Some(range) = share.vertices(&graph)? {
-        for vertex in range {
-            if Some(parents[vertex as usize].load(Ordering::Relaxed)) == most {
-                continue;
-            }
-            // An edge between `most` and another vertex is in a list of the other: in one direction or the other.
-            let lists = [(graph.out(), FIRST), (graph.incoming(), 0)];
-            for (lists, skipped) in lists.into_iter().take(1 + usize::from(directed)) {
-                let (start, end) = reader.bounds(lists, vertex).await?;
-                let mut at = start + skipped;
-                while at < end {
-                    let part = reader.piece(lists, at, end).await?;
-                    at += part.len() as u64;
-                    part.iter().for_each(|&other| link(&parents, vertex, other));
-                }
-            }
+        for lists in &lists[..both] {
+            let outside =
+                |vertex: u32| Some(parents[vertex as usize].load(Ordering::Relaxed)) != most;
+            let see = |vertex: u32, part: &[u32]| {
+                part.iter().for_each(|&other| link(&parents, vertex, other));
+                Enough::No
+            };
+            reader
+                .lists(lists, range.clone(), &mut offsets, outside, see)
+                .await?;
         }
     }
     Ok(reader.reads)

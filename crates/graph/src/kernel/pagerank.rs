@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::read::graph::Graph;
-use crate::read::reader::Reads;
+use crate::read::reader::{Enough, Reads};
 use crate::run::crew::{Crew, Share};
 
 /// How ranks are found.
@@ -214,14 +214,16 @@ async fn round(
         sums.clear();
         sums.resize(range.len(), 0.0);
         let add = |vertex: u32, part: &[u32]| {
-            let sum = &mut sums[(vertex - first) as usize];
+            let mut sum = sums[(vertex - first) as usize];
             for &other in part {
                 let share = &state.shares[other as usize];
-                *sum += f64::from_bits(share.load(Ordering::Relaxed));
+                sum += f64::from_bits(share.load(Ordering::Relaxed));
             }
+            sums[(vertex - first) as usize] = sum;
+            Enough::No
         };
         reader
-            .lists(graph.incoming(), range.clone(), &mut offsets, add)
+            .lists(graph.incoming(), range.clone(), &mut offsets, |_| true, add)
             .await?;
         let (mut change, mut dangling) = (0.0, 0.0);
         for (vertex, sum) in range.zip(&sums) {
