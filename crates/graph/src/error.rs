@@ -55,6 +55,14 @@ pub enum Error {
         /// The id asked for, as it stood in the file.
         vertex: u64,
     },
+    /// An option that makes no sense.
+    #[error("{what}: give {range}")]
+    Option {
+        /// The option and what it was.
+        what: String,
+        /// What it may be.
+        range: String,
+    },
     /// More distinct vertex ids than can be numbered.
     #[error("{what} has more than {limit} vertices, which is the most that a graph can have")]
     TooManyVertices {

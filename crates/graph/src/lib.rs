@@ -8,6 +8,7 @@
 //!   graph in one transaction.
 //! * [`reorder`] numbers the vertices anew, in an [`Order`] that brings together what is read together.
 //! * A [`Job`] is what both are given: memory, a flag that stops them, and whom to tell how far they are.
+//! * [`bfs`], [`pagerank`], [`components`] and [`triangles`] run on the workers of a [`Crew`].
 //! * A [`Graph`] is one as a snapshot has it. Outside, vertices have the ids of the file, whatever the order.
 //!
 //! ```
@@ -36,19 +37,23 @@
 mod error;
 mod format;
 mod job;
+mod kernel;
 mod load;
 mod read;
 mod reorder;
-#[expect(dead_code, reason = "the kernels, which run on it, follow")]
 mod run;
 mod sort;
 
 pub use error::{Error, Result};
 pub use format::meta::Order;
 pub use job::{Job, Phase, Progress};
+pub use kernel::{
+    Components, RankOptions, Ranks, Search, Triangles, bfs, components, pagerank, triangles,
+};
 pub use load::{LoadOptions, Loaded, load};
 pub use read::graph::{Graph, Summary, list};
 pub use read::reader::Reads;
+pub use read::rows::{EdgeRows, Edges};
 pub use reorder::{Locality, ReorderOptions, Reordered, reorder};
 pub use run::crew::Crew;
 pub use sort::spool::Spill;

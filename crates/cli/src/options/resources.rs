@@ -28,11 +28,10 @@ pub struct Layout {
     pub mapped: bool,
 }
 
-/// What a command that works on a store may use.
-#[cfg(feature = "sql")]
+/// What a command that computes over a store may use.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Memory and machine")]
-pub struct Resources {
+pub struct Compute {
     /// Compute threads [default: the cpus this process may use]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub threads: Option<u32>,
@@ -41,6 +40,15 @@ pub struct Resources {
     pub memory_limit: Option<u64>,
     #[command(flatten)]
     pub layout: Layout,
+}
+
+/// What a command that runs statements may use.
+#[cfg(feature = "sql")]
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Memory and machine")]
+pub struct Resources {
+    #[command(flatten)]
+    pub compute: Compute,
     /// Take workers that a statement does not use out of service, away from its pages first; auto: where there is
     /// more than one node; `explain analyze` tells
     #[arg(long, value_enum, default_value_t = Governing::Auto)]
@@ -86,10 +94,10 @@ pub fn reading(layout: &Layout) -> Options {
 /// The library's options for those of a command that works on a store.
 #[cfg(feature = "sql")]
 pub fn options(resources: &Resources, read_only: bool) -> Options {
-    let mut options = reading(&resources.layout);
-    options.threads = resources.threads.map(|threads| threads as usize);
-    options.memory_limit = resources.memory_limit;
-    if let Some(bytes) = resources.memory_limit {
+    let mut options = reading(&resources.compute.layout);
+    options.threads = resources.compute.threads.map(|threads| threads as usize);
+    options.memory_limit = resources.compute.memory_limit;
+    if let Some(bytes) = resources.compute.memory_limit {
         allocator::limit(bytes);
     }
     options.reclaim = Some(allocator::give_back);

@@ -5,3 +5,4 @@ pub mod current;
 #[cfg(feature = "sql")]
 pub mod database;
 pub mod files;
+pub mod plain;

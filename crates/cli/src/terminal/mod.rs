@@ -4,5 +4,6 @@ pub mod interrupt;
 pub mod out;
 #[cfg(feature = "sql")]
 pub mod pager;
+pub mod phases;
 #[cfg(feature = "sql")]
 pub mod progress;

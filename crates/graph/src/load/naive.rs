@@ -88,7 +88,7 @@ async fn read_contents(graph: &Graph) -> Result<Contents> {
             out.push((ids[vertex as usize], ids[to as usize], weight));
         }
         list.clear();
-        reader.append(graph.into(), vertex, &mut list).await?;
+        reader.append(graph.incoming(), vertex, &mut list).await?;
         assert!(list.is_sorted());
         into.extend(
             list.iter()

@@ -163,7 +163,7 @@ impl Graph {
     }
 
     /// The lists of the vertices that edges come from.
-    pub(crate) fn into(&self) -> &Lists {
+    pub(crate) fn incoming(&self) -> &Lists {
         self.into.as_ref().unwrap_or(&self.out)
     }
 
@@ -204,15 +204,21 @@ impl Graph {
     /// # Errors
     /// [`Error::NoVertex`] beyond the last; those of reading.
     pub async fn id(&self, vertex: u32) -> Result<u64> {
-        if vertex >= self.vertices() {
-            return Err(Error::NoVertex {
-                graph: self.name.clone(),
-                vertex: u64::from(vertex),
-            });
-        }
+        self.check(vertex)?;
         Reader::new(self, 1)
             .wide(&self.ids, u64::from(vertex))
             .await
+    }
+
+    /// Whether a number is that of a vertex.
+    pub(crate) fn check(&self, vertex: u32) -> Result<()> {
+        if vertex < self.vertices() {
+            return Ok(());
+        }
+        Err(Error::NoVertex {
+            graph: self.name.clone(),
+            vertex: u64::from(vertex),
+        })
     }
 
     pub(crate) fn damaged(&self, what: &str) -> Error {

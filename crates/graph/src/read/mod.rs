@@ -2,3 +2,4 @@
 
 pub(crate) mod graph;
 pub(crate) mod reader;
+pub(crate) mod rows;

@@ -6,6 +6,8 @@
 //! page is resolved once for each run of lists on it. A slot is emptied before its next page is
 //! pinned, so that tasks that wait for a frame hold one page less.
 
+use std::ops::Range;
+
 use buffer::{PageId, Pin, Pool};
 use bytemuck::AnyBitPattern;
 
@@ -26,6 +28,13 @@ impl std::ops::AddAssign for Reads {
         self.pins += more.pins;
         self.misses += more.misses;
     }
+}
+
+/// Whether one has seen enough of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Enough {
+    Yes,
+    No,
 }
 
 /// Reads the arrays of a graph for one task.
@@ -82,6 +91,16 @@ impl<'g> Reader<'g> {
         }
         self.slots[id as usize & self.mask] = Some(pin);
         Ok(())
+    }
+
+    /// The values of a page, if it is held.
+    #[inline]
+    fn held<T: AnyBitPattern>(&self, array: &Paged, page: usize) -> Option<&[T]> {
+        let id = *array.pages.get(page)?;
+        match &self.slots[id as usize & self.mask] {
+            Some(pin) if pin.page() == id => bytemuck::try_cast_slice(pin).ok(),
+            _ => None,
+        }
     }
 
     /// The values of a page that is held.
@@ -161,6 +180,111 @@ impl<'g> Reader<'g> {
         }
     }
 
+    /// Shows `see` the lists of those vertices of a range that are `wanted`, one after the other: the vertex, and its
+    /// neighbours. A list that lies on several pages comes in as many parts, until `see` says that it has seen enough
+    /// of it; an empty one does not come. Only pages of lists that are wanted are pinned, beside those of the offsets.
+    ///
+    /// `wanted` is asked again before each part.
+    pub async fn lists(
+        &mut self,
+        lists: &Lists,
+        range: Range<u32>,
+        offsets: &mut Vec<u64>,
+        wanted: impl Fn(u32) -> bool,
+        mut see: impl FnMut(u32, &[u32]) -> Enough,
+    ) -> Result<()> {
+        let count = range.len();
+        self.offsets(lists, range.start, count as u32, offsets)
+            .await?;
+        let array = &lists.neighbours;
+        let (mut next, mut at) = (0, offsets[0]);
+        while next < count {
+            // Nothing before the first page; then from list to list for as long as they are on this one.
+            let page = (at >> array.shift) as usize;
+            let (base, values) = match self.held::<u32>(array, page) {
+                Some(values) => ((page as u64) << array.shift, values),
+                None => (at, &[][..]),
+            };
+            let limit = base + values.len() as u64;
+            let needs = loop {
+                let (vertex, end) = (range.start + next as u32, offsets[next + 1]);
+                if at < end && wanted(vertex) {
+                    if at >= limit {
+                        break Some((at >> array.shift) as usize);
+                    }
+                    let stop = end.min(limit);
+                    let part = &values[(at - base) as usize..(stop - base) as usize];
+                    if see(vertex, part) == Enough::No && stop < end {
+                        at = stop;
+                        break Some((at >> array.shift) as usize);
+                    }
+                }
+                next += 1;
+                at = offsets[next];
+                if next == count {
+                    break None;
+                }
+            };
+            if let Some(page) = needs {
+                self.hold(array, page).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows `see` the lists of some vertices, as [`lists`](Reader::lists) does those of a range, all of each.
+    pub async fn lists_of(
+        &mut self,
+        lists: &Lists,
+        vertices: &[u32],
+        bounds: &mut Vec<(u64, u64)>,
+        mut see: impl FnMut(u32, &[u32]),
+    ) -> Result<()> {
+        self.bounds_of(lists, vertices, bounds).await?;
+        let array = &lists.neighbours;
+        for (&vertex, &(start, end)) in vertices.iter().zip(bounds.iter()) {
+            let mut at = start;
+            while at < end {
+                let page = (at >> array.shift) as usize;
+                let Some(values) = self.held::<u32>(array, page) else {
+                    self.hold(array, page).await?;
+                    continue;
+                };
+                let base = (page as u64) << array.shift;
+                let stop = end.min(base + values.len() as u64);
+                see(
+                    vertex,
+                    &values[(at - base) as usize..(stop - base) as usize],
+                );
+                at = stop;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the lists of some vertices begin and end.
+    pub async fn bounds_of(
+        &mut self,
+        lists: &Lists,
+        vertices: &[u32],
+        bounds: &mut Vec<(u64, u64)>,
+    ) -> Result<()> {
+        let array = &lists.offsets;
+        bounds.clear();
+        for &vertex in vertices {
+            let at = u64::from(vertex);
+            let (page, within) = ((at >> array.shift) as usize, at & ((1 << array.shift) - 1));
+            let both = self.held::<u64>(array, page);
+            let both = both.and_then(|values| values.get(within as usize..within as usize + 2));
+            // Within a page they are sorted.
+            bounds.push(match both {
+                Some(both) => (both[0], both[1]),
+                None => self.bounds(lists, vertex).await?,
+            });
+        }
+        Ok(())
+    }
+
     /// Appends the list of a vertex.
     pub async fn append(&mut self, lists: &Lists, vertex: u32, into: &mut Vec<u32>) -> Result<()> {
         let (mut at, end) = self.bounds(lists, vertex).await?;
@@ -179,7 +303,7 @@ impl<'g> Reader<'g> {
         self.append(self.graph.out(), vertex, into).await?;
         let meta = self.graph.meta();
         if meta.directed {
-            self.append(self.graph.into(), vertex, into).await?;
+            self.append(self.graph.incoming(), vertex, into).await?;
             into.sort_unstable();
         }
         if meta.directed || meta.repeats {

@@ -32,7 +32,7 @@ impl<'g> Neighbours<'g> {
     pub async fn degrees(&mut self, job: &mut Job<'_>) -> Result<Vec<u32>> {
         let vertices = self.graph.vertices();
         let mut degrees = vec![0_u32; vertices as usize];
-        let both = [Some(self.graph.out()), Some(self.graph.into())];
+        let both = [Some(self.graph.out()), Some(self.graph.incoming())];
         let lists = both
             .into_iter()
             .take(1 + usize::from(self.graph.meta().directed));
@@ -65,7 +65,9 @@ impl<'g> Neighbours<'g> {
     /// The vertices that edges to a vertex come from, in place of what is in `into`.
     pub async fn into(&mut self, vertex: u32, into: &mut Vec<u32>) -> Result<()> {
         into.clear();
-        self.reader.append(self.graph.into(), vertex, into).await
+        self.reader
+            .append(self.graph.incoming(), vertex, into)
+            .await
     }
 
     /// How many edges lead from a vertex.

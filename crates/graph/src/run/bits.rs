@@ -29,6 +29,22 @@ impl Bits {
         self.0[vertex as usize / 64].fetch_or(1 << (vertex % 64), Ordering::Relaxed);
     }
 
+    /// As [`set`](Bits::set), where no other task sets a vertex of the same 64.
+    #[inline]
+    pub fn set_alone(&self, vertex: u32) {
+        let word = &self.0[vertex as usize / 64];
+        let bits = word.load(Ordering::Relaxed) | 1 << (vertex % 64);
+        word.store(bits, Ordering::Relaxed);
+    }
+
+    /// Removes the vertices of a range that begins at a multiple of 64, and those up to the next multiple of its end.
+    pub fn clear_within(&self, range: std::ops::Range<u32>) {
+        let words = range.start as usize / 64..(range.end as usize).div_ceil(64);
+        self.0[words]
+            .iter()
+            .for_each(|word| word.store(0, Ordering::Relaxed));
+    }
+
     pub fn clear(&self) {
         self.0
             .iter()

@@ -15,7 +15,7 @@ use crate::read::reader::{Reader, Reads};
 use crate::run::room::Room;
 
 /// Vertices of a piece, a multiple of 64.
-const PIECE: u32 = 1024;
+pub(crate) const PIECE: u32 = 1024;
 /// A worker's slots for pins are a quarter of the pool divided by the workers, and never more than this.
 const MOST_SLOTS: usize = 1 << 14;
 

@@ -228,7 +228,7 @@ fn declared(types: ColumnTypes<'_>, value: &Expr) -> Result<Vec<(String, DataTyp
     types(&list)
 }
 
-fn value_of(expr: &Expr) -> Option<&Value> {
+pub(super) fn value_of(expr: &Expr) -> Option<&Value> {
     match expr {
         Expr::Value(value) => Some(&value.value),
         Expr::Nested(inner) => value_of(inner),
@@ -236,7 +236,7 @@ fn value_of(expr: &Expr) -> Option<&Value> {
     }
 }
 
-fn text(expr: &Expr) -> Option<String> {
+pub(super) fn text(expr: &Expr) -> Option<String> {
     match value_of(expr)? {
         Value::SingleQuotedString(text)
         | Value::EscapedStringLiteral(text)

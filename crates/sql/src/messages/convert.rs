@@ -64,6 +64,24 @@ impl From<table::Error> for Error {
     }
 }
 
+impl From<graph::Error> for Error {
+    fn from(e: graph::Error) -> Error {
+        match e {
+            graph::Error::Store(e) => e.into(),
+            graph::Error::Interrupted => Error::Cancelled,
+            graph::Error::Memory { .. } => Error::Memory {
+                message: e.to_string(),
+            },
+            graph::Error::NoGraph { .. } | graph::Error::NoVertex { .. } => {
+                Error::invalid(e.to_string())
+            }
+            other => Error::Execution {
+                message: other.to_string(),
+            },
+        }
+    }
+}
+
 impl From<ingest::Error> for Error {
     fn from(e: ingest::Error) -> Error {
         match e {

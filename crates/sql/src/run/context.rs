@@ -15,14 +15,13 @@ use store::Snapshot;
 use table::{Table, Tables};
 
 use crate::error::{Error, Result};
-use crate::frontend::readers::Call;
-use crate::frontend::{definition, grammar, readers};
+use crate::frontend::{definition, grammar, graphs, readers};
 use crate::messages::nearest::unknown_table;
 use crate::optimize::rules;
 use crate::resources::stop;
 use crate::run::clock::Clock;
 use crate::run::instance::Instance;
-use crate::run::resolver::Resolver;
+use crate::run::resolver::{Calls, Resolver};
 use crate::scan::context::ScanContext;
 
 /// One statement's view of the database.
@@ -30,6 +29,8 @@ pub(crate) struct StatementContext {
     pub instance: Arc<Instance>,
     pub state: SessionState,
     pub tables: Arc<Tables>,
+    /// What `tables` are of.
+    snapshot: Snapshot,
     pub clock: Clock,
 }
 
@@ -60,6 +61,7 @@ impl StatementContext {
             instance: Arc::clone(instance),
             state,
             tables,
+            snapshot: snapshot.clone(),
             clock: Clock::new(started, traffic),
         })
     }
@@ -83,11 +85,10 @@ impl StatementContext {
         mut statement: Sql,
         target: Option<&str>,
     ) -> Result<LogicalPlan> {
-        let calls = self.file_calls(&mut statement)?;
+        let calls = self.calls(&mut statement)?;
         grammar::check_calls(&statement, &self.state)?;
         let statement = Extended::Statement(Box::new(statement));
-        let names =
-            Resolver::resolve(&self.state, &self.tables, &statement, target, &calls).await?;
+        let names = Resolver::resolve(self, &statement, target, &calls).await?;
         let planned = SqlToRel::new_with_options(&names, self.parser_options(false))
             .statement_to_plan(statement.clone());
         planned.map_err(|e| {
@@ -130,8 +131,13 @@ impl StatementContext {
         Resolver::new(&self.state, &self.tables, HashMap::new())
     }
 
-    /// Takes the calls that read files out of `statement`.
-    fn file_calls(&self, statement: &mut Sql) -> Result<HashMap<String, Call>> {
+    /// The snapshot that the statement sees.
+    pub(crate) fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// Takes the calls that read files and graphs out of `statement`.
+    fn calls(&self, statement: &mut Sql) -> Result<Calls> {
         let types = |list: &str| {
             let definition = definition::of_text("types", list, &self.types(), &self.tables)?;
             let columns = definition.columns.into_iter();
@@ -139,6 +145,9 @@ impl StatementContext {
                 .map(|column| (column.name, column.data_type))
                 .collect())
         };
-        readers::take(&types, statement)
+        Ok(Calls {
+            files: readers::take(&types, statement)?,
+            graphs: graphs::take(statement)?,
+        })
     }
 }

@@ -21,12 +21,20 @@ use table::Tables;
 
 use crate::error::{Error, Result};
 use crate::frontend::planners::{Operators, Types};
-use crate::frontend::readers::Call;
+use crate::frontend::{graphs, readers};
 use crate::messages::nearest::unknown_table;
 use crate::names::{CATALOG, SCHEMA, looks_like_file};
+use crate::run::context::StatementContext;
 use crate::scan::files::table::FileTable;
-use crate::scan::information;
+use crate::scan::{graphs as tables_of_graphs, information};
 use crate::scan::provider::Provider;
+
+/// The calls behind names such as `read_csv(...)` and `bfs(...)` in a statement.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    pub files: HashMap<String, readers::Call>,
+    pub graphs: HashMap<String, graphs::Call>,
+}
 
 /// Resolves the names of one statement for DataFusion's planner.
 pub(crate) struct Resolver<'a> {
@@ -39,26 +47,25 @@ pub(crate) struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    /// A resolver of the tables, files and views that `statement` names. `target` is the table that is scanned with its
-    /// row ids, if there is one; `calls` are the calls behind names such as `read_csv(...)`.
+    /// A resolver of the tables, files, graphs and views that `statement` names. `target` is the table that is scanned
+    /// with its row ids, if there is one.
     ///
     /// # Errors
     ///
-    /// Those of opening files.
+    /// Those of opening files and graphs.
     pub(crate) async fn resolve(
-        state: &'a SessionState,
-        tables: &'a Arc<Tables>,
+        context: &'a StatementContext,
         statement: &Extended,
         target: Option<&str>,
-        calls: &HashMap<String, Call>,
+        calls: &Calls,
     ) -> Result<Resolver<'a>> {
         let mut sources = HashMap::new();
-        for reference in state.resolve_table_references(statement)? {
-            if let Some(provider) = find(tables, &reference, target, calls).await? {
+        for reference in context.state.resolve_table_references(statement)? {
+            if let Some(provider) = find(context, &reference, target, calls).await? {
                 sources.insert(reference, provider_as_source(provider));
             }
         }
-        Ok(Resolver::new(state, tables, sources))
+        Ok(Resolver::new(&context.state, &context.tables, sources))
     }
 
     pub(crate) fn new(
@@ -77,13 +84,14 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// The table, file, call that reads files, or view of the information schema that `reference` names.
+/// The table, file, call that reads files or a graph, or view of the information schema that `reference` names.
 async fn find(
-    tables: &Arc<Tables>,
+    context: &StatementContext,
     reference: &TableReference,
     target: Option<&str>,
-    calls: &HashMap<String, Call>,
+    calls: &Calls,
 ) -> Result<Option<Arc<dyn TableProvider>>> {
+    let tables = &context.tables;
     if reference
         .catalog()
         .is_some_and(|catalog| catalog != CATALOG)
@@ -102,7 +110,13 @@ async fn find(
         return Ok(Some(Arc::new(Provider::new(Arc::clone(table), row_ids))));
     }
     let name = reference.table();
-    let files = match calls.get(name) {
+    if let Some(call) = calls.graphs.get(name) {
+        let instance = &context.instance;
+        let (workers, budget) = (instance.workers(), &instance.budget);
+        let graph = tables_of_graphs::table(context.snapshot(), call, workers, budget).await?;
+        return Ok(Some(graph));
+    }
+    let files = match calls.files.get(name) {
         Some(call) => FileTable::open_with(name, call.paths.clone(), call.options.clone()).await?,
         None if looks_like_file(name) => FileTable::open(name).await?,
         None => return Ok(None),

@@ -1,0 +1,125 @@
+//! `atoll graph STORE pagerank|components|triangles`
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use graph::{Crew, Graph, RankOptions, Reads, components, pagerank, triangles};
+use serde_json::json;
+
+use crate::commands::graph::options::{Graph as Asked, Work};
+use crate::commands::graph::{named, stopping};
+use crate::failure::Failure;
+use crate::store::plain::Plain;
+use crate::terminal::out;
+use crate::units;
+
+/// What a kernel has found.
+struct Found {
+    json: serde_json::Value,
+    /// What it has found, in one line.
+    line: String,
+    /// The vertices with the highest ranks.
+    top: Vec<(u64, f64)>,
+    reads: Reads,
+    time: Duration,
+}
+
+/// Runs a kernel over all of a graph.
+pub fn run(args: &Asked, opened: &Plain) -> Result<(), Failure> {
+    let crew = Crew::new(opened.workers.clone(), opened.budget.clone());
+    let _guard = stopping::set(crew.stop());
+    let graph = workers::block_on(named::open(&opened.store, args.graph.as_deref()))?;
+    if args.cold {
+        graph.pool().clear();
+    }
+    let found = workers::block_on(compute(args, &graph, &crew)).map_err(stopping::failure)?;
+    let mut out = out::stdout();
+    if args.json {
+        let mut json = found.json;
+        json["graph"] = graph.name().into();
+        json["page_reads"] = found.reads.misses.into();
+        json["pins"] = found.reads.pins.into();
+        json["seconds"] = found.time.as_secs_f64().into();
+        writeln!(out, "{json}")?;
+        return Ok(out.flush()?);
+    }
+    writeln!(
+        out,
+        "{}: {} in {}; {} pages read, the graph has {}",
+        graph.name(),
+        found.line,
+        units::seconds(found.time.as_secs_f64()),
+        units::count(found.reads.misses),
+        units::count(graph.summary().pages),
+    )?;
+    if !found.top.is_empty() {
+        writeln!(out, "\n{:>20} {:>12}", "vertex", "rank")?;
+    }
+    for (vertex, rank) in found.top {
+        writeln!(out, "{vertex:>20} {rank:>12.9}")?;
+    }
+    Ok(out.flush()?)
+}
+
+async fn compute(args: &Asked, graph: &Arc<Graph>, crew: &Crew) -> graph::Result<Found> {
+    match args.work {
+        Work::Pagerank => ranks(args, graph, crew).await,
+        Work::Components => {
+            let found = components(graph, crew).await?;
+            let (count, largest) = (units::count(found.count), units::count(found.largest));
+            Ok(Found {
+                json: json!({ "components": found.count, "largest": found.largest }),
+                line: format!("{count} components, the largest of {largest} vertices,"),
+                top: Vec::new(),
+                reads: found.reads,
+                time: found.time,
+            })
+        }
+        _ => {
+            let found = triangles(graph, crew).await?;
+            Ok(Found {
+                json: json!({ "triangles": found.triangles, "turns": found.turns }),
+                line: format!("{} triangles", units::count(found.triangles)),
+                top: Vec::new(),
+                reads: found.reads,
+                time: found.time,
+            })
+        }
+    }
+}
+
+async fn ranks(args: &Asked, graph: &Arc<Graph>, crew: &Crew) -> graph::Result<Found> {
+    let usual = RankOptions::default();
+    let options = RankOptions {
+        damping: args.damping.unwrap_or(usual.damping),
+        tolerance: args.tolerance.unwrap_or(usual.tolerance),
+        rounds: args.rounds.unwrap_or(usual.rounds),
+    };
+    let found = pagerank(graph, options, crew).await?;
+    let mut order: Vec<u32> = (0..graph.vertices()).collect();
+    let most = order.len().min(args.top.unwrap_or(10) as usize);
+    let rank = |vertex: u32| found.ranks[vertex as usize];
+    // Of vertices with the same rank, the lower number first.
+    let before = |one: &u32, other: &u32| rank(*other).total_cmp(&rank(*one)).then(one.cmp(other));
+    if most > 0 && most < order.len() {
+        order.select_nth_unstable_by(most - 1, before);
+    }
+    order.truncate(most);
+    order.sort_unstable_by(before);
+    let ids = graph.ids_of(&order).await?;
+    let ranks = order.iter().map(|&vertex| rank(vertex));
+    let top: Vec<(u64, f64)> = ids.into_iter().zip(ranks).collect();
+    let of = |(vertex, rank): &(u64, f64)| json!({ "vertex": vertex, "rank": rank });
+    Ok(Found {
+        json: json!({
+            "rounds": found.rounds,
+            "change": found.change,
+            "ranks": top.iter().map(of).collect::<Vec<_>>(),
+        }),
+        line: format!("ranks after {} rounds", found.rounds),
+        top,
+        reads: found.reads,
+        time: found.time,
+    })
+}
