@@ -3,11 +3,13 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::govern::options::Govern;
+use crate::commands::graph::options::Graph;
 #[cfg(feature = "sql")]
 use crate::commands::import::Import;
 use crate::commands::lab::Lab;
 #[cfg(feature = "sql")]
 use crate::commands::laq::Laq;
+use crate::commands::load::Load;
 use crate::commands::man::Man;
 use crate::commands::pages::options::Pages;
 use crate::commands::pin::Pin;
@@ -42,6 +44,8 @@ pub enum Command {
     /// Load files (Parquet, CSV, JSON, TPC-H tbl, Arrow IPC) into a table
     #[cfg(feature = "sql")]
     Import(Import),
+    /// Load what is no table: a graph
+    Load(Load),
     /// Run SQL; without a query, open a shell
     #[cfg(feature = "sql")]
     Sql(Sql),
@@ -50,6 +54,8 @@ pub enum Command {
     Laq(Laq),
     /// Draw the machine: nodes, caches, cores, distances, free memory
     Topology(Topology),
+    /// Search, rank and reorder the graphs of a store
+    Graph(Box<Graph>),
     /// Look into a store
     Pages(Pages),
     /// Show or change what a store keeps for those who open it

@@ -23,16 +23,13 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// Whether the database stopped because it was asked to.
-#[cfg(feature = "sql")]
+/// Whether what failed only stopped because it was asked to.
 fn interrupted(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(atoll::Error::Interrupted))
-}
-
-/// There is no database: what else can be interrupted says so itself.
-#[cfg(not(feature = "sql"))]
-fn interrupted(_: &anyhow::Error) -> bool {
-    false
+    #[cfg(feature = "sql")]
+    if let Some(atoll::Error::Interrupted) = error.downcast_ref() {
+        return true;
+    }
+    matches!(error.downcast_ref(), Some(graph::Error::Interrupted))
 }
 
 /// An error in one line, followed by those of its causes that it does not mention itself.

@@ -53,7 +53,7 @@ use anyhow::anyhow;
 
 use crate::command_line::Command;
 use crate::commands::{
-    govern, lab, man, pages, pin, reference, residency, top, topology, tune, watch,
+    govern, graph, lab, load, man, pages, pin, reference, residency, top, topology, tune, watch,
 };
 #[cfg(feature = "sql")]
 use crate::commands::{import, laq, quickstart, set, sql};
@@ -101,6 +101,8 @@ fn run(command: &Command) -> Result<(), Failure> {
         #[cfg(feature = "sql")]
         Command::Sql(args) => sql::run(args),
         Command::Topology(args) => topology::run(args),
+        Command::Load(args) => load::run(args),
+        Command::Graph(args) => graph::run(args),
         Command::Pages(args) => pages::run(args),
         #[cfg(feature = "sql")]
         Command::Set(args) => set::run(args),

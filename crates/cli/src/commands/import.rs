@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use crate::failure::Failure;
 use crate::options::resources::{self, Resources};
 use crate::options::waiting::Waiting;
-use crate::store::{current, database, files};
+use crate::store::{current, files};
 use crate::terminal::out;
 use crate::terminal::progress::Display;
 use crate::units;
@@ -152,7 +152,7 @@ pub fn run(args: &Import) -> Result<(), Failure> {
         Err(error) => {
             // A store that was made for a failed import is empty.
             if !existed {
-                database::remove(&args.store);
+                files::remove(&args.store);
             }
             return Err(error.into());
         }

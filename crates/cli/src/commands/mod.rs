@@ -1,11 +1,13 @@
 //! The commands, with a file or a folder for each: its arguments, and its action. No command imports another.
 
 pub mod govern;
+pub mod graph;
 #[cfg(feature = "sql")]
 pub mod import;
 pub mod lab;
 #[cfg(feature = "sql")]
 pub mod laq;
+pub mod load;
 pub mod man;
 pub mod pages;
 pub mod pin;

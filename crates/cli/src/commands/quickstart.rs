@@ -11,7 +11,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use crate::failure::Failure;
 use crate::options::execution::{self, Execution};
 use crate::options::resources::Resources;
-use crate::store::database;
+use crate::store::{database, files};
 use crate::terminal::progress::Display;
 use crate::terminal::{interrupt, out};
 use crate::units;
@@ -71,7 +71,7 @@ pub fn run(args: &Quickstart) -> Result<(), Failure> {
             drop(database);
             // A store that was made for a failed load is empty.
             if !existed {
-                database::remove(&path);
+                files::remove(&path);
             }
             return Err(failure);
         }
@@ -81,7 +81,7 @@ pub fn run(args: &Quickstart) -> Result<(), Failure> {
     let (mut built, runs) = ran?;
     closed?;
     // Sizes are those of the closed store: what a user finds on the disk.
-    built.store_bytes = database::bytes(&path);
+    built.store_bytes = files::bytes(&path);
     let mut out = out::stdout();
     if args.json {
         writeln!(out, "{}", json(args, &built, &runs))?;

@@ -89,7 +89,7 @@ pub fn run(args: &Sql) -> Result<(), Failure> {
     let empty = made && runner.tables().is_ok_and(|tables| tables.is_empty());
     let closed = runner.close();
     if empty {
-        database::remove(&args.store);
+        files::remove(&args.store);
     }
     ran.and(closed)
 }

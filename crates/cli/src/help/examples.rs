@@ -95,6 +95,41 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "load graph",
+        &[
+            (
+                "atoll load graph web.atoll web-Google.txt.gz --name web",
+                "an edge list of the Stanford collection",
+            ),
+            (
+                "atoll load graph web.atoll roads.txt --undirected --weighted",
+                "edges that lead both ways, with the third column as their weight",
+            ),
+        ],
+    ),
+    (
+        "graph",
+        &[
+            ("atoll graph web.atoll list", "the graphs of a store"),
+            (
+                "atoll graph web.atoll bfs --source 42 --json",
+                "how far everything is from vertex 42",
+            ),
+            (
+                "atoll graph web.atoll bfs --sources 100 --cold",
+                "searches from random vertices, and the pages that each reads",
+            ),
+            (
+                "atoll graph web.atoll pagerank --top 20",
+                "the vertices that most lead to",
+            ),
+            (
+                "atoll graph web.atoll reorder --order gorder --sources 10",
+                "fewer pages to read, measured before and after",
+            ),
+        ],
+    ),
+    (
         "pages",
         &[
             ("atoll pages reef.atoll stat", "sizes, kinds and ratios"),

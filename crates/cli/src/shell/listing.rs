@@ -6,7 +6,7 @@ use anyhow::bail;
 use atoll::TableSummary;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
-use crate::store::{database, files};
+use crate::store::files;
 use crate::units;
 
 /// Whether a name matches a pattern with `*` for any characters and `?` for one.
@@ -133,7 +133,7 @@ pub fn stores(folder: &Path, own: &Path) -> anyhow::Result<()> {
         .iter()
         .map(|path| {
             let mark = if same(path) { "*" } else { "" };
-            let size = units::bytes(database::bytes(path));
+            let size = units::bytes(files::bytes(path));
             vec![mark.to_owned(), path.display().to_string(), size]
         })
         .collect();

@@ -1,4 +1,4 @@
-//! The files of stores: those of a folder, and the error if one is missing.
+//! The files of stores: those of a folder, their size, removing them, and the error if one is missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,33 @@ pub fn absent(path: &Path) -> bool {
 pub fn tell_dropped(dropped: &Option<Dropped>) {
     if let Some(dropped) = dropped {
         eprintln!("note: {dropped}");
+    }
+}
+
+/// The log file of a store.
+fn log_of(store: &Path) -> PathBuf {
+    let mut name = store.as_os_str().to_owned();
+    name.push(".log");
+    name.into()
+}
+
+/// Bytes of a store's files.
+pub fn bytes(store: &Path) -> u64 {
+    let size = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
+    size(store) + size(&log_of(store))
+}
+
+/// Removes a store's files; what cannot be removed stays.
+pub fn remove(store: &Path) {
+    let _ = fs::remove_file(store);
+    let _ = fs::remove_file(log_of(store));
+}
+
+/// The folder of a store: on its disk, not in memory as the system's temporary folder may be.
+pub fn folder(store: &Path) -> &Path {
+    match store.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
     }
 }
 

@@ -35,11 +35,11 @@ pub enum Open {
     Create(Option<u64>),
 }
 
-/// Opens a store, or makes it, as `how` says.
+/// Opens a store, or makes it, as `how` says. New pages are compressed if `compress` says so.
 ///
 /// # Errors
 /// If it does not exist or cannot be opened; if what the options ask for does not fit into the memory that there is.
-pub fn open(path: &Path, compute: &Compute, how: Open) -> Result<Plain, Failure> {
+pub fn open(path: &Path, compute: &Compute, how: Open, compress: bool) -> Result<Plain, Failure> {
     let absent = files::absent(path);
     if absent && !matches!(how, Open::Create(_)) {
         return Err(files::missing(path).into());
@@ -66,6 +66,7 @@ pub fn open(path: &Path, compute: &Compute, how: Open) -> Result<Plain, Failure>
             ..PoolOptions::default()
         },
         mapped: layout.mapped,
+        compress,
         access: if how == Open::Read {
             Access::Read
         } else {
@@ -98,18 +99,28 @@ pub fn open(path: &Path, compute: &Compute, how: Open) -> Result<Plain, Failure>
 fn homes(machine: &Machine, bind: bool) -> Vec<Option<u32>> {
     let nodes = machine.nodes();
     let bind = bind && nodes.len() > 1;
-    nodes.iter().map(|node| bind.then_some(node.os_index)).collect()
+    nodes
+        .iter()
+        .map(|node| bind.then_some(node.os_index))
+        .collect()
 }
 
 /// Bytes of the pool and of the limit, where `available` bytes are there to use.
 fn sizes(compute: &Compute, available: u64) -> anyhow::Result<(u64, u64)> {
     let limit = compute.memory_limit.unwrap_or(available / 4 * 3);
     if limit < LEAST_LIMIT {
-        bail!("a memory limit of {limit} bytes is too small; raise --memory-limit to {LEAST_LIMIT} at least");
+        bail!(
+            "a memory limit of {limit} bytes is too small; raise --memory-limit to {LEAST_LIMIT} at least"
+        );
     }
-    let pool = compute.layout.pool.unwrap_or((available / 4).min(limit / 3));
+    let pool = compute
+        .layout
+        .pool
+        .unwrap_or((available / 4).min(limit / 3));
     if pool > available {
-        bail!("a pool of {pool} bytes is larger than the {available} bytes of memory this process may use; lower --pool");
+        bail!(
+            "a pool of {pool} bytes is larger than the {available} bytes of memory this process may use; lower --pool"
+        );
     }
     if pool >= limit {
         return Err(anyhow!(

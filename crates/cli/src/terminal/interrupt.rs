@@ -2,7 +2,7 @@
 //! not stop within seconds.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The exit status of a process ended by Ctrl-C.
@@ -90,6 +90,19 @@ pub fn forget() {
 pub fn during(stop: impl Fn() + Send + 'static) -> Guard {
     *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stop));
     Guard
+}
+
+/// A flag that Ctrl-C sets until the guard is dropped.
+pub fn flag() -> (Arc<AtomicBool>, Guard) {
+    let stop = Arc::new(AtomicBool::new(false));
+    let guard = setting(&stop);
+    (stop, guard)
+}
+
+/// Sets `stop` on Ctrl-C until the guard is dropped.
+pub fn setting(stop: &Arc<AtomicBool>) -> Guard {
+    let stop = Arc::clone(stop);
+    during(move || stop.store(true, Ordering::SeqCst))
 }
 
 /// Ends [`during`].

@@ -8,7 +8,6 @@ use store::{Snapshot, Transaction};
 
 use crate::error::{Error, Result};
 use crate::format::meta::{Array, DIRECTORY, Meta, Order, Sort, key, name};
-use crate::read::reader::Reader;
 
 /// A graph as one snapshot has it. Later commits do not change it.
 ///
@@ -172,42 +171,6 @@ impl Graph {
         let lists = [Some(&self.out), self.into.as_ref()];
         let pages = |lists: &Lists| lists.offsets.pages.len() + lists.neighbours.pages.len();
         lists.into_iter().flatten().map(pages).sum()
-    }
-
-    /// The number of the vertex with this id of the file.
-    ///
-    /// # Errors
-    /// [`Error::NoVertex`]; those of reading.
-    pub async fn find(&self, id: u64) -> Result<u32> {
-        let mut reader = Reader::new(self, 4);
-        let (mut low, mut high) = (0, self.meta.vertices);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let vertex = match &self.ranks {
-                Some(ranks) => u64::from(reader.narrow(ranks, middle).await?),
-                None => middle,
-            };
-            match reader.wide(&self.ids, vertex).await?.cmp(&id) {
-                std::cmp::Ordering::Equal => return Ok(vertex as u32),
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-            }
-        }
-        Err(Error::NoVertex {
-            graph: self.name.clone(),
-            vertex: id,
-        })
-    }
-
-    /// The id in the file of a vertex.
-    ///
-    /// # Errors
-    /// [`Error::NoVertex`] beyond the last; those of reading.
-    pub async fn id(&self, vertex: u32) -> Result<u64> {
-        self.check(vertex)?;
-        Reader::new(self, 1)
-            .wide(&self.ids, u64::from(vertex))
-            .await
     }
 
     /// Whether a number is that of a vertex.

@@ -19,7 +19,8 @@ use crate::read::graph::{Graph, Lists, Paged};
 pub struct Reads {
     /// Pages that were pinned.
     pub pins: u64,
-    /// Pages that were not in a frame when they were pinned, and so were read from the file.
+    /// Pages that were not in a frame when they were pinned, and so were read from the file. Where two tasks miss the
+    /// same page at once, both count it.
     pub misses: u64,
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::read::graph::Graph;
 use crate::read::reader::Reader;
 
@@ -80,6 +80,42 @@ impl EdgeRows {
 }
 
 impl Graph {
+    /// The number of the vertex with this id of the file.
+    ///
+    /// # Errors
+    /// [`Error::NoVertex`](crate::Error::NoVertex); those of reading.
+    pub async fn find(&self, id: u64) -> Result<u32> {
+        let mut reader = Reader::new(self, 4);
+        let (mut low, mut high) = (0, u64::from(self.vertices()));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let vertex = match &self.ranks {
+                Some(ranks) => u64::from(reader.narrow(ranks, middle).await?),
+                None => middle,
+            };
+            match reader.wide(&self.ids, vertex).await?.cmp(&id) {
+                std::cmp::Ordering::Equal => return Ok(vertex as u32),
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        Err(Error::NoVertex {
+            graph: self.name().to_owned(),
+            vertex: id,
+        })
+    }
+
+    /// The id in the file of a vertex.
+    ///
+    /// # Errors
+    /// [`Error::NoVertex`](crate::Error::NoVertex) beyond the last; those of reading.
+    pub async fn id(&self, vertex: u32) -> Result<u64> {
+        self.check(vertex)?;
+        Reader::new(self, 1)
+            .wide(&self.ids, u64::from(vertex))
+            .await
+    }
+
     /// The ids of vertices, in their order. A number beyond the last vertex is an error.
     ///
     /// # Errors
@@ -112,8 +148,8 @@ impl Graph {
         Ok(degrees)
     }
 
-    /// `count` vertices that edges lead from, drawn at random, the same for the same `seed`; a vertex may come twice.
-    /// Fewer only where there are hardly any: then none of a graph without edges.
+    /// `count` vertices that edges lead from, drawn at random: for the same `seed` those with the same ids, whatever the
+    /// order of the graph. A vertex may come twice. None of a graph without edges.
     ///
     /// # Errors
     /// Those of reading.
@@ -126,8 +162,12 @@ impl Graph {
         }
         while sources.len() < count {
             let first = random.u32(..self.vertices());
-            // The next one that has edges, from there on around.
-            for vertex in (first..self.vertices()).chain(0..first) {
+            // The next one that has edges, by id from there on around.
+            for rank in (first..self.vertices()).chain(0..first) {
+                let vertex = match &self.ranks {
+                    Some(ranks) => reader.narrow(ranks, rank.into()).await?,
+                    None => rank,
+                };
                 let (start, end) = reader.bounds(self.out(), vertex).await?;
                 if start < end {
                     sources.push(vertex);

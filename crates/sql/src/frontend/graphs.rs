@@ -149,10 +149,18 @@ fn call(function: &str, usage: &str, args: &[FunctionArg]) -> Result<Call> {
     let graph = |expr: &Expr| text(expr).ok_or_else(wrong);
     match (function, given.as_slice()) {
         ("graphs", []) => Ok(Call::Graphs),
-        ("vertices", [name]) => Ok(Call::Vertices { graph: graph(name)? }),
-        ("edges", [name]) => Ok(Call::Edges { graph: graph(name)? }),
-        ("components", [name]) => Ok(Call::Components { graph: graph(name)? }),
-        ("triangles", [name]) => Ok(Call::Triangles { graph: graph(name)? }),
+        ("vertices", [name]) => Ok(Call::Vertices {
+            graph: graph(name)?,
+        }),
+        ("edges", [name]) => Ok(Call::Edges {
+            graph: graph(name)?,
+        }),
+        ("components", [name]) => Ok(Call::Components {
+            graph: graph(name)?,
+        }),
+        ("triangles", [name]) => Ok(Call::Triangles {
+            graph: graph(name)?,
+        }),
         ("bfs", [name, source]) => Ok(Call::Bfs {
             graph: graph(name)?,
             source: number(source).ok_or_else(wrong)?,

@@ -2,7 +2,8 @@
 //!
 //! [`parse`] splits the text, checks its depth, rewrites tokens and calls the parser; [`rewrite`] changes the tree and
 //! [`grammar`] refuses the parts that would be ignored. [`planners`] answer the planner's questions about types and
-//! operators, [`definition`] makes tables of `create table`, [`readers`] finds calls such as `read_csv(...)`.
+//! operators, [`definition`] makes tables of `create table`, [`readers`] finds calls such as `read_csv(...)`, [`graphs`]
+//! those such as `bfs(...)`.
 //!
 //! Uses `functions`, `resources` and the layers below them.
 
@@ -12,6 +13,7 @@ mod dialect;
 mod distinct;
 mod flow;
 pub(crate) mod grammar;
+pub(crate) mod graphs;
 pub(crate) mod parse;
 pub(crate) mod planners;
 pub(crate) mod readers;

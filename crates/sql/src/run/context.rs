@@ -22,6 +22,7 @@ use crate::resources::stop;
 use crate::run::clock::Clock;
 use crate::run::instance::Instance;
 use crate::run::resolver::{Calls, Resolver};
+use crate::scan;
 use crate::scan::context::ScanContext;
 
 /// One statement's view of the database.
@@ -85,10 +86,11 @@ impl StatementContext {
         mut statement: Sql,
         target: Option<&str>,
     ) -> Result<LogicalPlan> {
-        let calls = self.calls(&mut statement)?;
+        let calls = self.calls(&mut statement).await?;
         grammar::check_calls(&statement, &self.state)?;
         let statement = Extended::Statement(Box::new(statement));
-        let names = Resolver::resolve(self, &statement, target, &calls).await?;
+        let names =
+            Resolver::resolve(&self.state, &self.tables, &statement, target, &calls).await?;
         let planned = SqlToRel::new_with_options(&names, self.parser_options(false))
             .statement_to_plan(statement.clone());
         planned.map_err(|e| {
@@ -131,13 +133,8 @@ impl StatementContext {
         Resolver::new(&self.state, &self.tables, HashMap::new())
     }
 
-    /// The snapshot that the statement sees.
-    pub(crate) fn snapshot(&self) -> &Snapshot {
-        &self.snapshot
-    }
-
     /// Takes the calls that read files and graphs out of `statement`.
-    fn calls(&self, statement: &mut Sql) -> Result<Calls> {
+    async fn calls(&self, statement: &mut Sql) -> Result<Calls> {
         let types = |list: &str| {
             let definition = definition::of_text("types", list, &self.types(), &self.tables)?;
             let columns = definition.columns.into_iter();
@@ -145,9 +142,17 @@ impl StatementContext {
                 .map(|column| (column.name, column.data_type))
                 .collect())
         };
+        let files = readers::take(&types, statement)?;
+        let mut tables = HashMap::new();
+        for (name, call) in graphs::take(statement)? {
+            let instance = &self.instance;
+            let (workers, budget) = (instance.workers(), &instance.budget);
+            let table = scan::graphs::table(&self.snapshot, &call, workers, budget).await?;
+            tables.insert(name, table);
+        }
         Ok(Calls {
-            files: readers::take(&types, statement)?,
-            graphs: graphs::take(statement)?,
+            files,
+            graphs: tables,
         })
     }
 }

@@ -21,19 +21,17 @@ use table::Tables;
 
 use crate::error::{Error, Result};
 use crate::frontend::planners::{Operators, Types};
-use crate::frontend::{graphs, readers};
+use crate::frontend::readers;
 use crate::messages::nearest::unknown_table;
 use crate::names::{CATALOG, SCHEMA, looks_like_file};
-use crate::run::context::StatementContext;
 use crate::scan::files::table::FileTable;
-use crate::scan::{graphs as tables_of_graphs, information};
+use crate::scan::information;
 use crate::scan::provider::Provider;
 
 /// The calls behind names such as `read_csv(...)` and `bfs(...)` in a statement.
-#[derive(Debug, Default)]
 pub(crate) struct Calls {
     pub files: HashMap<String, readers::Call>,
-    pub graphs: HashMap<String, graphs::Call>,
+    pub graphs: HashMap<String, Arc<dyn TableProvider>>,
 }
 
 /// Resolves the names of one statement for DataFusion's planner.
@@ -52,20 +50,21 @@ impl<'a> Resolver<'a> {
     ///
     /// # Errors
     ///
-    /// Those of opening files and graphs.
+    /// Those of opening files.
     pub(crate) async fn resolve(
-        context: &'a StatementContext,
+        state: &'a SessionState,
+        tables: &'a Arc<Tables>,
         statement: &Extended,
         target: Option<&str>,
         calls: &Calls,
     ) -> Result<Resolver<'a>> {
         let mut sources = HashMap::new();
-        for reference in context.state.resolve_table_references(statement)? {
-            if let Some(provider) = find(context, &reference, target, calls).await? {
+        for reference in state.resolve_table_references(statement)? {
+            if let Some(provider) = find(tables, &reference, target, calls).await? {
                 sources.insert(reference, provider_as_source(provider));
             }
         }
-        Ok(Resolver::new(&context.state, &context.tables, sources))
+        Ok(Resolver::new(state, tables, sources))
     }
 
     pub(crate) fn new(
@@ -86,12 +85,11 @@ impl<'a> Resolver<'a> {
 
 /// The table, file, call that reads files or a graph, or view of the information schema that `reference` names.
 async fn find(
-    context: &StatementContext,
+    tables: &Arc<Tables>,
     reference: &TableReference,
     target: Option<&str>,
     calls: &Calls,
 ) -> Result<Option<Arc<dyn TableProvider>>> {
-    let tables = &context.tables;
     if reference
         .catalog()
         .is_some_and(|catalog| catalog != CATALOG)
@@ -110,11 +108,8 @@ async fn find(
         return Ok(Some(Arc::new(Provider::new(Arc::clone(table), row_ids))));
     }
     let name = reference.table();
-    if let Some(call) = calls.graphs.get(name) {
-        let instance = &context.instance;
-        let (workers, budget) = (instance.workers(), &instance.budget);
-        let graph = tables_of_graphs::table(context.snapshot(), call, workers, budget).await?;
-        return Ok(Some(graph));
+    if let Some(graph) = calls.graphs.get(name) {
+        return Ok(Some(Arc::clone(graph)));
     }
     let files = match calls.files.get(name) {
         Some(call) => FileTable::open_with(name, call.paths.clone(), call.options.clone()).await?,

@@ -153,13 +153,13 @@ fn rows(
                 for range in ranges(&graph) {
                     let (out, into) = graph.degrees(range.clone()).await.map_err(failed)?.into_iter().unzip();
                     let ids = ids(&graph, &range.collect::<Vec<_>>()).await?;
-                    yield batch(&schema, vec![ids, whole(out)?, whole(into)?])?;
+                    yield batch(&schema, [ids, whole(out)?, whole(into)?])?;
                 }
             }
             Work::Edges(graph) => {
                 let mut edges = EdgeRows::new(&graph);
                 while let Some(some) = edges.next(ROWS).await.map_err(failed)? {
-                    let mut columns = vec![whole(some.from)?, whole(some.to)?];
+                    let mut columns = Vec::from([whole(some.from)?, whole(some.to)?]);
                     columns.extend(some.weights.map(|weights| Arc::new(Float64Array::from(weights)) as ArrayRef));
                     yield batch(&schema, columns)?;
                 }
@@ -168,9 +168,9 @@ fn rows(
                 let found = graph::bfs(&graph, source, &crew).await.map_err(failed)?;
                 for range in ranges(&graph) {
                     let (numbers, levels): (Vec<u32>, Vec<u64>) = range
-                        .filter_map(|vertex| Some((vertex, found.level(vertex)?.into())))
+                        .filter_map(|vertex| found.level(vertex).map(|level| (vertex, u64::from(level))))
                         .unzip();
-                    yield batch(&schema, vec![ids(&graph, &numbers).await?, whole(levels)?])?;
+                    yield batch(&schema, [ids(&graph, &numbers).await?, whole(levels)?])?;
                 }
             }
             Work::Pagerank(graph, options) => {
@@ -178,7 +178,7 @@ fn rows(
                 for range in ranges(&graph) {
                     let ranks = found.ranks[range.start as usize..range.end as usize].to_vec();
                     let ids = ids(&graph, &range.collect::<Vec<_>>()).await?;
-                    yield batch(&schema, vec![ids, Arc::new(Float64Array::from(ranks))])?;
+                    yield batch(&schema, [ids, Arc::new(Float64Array::from(ranks))])?;
                 }
             }
             Work::Components(graph) => {
@@ -187,12 +187,12 @@ fn rows(
                     let labels = &found.labels[range.start as usize..range.end as usize];
                     let labels = ids(&graph, labels).await?;
                     let ids = ids(&graph, &range.collect::<Vec<_>>()).await?;
-                    yield batch(&schema, vec![ids, labels])?;
+                    yield batch(&schema, [ids, labels])?;
                 }
             }
             Work::Triangles(graph) => {
-                let found = graph::triangles(&graph, &crew).await.map_err(failed)?;
-                yield batch(&schema, vec![whole(vec![found.triangles])?])?;
+                let triangles = Vec::from([graph::triangles(&graph, &crew).await.map_err(failed)?.triangles]);
+                yield batch(&schema, [whole(triangles)?])?;
             }
         }
     }
@@ -210,10 +210,20 @@ fn ranges(graph: &Graph) -> impl Iterator<Item = std::ops::Range<u32>> + Send + 
 async fn graphs(snapshot: &Snapshot) -> DataFusionResult<Vec<ArrayRef>> {
     let graphs = graph::list(snapshot).await.map_err(failed)?;
     let texts = |of: &dyn Fn(&graph::Summary) -> String| -> ArrayRef {
-        Arc::new(graphs.iter().map(|graph| Some(of(graph))).collect::<StringArray>())
+        Arc::new(
+            graphs
+                .iter()
+                .map(|graph| Some(of(graph)))
+                .collect::<StringArray>(),
+        )
     };
     let flags = |of: &dyn Fn(&graph::Summary) -> bool| -> ArrayRef {
-        Arc::new(graphs.iter().map(|graph| Some(of(graph))).collect::<BooleanArray>())
+        Arc::new(
+            graphs
+                .iter()
+                .map(|graph| Some(of(graph)))
+                .collect::<BooleanArray>(),
+        )
     };
     let numbers = |of: &dyn Fn(&graph::Summary) -> u64| whole(graphs.iter().map(of).collect());
     Ok(vec![
@@ -247,7 +257,11 @@ fn whole(numbers: Vec<u64>) -> DataFusionResult<ArrayRef> {
     Ok(Arc::new(Int64Array::from(numbers?)))
 }
 
-fn batch(schema: &SchemaRef, columns: Vec<ArrayRef>) -> DataFusionResult<RecordBatch> {
+fn batch(
+    schema: &SchemaRef,
+    columns: impl IntoIterator<Item = ArrayRef>,
+) -> DataFusionResult<RecordBatch> {
+    let columns = columns.into_iter().collect();
     Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
 }
 

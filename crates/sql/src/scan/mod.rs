@@ -1,4 +1,4 @@
-//! What plans read: tables of the store, files, and the views of `information_schema`.
+//! What plans read: tables of the store, files, graphs, and the views of `information_schema`.
 //!
 //! A [`provider`] is a table as the planner sees it, [`exec`] its scan as an operator of DataFusion. Filters become
 //! tests of stored columns in [`predicate`] and [`like`].
@@ -8,6 +8,7 @@
 pub(crate) mod context;
 mod exec;
 pub(crate) mod files;
+pub(crate) mod graphs;
 pub(crate) mod information;
 mod like;
 mod predicate;

@@ -4,15 +4,24 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::executor::block_on;
 use graph::{Crew, Graph, RankOptions, Reads, components, pagerank, triangles};
 use serde_json::json;
 
+use crate::commands::graph::named;
 use crate::commands::graph::options::{Graph as Asked, Work};
-use crate::commands::graph::{named, stopping};
 use crate::failure::Failure;
 use crate::store::plain::Plain;
-use crate::terminal::out;
+use crate::terminal::{interrupt, out};
 use crate::units;
+
+/// What is to be found.
+struct Kernel {
+    work: Work,
+    options: RankOptions,
+    /// How many of the highest ranks.
+    top: usize,
+}
 
 /// What a kernel has found.
 struct Found {
@@ -28,17 +37,27 @@ struct Found {
 /// Runs a kernel over all of a graph.
 pub fn run(args: &Asked, opened: &Plain) -> Result<(), Failure> {
     let crew = Crew::new(opened.workers.clone(), opened.budget.clone());
-    let _guard = stopping::set(crew.stop());
-    let graph = workers::block_on(named::open(&opened.store, args.graph.as_deref()))?;
+    let _guard = interrupt::setting(crew.stop());
+    let graph = block_on(named::open(&opened.store, args.graph.as_deref()))?;
     if args.cold {
         graph.pool().clear();
     }
-    let found = workers::block_on(compute(args, &graph, &crew)).map_err(stopping::failure)?;
+    let asked = Kernel {
+        work: args.work,
+        options: rank_options(args),
+        top: args.top.unwrap_or(10) as usize,
+    };
+    let loads = || graph.pool().statistics().loads;
+    let before = loads();
+    let found = opened
+        .workers
+        .block_on(compute(asked, graph.clone(), crew))?;
+    let reads = loads() - before;
     let mut out = out::stdout();
     if args.json {
         let mut json = found.json;
         json["graph"] = graph.name().into();
-        json["page_reads"] = found.reads.misses.into();
+        json["page_reads"] = reads.into();
         json["pins"] = found.reads.pins.into();
         json["seconds"] = found.time.as_secs_f64().into();
         writeln!(out, "{json}")?;
@@ -50,7 +69,7 @@ pub fn run(args: &Asked, opened: &Plain) -> Result<(), Failure> {
         graph.name(),
         found.line,
         units::seconds(found.time.as_secs_f64()),
-        units::count(found.reads.misses),
+        units::count(reads),
         units::count(graph.summary().pages),
     )?;
     if !found.top.is_empty() {
@@ -62,9 +81,10 @@ pub fn run(args: &Asked, opened: &Plain) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-async fn compute(args: &Asked, graph: &Arc<Graph>, crew: &Crew) -> graph::Result<Found> {
-    match args.work {
-        Work::Pagerank => ranks(args, graph, crew).await,
+async fn compute(asked: Kernel, graph: Arc<Graph>, crew: Crew) -> graph::Result<Found> {
+    let (graph, crew) = (&graph, &crew);
+    match asked.work {
+        Work::Pagerank => ranks(&asked, graph, crew).await,
         Work::Components => {
             let found = components(graph, crew).await?;
             let (count, largest) = (units::count(found.count), units::count(found.largest));
@@ -89,16 +109,19 @@ async fn compute(args: &Asked, graph: &Arc<Graph>, crew: &Crew) -> graph::Result
     }
 }
 
-async fn ranks(args: &Asked, graph: &Arc<Graph>, crew: &Crew) -> graph::Result<Found> {
+fn rank_options(args: &Asked) -> RankOptions {
     let usual = RankOptions::default();
-    let options = RankOptions {
+    RankOptions {
         damping: args.damping.unwrap_or(usual.damping),
         tolerance: args.tolerance.unwrap_or(usual.tolerance),
         rounds: args.rounds.unwrap_or(usual.rounds),
-    };
-    let found = pagerank(graph, options, crew).await?;
+    }
+}
+
+async fn ranks(asked: &Kernel, graph: &Arc<Graph>, crew: &Crew) -> graph::Result<Found> {
+    let found = pagerank(graph, asked.options, crew).await?;
     let mut order: Vec<u32> = (0..graph.vertices()).collect();
-    let most = order.len().min(args.top.unwrap_or(10) as usize);
+    let most = order.len().min(asked.top);
     let rank = |vertex: u32| found.ranks[vertex as usize];
     // Of vertices with the same rank, the lower number first.
     let before = |one: &u32, other: &u32| rank(*other).total_cmp(&rank(*one)).then(one.cmp(other));

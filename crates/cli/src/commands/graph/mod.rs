@@ -1,14 +1,16 @@
-//! `atoll graph` and `atoll load graph`: graphs in a store. They need no SQL.
+//! `atoll graph`: the graphs of a store. It needs no SQL.
 
 mod compute;
-pub mod load;
 mod named;
 pub mod options;
 mod reorder;
 mod search;
-mod stopping;
 
 use std::io::Write;
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use store::Store;
 
 use crate::commands::graph::options::{Graph, Work};
 use crate::failure::Failure;
@@ -23,7 +25,7 @@ pub fn run(args: &Graph) -> Result<(), Failure> {
         Work::Reorder => Open::Write,
         _ => Open::Read,
     };
-    let opened = plain::open(&args.store, &args.compute, how)?;
+    let opened = plain::open(&args.store, &args.compute, how, args.compress)?;
     let ran = match args.work {
         Work::List => list(args, &opened.store),
         Work::Bfs => search::run(args, &opened),
@@ -37,8 +39,8 @@ pub fn run(args: &Graph) -> Result<(), Failure> {
 }
 
 /// Lists the graphs of a store.
-fn list(args: &Graph, store: &std::sync::Arc<store::Store>) -> Result<(), Failure> {
-    let graphs = workers::block_on(graph::list(&store.snapshot()))?;
+fn list(args: &Graph, store: &Arc<Store>) -> Result<(), Failure> {
+    let graphs = block_on(graph::list(&store.snapshot()))?;
     let mut out = out::stdout();
     if args.json {
         let of = |graph: &graph::Summary| {
@@ -58,7 +60,10 @@ fn list(args: &Graph, store: &std::sync::Arc<store::Store>) -> Result<(), Failur
     }
     if graphs.is_empty() {
         let store = args.store.display();
-        writeln!(out, "{store} has no graphs; `atoll load graph {store} FILE` loads one")?;
+        writeln!(
+            out,
+            "{store} has no graphs; `atoll load graph {store} FILE` loads one"
+        )?;
         return Ok(out.flush()?);
     }
     writeln!(

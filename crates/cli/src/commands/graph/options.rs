@@ -52,6 +52,9 @@ pub struct Graph {
     /// Reorder: replace another graph that has the name of --into
     #[arg(long, requires = "into")]
     pub replace: bool,
+    /// Reorder: compress the pages of the new graph: about half the file, and several times the time to read a page
+    #[arg(long)]
+    pub compress: bool,
     #[command(flatten)]
     pub compute: Compute,
     /// One JSON object instead of text
@@ -125,7 +128,7 @@ impl Graph {
     pub fn check(&self) -> anyhow::Result<()> {
         use Work::{Bfs, Components, Pagerank, Reorder, Triangles};
         let kernels = &[Bfs, Pagerank, Components, Triangles][..];
-        let given: [(bool, &str, &[Work]); 12] = [
+        let given: [(bool, &str, &[Work]); 13] = [
             (self.source.is_some(), "--source", &[Bfs]),
             (self.sources.is_some(), "--sources", &[Bfs, Reorder]),
             (self.seed.is_some(), "--seed", &[Bfs, Reorder]),
@@ -137,15 +140,27 @@ impl Graph {
             (self.order.is_some(), "--order", &[Reorder]),
             (self.into.is_some(), "--into", &[Reorder]),
             (self.replace, "--replace", &[Reorder]),
-            (self.graph.is_some() && self.work == Work::List, "--graph", kernels),
+            (self.compress, "--compress", &[Reorder]),
+            (
+                self.graph.is_some() && self.work == Work::List,
+                "--graph",
+                kernels,
+            ),
         ];
         for (given, name, works) in given {
             if given && !works.contains(&self.work) {
                 let works: Vec<_> = works.iter().map(|work| work.name()).collect();
-                bail!("{name} is for {}, not for {}", works.join(", "), self.work.name());
+                bail!(
+                    "{name} is for {}, not for {}",
+                    works.join(", "),
+                    self.work.name()
+                );
             }
         }
-        if self.tolerance.is_some_and(|tolerance| tolerance.is_nan() || tolerance < 0.0) {
+        if self
+            .tolerance
+            .is_some_and(|tolerance| tolerance.is_nan() || tolerance < 0.0)
+        {
             return Err(anyhow!("--tolerance: take a number from 0 on"));
         }
         Ok(())

@@ -3,45 +3,46 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use futures::executor::block_on;
 use graph::{Crew, Graph, Job, ReorderOptions, Reordered, Spill, bfs, reorder};
 
-use crate::commands::graph::load::folder;
+use crate::commands::graph::named;
 use crate::commands::graph::options::{Graph as Asked, NewOrder};
-use crate::commands::graph::{named, stopping};
 use crate::failure::Failure;
+use crate::store::files;
 use crate::store::plain::Plain;
-use crate::terminal::out;
 use crate::terminal::phases::Phases;
+use crate::terminal::{interrupt, out};
 use crate::units;
 
 /// Numbers the vertices of a graph anew.
 pub fn run(args: &Asked, opened: &Plain) -> Result<(), Failure> {
     let order = graph::Order::from(args.order.unwrap_or(NewOrder::Gorder));
-    let graph = workers::block_on(named::open(&opened.store, args.graph.as_deref()))?;
+    let graph = block_on(named::open(&opened.store, args.graph.as_deref()))?;
     let name = graph.name().to_owned();
     let crew = Crew::new(opened.workers.clone(), opened.budget.clone());
-    let guard = stopping::set(crew.stop());
-    let before = workers::block_on(searched(args, &graph, &crew)).map_err(stopping::failure)?;
+    let guard = interrupt::setting(crew.stop());
+    let before = block_on(searched(args, &graph, &crew))?;
     drop((graph, guard));
     let options = ReorderOptions {
         into: args.into.clone(),
         replace: args.replace,
-        spill: Spill::directory(folder(&args.store)),
+        spill: Spill::directory(files::folder(&args.store)),
         ..ReorderOptions::default()
     };
     let mut phases = Phases::new();
-    let (stop, guard) = stopping::flag();
+    let (stop, guard) = interrupt::flag();
     let job = Job::new(opened.budget.clone())
         .stopped_by(stop)
         .telling(|at| phases.show(at.phase.name(), at.done, at.total));
-    let done = workers::block_on(reorder(&opened.store, &name, order, &options, job));
+    let done = block_on(reorder(&opened.store, &name, order, &options, job));
     phases.finish();
     drop(guard);
-    let done = done.map_err(stopping::failure)?;
+    let done = done?;
     let target = args.into.as_deref().unwrap_or(&name);
-    let graph = workers::block_on(named::open(&opened.store, Some(target)))?;
-    let _guard = stopping::set(crew.stop());
-    let after = workers::block_on(searched(args, &graph, &crew)).map_err(stopping::failure)?;
+    let graph = block_on(named::open(&opened.store, Some(target)))?;
+    let _guard = interrupt::setting(crew.stop());
+    let after = block_on(searched(args, &graph, &crew))?;
     tell(args, target, order, &done, before.zip(after))
 }
 
@@ -50,16 +51,16 @@ async fn searched(args: &Asked, graph: &Arc<Graph>, crew: &Crew) -> graph::Resul
     let Some(count) = args.sources else {
         return Ok(None);
     };
-    let mut ids: Vec<u64> = Vec::new();
-    // Vertices are drawn by rank among the ids, which an order does not change.
-    for vertex in graph.sources_by_id(count as usize, args.seed.unwrap_or(0)).await? {
-        ids.push(graph.id(vertex).await?);
-    }
     let mut reads = 0;
-    for id in ids {
+    // The same vertices, whatever the order.
+    for source in graph
+        .sources(count as usize, args.seed.unwrap_or(0))
+        .await?
+    {
         graph.pool().clear();
-        let source = graph.find(id).await?;
-        reads += bfs(graph, source, crew).await?.reads.misses;
+        let before = graph.pool().statistics().loads;
+        bfs(graph, source, crew).await?;
+        reads += graph.pool().statistics().loads - before;
     }
     Ok(Some(reads))
 }

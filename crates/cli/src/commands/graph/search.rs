@@ -3,59 +3,87 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use futures::executor::block_on;
 use graph::{Crew, Graph, Search, bfs};
 
+use crate::commands::graph::named;
 use crate::commands::graph::options::Graph as Asked;
-use crate::commands::graph::{named, stopping};
 use crate::failure::Failure;
 use crate::store::plain::Plain;
-use crate::terminal::out;
+use crate::terminal::{interrupt, out};
 use crate::units;
 
 /// Searches from one vertex, or from some.
 pub fn run(args: &Asked, opened: &Plain) -> Result<(), Failure> {
     let crew = Crew::new(opened.workers.clone(), opened.budget.clone());
-    let _guard = stopping::set(crew.stop());
-    let graph = workers::block_on(named::open(&opened.store, args.graph.as_deref()))?;
-    let found = workers::block_on(search(args, &graph, &crew));
-    let found = found.map_err(stopping::failure)?;
+    let _guard = interrupt::setting(crew.stop());
+    let graph = block_on(named::open(&opened.store, args.graph.as_deref()))?;
+    let from = From {
+        source: args.source,
+        count: args.sources.unwrap_or(1) as usize,
+        seed: args.seed.unwrap_or(0),
+        cold: args.cold,
+    };
+    let found = opened.workers.block_on(search(from, graph.clone(), crew))?;
     let mut out = out::stdout();
     match (args.source, found.as_slice()) {
-        (Some(_), [(source, one)]) => tell_one(&mut out, args, &graph, *source, one)?,
+        (Some(_), [one]) => tell_one(&mut out, args, &graph, one)?,
         _ => tell_all(&mut out, args, &graph, &found)?,
     }
     Ok(out.flush()?)
 }
 
-/// The searches, each with the id of its source.
-async fn search(args: &Asked, graph: &Arc<Graph>, crew: &Crew) -> graph::Result<Vec<(u64, Search)>> {
-    let sources = match args.source {
+/// Where searches begin.
+struct From {
+    /// The id of the source; otherwise it is drawn at random.
+    source: Option<u64>,
+    count: usize,
+    seed: u64,
+    /// Whether each begins with an empty pool.
+    cold: bool,
+}
+
+/// A search, its levels counted and forgotten.
+struct Found {
+    /// The id of the source.
+    source: u64,
+    search: Search,
+    /// Pages that were read from the file. Misses of the search are more where two tasks missed the same page.
+    page_reads: u64,
+}
+
+/// The searches, one after the other.
+async fn search(from: From, graph: Arc<Graph>, crew: Crew) -> graph::Result<Vec<Found>> {
+    let sources = match from.source {
         Some(id) => vec![graph.find(id).await?],
-        None => {
-            let count = args.sources.unwrap_or(1) as usize;
-            graph.sources(count, args.seed.unwrap_or(0)).await?
-        }
+        None => graph.sources(from.count, from.seed).await?,
     };
     let mut found = Vec::with_capacity(sources.len());
     for source in sources {
-        if args.cold {
+        if from.cold {
             graph.pool().clear();
         }
-        let mut one = bfs(graph, source, crew).await?;
-        one.forget_levels();
-        found.push((graph.id(source).await?, one));
+        let loads = || graph.pool().statistics().loads;
+        let before = loads();
+        let mut search = bfs(&graph, source, &crew).await?;
+        search.forget_levels();
+        found.push(Found {
+            page_reads: loads() - before,
+            source: graph.id(source).await?,
+            search,
+        });
     }
     Ok(found)
 }
 
-fn json(source: u64, found: &Search) -> serde_json::Value {
+fn json(found: &Found) -> serde_json::Value {
     serde_json::json!({
-        "source": source,
-        "reached": found.reached(),
-        "levels": found.sizes,
-        "page_reads": found.reads.misses,
-        "pins": found.reads.pins,
-        "seconds": found.time.as_secs_f64(),
+        "source": found.source,
+        "reached": found.search.reached(),
+        "levels": found.search.sizes,
+        "page_reads": found.page_reads,
+        "pins": found.search.reads.pins,
+        "seconds": found.search.time.as_secs_f64(),
     })
 }
 
@@ -63,24 +91,24 @@ fn tell_one(
     out: &mut impl Write,
     args: &Asked,
     graph: &Graph,
-    source: u64,
-    found: &Search,
+    found: &Found,
 ) -> Result<(), Failure> {
     if args.json {
-        return Ok(writeln!(out, "{}", json(source, found))?);
+        return Ok(writeln!(out, "{}", json(found))?);
     }
     writeln!(
         out,
-        "{}: from {source} {} of {} vertices in {}; {} of {} pages read\n",
+        "{}: from {} {} of {} vertices in {}; {} of {} pages read\n",
         graph.name(),
-        units::count(found.reached()),
+        found.source,
+        units::count(found.search.reached()),
         units::count(graph.vertices().into()),
-        units::seconds(found.time.as_secs_f64()),
-        units::count(found.reads.misses),
+        units::seconds(found.search.time.as_secs_f64()),
+        units::count(found.page_reads),
         units::count(graph.summary().pages),
     )?;
     writeln!(out, "{:>7} {:>14}", "level", "vertices")?;
-    for (level, size) in found.sizes.iter().enumerate() {
+    for (level, size) in found.search.sizes.iter().enumerate() {
         writeln!(out, "{level:>7} {:>14}", units::count(*size))?;
     }
     Ok(())
@@ -90,19 +118,16 @@ fn tell_all(
     out: &mut impl Write,
     args: &Asked,
     graph: &Graph,
-    found: &[(u64, Search)],
+    found: &[Found],
 ) -> Result<(), Failure> {
-    let sum = |of: fn(&Search) -> f64| found.iter().map(|(_, one)| of(one)).sum::<f64>();
-    let (seconds, reads) = (
-        sum(|one| one.time.as_secs_f64()),
-        sum(|one| one.reads.misses as f64),
-    );
+    let seconds: f64 = found.iter().map(|one| one.search.time.as_secs_f64()).sum();
+    let reads: u64 = found.iter().map(|one| one.page_reads).sum();
     if args.json {
-        let searches: Vec<_> = found.iter().map(|(source, one)| json(*source, one)).collect();
+        let searches: Vec<_> = found.iter().map(json).collect();
         let json = serde_json::json!({
             "graph": graph.name(),
             "searches": searches,
-            "page_reads": reads as u64,
+            "page_reads": reads,
             "seconds": seconds,
         });
         return Ok(writeln!(out, "{json}")?);
@@ -116,7 +141,7 @@ fn tell_all(
             many => format!("{} searches", units::count(many as u64)),
         },
         units::seconds(seconds),
-        units::count((reads / found.len().max(1) as f64).round() as u64),
+        units::count(reads / found.len().max(1) as u64),
         units::count(graph.summary().pages),
     )?;
     writeln!(
@@ -124,14 +149,15 @@ fn tell_all(
         "{:>20} {:>14} {:>7} {:>11} {:>10}",
         "source", "reached", "levels", "pages read", "time"
     )?;
-    for (source, one) in found {
+    for one in found {
         writeln!(
             out,
-            "{source:>20} {:>14} {:>7} {:>11} {:>10}",
-            units::count(one.reached()),
-            one.sizes.len(),
-            units::count(one.reads.misses),
-            units::seconds(one.time.as_secs_f64()),
+            "{:>20} {:>14} {:>7} {:>11} {:>10}",
+            one.source,
+            units::count(one.search.reached()),
+            one.search.sizes.len(),
+            units::count(one.page_reads),
+            units::seconds(one.search.time.as_secs_f64()),
         )?;
     }
     Ok(())

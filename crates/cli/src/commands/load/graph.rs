@@ -3,17 +3,17 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use ::graph::{Job, LoadOptions, Loaded, Spill};
 use anyhow::anyhow;
 use clap::Args;
-use graph::{Job, LoadOptions, Loaded, Spill};
+use futures::executor::block_on;
 
-use crate::commands::graph::stopping;
 use crate::failure::Failure;
 use crate::options::resources::Compute;
 use crate::store::files;
 use crate::store::plain::{self, Open};
-use crate::terminal::out;
 use crate::terminal::phases::Phases;
+use crate::terminal::{interrupt, out};
 use crate::units;
 
 /// Most bytes for sorting, whatever the limit.
@@ -47,6 +47,9 @@ pub struct LoadGraph {
     /// Size of the pages of a store that is created: 4KiB, 8KiB, ... 1MiB [default: 64KiB]
     #[arg(long, value_name = "SIZE", value_parser = units::parse_bytes)]
     pub page_size: Option<u64>,
+    /// Compress the pages of the graph: about half the file, and several times the time to read a page
+    #[arg(long)]
+    pub compress: bool,
     #[command(flatten)]
     pub compute: Compute,
     /// One JSON object instead of text
@@ -61,9 +64,13 @@ impl LoadGraph {
         let existed = !files::absent(&self.store);
         if existed && self.page_size.is_some() {
             let store = self.store.display();
-            return Err(anyhow!("{store} exists: its pages have their size; leave out --page-size").into());
+            return Err(anyhow!(
+                "{store} exists: its pages have their size; leave out --page-size"
+            )
+            .into());
         }
-        let opened = plain::open(&self.store, &self.compute, Open::Create(self.page_size))?;
+        let how = Open::Create(self.page_size);
+        let opened = plain::open(&self.store, &self.compute, how, self.compress)?;
         let options = LoadOptions {
             directed: !self.undirected,
             weighted: self.weighted,
@@ -72,24 +79,22 @@ impl LoadGraph {
             replace: self.replace,
             // The load takes no more than half of what is left of the limit.
             memory: MOST_SORTING,
-            spill: Spill::directory(folder(&self.store)),
+            spill: Spill::directory(files::folder(&self.store)),
         };
         let mut phases = Phases::new();
-        let (stop, _guard) = stopping::flag();
+        let (stop, _guard) = interrupt::flag();
         let job = Job::new(opened.budget.clone())
             .stopped_by(stop)
             .telling(|at| phases.show(at.phase.name(), at.done, at.total));
-        let loaded = graph::load(&opened.store, &name, input(&self.file), &options, job);
-        let loaded = workers::block_on(loaded);
+        let loaded = ::graph::load(&opened.store, &name, input(&self.file), &options, job);
+        let loaded = block_on(loaded);
         phases.finish();
         let closed = opened.store.close();
-        let loaded = loaded.map_err(|error| {
+        if loaded.is_err() && !existed {
             // A store that was made for a load that failed is empty.
-            if !existed {
-                files::remove(&self.store);
-            }
-            stopping::failure(error)
-        })?;
+            files::remove(&self.store);
+        }
+        let loaded = loaded?;
         closed?;
         self.tell(&name, &loaded)
     }
@@ -149,13 +154,5 @@ fn input(file: &Path) -> &Path {
         Path::new("/dev/stdin")
     } else {
         file
-    }
-}
-
-/// The folder of a store: on its disk, not in memory as the system's temporary folder may be.
-pub fn folder(store: &Path) -> &Path {
-    match store.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
     }
 }

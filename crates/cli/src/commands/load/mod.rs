@@ -1,8 +1,10 @@
-//! `atoll load`
+//! `atoll load`: what is no table.
+
+pub mod graph;
 
 use clap::{Args, Subcommand};
 
-use crate::commands::graph::load::LoadGraph;
+use crate::commands::load::graph::LoadGraph;
 use crate::failure::Failure;
 
 /// `atoll load`
