@@ -1,6 +1,6 @@
 //! How fast edge lists are loaded, beside a bare loop over the bytes of the file.
 //!
-//! `cargo run --release -p graph --example load -- [MILLION_EDGES [MEMORY_MIB [FILE]]]`
+//! `cargo run --release -p graph --example edge_lists -- [MILLION_EDGES [MEMORY_MIB [FILE]]]`
 //!
 //! Without a file it makes one: a skewed random graph (R-MAT) of 2^20 vertices. Rounds of the bare loop, of a load
 //! from text and of one from gzip alternate; the figures are medians. `read` is parsing, collecting the ids and
