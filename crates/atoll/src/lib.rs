@@ -36,7 +36,9 @@ mod progress;
 mod session;
 pub mod tpch;
 
-pub use database::options::{Access, BASE_BYTES, Execution, Executor, Govern, NumaPolicy, Options};
+pub use database::options::{
+    Access, BASE_BYTES, Execution, Executor, Govern, NumaPolicy, Options, PoolMemory,
+};
 pub use database::pages::PartPages;
 pub use database::residency::{Holds, PartResidency, Residency, Tail};
 pub use database::summary::{ColumnSummary, KeySummary, TableSummary};

@@ -77,6 +77,7 @@ impl Bench {
             page_size: 4096,
             partitions_per_node: 16,
             nodes: vec![None],
+            placement: buffer::Placement::default(),
             replacement: Policy::default(),
             prefetch: buffer::Prefetching::default(),
         };

@@ -5,9 +5,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use memory::{Arena, Budget};
+use memory::{Arena, Budget, pages};
 
-use crate::config::{Config, PageId};
+use crate::config::{Config, PageId, Placement};
 use crate::error::{Error, Result};
 
 /// The least number of frames on a node.
@@ -167,9 +167,17 @@ impl Frames {
         budget.take(bytes).map_err(refused)?;
         let share = Share { budget, bytes };
         let mut arenas = Vec::with_capacity(shape.nodes);
+        let all: Vec<u32> = config.nodes.iter().flatten().copied().collect();
         for os_node in &config.nodes {
             let bytes = shape.frames_per_node * shape.page_size;
-            arenas.push(Arena::new(bytes, *os_node).map_err(refused)?);
+            let own = os_node.as_slice();
+            let (policy, nodes) = match config.placement {
+                Placement::Prefer => (pages::Policy::Prefer, own),
+                Placement::Bind => (pages::Policy::Bind, own),
+                Placement::Interleave => (pages::Policy::Interleave, &all[..]),
+                Placement::FirstUse => (pages::Policy::Prefer, &[][..]),
+            };
+            arenas.push(Arena::placed(bytes, policy, nodes).map_err(refused)?);
         }
         let mut frames = Vec::with_capacity(shape.nodes * shape.frames_per_node);
         for (node, arena) in arenas.iter().enumerate() {

@@ -32,7 +32,8 @@
 //!     bytes: 1 << 20,
 //!     page_size: 4096,
 //!     partitions_per_node: 2,
-//!     nodes: vec![None, None], // two logical nodes, memory anywhere
+//!     nodes: vec![None, None], // two logical nodes,
+//!     placement: buffer::Placement::default(), memory anywhere
 //!     replacement: buffer::Policy::default(),
 //!     prefetch: buffer::Prefetching::default(),
 //! };
@@ -95,7 +96,7 @@ mod translation;
 mod word;
 
 pub use check::Damage;
-pub use config::{Config, LoadError, PageId};
+pub use config::{Config, LoadError, PageId, Placement};
 pub use error::{Error, Result};
 pub use frames::FRAMES_PER_NODE;
 pub use pin::{OwnedPin, Pin};

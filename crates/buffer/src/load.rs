@@ -22,8 +22,9 @@ use std::time::{Duration, Instant};
 
 use futures::future::{Either, select};
 
-use crate::config::PageId;
+use crate::config::{PageId, Placement};
 use crate::error::{Error, Result};
+use crate::frames::Frame;
 use crate::partition::{Counts, Outcome, count};
 use crate::pin::Pin;
 use crate::pool::Pool;
@@ -171,7 +172,11 @@ impl Pool {
         let (frames, words) = (&self.frames, &self.translation);
         let take = || {
             let own = self.partitions.take(partition, frames, words);
-            own.or_else(|| self.partitions.borrow(partition, frames, words))
+            let other = || match self.placement {
+                Placement::Bind => None,
+                _ => self.partitions.borrow(partition, frames, words),
+            };
+            own.or_else(other)
         };
         if let Some(frame) = take() {
             return Ok(frame);
@@ -190,21 +195,26 @@ impl Pool {
             if let Either::Right(_) = select(freed, sleep).await
                 && starving.gives_up(since, patience)
             {
-                return Err(self.exhausted(page));
+                return Err(self.exhausted(page, node));
             }
         }
     }
 
-    fn exhausted(&self, page: PageId) -> Error {
-        let usable = self.frames.iter().filter(|&(number, frame)| {
+    /// No frame could be had; of those of its own node where it may have no other.
+    fn exhausted(&self, page: PageId, node: usize) -> Error {
+        let bound = self.placement == Placement::Bind;
+        let may = |frame: &Frame| !bound || frame.node as usize == node;
+        let all = || self.frames.iter().filter(|(_, frame)| may(frame));
+        let usable = all().filter(|&(number, frame)| {
             let word = self.translation.word(frame.page());
             word.and_then(|word| word.load().resident_in(number)) == Some(0)
         });
+        let frames = all().count();
         Error::Exhausted {
             page,
-            frames: self.frames.len(),
-            pinned: self.frames.len() - usable.count(),
-            bytes: self.shape.bytes(),
+            frames,
+            pinned: frames - usable.count(),
+            bytes: (frames * self.page_size()) as u64,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::background::Background;
-use crate::config::{Config, PageId};
+use crate::config::{Config, PageId, Placement};
 use crate::error::{Error, Result};
 use crate::frames::{Frames, Shape};
 use crate::hits::Hits;
@@ -35,6 +35,7 @@ pub struct Pool {
     pub(crate) hits: Hits,
     pub(crate) timer: Timer,
     os_nodes: Vec<Option<u32>>,
+    pub(crate) placement: Placement,
     /// In milliseconds.
     pub(crate) patience: AtomicU64,
     /// Invariant: the owned pins there are; at most `lend_limit` when one is added.
@@ -73,6 +74,7 @@ impl Pool {
             hits: Hits::new(),
             timer: Timer::default(),
             os_nodes: config.nodes.clone(),
+            placement: config.placement,
             patience: AtomicU64::new(PATIENCE.as_millis() as u64),
             lent: AtomicUsize::new(0),
             lend_limit: AtomicUsize::new(frames.len() / 4),

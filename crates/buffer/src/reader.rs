@@ -30,6 +30,7 @@ use crate::read_ahead::ReadAhead;
 ///     page_size: 4096,
 ///     partitions_per_node: 1,
 ///     nodes: vec![None],
+///     placement: buffer::Placement::default(),
 ///     replacement: Policy::default(),
 ///     prefetch: Prefetching::Stream,
 /// };

@@ -18,6 +18,7 @@ fn make(frames: usize, replacement: Policy, prefetch: Prefetching) -> (Arc<Pool>
         page_size: PAGE,
         partitions_per_node: 2,
         nodes: vec![None],
+        placement: buffer::Placement::default(),
         replacement,
         prefetch,
     };

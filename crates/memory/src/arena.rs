@@ -79,6 +79,17 @@ impl Arena {
     /// [`Error::Map`] where there is no such memory. Refused binding or huge pages are no
     /// error: see [`notes`](Arena::notes).
     pub fn new(bytes: usize, os_node: Option<u32>) -> Result<Arena> {
+        Arena::placed(bytes, Policy::Prefer, os_node.as_slice())
+    }
+
+    /// As [`new`](Arena::new), with the memory taken from `nodes` (the operating system's numbers) as `policy` says;
+    /// without nodes from wherever it is first touched. Bound to a node that is full, the process is killed where it
+    /// touches what cannot be had.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Arena::new).
+    pub fn placed(bytes: usize, policy: Policy, nodes: &[u32]) -> Result<Arena> {
         let spare = if bytes >= HUGE { HUGE } else { 0 };
         // Errors name the length that was asked for.
         let failed = |source| Error::Map {
@@ -97,11 +108,13 @@ impl Arena {
         // spare it is 0.
         let start = unsafe { map.start.add(skip) };
         let mut notes = Vec::new();
-        if let Some(node) = os_node
-            && let Err(error) =
-                pages::set_policy(start.as_ptr().addr(), bytes, Policy::Prefer, &[node])
+        if !nodes.is_empty()
+            && let Err(error) = pages::set_policy(start.as_ptr().addr(), bytes, policy, nodes)
         {
-            notes.push(format!("memory is not bound to node {node}: {error}"));
+            let names: Vec<String> = nodes.iter().map(u32::to_string).collect();
+            let s = if nodes.len() == 1 { "" } else { "s" };
+            let names = names.join(", ");
+            notes.push(format!("memory is not bound to node{s} {names}: {error}"));
         }
         if spare > 0
             && let Err(error) = huge(start, bytes)
@@ -112,7 +125,10 @@ impl Arena {
             _map: map,
             start,
             len: bytes,
-            node: os_node,
+            node: match nodes {
+                [node] => Some(*node),
+                _ => None,
+            },
             notes,
         })
     }
@@ -132,7 +148,7 @@ impl Arena {
         self.len == 0
     }
 
-    /// The node it was asked to be on.
+    /// The one node it was asked to be on, if it was one.
     pub fn node(&self) -> Option<u32> {
         self.node
     }

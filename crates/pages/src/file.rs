@@ -74,6 +74,7 @@ impl PageFile {
             bytes: options.pool_bytes,
             partitions_per_node: options.partitions.div_ceil(nodes.len().max(1)),
             nodes,
+            placement: options.placement,
             prefetch: options.prefetcher,
             direct: if options.direct {
                 Direct::IfPossible

@@ -44,7 +44,7 @@ mod options;
 mod session;
 mod sweep;
 
-pub use buffer::Prefetching;
+pub use buffer::{Placement, Prefetching};
 pub use error::{Error, Result};
 pub use file::PageFile;
 pub use operators::alloc::{Fill, Filled, alloc};

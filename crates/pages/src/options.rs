@@ -1,6 +1,6 @@
 //! How a page file is opened.
 
-use buffer::Prefetching;
+use buffer::{Placement, Prefetching};
 use store::Access;
 
 use crate::error::{Error, Result};
@@ -23,6 +23,8 @@ pub struct Options {
     /// Whether the pool's memory is dealt to the nodes of the machine, and threads are bound to
     /// cpus. Without, the pool is one node, and the system places all.
     pub numa: bool,
+    /// From which of the nodes the pool's memory comes.
+    pub placement: Placement,
     /// The machine whose nodes these are, as [`topology::Machine::parse`] takes it; by default the
     /// one at hand.
     pub machine: Option<String>,
@@ -44,6 +46,7 @@ impl Default for Options {
             pool_bytes: 64 << 20,
             partitions: 16,
             numa: false,
+            placement: Placement::default(),
             machine: None,
             mapped: false,
             direct: false,

@@ -91,6 +91,7 @@ proptest! {
             pool_bytes: ((least + frames) * page_size as usize) as u64,
             partitions,
             numa: nodes > 0,
+            placement: pages::Placement::Interleave,
             machine: (nodes > 0).then(|| format!("{nodes}x4")),
             access: pages::Access::Read,
             mapped: seed % 3 == 0,

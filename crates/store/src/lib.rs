@@ -45,7 +45,7 @@ mod state;
 mod store;
 mod transaction;
 
-pub use buffer::PageId;
+pub use buffer::{PageId, Placement};
 pub use catalog::spaces::Entries;
 pub use error::{Error, Region, Result};
 pub use format::kind::{Codec, Kind};

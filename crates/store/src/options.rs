@@ -141,6 +141,8 @@ pub struct PoolOptions {
     pub bytes: u64,
     /// The operating system's number of each node's memory; `None` leaves the place to the system.
     pub nodes: Vec<Option<u32>>,
+    /// From which of these nodes memory comes, and whether a page may take a frame of another node.
+    pub placement: buffer::Placement,
     /// How many partitions share the frames of one node.
     pub partitions_per_node: usize,
     /// Threads that wait for the disk, where no ring of io_uring does.
@@ -166,6 +168,7 @@ impl Default for PoolOptions {
         PoolOptions {
             bytes: 64 << 20,
             nodes: vec![None],
+            placement: buffer::Placement::default(),
             partitions_per_node: 4,
             io_threads: 4,
             prefetch: buffer::Prefetching::default(),

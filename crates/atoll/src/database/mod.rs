@@ -136,6 +136,7 @@ impl Database {
         let pool = PoolOptions {
             bytes: sizes.pool,
             nodes: homes(&machine, options.affinity),
+            placement: options.pool_memory,
             budget: Some(Arc::clone(&budget)),
             ..PoolOptions::default()
         };

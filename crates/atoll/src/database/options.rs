@@ -3,7 +3,7 @@
 use crate::error::Error;
 
 pub use sql::{Execution, Executor, NumaPolicy};
-pub use store::Access;
+pub use store::{Access, Placement as PoolMemory};
 
 /// Bytes below which a pool or a limit is refused: they could not run one query.
 const LEAST_BYTES: u64 = 8 << 20;
@@ -43,6 +43,8 @@ pub struct Options {
     /// Whether workers are pinned to their cpus and the pool's memory is bound to its nodes (row
     /// M3). Without, the operating system places both; blocks keep their home nodes.
     pub affinity: bool,
+    /// From which of its nodes the pool's memory comes, if there are several and `affinity` is on.
+    pub pool_memory: PoolMemory,
     /// Whether pages that are not compressed are read where the operating system mapped the store's file, in place
     /// of frames of the pool (row M1).
     pub mapped: bool,
@@ -87,6 +89,7 @@ impl Default for Options {
             machine: None,
             access: Access::Write,
             affinity: true,
+            pool_memory: PoolMemory::default(),
             mapped: false,
             compress: true,
             executor: Executor::default(),

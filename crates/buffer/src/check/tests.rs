@@ -40,6 +40,7 @@ fn config() -> Config {
         page_size: 4096,
         partitions_per_node: 2,
         nodes: vec![None; 2],
+        placement: crate::Placement::default(),
         replacement: crate::replacement::Policy::default(),
         prefetch: crate::Prefetching::default(),
     }

@@ -1,11 +1,12 @@
 //! Frames: waiting for one, borrowing, evicting.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use buffer::Error;
+use buffer::{Config, Error, Placement, Pool};
 
-use crate::source::{check, now, pool};
+use crate::source::{PAGE, Patterns, check, now, pool};
 
 #[test]
 fn exhaustion_is_an_error_within_bounded_time() {
@@ -56,6 +57,46 @@ fn a_page_borrows_a_frame_where_its_node_has_none() {
     // With room at home, a page comes home.
     pool.clear();
     assert_eq!(now(pool.pin(243)).unwrap().node(), 0);
+}
+
+#[test]
+fn a_bound_pool_takes_no_frame_of_another_node() {
+    let config = Config {
+        placement: Placement::Bind,
+        ..crate::config(2 * 8 * PAGE as u64, PAGE, 2)
+    };
+    let (source, budget) = (Arc::new(Patterns::default()), memory::Budget::new(1 << 30));
+    let pool = Pool::new(&config, source, budget).unwrap();
+    pool.set_patience(Duration::from_millis(20));
+    // All of node 0; node 1 is empty.
+    let pins: Vec<_> = (0..8).map(|i| now(pool.pin(i * 2)).unwrap()).collect();
+    let error = now(pool.pin(16)).unwrap_err();
+    let of_node = (8, 8, 8 * PAGE as u64);
+    assert!(
+        matches!(error, Error::Exhausted { frames, pinned, bytes, .. } if (frames, pinned, bytes) == of_node),
+        "{error:?}"
+    );
+    assert_eq!(now(pool.pin(1)).unwrap().node(), 1);
+    drop(pins);
+    assert_eq!(now(pool.pin(16)).unwrap().node(), 0);
+    assert_eq!(pool.statistics().borrowed, 0);
+}
+
+#[test]
+fn wherever_memory_comes_from_pages_are_what_they_are() {
+    for placement in [Placement::Interleave, Placement::FirstUse, Placement::Bind] {
+        let config = Config {
+            placement,
+            nodes: vec![Some(0), Some(0)],
+            ..crate::config(2 * 8 * PAGE as u64, PAGE, 2)
+        };
+        let (source, budget) = (Arc::new(Patterns::default()), memory::Budget::new(1 << 30));
+        let pool = Pool::new(&config, source, budget).unwrap();
+        for page in 0..100 {
+            check(page, 0, &now(pool.pin(page)).unwrap());
+        }
+        pool.check().unwrap();
+    }
 }
 
 #[test]

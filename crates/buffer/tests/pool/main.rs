@@ -20,6 +20,7 @@ fn config(bytes: u64, page_size: usize, nodes: usize) -> Config {
         page_size,
         partitions_per_node: 4,
         nodes: vec![None; nodes],
+        placement: buffer::Placement::default(),
         replacement: buffer::Policy::default(),
         prefetch: buffer::Prefetching::default(),
     }

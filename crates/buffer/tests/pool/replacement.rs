@@ -12,6 +12,7 @@ fn make(replacement: Policy, frames: usize) -> Arc<Pool> {
         page_size: PAGE,
         partitions_per_node: 1,
         nodes: vec![None],
+        placement: buffer::Placement::default(),
         replacement,
         prefetch: buffer::Prefetching::default(),
     };

@@ -158,6 +158,7 @@ pub fn pool(nodes: usize, frames: usize, partitions: usize) -> (Arc<Pool>, Arc<P
         page_size: PAGE,
         partitions_per_node: partitions,
         nodes: vec![None; nodes],
+        placement: buffer::Placement::default(),
         replacement: buffer::Policy::default(),
         prefetch: buffer::Prefetching::default(),
     };

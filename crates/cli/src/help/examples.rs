@@ -95,6 +95,13 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "load",
+        &[(
+            "atoll load graph web.atoll web-Google.txt.gz",
+            "an edge list into a store",
+        )],
+    ),
+    (
         "load graph",
         &[
             (

@@ -22,6 +22,9 @@ pub struct Layout {
     /// Pin the workers and bind the pool's memory to its nodes, or leave both to the system
     #[arg(long, value_enum, default_value_t = Affinity::On)]
     pub affinity: Affinity,
+    /// From which nodes the pool's memory comes, on a machine with several
+    #[arg(long, value_enum, default_value_t = PoolMemory::Prefer, value_name = "POLICY")]
+    pub pool_memory: PoolMemory,
     /// Read pages that are not compressed where the operating system maps the store's file, in place of the buffer
     /// pool
     #[arg(long)]
@@ -53,6 +56,31 @@ pub struct Resources {
     /// more than one node; `explain analyze` tells
     #[arg(long, value_enum, default_value_t = Governing::Auto)]
     pub govern: Governing,
+}
+
+/// From which nodes the pool's memory comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum PoolMemory {
+    /// Frames of a node lie on it while it has free memory; a page may take a frame of another node
+    #[default]
+    Prefer,
+    /// On their node and nowhere else; a page waits for a frame of its own node
+    Bind,
+    /// On all nodes in turn
+    Interleave,
+    /// On the node of the thread that first fills them
+    FirstUse,
+}
+
+impl From<PoolMemory> for store::Placement {
+    fn from(policy: PoolMemory) -> store::Placement {
+        match policy {
+            PoolMemory::Prefer => store::Placement::Prefer,
+            PoolMemory::Bind => store::Placement::Bind,
+            PoolMemory::Interleave => store::Placement::Interleave,
+            PoolMemory::FirstUse => store::Placement::FirstUse,
+        }
+    }
 }
 
 /// Who places threads and memory.
@@ -87,6 +115,7 @@ pub fn reading(layout: &Layout) -> Options {
     options.pool_bytes = layout.pool;
     options.machine = layout.machine.clone();
     options.affinity = layout.affinity == Affinity::On;
+    options.pool_memory = layout.pool_memory.into();
     options.mapped = layout.mapped;
     options
 }

@@ -61,6 +61,7 @@ pub fn open(path: &Path, compute: &Compute, how: Open, compress: bool) -> Result
     let mut options = Options {
         pool: PoolOptions {
             bytes: pool,
+            placement: layout.pool_memory.into(),
             nodes: homes(&machine, machine == live && affinity),
             budget: Some(Arc::clone(&budget)),
             ..PoolOptions::default()
@@ -142,6 +143,7 @@ mod tests {
                 pool,
                 machine: None,
                 affinity: Affinity::On,
+                pool_memory: crate::options::resources::PoolMemory::Prefer,
                 mapped: false,
             },
         }

@@ -1,6 +1,7 @@
 //! Arenas lie on the node they are asked for.
 
 use memory::Arena;
+use memory::pages::Policy;
 
 use crate::place::{alone, cpus, fit, machine, several_nodes, with_cores};
 use crate::system::{on, pages_of, resident};
@@ -32,6 +33,35 @@ fn on_the_node_asked_for_whoever_touches_it() {
             let pages = pages_of(&arena);
             assert_eq!(resident(&pages), [(node.os_index, pages.len())]);
         }
+    }
+}
+
+#[test]
+fn interleaved_on_all_nodes_alike_and_bound_on_one() {
+    let _alone = alone();
+    let machine = machine();
+    if !several_nodes(&machine) {
+        return;
+    }
+    let nodes: Vec<u32> = machine.nodes().iter().map(|node| node.os_index).collect();
+    // Below the size of a huge page: then 4 KiB by 4 KiB.
+    let arena = Arena::placed(1 << 20, Policy::Interleave, &nodes).unwrap();
+    assert_eq!(arena.notes(), [] as [&str; 0]);
+    touch(&arena);
+    let pages = pages_of(&arena);
+    let found = resident(&pages);
+    assert_eq!(found.len(), nodes.len(), "{found:?}");
+    let fair = pages.len() / nodes.len();
+    assert!(
+        found.iter().all(|(_, count)| count.abs_diff(fair) <= 1),
+        "{found:?}"
+    );
+    for &node in &nodes {
+        let arena = Arena::placed(1 << 20, Policy::Bind, &[node]).unwrap();
+        assert_eq!((arena.notes().len(), arena.node()), (0, Some(node)));
+        touch(&arena);
+        let pages = pages_of(&arena);
+        assert_eq!(resident(&pages), [(node, pages.len())]);
     }
 }
 

@@ -232,6 +232,7 @@ fn make_pool(page_size: u32, options: &Options, pages: &Arc<Pages>) -> Result<Ar
         page_size: page_size as usize,
         partitions_per_node: settings.partitions_per_node,
         nodes: settings.nodes.clone(),
+        placement: settings.placement,
         replacement: buffer::Policy::default(),
         prefetch: settings.prefetch,
     };

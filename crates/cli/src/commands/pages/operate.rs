@@ -150,6 +150,7 @@ fn options(args: &Asked, pool: u64, access: Access) -> Options {
     Options {
         pool_bytes: args.layout.pool.unwrap_or(pool),
         machine: args.layout.machine.clone(),
+        placement: args.layout.pool_memory.into(),
         mapped: args.layout.mapped,
         prefetcher: args.raw.prefetcher.unwrap_or_default(),
         access,
