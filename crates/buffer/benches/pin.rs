@@ -4,6 +4,8 @@
 //!
 //! What is compared takes turns; medians of all rounds are shown, in nanoseconds for a pin and its unpin. Bars: 12 ns in
 //! order and 27 ns at random with 131,072 pages, half the speed of the bare pair; of two threads 90 % of two bare loops.
+//! Of optimistic reads the share is that of one thread alone in the same loop: what a second thread costs; the bare loop
+//! loads a word twice.
 
 use std::hint::black_box;
 use std::io::Write;
@@ -126,6 +128,42 @@ impl Bench {
             "{name:<24} {threads:>7} {pin:>10.1} {bare:>10.1} {share:>6.0}%"
         )
     }
+
+    /// Optimistic reads of eight bytes, each thread of its page of `pages`, and two bare loops: as
+    /// many threads that read a word and take a number from it in the same order. A line.
+    fn optimistic(
+        &self,
+        out: &mut impl Write,
+        name: &str,
+        threads: usize,
+        order: impl Fn(usize, usize) -> usize + Sync,
+    ) -> std::io::Result<()> {
+        let (mut reads, mut alone, mut bares) = (Vec::new(), Vec::new(), Vec::new());
+        let read = |thread: usize| {
+            for step in 0..STEPS {
+                let page = order(thread, step) as PageId;
+                black_box(self.pool.read_optimistic(page, |page| page.u64_at(0)));
+            }
+        };
+        for _ in 0..self.rounds {
+            reads.push(time(threads, read));
+            // The same loop in one thread: what two cost each other.
+            alone.push(time(1, read));
+            bares.push(time(threads, |thread| {
+                for step in 0..STEPS {
+                    let word = &self.words[order(thread, step)];
+                    black_box(word.load(Ordering::Acquire));
+                    black_box(word.load(Ordering::Acquire));
+                }
+            }));
+        }
+        let (read, alone, bare) = (median(reads), median(alone), median(bares));
+        writeln!(
+            out,
+            "{name:<24} {threads:>7} {read:>10.1} {alone:>10.1} {:>6.0}% {bare:>10.1}",
+            100.0 * alone / read
+        )
+    }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -154,6 +192,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     bench.compare(&mut out, "in order, other pages", 2, in_order)?;
     bench.compare(&mut out, "at random", 2, at_random)?;
     bench.compare(&mut out, "a page each", 2, |thread, _| thread * 64)?;
+    writeln!(
+        out,
+        "\n{:<24} {:>7} {:>10} {:>10} {:>7} {:>10}",
+        "optimistic", "threads", "read, ns", "alone, ns", "share", "bare, ns"
+    )?;
+    bench.optimistic(&mut out, "one page", 2, |_, _| 64)?;
+    bench.optimistic(&mut out, "a page each", 2, |thread, _| thread * 64)?;
+    bench.optimistic(&mut out, "in order, other pages", 2, in_order)?;
+    bench.optimistic(&mut out, "at random", 2, at_random)?;
     let misses = bench.pool.statistics().misses;
     assert_eq!(misses, pages as u64, "all pages stayed resident");
     Ok(())
