@@ -4,6 +4,7 @@
 //!
 //! What is compared takes turns; medians of all rounds are shown, in nanoseconds for a pin and its unpin. Bars: 12 ns in
 //! order and 27 ns at random with 131,072 pages, half the speed of the bare pair; of two threads 90 % of two bare loops.
+//! Of optimistic reads the bar is that of two threads, for one page and for two; here the page is read, too.
 
 use std::hint::black_box;
 use std::io::Write;
@@ -51,6 +52,14 @@ fn time(threads: usize, steps: impl Fn(usize) + Sync) -> f64 {
 fn median(mut times: Vec<f64>) -> f64 {
     times.sort_unstable_by(f64::total_cmp);
     times[times.len() / 2]
+}
+
+/// What a pin and its unpin cannot do without.
+fn bare_pair(word: &AtomicU64) {
+    let seen = word.load(Ordering::Relaxed);
+    let (right, wrong) = (Ordering::Acquire, Ordering::Relaxed);
+    let _ = black_box(word.compare_exchange(seen, seen + 1, right, wrong));
+    word.fetch_sub(1, Ordering::Release);
 }
 
 /// The number after `name` on the command line.
@@ -112,11 +121,7 @@ impl Bench {
             }));
             bares.push(time(threads, |thread| {
                 for step in 0..STEPS {
-                    let word = &self.words[order(thread, step)];
-                    let seen = word.load(Ordering::Relaxed);
-                    let (right, wrong) = (Ordering::Acquire, Ordering::Relaxed);
-                    let _ = black_box(word.compare_exchange(seen, seen + 1, right, wrong));
-                    word.fetch_sub(1, Ordering::Release);
+                    bare_pair(&self.words[order(thread, step)]);
                 }
             }));
         }
@@ -125,6 +130,44 @@ impl Bench {
         writeln!(
             out,
             "{name:<24} {threads:>7} {pin:>10.1} {bare:>10.1} {share:>6.0}%"
+        )
+    }
+
+    /// Eight bytes of each page read optimistically, the same under a pin, and the bare pair, where
+    /// threads that read one page have a word each: a line.
+    fn optimistic(
+        &self,
+        out: &mut impl Write,
+        name: &str,
+        order: impl Fn(usize, usize) -> usize + Sync,
+        bare: impl Fn(usize, usize) -> usize + Sync,
+    ) -> std::io::Result<()> {
+        let (mut reads, mut pins, mut bares) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..self.rounds {
+            reads.push(time(2, |thread| {
+                for step in 0..STEPS {
+                    let page = order(thread, step) as PageId;
+                    black_box(self.pool.read_optimistic(page, |page| page.u64_at(0)));
+                }
+            }));
+            pins.push(time(2, |thread| {
+                for step in 0..STEPS {
+                    if let Some(pin) = self.pool.try_pin(order(thread, step) as PageId) {
+                        black_box(pin.first_chunk::<8>().copied());
+                    }
+                }
+            }));
+            bares.push(time(2, |thread| {
+                for step in 0..STEPS {
+                    bare_pair(&self.words[bare(thread, step)]);
+                }
+            }));
+        }
+        let (read, pin, bare) = (median(reads), median(pins), median(bares));
+        let share = 100.0 * bare / read;
+        writeln!(
+            out,
+            "{name:<24} {read:>10.1} {pin:>10.1} {bare:>10.1} {share:>6.0}%"
         )
     }
 }
@@ -155,6 +198,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     bench.compare(&mut out, "in order, other pages", 2, in_order)?;
     bench.compare(&mut out, "at random", 2, at_random)?;
     bench.compare(&mut out, "a page each", 2, |thread, _| thread * 64)?;
+    writeln!(
+        out,
+        "\n{:<24} {:>10} {:>10} {:>10} {:>7}",
+        "eight bytes, two threads", "read, ns", "pin, ns", "bare, ns", "share"
+    )?;
+    let each = |thread: usize, _: usize| thread * 64;
+    bench.optimistic(&mut out, "one page", |_, _| 64, each)?;
+    bench.optimistic(&mut out, "a page each", each, each)?;
+    bench.optimistic(&mut out, "in order, other pages", in_order, in_order)?;
+    bench.optimistic(&mut out, "at random", at_random, at_random)?;
     let misses = bench.pool.statistics().misses;
     assert_eq!(misses, pages as u64, "all pages stayed resident");
     Ok(())

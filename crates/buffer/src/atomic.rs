@@ -1,3 +1,3 @@
-//! The atomics of [`word`](crate::word); `tests/loom.rs` has loom's in this place.
+//! The atomics of [`word`](crate::word) and [`version`](crate::version); `tests/loom.rs` has loom's in this place.
 
-pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
+pub(crate) use std::sync::atomic::{AtomicU64, Ordering, fence};

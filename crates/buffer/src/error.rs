@@ -118,6 +118,22 @@ pub enum Error {
         /// The size of the whole pool, in bytes.
         bytes: u64,
     },
+    /// The page is mapped from its file, so it cannot be changed in a frame.
+    #[error(
+        "page {page}: is mapped from its file and cannot be changed; open the store without --mapped"
+    )]
+    Mapped {
+        /// The page.
+        page: PageId,
+    },
+    /// The page stayed pinned, or held exclusively, for as long as we were willing to wait.
+    #[error("page {page}: others held it for {milliseconds} ms; have them drop their guards first")]
+    Held {
+        /// The page.
+        page: PageId,
+        /// How long we waited, in milliseconds.
+        milliseconds: u64,
+    },
     /// The page is pinned, so it cannot be discarded.
     #[error("page {page}: cannot be discarded, it is pinned {pins} times")]
     Pinned {

@@ -9,6 +9,7 @@ use memory::{Arena, Budget, pages};
 
 use crate::config::{Config, PageId, Placement};
 use crate::error::{Error, Result};
+use crate::version::Version;
 
 /// The least number of frames on a node.
 pub const FRAMES_PER_NODE: usize = 8;
@@ -50,6 +51,8 @@ pub(crate) struct Frame {
     /// The length of that page, at most `page_size`. Written by the frame's owner before the
     /// word names the frame, so those who pinned read the right one.
     len: AtomicU32,
+    /// Odd while the owner of the frame, or who holds its page alone, may write to it.
+    pub(crate) version: Version,
 }
 
 // SAFETY: `start` is an address in an arena that `Frames` owns; what lies there is accessed by the
@@ -191,6 +194,7 @@ impl Frames {
                         partition: (node * shape.partitions_per_node + part) as u32,
                         page: AtomicU32::new(0),
                         len: AtomicU32::new(0),
+                        version: Version::default(),
                     });
                 }
             }

@@ -53,6 +53,10 @@
 //! * A flat array holds one atomic word for each page: its state, frame, pins and usage count
 //!   (`word`). Pinning a resident page is one compare-and-swap on that word, with no lock and
 //!   no counter that others write.
+//! * Each frame has a version (`version`), odd while its owner may write. [`Pool::optimistic`] reads
+//!   without a pin and without a write to memory that others read: it copies, and looks afterwards
+//!   whether the page was still in the frame and the version the same. [`Pool::exclusive`] waits for
+//!   all pins to go and lends the bytes of a page to be changed.
 //! * Each node has an arena of frames. Its frames are dealt to partitions, each with a lock, a free
 //!   list and a clock hand (`partition`); only misses come there. A partition short of frames
 //!   takes one of another partition of its node. Where every frame of a node is in use, its pages
@@ -68,7 +72,8 @@
 //!   loaded ahead has no use until it is pinned.
 //! * When all frames are in use, tasks wait until one is unpinned (`starve`), for a bounded time.
 //!
-//! The pool never writes pages, so it has no dirty ones.
+//! The pool never writes pages to their source, so it has no dirty ones: what was changed under an
+//! exclusive guard is there for as long as the page is in its frame.
 
 mod ahead;
 mod atomic;
@@ -76,9 +81,11 @@ mod background;
 mod check;
 mod config;
 mod error;
+mod exclusive;
 mod frames;
 mod hits;
 mod load;
+mod optimistic;
 mod page;
 mod partition;
 mod pin;
@@ -93,12 +100,15 @@ mod statistics;
 mod timer;
 mod together;
 mod translation;
+mod version;
 mod word;
 
 pub use check::Damage;
 pub use config::{Config, LoadError, PageId, Placement};
 pub use error::{Error, Result};
+pub use exclusive::Exclusive;
 pub use frames::FRAMES_PER_NODE;
+pub use optimistic::Optimistic;
 pub use pin::{OwnedPin, Pin};
 pub use pool::Pool;
 pub use prefetch::Prefetching;

@@ -65,6 +65,10 @@ impl Pool {
                     }
                     return Ok(Pin::new(self, page, at));
                 }
+                Err(value) if value.is_exclusive() => {
+                    self.wait_until_let_go(page).await?;
+                    continue;
+                }
                 Err(value) if value.is_resident() => return Err(Error::TooManyPins { page }),
                 Err(value) => value,
             };
@@ -129,11 +133,11 @@ impl Pool {
         self.claims.fetch_add(1, Ordering::Relaxed) & CLAIMS
     }
 
-    fn patience(&self) -> Duration {
+    pub(crate) fn patience(&self) -> Duration {
         Duration::from_millis(self.patience.load(Ordering::Relaxed))
     }
 
-    fn sleep(&self, until: Instant) -> Result<Sleep> {
+    pub(crate) fn sleep(&self, until: Instant) -> Result<Sleep> {
         self.timer.sleep(until).map_err(|source| Error::Thread {
             source: source.into(),
         })

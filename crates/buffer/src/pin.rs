@@ -232,7 +232,8 @@ impl Pool {
     /// # Errors
     /// [`Error::Load`](crate::Error::Load) and [`Error::TooLong`](crate::Error::TooLong) for the loader and for all who waited for it;
     /// [`Error::Exhausted`](crate::Error::Exhausted) when every frame of every node stayed pinned for the
-    /// [patience](Pool::set_patience) of the pool; [`Error::NoSuchPage`](crate::Error::NoSuchPage), [`Error::TooManyPins`](crate::Error::TooManyPins).
+    /// [patience](Pool::set_patience) of the pool; [`Error::NoSuchPage`](crate::Error::NoSuchPage), [`Error::TooManyPins`](crate::Error::TooManyPins);
+    /// [`Error::Held`](crate::Error::Held) where another held the page [exclusively](Pool::exclusive) that long.
     pub async fn pin(&self, page: PageId) -> Result<Pin<'_>> {
         match self.try_pin(page) {
             Some(pin) => Ok(pin),

@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Frames on the memory of all nodes, and the pages in them (row B2).
 ///
-/// A pool is shared by all threads. Pages are never written through it.
+/// A pool is shared by all threads. It never writes pages to their source.
 pub struct Pool {
     pub(crate) translation: Translation,
     pub(crate) frames: Arc<Frames>,

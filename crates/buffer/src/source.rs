@@ -98,6 +98,7 @@ impl Space {
         len: usize,
     ) -> Space {
         partitions.spaces.fetch_add(1, Ordering::SeqCst);
+        frames.get(frame).version.begin();
         Space {
             frames: frames.clone(),
             partitions: partitions.clone(),
@@ -120,6 +121,8 @@ impl Space {
 
 impl Drop for Space {
     fn drop(&mut self) {
+        // Before anybody else can own the frame, or find the page in it.
+        self.frames.get(self.frame).version.end();
         if !self.kept {
             self.partitions.give(self.frame, &self.frames);
         }

@@ -14,6 +14,9 @@
 //! | loading  | the loader with this claim owns the page; D: its result is unwanted | [`publish`](Word::publish), [`abandon`](Word::abandon) |
 //! | resident | in `frame`, which stays while `pins` is not 0  | [`age`](Word::age), [`evict`](Word::evict), [`discard`](Word::discard) |
 //!
+//! Pins that are all ones are no number: one caller holds the page exclusively
+//! ([`try_exclusive`](Word::try_exclusive)), and nobody can pin it. Pins stop short of that.
+//!
 //! Invariants:
 //! 1. A frame is named by at most one resident word. Who makes a word leave `resident` owns its
 //!    frame from then on, alone.
@@ -36,6 +39,10 @@ use crate::atomic::{AtomicU64, Ordering};
 const FRAME: u64 = 0xffff_ffff;
 const PIN: u64 = 1 << 32;
 const PINS: u64 = 0x00ff_ffff << 32;
+/// In place of pins: one caller holds the page, alone.
+const EXCLUSIVE: u64 = PINS;
+/// The most pins that are counted.
+const MOST_PINS: u64 = PINS - PIN;
 const CLAIM: u64 = PINS | USAGE;
 /// The largest claim.
 pub(crate) const CLAIMS: u32 = (1 << 28) - 1;
@@ -95,8 +102,25 @@ impl Value {
         self.0 & STATE == STATE || (self.is_absent() && self.0 != 0)
     }
 
+    /// Whether the page is resident and held by one caller, alone.
+    pub(crate) fn is_exclusive(self) -> bool {
+        self.is_resident() && self.0 & PINS == EXCLUSIVE
+    }
+
+    /// Where the page is, if resident.
+    pub(crate) fn located(self) -> Option<Located> {
+        self.is_resident().then_some(Located {
+            frame: (self.0 & FRAME) as u32,
+            full: self.0 & FULL != 0,
+        })
+    }
+
+    /// How many hold the page: an exclusive holder is one.
     fn pins(self) -> u32 {
-        ((self.0 & PINS) / PIN) as u32
+        match self.0 & PINS {
+            EXCLUSIVE => 1,
+            pins => (pins / PIN) as u32,
+        }
     }
 }
 
@@ -169,7 +193,7 @@ impl Word<'_> {
     pub(crate) fn pin(self) -> Result<Located, Value> {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
-            if seen & STATE != RESIDENT || seen & PINS == PINS {
+            if seen & STATE != RESIDENT || seen & PINS >= MOST_PINS {
                 return Err(Value(seen));
             }
             let used = if seen & USAGE < MOST_USED { USE } else { 0 };
@@ -195,6 +219,39 @@ impl Word<'_> {
         let before = self.0.fetch_sub(PIN, Ordering::SeqCst);
         debug_assert!(before & STATE == RESIDENT && before & PINS != 0);
         before & PINS == PIN
+    }
+
+    /// Where the page is, without a pin: what an optimistic read begins with, and compares at its
+    /// end. Acquires what `publish` released.
+    #[inline]
+    pub(crate) fn peek(self) -> Option<Located> {
+        Value(self.0.load(Ordering::Acquire)).located()
+    }
+
+    /// Holds a page without pins alone, and counts a use; or why not: the page is not resident, or
+    /// is pinned, or held. Acquires what every unpin released, as who takes a frame does.
+    pub(crate) fn try_exclusive(self) -> Result<Located, Value> {
+        let mut seen = self.load();
+        loop {
+            let Some(at) = seen.located().filter(|_| seen.0 & PINS == 0) else {
+                return Err(seen);
+            };
+            let used = if seen.0 & USAGE < MOST_USED { USE } else { 0 };
+            let next = seen.0 + used + EXCLUSIVE;
+            match self
+                .0
+                .compare_exchange(seen.0, next, Ordering::SeqCst, Ordering::SeqCst)
+            {
+                Ok(_) => return Ok(at),
+                Err(now) => seen = Value(now),
+            }
+        }
+    }
+
+    /// Lets go of a page that the caller holds alone: it has no pins then.
+    pub(crate) fn release_exclusive(self) {
+        let before = self.0.fetch_sub(EXCLUSIVE, Ordering::SeqCst);
+        debug_assert!(Value(before).is_exclusive());
     }
 
     /// Absent to loading; true if the caller is the loader now.

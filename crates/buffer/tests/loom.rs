@@ -7,8 +7,12 @@
 #[allow(dead_code, reason = "the pool uses all of it, the models below a part")]
 mod word;
 
+#[path = "../src/version.rs"]
+#[allow(dead_code, reason = "the pool uses all of it, the models below a part")]
+mod version;
+
 mod atomic {
-    pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
 }
 
 use atomic::{AtomicU64, Ordering};
@@ -16,6 +20,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, fence};
 use loom::thread;
+use version::Version;
 use word::{Discarded, Located, Published, Swept, Word};
 
 /// In a frame, filling it or not.
@@ -250,5 +255,121 @@ fn who_waits_for_a_frame_sees_it_or_is_seen() {
         let found = small.word(0).evict(0) == Swept::Evicted;
         let woken = unpinner.join().unwrap();
         assert!(found || woken, "the waiter would sleep for ever");
+    });
+}
+
+/// Two pages and one frame of two words, which optimistic readers copy while others write: its
+/// bytes are atomics here, as the reads are volatile there. Both words hold the same, of one page.
+struct Versioned {
+    words: [AtomicU64; 2],
+    version: Version,
+    bytes: [AtomicU64; 2],
+}
+
+impl Versioned {
+    /// With page 0 in the frame, in its state 0.
+    fn new() -> Arc<Versioned> {
+        let versioned = Versioned {
+            words: [AtomicU64::new(0), AtomicU64::new(0)],
+            version: Version::default(),
+            bytes: [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)],
+        };
+        versioned.load(0, 0);
+        Arc::new(versioned)
+    }
+
+    fn word(&self, page: usize) -> Word<'_> {
+        Word(&self.words[page])
+    }
+
+    fn write(&self, value: u64) {
+        for half in &self.bytes {
+            half.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Loads a state of a page into the frame, as its owner; nobody pins it.
+    fn load(&self, page: usize, state: u64) {
+        assert!(self.word(page).begin(0, 1));
+        self.version.begin();
+        self.write(page as u64 * 100 + state);
+        self.version.end();
+        assert_eq!(self.word(page).publish(1, at(0)), Published::Resident);
+        self.word(page).unpin();
+    }
+
+    /// What an optimistic read of a page gives.
+    fn read(&self, page: usize) -> Option<[u64; 2]> {
+        let found = self.word(page).peek()?;
+        let seen = self.version.seen()?;
+        let both = [0, 1].map(|half: usize| self.bytes[half].load(Ordering::Relaxed));
+        let here = || self.word(page).peek() == Some(found);
+        self.version.is_still(seen, here).then_some(both)
+    }
+}
+
+#[test]
+fn an_optimistic_read_gives_one_state_of_its_page() {
+    // Evicted, another page in its frame, and back in the same frame with other bytes.
+    loom::model(|| {
+        let versioned = Versioned::new();
+        let reader = {
+            let versioned = versioned.clone();
+            thread::spawn(move || versioned.read(0))
+        };
+        assert_eq!(versioned.word(0).evict(0), Swept::Evicted);
+        versioned.load(1, 0);
+        assert_eq!(versioned.word(1).evict(0), Swept::Evicted);
+        versioned.load(0, 1);
+        let read = reader.join().unwrap();
+        assert!(matches!(read, None | Some([0, 0] | [1, 1])), "{read:?}");
+        assert_eq!(versioned.read(0), Some([1, 1]));
+    });
+}
+
+#[test]
+fn an_optimistic_read_sees_all_of_a_change_or_fails() {
+    loom::model(|| {
+        let versioned = Versioned::new();
+        let reader = {
+            let versioned = versioned.clone();
+            thread::spawn(move || versioned.read(0))
+        };
+        assert_eq!(versioned.word(0).try_exclusive(), Ok(at(0)));
+        versioned.version.begin();
+        versioned.write(5);
+        versioned.version.end();
+        versioned.word(0).release_exclusive();
+        let read = reader.join().unwrap();
+        assert!(matches!(read, None | Some([0, 0] | [5, 5])), "{read:?}");
+    });
+}
+
+#[test]
+fn who_holds_a_page_exclusively_is_alone() {
+    loom::model(|| {
+        let small = Small::new();
+        small.load(0);
+        small.word(0).unpin();
+        let others: Vec<_> = (0..2)
+            .map(|which| {
+                let small = small.clone();
+                thread::spawn(move || match which {
+                    0 => drop(small.read(0)),
+                    _ if small.word(0).evict(0) == Swept::Evicted => small.fill(1),
+                    _ => (),
+                })
+            })
+            .collect();
+        if small.word(0).try_exclusive().is_ok() {
+            assert!(small.word(0).pin().is_err());
+            assert_eq!(small.word(0).discard(), Discarded::Pinned(1));
+            // Loom checks that no reader is in the cell.
+            small.fill(0);
+            small.word(0).release_exclusive();
+        }
+        for other in others {
+            other.join().unwrap();
+        }
     });
 }

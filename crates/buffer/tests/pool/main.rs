@@ -1,6 +1,7 @@
 //! What a pool promises, one by one.
 
 mod frames;
+mod guards;
 mod load;
 mod pins;
 mod prefetch;
