@@ -57,6 +57,9 @@ pub fn open(path: &Path, compute: &Compute, how: Open, compress: bool) -> Result
     let affinity = layout.affinity == Affinity::On;
     let threads = compute.threads.map(|threads| threads as usize);
     let threads = threads.unwrap_or_else(|| live.cpus().max(machine.nodes().len()));
+    // Before the store: where the system limits addresses, the pool takes half of what is left of them for its words, and
+    // stacks would not fit.
+    let workers = Workers::new(Layout::of(&machine, &live, threads, affinity))?;
     let budget = Budget::new(limit);
     let mut options = Options {
         pool: PoolOptions {
@@ -91,7 +94,7 @@ pub fn open(path: &Path, compute: &Compute, how: Open, compress: bool) -> Result
     files::tell_dropped(&store.recovery().dropped);
     Ok(Plain {
         store,
-        workers: Workers::new(Layout::of(&machine, &live, threads, affinity))?,
+        workers,
         budget,
     })
 }
