@@ -174,6 +174,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "atoll watch --pid 4711 --for 10s",
                 "ten seconds of a process",
             ),
+            #[cfg(feature = "lab")]
             (
                 "atoll watch --pid 4711 --plot watch.html --children",
                 "with plots",
@@ -253,6 +254,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "then `man atoll-sql`",
         )],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab",
         &[
@@ -271,6 +273,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
         ],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab machine",
         &[
@@ -284,6 +287,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
         ],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab placement",
         &[
@@ -297,6 +301,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
         ],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab q1-nodes",
         &[(
@@ -304,6 +309,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "Q1 on the cores of node 0",
         )],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab pages",
         &[(
@@ -311,6 +317,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "the report to a file of your choice",
         )],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab pool",
         &[
@@ -321,10 +328,12 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
         ],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab affinity",
         &[("atoll lab affinity --quick --json", "one JSON object")],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab exhaustive",
         &[(
@@ -332,7 +341,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "all placements of 4 threads",
         )],
     ),
-    #[cfg(feature = "sql")]
+    #[cfg(all(feature = "lab", feature = "sql"))]
     (
         "lab laq",
         &[(
@@ -340,7 +349,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "two queries",
         )],
     ),
-    #[cfg(feature = "sql")]
+    #[cfg(all(feature = "lab", feature = "sql"))]
     (
         "lab plans",
         &[(
@@ -348,10 +357,12 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "two plans of one query",
         )],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab elastic",
         &[("atoll lab elastic --quick", "governed and not, in turn")],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab elastic-nodes",
         &[(
