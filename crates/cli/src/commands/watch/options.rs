@@ -1,5 +1,6 @@
 //! The arguments of `atoll watch`.
 
+#[cfg(feature = "lab")]
 use std::path::PathBuf;
 use std::time::Duration;
 
