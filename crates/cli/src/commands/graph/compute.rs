@@ -133,7 +133,7 @@ async fn ranks(asked: &Kernel, graph: &Arc<Graph>, crew: &Crew) -> graph::Result
     let ids = graph.ids_of(&order).await?;
     let ranks = order.iter().map(|&vertex| rank(vertex));
     let top: Vec<(u64, f64)> = ids.into_iter().zip(ranks).collect();
-    let of = |(vertex, rank): &(u64, f64)| json!({ "vertex": vertex, "rank": rank });
+    let of = |(vertex, rank): &(u64, f64)| json!({ "vertex": named::id(*vertex), "rank": rank });
     Ok(Found {
         json: json!({
             "rounds": found.rounds,

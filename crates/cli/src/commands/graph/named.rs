@@ -1,4 +1,4 @@
-//! Which graph of a store is meant.
+//! Which graph of a store is meant, and its vertices as JSON.
 
 use std::sync::Arc;
 
@@ -27,5 +27,14 @@ pub async fn open(store: &Arc<Store>, name: Option<&str>) -> Result<Arc<Graph>, 
             let names = names.join(", ");
             Err(anyhow!("{path} has several graphs: choose one of {names} with --graph").into())
         }
+    }
+}
+
+/// The id of a vertex as JSON: a string beyond what every reader of JSON takes exactly.
+pub fn id(vertex: u64) -> serde_json::Value {
+    if vertex <= 1 << 53 {
+        vertex.into()
+    } else {
+        vertex.to_string().into()
     }
 }

@@ -78,7 +78,7 @@ async fn search(from: From, graph: Arc<Graph>, crew: Crew) -> graph::Result<Vec<
 
 fn json(found: &Found) -> serde_json::Value {
     serde_json::json!({
-        "source": found.source,
+        "source": named::id(found.source),
         "reached": found.search.reached(),
         "levels": found.search.sizes,
         "page_reads": found.page_reads,
