@@ -6,6 +6,7 @@ use crate::commands::govern::options::Govern;
 use crate::commands::graph::options::Graph;
 #[cfg(feature = "sql")]
 use crate::commands::import::Import;
+#[cfg(feature = "lab")]
 use crate::commands::lab::Lab;
 #[cfg(feature = "sql")]
 use crate::commands::laq::Laq;
@@ -62,6 +63,7 @@ pub enum Command {
     #[cfg(feature = "sql")]
     Set(Set),
     /// Experiments, on an emulated NUMA machine where none is at hand
+    #[cfg(feature = "lab")]
     Lab(Lab),
     /// Show where memory lies: of a process by mapping and thread, of a store by table and column
     Where(Where),

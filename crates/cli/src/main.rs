@@ -52,8 +52,10 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 
 use crate::command_line::Command;
+#[cfg(feature = "lab")]
+use crate::commands::lab;
 use crate::commands::{
-    govern, graph, lab, load, man, pages, pin, reference, residency, top, topology, tune, watch,
+    govern, graph, load, man, pages, pin, reference, residency, top, topology, tune, watch,
 };
 #[cfg(feature = "sql")]
 use crate::commands::{import, laq, quickstart, set, sql};
@@ -106,6 +108,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Pages(args) => pages::run(args),
         #[cfg(feature = "sql")]
         Command::Set(args) => set::run(args),
+        #[cfg(feature = "lab")]
         Command::Lab(args) => lab::run(args),
         Command::Where(args) => residency::run(args),
         Command::Watch(args) => watch::run(args),

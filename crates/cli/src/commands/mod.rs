@@ -4,6 +4,7 @@ pub mod govern;
 pub mod graph;
 #[cfg(feature = "sql")]
 pub mod import;
+#[cfg(feature = "lab")]
 pub mod lab;
 #[cfg(feature = "sql")]
 pub mod laq;

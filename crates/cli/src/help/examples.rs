@@ -181,6 +181,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "atoll watch --pid 4711 --for 10s",
                 "ten seconds of a process",
             ),
+            #[cfg(feature = "lab")]
             (
                 "atoll watch --pid 4711 --plot watch.html --children",
                 "with plots",
@@ -260,6 +261,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "then `man atoll-sql`",
         )],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab",
         &[
@@ -278,6 +280,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
         ],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab machine",
         &[
@@ -291,6 +294,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
         ],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab placement",
         &[
@@ -304,6 +308,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
         ],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab q1-nodes",
         &[(
@@ -311,6 +316,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "Q1 on the cores of node 0",
         )],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab pages",
         &[(
@@ -318,6 +324,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "the report to a file of your choice",
         )],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab pool",
         &[
@@ -328,10 +335,12 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
         ],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab affinity",
         &[("atoll lab affinity --quick --json", "one JSON object")],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab exhaustive",
         &[(
@@ -339,7 +348,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "all placements of 4 threads",
         )],
     ),
-    #[cfg(feature = "sql")]
+    #[cfg(all(feature = "lab", feature = "sql"))]
     (
         "lab laq",
         &[(
@@ -347,7 +356,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "two queries",
         )],
     ),
-    #[cfg(feature = "sql")]
+    #[cfg(all(feature = "lab", feature = "sql"))]
     (
         "lab plans",
         &[(
@@ -355,10 +364,12 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "two plans of one query",
         )],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab elastic",
         &[("atoll lab elastic --quick", "governed and not, in turn")],
     ),
+    #[cfg(feature = "lab")]
     (
         "lab elastic-nodes",
         &[(

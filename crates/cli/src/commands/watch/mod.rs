@@ -5,6 +5,7 @@ mod moment;
 mod objects;
 pub mod options;
 mod others;
+#[cfg(feature = "lab")]
 mod plot;
 
 use std::io::{IsTerminal, Write};
@@ -21,6 +22,7 @@ use crate::terminal::{interrupt, out};
 
 /// Runs the command.
 pub fn run(args: &Watch) -> Result<(), Failure> {
+    #[cfg(feature = "lab")]
     if let Some(path) = &args.plot {
         plot::can_write(path)?;
     }
@@ -40,6 +42,7 @@ pub fn run(args: &Watch) -> Result<(), Failure> {
     } else {
         None
     };
+    #[cfg(feature = "lab")]
     let mut history = args.plot.as_ref().map(|_| plot::History::default());
     let begun = Instant::now();
     let mut due = Duration::ZERO;
@@ -54,6 +57,7 @@ pub fn run(args: &Watch) -> Result<(), Failure> {
             Err(error) => return Err(error.into()),
         };
         let moment = Moment::new(sample, watch.summary());
+        #[cfg(feature = "lab")]
         if let Some(history) = &mut history {
             history.add(&moment);
         }
@@ -65,6 +69,7 @@ pub fn run(args: &Watch) -> Result<(), Failure> {
         due = due.max(begun.elapsed());
     };
     let told = tell(&mut out, writer.form, watch.summary(), others.as_ref(), end)?;
+    #[cfg(feature = "lab")]
     if let (Some(path), Some(history)) = (&args.plot, &history) {
         let written = plot::write(path, machine, history, watch.summary(), &told)?;
         eprintln!(
@@ -73,6 +78,8 @@ pub fn run(args: &Watch) -> Result<(), Failure> {
             written.json.display()
         );
     }
+    #[cfg(not(feature = "lab"))]
+    drop(told);
     // To stop when asked is no failure.
     interrupt::forget();
     Ok(())

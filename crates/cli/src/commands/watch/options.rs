@@ -1,5 +1,6 @@
 //! The arguments of `atoll watch`.
 
+#[cfg(feature = "lab")]
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ pub struct Watch {
     #[arg(long)]
     pub children: bool,
     /// Write a page with plots, and the raw numbers beside it
+    #[cfg(feature = "lab")]
     #[arg(long, value_name = "FILE.html")]
     pub plot: Option<PathBuf>,
     /// Also tell what the machine counts: remote loads, memory traffic, energy, pressure, load of
