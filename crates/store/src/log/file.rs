@@ -331,10 +331,9 @@ impl Log {
         }
     }
 
-    /// Writes a header anew, of a log without records, before a root is written that may be torn:
-    /// that the log is newer than the other root then shows that a crash has done it.
+    /// Writes a header anew, of a log all of whose records the root includes, before a root is written
+    /// that may be torn: that the log is newer than the other root then shows that a crash has done it.
     pub(crate) fn renew(&mut self, root_version: u64) -> Result<()> {
-        debug_assert_eq!(self.end, FIRST_RECORD);
         self.write_header(root_version, self.header.format)
     }
 

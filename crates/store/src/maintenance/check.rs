@@ -83,6 +83,8 @@ impl Store {
     pub fn check(self: &Arc<Self>, progress: &dyn Fn(u64, u64)) -> Result<Vec<Problem>> {
         let mut problems = Vec::new();
         let plan = {
+            // What a checkpoint is writing is of no root yet.
+            let _turn = self.checkpointing.lock();
             // A reader has no writer of its own to wait for, and must hold off that of others.
             let _gate = match self.hold.access() {
                 Access::Write => Some(self.enter()?),

@@ -47,7 +47,9 @@ impl Store {
             before_bytes: self.data().len()?,
             ..Vacuum::default()
         };
-        self.checkpoint()?;
+        // A checkpoint beside it would write down where pages were before they are moved.
+        let turn = self.checkpointing.lock();
+        self.checkpoint_in(&turn)?;
         loop {
             let gate = self.enter()?;
             let moved = self.move_some(&gate)?;

@@ -51,6 +51,8 @@ impl Store {
             }
             Err(error) => return Err(error.into()),
         };
+        // Once more: a commit that has synced meanwhile did so before the file grew.
+        self.grown.store(true, Ordering::Relaxed);
         space.extents.grown(end);
         space.extents.take(bytes).ok_or_else(|| Error::Full {
             path: self.path().to_path_buf(),

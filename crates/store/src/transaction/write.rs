@@ -251,8 +251,11 @@ impl Transaction {
         // Lets the next writer in.
         drop(self);
         store.settle_commit(&logged)?;
-        let version = logged.version.number;
+        let (version, due) = (logged.version.number, logged.due);
         drop(logged);
+        if due {
+            store.checkpoint_due();
+        }
         store.reclaim_unless_busy();
         Ok(version)
     }
