@@ -6,7 +6,7 @@ use buffer::PageId;
 
 use crate::error::{Error, Result};
 use crate::format::bytes::{Tag, checksum};
-use crate::format::structures::{Entry, aligned};
+use crate::format::structures::Entry;
 use crate::state::writer::Writer;
 use crate::store::gate::Gate;
 use crate::store::handle::Store;
@@ -166,7 +166,7 @@ impl Store {
                 break;
             };
             let behind = |blob: &crate::format::structures::Blob| {
-                blob.stored > 0 && blob.offset + aligned(blob.stored) > lowest
+                blob.stored > 0 && blob.offset + blob.stored > lowest
             };
             let chunks = (0..).zip(&writer.directory.chunks);
             let chunks = chunks.filter(|(_, blob)| blob.as_ref().is_some_and(behind));

@@ -70,6 +70,8 @@ pub struct Store {
     pub(crate) latch: OnceLock<Arc<Error>>,
     pub(crate) checkpoints: AtomicU64,
     pub(super) checkpoint_bytes: u64,
+    /// What is written begins at multiples of this many bytes.
+    pub(super) alignment: u64,
     /// Whether pages are compressed when they are written.
     pub(crate) compress: bool,
     pub(super) recovery: Recovery,

@@ -11,7 +11,7 @@ use crate::error::{Region, Result};
 use crate::format::bytes::checksum;
 use crate::format::codec;
 use crate::format::disk::tag_of;
-use crate::format::structures::{Blob, CHUNK, Directory, ENTRY_BYTES, Root, aligned};
+use crate::format::structures::{Blob, CHUNK, Directory, ENTRY_BYTES, Root};
 use crate::state::version::Version;
 use crate::state::writer::Writer;
 use crate::store::handle::Store;
@@ -125,6 +125,7 @@ impl Store {
             file_bytes: self.space.lock().extents.used_end(),
             log_counter: frozen.log_counter,
             directory: blob,
+            alignment: frozen.root.alignment,
         };
         Ok((directory, root))
     }
@@ -147,7 +148,7 @@ impl Store {
         let (tag, number) = tag_of(region);
         let (codec, stored) = codec::compress(raw);
         let length = stored.len() as u64;
-        let offset = self.allocate_extent(&mut self.space.lock(), aligned(length))?;
+        let offset = self.allocate_extent(&mut self.space.lock(), length)?;
         let sum = checksum(tag, number, &stored);
         let blob = Blob {
             offset,
@@ -164,7 +165,7 @@ impl Store {
     pub(super) fn give_back_blobs(&self, blobs: &[Blob]) {
         let extents: Vec<_> = blobs
             .iter()
-            .map(|blob| (blob.offset, aligned(blob.stored)))
+            .map(|blob| (blob.offset, blob.stored))
             .collect();
         self.give_back(&[], &extents);
     }
