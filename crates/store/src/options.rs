@@ -169,8 +169,9 @@ pub struct PoolOptions {
     /// How pages are read: by a ring or by threads, how many at once, and which are read together
     /// (row B13). The number of threads is [`io_threads`](PoolOptions::io_threads).
     pub reads: io::Settings,
-    /// Whether pages are read past the page cache of the operating system. Pages lie at multiples of
-    /// 64 bytes, not of sectors, so they are then read into a buffer of their own and copied.
+    /// Whether pages are read past the page cache of the operating system. Pages that lie at multiples of
+    /// 64 bytes, not of sectors, are then read into a buffer of their own and copied: see
+    /// [`alignment`](Options::alignment).
     pub direct: io::Direct,
     /// Whether the frames are registered with the ring, if there is one: the kernel then maps them
     /// once, not at each read. It locks all of them in memory from the start, where they stay.

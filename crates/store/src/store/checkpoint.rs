@@ -5,7 +5,7 @@
 //!    directory, and pages that only the log has to their places; sync.
 //! 3. The older root slot is overwritten with a root that points there; sync.
 //! 4. What only the older root referred to is free.
-//! 5. The log starts anew: a header, sync; its records are cut off, sync. Where commits have come
+//! 5. The log starts anew: a header, sync; its records are written over. Where commits have come
 //!    meanwhile it goes on instead, and recovery passes over the records that the root includes; a
 //!    log that has become too long is emptied by a second checkpoint, of what has come since, which
 //!    commits wait for.
@@ -197,7 +197,7 @@ impl Store {
         flushed.map_err(|error| self.latch_unless_full(error))?;
         self.group.written(writer.head.number);
         self.announce_root(writer)?;
-        let repaired = writer.log.repair(writer.root.version);
+        let repaired = writer.log.repair();
         repaired.map_err(|error| self.latch_unless_full(error))
     }
 
@@ -281,6 +281,8 @@ impl Store {
     /// After a checkpoint: gives the free end of the file back, and writes a root that knows of
     /// the log's last restart, so that a cut file or log is noticed.
     pub(crate) fn write_closing_root(&self, writer: &mut Writer, _gate: &Gate) -> Result<()> {
+        let trimmed = writer.log.trim();
+        trimmed.map_err(|error| self.latch_unless_full(error))?;
         let end = self.space.lock().extents.trim();
         let root = Root {
             sequence: writer.root.sequence + 1,
