@@ -1,4 +1,5 @@
-//! What a commit costs: by its size, by what the store holds, by how many write, and beside a checkpoint.
+//! What a commit costs: by its size, by what the store holds, by how many write, in a log that is used
+//! again, and beside a checkpoint.
 //!
 //! `cargo run -p store --release --example commits [DIRECTORY]`. The stores are made in DIRECTORY, which
 //! should be on the disk to be measured. What is compared takes turns, since disks drift; figures are
@@ -220,11 +221,47 @@ fn checkpoints(directory: &Path) -> Outcome<()> {
     Ok(())
 }
 
+/// A log that is written over, against one that grows.
+fn reused(directory: &Path) -> Outcome<()> {
+    println!("\nthe log            commit of one page, median ms");
+    let create = |name: &str, checkpoint_bytes| {
+        let options = Options {
+            checkpoint_bytes,
+            ..options()
+        };
+        Store::create(directory.join(name), &options)
+    };
+    let (grows, again) = (create("grows", 1 << 30)?, create("again", 1 << 20)?);
+    // The second has been through it once.
+    for _ in 0..1000 {
+        insert(&again)?;
+    }
+    let (mut growing, mut reused, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..3 * ROUNDS {
+        let round = |store: &Arc<Store>| -> Outcome<f64> {
+            let times: Outcome<Vec<_>> = (0..40).map(|_| insert(store)).collect();
+            Ok(at(times?, 50))
+        };
+        let (new, old) = (round(&grows)?, round(&again)?);
+        ratios.push(old / new);
+        growing.push(new);
+        reused.push(old);
+    }
+    println!("grows            {:>10.3}", at(growing, 50));
+    println!(
+        "is written over  {:>10.3}   {:.2} times",
+        at(reused, 50),
+        at(ratios, 50)
+    );
+    Ok(())
+}
+
 fn main() -> Outcome<()> {
     let directory = std::env::args().nth(1).unwrap_or_else(|| ".".to_string());
     let directory = tempfile::tempdir_in(directory)?;
     sizes(directory.path())?;
     holdings(directory.path())?;
     writers(directory.path())?;
+    reused(directory.path())?;
     checkpoints(directory.path())
 }

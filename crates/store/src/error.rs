@@ -235,6 +235,14 @@ pub enum Error {
         /// The page size asked for, in bytes.
         bytes: u32,
     },
+    /// The alignment is not a power of two from 64 to 4096.
+    #[error(
+        "pages at multiples of {bytes} bytes are not possible; use a power of two from 64 to 4096"
+    )]
+    Alignment {
+        /// The alignment asked for, in bytes.
+        bytes: u32,
+    },
     /// A page is empty or longer than the store's page size.
     #[error("a page of {bytes} bytes is not possible; use 1 to {limit}")]
     PageLength {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::format::structures::is_page_size;
+use crate::format::structures::{is_alignment, is_page_size};
 
 /// The default of [`Options::checkpoint_bytes`].
 pub const CHECKPOINT_BYTES: u64 = 16 << 20;
@@ -46,12 +46,19 @@ pub struct Options {
     /// Whether pages are compressed when they are written, where that saves a fifth or more: off for
     /// a store that is going to be mapped.
     pub compress: bool,
+    /// Pages begin at multiples of this many bytes in the file: a power of two from 64, which saves
+    /// room where they are compressed, to 4096. With 4096, direct reads go into frames without a copy;
+    /// a [`PageStore`](crate::PageStore) is made with at least that. A created store keeps it; opening
+    /// ignores it.
+    pub alignment: u32,
     /// Whether the store may be changed, and whether others may at the same time.
     pub access: Access,
     /// What to do with a damaged record of the log that may have been an acknowledged commit.
     pub damage: Damage,
-    /// A log longer than this many bytes is folded into the data file by the commit that made it
-    /// so.
+    /// When the log has grown by more than this many bytes, it is folded into the data file, by a
+    /// thread of the store's own while commits go on. The log may grow to four times as much before
+    /// they wait for it. A handle that writes [on demand](Access::OnDemand) does it within the commit
+    /// that made the log so long.
     pub checkpoint_bytes: u64,
     /// What a commit survives once it was acknowledged; a transaction may ask for
     /// [another](crate::Transaction::set_durability).
@@ -108,6 +115,7 @@ impl Default for Options {
             pool: PoolOptions::default(),
             mapped: false,
             compress: true,
+            alignment: 64,
             access: Access::Write,
             damage: Damage::Refuse,
             checkpoint_bytes: CHECKPOINT_BYTES,
@@ -126,11 +134,19 @@ impl Options {
         }
     }
 
-    pub(crate) fn check_page_size(&self) -> Result<()> {
-        match self.page_size {
-            bytes if is_page_size(bytes) => Ok(()),
-            bytes => Err(Error::PageSize { bytes }),
+    /// Whether a store can be created so.
+    pub(crate) fn check(&self) -> Result<()> {
+        if !is_page_size(self.page_size) {
+            return Err(Error::PageSize {
+                bytes: self.page_size,
+            });
         }
+        if !is_alignment(self.alignment) {
+            return Err(Error::Alignment {
+                bytes: self.alignment,
+            });
+        }
+        Ok(())
     }
 }
 
@@ -153,8 +169,9 @@ pub struct PoolOptions {
     /// How pages are read: by a ring or by threads, how many at once, and which are read together
     /// (row B13). The number of threads is [`io_threads`](PoolOptions::io_threads).
     pub reads: io::Settings,
-    /// Whether pages are read past the page cache of the operating system. Pages lie at multiples of
-    /// 64 bytes, not of sectors, so they are then read into a buffer of their own and copied.
+    /// Whether pages are read past the page cache of the operating system. Pages that lie at multiples of
+    /// 64 bytes, not of sectors, are then read into a buffer of their own and copied: see
+    /// [`alignment`](Options::alignment).
     pub direct: io::Direct,
     /// Whether the frames are registered with the ring, if there is one: the kernel then maps them
     /// once, not at each read. It locks all of them in memory from the start, where they stay.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-use super::state::{Change, FileState, LARGEST, Pending, State, Turn, chance};
+use super::state::{Change, FileState, LARGEST, Pending, SECTOR, State, Turn, chance};
 use crate::device::Device;
 use crate::error::{Error, Result};
 
@@ -139,7 +139,12 @@ impl Device for Simulated {
             });
         }
         if !from.is_empty() && chance(&mut state.random, state.faults.short_writes) {
-            let got = state.random.usize(..from.len());
+            let mut got = state.random.usize(..from.len());
+            if end <= file.current.len() {
+                // A disk writes sectors whole, and the system has no reason to stop within one where
+                // the file has room already.
+                got = ((start + got) / SECTOR * SECTOR).saturating_sub(start);
+            }
             if got > 0 {
                 file.change(operation, change(got));
             }

@@ -69,6 +69,11 @@ pub(crate) fn is_page_size(bytes: u32) -> bool {
     bytes.is_power_of_two() && (4096..=1 << 20).contains(&bytes)
 }
 
+/// Whether what is written to a store can begin at multiples of this many bytes.
+pub(crate) fn is_alignment(bytes: u32) -> bool {
+    bytes.is_power_of_two() && (ALIGNMENT as u32..=BLOCK as u32).contains(&bytes)
+}
+
 /// `bytes` rounded up to whole extent units.
 pub(crate) fn aligned(bytes: u64) -> u64 {
     bytes.next_multiple_of(ALIGNMENT)
@@ -233,6 +238,9 @@ pub(crate) struct Root {
     /// newest header is older has been damaged rather than torn by a crash.
     pub(crate) log_counter: u64,
     pub(crate) directory: Blob,
+    /// What is written begins at multiples of this many bytes, a power of two from 64 to 4096.
+    /// Releases up to 0.1 wrote none, which is 64.
+    pub(crate) alignment: u32,
 }
 
 impl Root {
@@ -249,6 +257,7 @@ impl Root {
         block.put_u64(self.file_bytes);
         block.put_u64(self.log_counter);
         self.directory.put(&mut block);
+        block.put_u32(self.alignment);
         seal(block, Tag::Root, u32::from(self.slot()))
     }
 
@@ -270,9 +279,10 @@ impl Root {
                 file_bytes: reader.u64()?,
                 log_counter: reader.u64()?,
                 directory: Blob::take(&mut reader)?,
+                alignment: reader.u32()?.max(ALIGNMENT as u32),
             })
         })()
-        .filter(|root| root.sequence.max(root.version) < LIMIT)
+        .filter(|root| root.sequence.max(root.version) < LIMIT && is_alignment(root.alignment))
         .ok_or(Bad::Fields("impossible fields"))?;
         if root.slot() != slot {
             return Err(Bad::Fields("it is in the other slot"));
@@ -491,6 +501,7 @@ mod tests {
             file_bytes: 1 << 20,
             log_counter: 9,
             directory: blob(64),
+            alignment: 4096,
         };
         let block = root.encode(&[1; 16]);
         assert_eq!(Root::decode(&block, 1, &[1; 16]), Ok(root));

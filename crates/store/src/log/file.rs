@@ -24,6 +24,8 @@ pub(crate) struct Log {
     pub(super) header: Header,
     /// Where the next record goes.
     pub(super) end: u64,
+    /// Where the records ended that recovery found, those that it did not need included.
+    found: u64,
     /// Records that were not written yet; they end at `end`.
     kept: Vec<u8>,
     /// Bytes of records written, and syncs, since the log was opened.
@@ -63,6 +65,7 @@ impl Log {
             id,
             header,
             end: FIRST_RECORD,
+            found: FIRST_RECORD,
             kept: Vec::new(),
             traffic: Traffic::default(),
             suspect,
@@ -315,6 +318,16 @@ impl Log {
         debug_assert_eq!(self.end, FIRST_RECORD);
         // An invalid slot may be what a crash has left of `renew`.
         if root_version > self.header.base || self.is_old() || self.suspect {
+            // As in `restart`; the records stay until the header says that they are not needed.
+            self.end = if self.is_old() {
+                FIRST_RECORD
+            } else {
+                self.found
+            };
+            let tidied = self.tidy();
+            self.end = FIRST_RECORD;
+            tidied?;
+            self.look_behind()?;
             self.write_header(root_version, LOG_VERSION)?;
         }
         self.tidy()
@@ -322,19 +335,18 @@ impl Log {
 
     /// Writes a header again that may be torn. A checkpoint does so before it writes a root, so
     /// that no crash leaves both a root and a header torn.
-    pub(crate) fn repair(&mut self, root_version: u64) -> Result<()> {
+    pub(crate) fn repair(&mut self) -> Result<()> {
         if self.suspect {
-            // The records stay as they are.
-            self.write_header(root_version, self.header.format)
+            // The records stay as they are, from the same one on.
+            self.write_header(self.header.base, self.header.format)
         } else {
             Ok(())
         }
     }
 
-    /// Writes a header anew, of a log without records, before a root is written that may be torn:
-    /// that the log is newer than the other root then shows that a crash has done it.
+    /// Writes a header anew, of a log all of whose records the root includes, before a root is written
+    /// that may be torn: that the log is newer than the other root then shows that a crash has done it.
     pub(crate) fn renew(&mut self, root_version: u64) -> Result<()> {
-        debug_assert_eq!(self.end, FIRST_RECORD);
         self.write_header(root_version, self.header.format)
     }
 
@@ -359,18 +371,30 @@ impl Log {
         Ok(())
     }
 
-    /// Starts anew: a durable root includes everything up to `base`.
+    /// Starts anew: a durable root includes everything up to `base`. What is there stays, to be written
+    /// over: that makes a sync cheaper than one of new blocks, and records of versions up to `base` are
+    /// taken for nothing else.
     pub(crate) fn restart(&mut self, base: u64) -> Result<()> {
         if self.end == FIRST_RECORD && !self.is_old() {
             return Ok(());
         }
+        if self.is_old() {
+            // Records of another format would be taken for damage.
+            self.end = FIRST_RECORD;
+            self.untidy = true;
+        }
+        // What is no record first: behind the new header it would be taken for later ones.
+        self.tidy()?;
         self.write_header(base, LOG_VERSION)?;
         self.kept.clear();
         self.end = FIRST_RECORD;
-        self.untidy = true;
-        // If this fails, the next commit tries again and tells.
-        let _ = self.tidy();
         Ok(())
+    }
+
+    /// Gives back, durably, the room that restarts have kept.
+    pub(crate) fn trim(&mut self) -> Result<()> {
+        self.look_behind()?;
+        self.tidy()
     }
 
     /// Reads the records after `version` and calls `each` with the version, the body and the
@@ -417,6 +441,7 @@ impl Log {
             last = Some(record.version);
             offset = record.end;
         }
+        self.found = offset;
         self.untidy = source.length() > self.end;
         Ok(())
     }
@@ -432,7 +457,7 @@ impl Log {
                 };
                 Box::new(scan::Sectors {
                     seed,
-                    root_version,
+                    base: self.header.base,
                     layout,
                 })
             }

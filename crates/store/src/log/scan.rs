@@ -83,8 +83,9 @@ fn rank(next: &Next) -> u32 {
 /// Reads records of sectors (log formats 2 and 3).
 pub(super) struct Sectors {
     pub(super) seed: Seed,
-    /// The root's version: the first record that recovery needs leads to the next one.
-    pub(super) root_version: u64,
+    /// The version before that of the first record. Records of versions up to it may stand anywhere
+    /// behind the last one: they were there before the log began anew.
+    pub(super) base: u64,
     pub(super) layout: Layout,
 }
 
@@ -93,15 +94,14 @@ impl Reads for Sectors {
         if offset >= source.length() {
             return Ok(Next::End);
         }
-        let expected = after.unwrap_or(self.root_version) + 1;
+        let expected = after.unwrap_or(self.base) + 1;
         let sector = source.sector(offset)?;
         let Sector::Whole(first) = Sector::judge(&sector, offset, self.seed, self.layout) else {
             return self.rest(source, offset, expected);
         };
-        // History may stand at the beginning of a log, of any version.
-        let wanted = first.version == expected || (after.is_none() && first.version < expected);
+        let wanted = first.number == 0 && first.version == expected;
         match frame::prefix(first.payload) {
-            Some((length, sum)) if first.number == 0 && wanted && length <= MAX_BODY => {
+            Some((length, sum)) if wanted && length <= MAX_BODY => {
                 self.record(source, offset, expected, &first, length, sum)
             }
             _ => self.rest(source, offset, expected),
@@ -155,7 +155,7 @@ impl Sectors {
             let sector = source.sector(place)?;
             let damage = match Sector::judge(&sector, place, self.seed, self.layout) {
                 Sector::Empty => continue,
-                // History that was not cut off.
+                // What was there before.
                 Sector::Whole(frame) if frame.version < expected => continue,
                 Sector::Whole(frame) => proof(&frame, (offset, place), expected),
                 Sector::Cut => None,

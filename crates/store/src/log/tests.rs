@@ -255,6 +255,35 @@ fn what_a_failed_write_left_is_cut_off_before_the_next() {
 }
 
 #[test]
+fn a_log_that_begins_anew_is_written_over_and_given_back_when_asked() {
+    let (device, mut log, _) = log_of(40);
+    let full = device.len().unwrap();
+    log.restart(40).unwrap();
+    write(&mut log, 41..=60);
+    assert_eq!(device.len().unwrap(), full);
+    assert_eq!(
+        versions(&device, 40).unwrap(),
+        (41..=60).collect::<Vec<_>>()
+    );
+    // A record of which a sector was not written, with older ones behind it.
+    let end = log.end;
+    log.append((61, 60), &[1; 3000], true).unwrap();
+    let mut old = [0; SECTOR];
+    let (source, _, _) = log_of(40);
+    source.read_at(end + SECTOR as u64, &mut old).unwrap();
+    device.write_at(end + SECTOR as u64, &old).unwrap();
+    let (found, mut left) = replay(&device, 40, Damage::Refuse).unwrap();
+    assert_eq!((found.len(), left.dropped().unwrap().offset), (20, end));
+    // Its remains are gone before the log begins anew, or they would be taken for what comes then.
+    left.restart(60).unwrap();
+    assert!(device.len().unwrap() <= end);
+    write(&mut left, 61..=61);
+    assert_eq!(versions(&device, 60).unwrap(), [61]);
+    left.trim().unwrap();
+    assert_eq!(device.len().unwrap(), left.end);
+}
+
+#[test]
 fn a_log_with_a_hole_is_read_in_pieces() {
     // 8 TiB, of which all but the beginning is a hole.
     let directory = tempfile::tempdir().unwrap();
@@ -279,6 +308,7 @@ fn the_search_for_later_records_reads_nothing_often() {
     let mut log = Log::create(device.clone(), ID).unwrap();
     write(&mut log, 1..=300);
     let length = log.bytes();
+    log.restart(300).unwrap();
     // Of the first record nothing is left, and the search finds no version that is later.
     device.write_at(FIRST_RECORD, &[0; SECTOR]).unwrap();
     let read = Arc::new(AtomicU64::new(0));

@@ -7,7 +7,7 @@ use crate::catalog::spaces::decode_space;
 use crate::error::{Error, Region, Result};
 use crate::format::bytes::Reader;
 use crate::format::disk::{Limits, read, read_blob};
-use crate::format::structures::{Directory, Entry, FIRST_EXTENT, aligned};
+use crate::format::structures::{Directory, Entry, FIRST_EXTENT};
 use crate::options::Access;
 use crate::recovery::roots;
 use crate::state::writer::Writer;
@@ -83,6 +83,8 @@ impl Store {
     pub fn check(self: &Arc<Self>, progress: &dyn Fn(u64, u64)) -> Result<Vec<Problem>> {
         let mut problems = Vec::new();
         let plan = {
+            // What a checkpoint is writing is of no root yet.
+            let _turn = self.checkpointing.lock();
             // A reader has no writer of its own to wait for, and must hold off that of others.
             let _gate = match self.hold.access() {
                 Access::Write => Some(self.enter()?),
@@ -218,19 +220,22 @@ impl Store {
         let snapshot = Snapshot::new(self.clone(), writer.head.clone());
         let space = self.space.lock();
         let (next, end, free) = (space.ids.next, space.extents.end(), space.free_bytes());
+        let unit = space.extents.unit();
         drop(space);
         let limbo = writer.limbo.iter().map(|blob| (Region::Directory, blob));
         let own = (Region::Directory, &writer.root.directory);
         let blobs = writer.directory.blobs().chain(limbo).chain([own]);
         let mut used: Vec<_> = blobs
-            .map(|(region, blob)| (blob.offset, aligned(blob.stored), region))
+            .map(|(region, blob)| (blob.offset, blob.stored, region))
             .collect();
         let live = self.pages().map.live(next);
         let mut pages: Vec<_> = live
             .filter(|(page, _)| !writer.pending.contains(*page))
             .collect();
         let all = pages.iter().copied().chain(writer.pending.iter());
-        used.extend(all.map(|(page, entry)| (entry.offset, entry.extent(), Region::Page(page))));
+        used.extend(
+            all.map(|(page, entry)| (entry.offset, u64::from(entry.stored), Region::Page(page))),
+        );
         used.sort_unstable_by_key(|&(offset, length, _)| (offset, length));
         for pair in used.windows(2) {
             let [(start, length, first), (offset, _, second)] = [pair[0], pair[1]];
@@ -242,7 +247,8 @@ impl Store {
                 });
             }
         }
-        let taken: u64 = used.iter().map(|(_, length, _)| length).sum();
+        let whole = |(_, length, _): &(u64, u64, Region)| length.next_multiple_of(unit);
+        let taken: u64 = used.iter().map(whole).sum();
         let leaked = (end - FIRST_EXTENT).saturating_sub(taken + free);
         if leaked > 0 {
             problems.push(Problem::Leaked { bytes: leaked });

@@ -6,7 +6,7 @@ use buffer::PageId;
 
 use crate::error::{Error, Result};
 use crate::format::bytes::{Tag, checksum};
-use crate::format::structures::{Entry, aligned};
+use crate::format::structures::Entry;
 use crate::state::writer::Writer;
 use crate::store::gate::Gate;
 use crate::store::handle::Store;
@@ -47,7 +47,9 @@ impl Store {
             before_bytes: self.data().len()?,
             ..Vacuum::default()
         };
-        self.checkpoint()?;
+        // A checkpoint beside it would write down where pages were before they are moved.
+        let turn = self.checkpointing.lock();
+        self.checkpoint_in(&turn)?;
         loop {
             let gate = self.enter()?;
             let moved = self.move_some(&gate)?;
@@ -164,7 +166,7 @@ impl Store {
                 break;
             };
             let behind = |blob: &crate::format::structures::Blob| {
-                blob.stored > 0 && blob.offset + aligned(blob.stored) > lowest
+                blob.stored > 0 && blob.offset + blob.stored > lowest
             };
             let chunks = (0..).zip(&writer.directory.chunks);
             let chunks = chunks.filter(|(_, blob)| blob.as_ref().is_some_and(behind));

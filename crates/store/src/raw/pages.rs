@@ -12,6 +12,7 @@ use super::published::Published;
 use super::view::{PageStatistics, PageView};
 use crate::catalog::changes::Changes;
 use crate::error::{Error, Region, Result};
+use crate::format::structures::BLOCK;
 use crate::log::report::Recovery;
 use crate::maintenance::check::Problem;
 use crate::maintenance::vacuum::Vacuum;
@@ -67,7 +68,7 @@ impl PageStore {
     pub fn create(path: impl AsRef<Path>, options: &Options) -> Result<PageStore> {
         PageStore::over(Store::create_holding(
             path.as_ref(),
-            options,
+            &for_pages(options),
             Some(&no_pages()),
         )?)
     }
@@ -82,7 +83,12 @@ impl PageStore {
         options: &Options,
     ) -> Result<PageStore> {
         let first = no_pages();
-        PageStore::over(Store::create_holding_on(data, log, options, Some(&first))?)
+        PageStore::over(Store::create_holding_on(
+            data,
+            log,
+            &for_pages(options),
+            Some(&first),
+        )?)
     }
 
     /// Opens the store at `path` and brings it to its last commit.
@@ -237,6 +243,14 @@ impl PageStore {
             .collect();
         problems.extend(view.contradictions());
         Ok(problems)
+    }
+}
+
+/// Bare pages are whole blocks of the file, so that direct reads fill frames.
+fn for_pages(options: &Options) -> Options {
+    Options {
+        alignment: options.alignment.max(BLOCK as u32),
+        ..options.clone()
     }
 }
 

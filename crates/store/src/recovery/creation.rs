@@ -18,9 +18,10 @@ use crate::format::codec;
 use crate::format::disk::read;
 use crate::format::structures::{
     ALIGNMENT, BLOCK, Blob, DRAFT, Directory, FIRST_EXTENT, FORMAT_VERSION, Identity, LOG_MAGIC,
-    ROOT_OFFSETS, Root, aligned,
+    ROOT_OFFSETS, Root,
 };
 use crate::log::{FIRST_RECORD, Header, Log};
+use crate::options::Options;
 
 /// The end of a data file in which nothing was ever stored: the directory of an empty store is
 /// shorter than one unit of extents.
@@ -33,7 +34,7 @@ const SECTOR: usize = 512;
 pub(crate) fn format(
     data: &dyn Device,
     log: &Arc<dyn Device>,
-    page_size: u32,
+    options: &Options,
     first: Option<&Changes>,
 ) -> Result<()> {
     clear(data, &**log)?;
@@ -42,7 +43,7 @@ pub(crate) fn format(
         .map_or(0, |since| since.as_secs());
     let identity = Identity {
         version: FORMAT_VERSION,
-        page_size,
+        page_size: options.page_size,
         id: new_id(),
         created,
     };
@@ -53,14 +54,19 @@ pub(crate) fn format(
         log.append((1, 0), &changes.encode(), true)?;
         log.device().sync()?;
     }
-    write_empty(data, &identity, log.header().counter)?;
+    write_empty(data, &identity, log.header().counter, options.alignment)?;
     data.sync()?;
     data.write_at(0, &identity.encode())?;
     Ok(data.sync()?)
 }
 
 /// Writes roots and directory of a store that holds nothing.
-fn write_empty(data: &dyn Device, identity: &Identity, log_counter: u64) -> Result<()> {
+fn write_empty(
+    data: &dyn Device,
+    identity: &Identity,
+    log_counter: u64,
+    alignment: u32,
+) -> Result<()> {
     let directory = Directory {
         next_space: 1,
         ..Directory::default()
@@ -74,8 +80,8 @@ fn write_empty(data: &dyn Device, identity: &Identity, log_counter: u64) -> Resu
         sum: checksum(Tag::Directory, 0, &stored),
         codec,
     };
-    let end = FIRST_EXTENT + aligned(blob.stored);
-    debug_assert!(end <= EMPTY_END);
+    let end = FIRST_EXTENT + blob.stored.next_multiple_of(u64::from(alignment));
+    debug_assert!(blob.stored <= ALIGNMENT);
     data.set_len(end)?;
     data.write_at(blob.offset, &stored)?;
     for sequence in [0, 1] {
@@ -85,6 +91,7 @@ fn write_empty(data: &dyn Device, identity: &Identity, log_counter: u64) -> Resu
             file_bytes: end,
             log_counter,
             directory: blob,
+            alignment,
         };
         let offset = ROOT_OFFSETS[usize::from(root.slot())];
         data.write_at(offset, &root.encode(&identity.id))?;

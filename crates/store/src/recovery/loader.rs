@@ -51,17 +51,17 @@ impl Loader<'_> {
         for (_, blob) in directory.blobs() {
             self.reaches(blob.offset.saturating_add(blob.stored))?;
         }
-        self.extents(places(root, directory)).map(drop)
+        self.extents(places(root, directory), ALIGNMENT).map(drop)
     }
 
-    /// The complement of the places, in any order.
-    fn extents(&self, mut used: Vec<Place>) -> Result<Extents> {
+    /// The complement of the places, which come in any order.
+    fn extents(&self, mut used: Vec<Place>, alignment: u64) -> Result<Extents> {
         used.sort_unstable_by_key(|place| (place.offset, place.length));
         let spans: Vec<_> = used
             .iter()
             .map(|place| (place.offset, place.length))
             .collect();
-        Extents::complement(&spans).map_err(|position| {
+        Extents::complement(&spans, alignment).map_err(|position| {
             let other = position
                 .checked_sub(1)
                 .map_or(Region::Identity, |before| used[before].region);
@@ -165,7 +165,14 @@ impl Loader<'_> {
             length: entry.extent(),
             region: Region::Page(page),
         }));
-        let extents = self.extents(used)?;
+        let wanted = u64::from(root.alignment);
+        let alignment = if used.iter().all(|place| place.offset.is_multiple_of(wanted)) {
+            wanted
+        } else {
+            // A release has written to the store that does not know of it.
+            ALIGNMENT
+        };
+        let extents = self.extents(used, alignment)?;
         Ok(Space {
             extents,
             ids,

@@ -106,7 +106,7 @@ pub(crate) fn recover(
 /// Loads what `root` points to, and applies the records of the log that follow it.
 fn load(
     mut loader: Loader<'_>,
-    root: Root,
+    mut root: Root,
     mut log: Log,
     options: &Options,
 ) -> Result<(Space, Writer)> {
@@ -123,6 +123,7 @@ fn load(
     replay(&mut log, &mut loader, &mut state, options)?;
     loader.place_images();
     let space = loader.space(&root, &directory, state.next_page)?;
+    root.alignment = space.extents.unit() as u32;
     let head = Arc::new(Version {
         number: state.version,
         catalog: std::mem::take(&mut state.catalog),

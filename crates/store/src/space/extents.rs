@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 
 use buffer::PageId;
 
-use crate::format::structures::{ALIGNMENT, FIRST_EXTENT};
+use crate::format::structures::FIRST_EXTENT;
 
 /// Holes of at least this size are preferred: pages written one after the other then lie one
 /// after the other, and their reads are coalesced.
@@ -20,7 +20,7 @@ const LOOKS: usize = 64;
 ///
 /// Invariants:
 /// 1. `holes` neither overlap nor adjoin, lie in `FIRST_EXTENT..end`, and are multiples of
-///    `ALIGNMENT`.
+///    `unit`, a power of two of at least `ALIGNMENT`. Lengths that are given are rounded up to it.
 /// 2. `sizes` holds exactly the holes.
 /// 3. `run` is free, lies below `end`, and overlaps no hole.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub(crate) struct Extents {
     holes: BTreeMap<u64, u64>,
     /// (length, offset) of every hole.
     sizes: BTreeSet<(u64, u64)>,
+    /// Extents begin at multiples of this.
+    unit: u64,
     /// What the next extents are cut from: start and end.
     run: (u64, u64),
     /// Where the file ends, as far as we use it.
@@ -37,12 +39,13 @@ pub(crate) struct Extents {
 }
 
 impl Extents {
-    /// The complement of `used`, pairs of offset and length in the order of the offsets.
-    /// Fails with the position of the first pair that overlaps the one before.
-    pub(crate) fn complement(used: &[(u64, u64)]) -> Result<Extents, usize> {
+    /// The complement of `used`, pairs of offset and length in the order of the offsets, which are
+    /// multiples of `unit`. Fails with the position of the first pair that overlaps the one before.
+    pub(crate) fn complement(used: &[(u64, u64)], unit: u64) -> Result<Extents, usize> {
         let mut extents = Extents {
             holes: BTreeMap::new(),
             sizes: BTreeSet::new(),
+            unit,
             run: (FIRST_EXTENT, FIRST_EXTENT),
             end: FIRST_EXTENT,
             lowest: false,
@@ -54,9 +57,19 @@ impl Extents {
             if offset > extents.end {
                 extents.insert(extents.end, offset - extents.end);
             }
-            extents.end = offset + length;
+            extents.end = (offset + length).next_multiple_of(unit);
         }
         Ok(extents)
+    }
+
+    /// What extents begin at multiples of.
+    pub(crate) fn unit(&self) -> u64 {
+        self.unit
+    }
+
+    /// `bytes` rounded up to whole units.
+    pub(crate) fn whole(&self, bytes: u64) -> u64 {
+        bytes.next_multiple_of(self.unit)
     }
 
     fn insert(&mut self, offset: u64, length: u64) {
@@ -69,10 +82,11 @@ impl Extents {
         self.sizes.remove(&(length, offset));
     }
 
-    /// Takes `bytes` (a multiple of `ALIGNMENT`) from the run, else from the smallest hole of at
-    /// least `RUN`, else from the smallest that is large enough. `None`: the file must grow.
+    /// Takes `bytes` from the run, else from the smallest hole of at least `RUN`, else from the
+    /// smallest that is large enough. `None`: the file must grow.
     pub(crate) fn take(&mut self, bytes: u64) -> Option<u64> {
-        debug_assert!(bytes > 0 && bytes.is_multiple_of(ALIGNMENT));
+        debug_assert!(bytes > 0);
+        let bytes = self.whole(bytes);
         if self.lowest {
             return self.take_before(bytes, self.end);
         }
@@ -107,6 +121,7 @@ impl Extents {
     /// the first ones is; else from the smallest that does and is.
     pub(crate) fn take_before(&mut self, bytes: u64, limit: u64) -> Option<u64> {
         self.end_run();
+        let bytes = self.whole(bytes);
         let before = |offset: u64| offset + bytes <= limit;
         let first = self.holes.range(..limit).take(LOOKS);
         let first = first
@@ -125,6 +140,7 @@ impl Extents {
 
     /// Gives back what `take` gave last, so that it gives it next.
     pub(crate) fn untake(&mut self, offset: u64, bytes: u64) {
+        let bytes = self.whole(bytes);
         if offset + bytes == self.run.0 {
             self.run.0 = offset;
         } else {
@@ -140,7 +156,8 @@ impl Extents {
     /// How far the file is to grow so that `bytes` find room: what is wanted, and what suffices.
     pub(crate) fn growth(&self, bytes: u64) -> (u64, u64) {
         let step = (self.end / 8).clamp(*GROWTH.start(), *GROWTH.end());
-        let step = step.max(bytes).next_multiple_of(ALIGNMENT);
+        let bytes = self.whole(bytes);
+        let step = self.whole(step.max(bytes));
         (
             self.end.saturating_add(step),
             self.end.saturating_add(bytes),
@@ -159,10 +176,11 @@ impl Extents {
     }
 
     /// Gives back `bytes` at `offset`.
-    pub(crate) fn give(&mut self, mut offset: u64, mut bytes: u64) {
+    pub(crate) fn give(&mut self, mut offset: u64, bytes: u64) {
         if bytes == 0 {
             return;
         }
+        let mut bytes = self.whole(bytes);
         debug_assert!(offset >= FIRST_EXTENT && offset + bytes <= self.end);
         if let Some((&before, &length)) = self.holes.range(..offset).next_back() {
             debug_assert!(before + length <= offset, "given back twice");
@@ -183,7 +201,7 @@ impl Extents {
     pub(crate) fn take_all(&mut self, length: u64) -> Vec<(u64, u64)> {
         let (start, end) = std::mem::replace(&mut self.run, (FIRST_EXTENT, FIRST_EXTENT));
         self.give(start, end - start);
-        let length = length.next_multiple_of(ALIGNMENT);
+        let length = self.whole(length);
         if length > self.end {
             let old = std::mem::replace(&mut self.end, length);
             self.give(old, length - old);
@@ -296,7 +314,7 @@ mod tests {
 
     #[test]
     fn what_is_written_together_lies_together() {
-        let mut extents = Extents::complement(&[]).unwrap();
+        let mut extents = Extents::complement(&[], 64).unwrap();
         let offsets: Vec<_> = (0..100).map(|_| grow(&mut extents, 65_536)).collect();
         assert!(offsets.windows(2).all(|pair| pair[1] == pair[0] + 65_536));
     }
@@ -325,8 +343,8 @@ mod tests {
             (FIRST_EXTENT + 256, 64),
             (FIRST_EXTENT + 256, 64),
         ];
-        assert_eq!(Extents::complement(&used).unwrap_err(), 2);
-        let mut extents = Extents::complement(&used[..2]).unwrap();
+        assert_eq!(Extents::complement(&used, 64).unwrap_err(), 2);
+        let mut extents = Extents::complement(&used[..2], 64).unwrap();
         assert_eq!(extents.free_bytes(), 128);
         assert_eq!(extents.take(128), Some(FIRST_EXTENT + 128));
         assert_eq!(extents.take(64), None);
@@ -335,7 +353,7 @@ mod tests {
     proptest! {
         #[test]
         fn never_the_same_bytes_twice(steps in prop::collection::vec((0u64..60, any::<bool>()), 1..200)) {
-            let mut extents = Extents::complement(&[]).unwrap();
+            let mut extents = Extents::complement(&[], 64).unwrap();
             let mut held: BTreeMap<u64, u64> = BTreeMap::new();
             for (size, take) in steps {
                 if take || held.is_empty() {

@@ -14,7 +14,8 @@ pub(crate) struct Space {
 impl Space {
     /// Bytes that no page of the current version needs, whether they may be used now or not.
     pub(crate) fn free_bytes(&self) -> u64 {
-        let aside: u64 = self.aside.iter().map(|(_, bytes)| bytes).sum();
+        let whole = |&(_, bytes): &(u64, u64)| self.extents.whole(bytes);
+        let aside: u64 = self.aside.iter().map(whole).sum();
         self.extents.free_bytes() + aside
     }
 

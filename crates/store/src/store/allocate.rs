@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use buffer::PageId;
 
 use crate::error::{Error, Result};
-use crate::format::structures::aligned;
 use crate::state::free::Space;
 use crate::store::handle::Store;
 
@@ -51,10 +50,17 @@ impl Store {
             }
             Err(error) => return Err(error.into()),
         };
+        // Once more: a commit that has synced meanwhile did so before the file grew.
+        self.grown.store(true, Ordering::Relaxed);
         space.extents.grown(end);
         space.extents.take(bytes).ok_or_else(|| Error::Full {
             path: self.path().to_path_buf(),
         })
+    }
+
+    /// Bytes of the file that something of this length takes.
+    pub(crate) fn whole(&self, bytes: usize) -> u64 {
+        (bytes as u64).next_multiple_of(self.alignment)
     }
 
     /// Sets room aside in the data file for `bytes` more, in one piece, which is what pages are
@@ -63,8 +69,8 @@ impl Store {
         if bytes == 0 {
             return Ok(());
         }
-        let bytes = aligned(bytes);
         let mut space = self.space.lock();
+        let bytes = space.extents.whole(bytes);
         let offset = self.allocate_extent(&mut space, bytes)?;
         // What was free in the file before may be a hole, which takes no room on the disk yet.
         let allocated = self.data().allocate(offset, bytes);

@@ -1,50 +1,128 @@
-//! Checkpoints: fold the log into the data file.
+//! Checkpoints: fold the log into the data file, while commits go on.
 //!
-//! 1. The log is synced where it is not durable. What changed of map and catalog is written to free
-//!    space, with a new directory, and pages that only the log has to their places; sync.
-//! 2. The older root slot is overwritten with a root that points there; sync.
-//! 3. The log starts anew: a header, sync; its records are cut off, sync.
+//! 1. At the gate, what changed of map and catalog is copied: it is the state of one version.
+//! 2. The log is synced up to that version. What was copied is written to free space, with a new
+//!    directory, and pages that only the log has to their places; sync.
+//! 3. The older root slot is overwritten with a root that points there; sync.
 //! 4. What only the older root referred to is free.
+//! 5. The log starts anew: a header, sync; its records are written over. Where commits have come
+//!    meanwhile it goes on instead, and recovery passes over the records that the root includes; a
+//!    log that has become too long is emptied by a second checkpoint, of what has come since, which
+//!    commits wait for.
 //!
-//! A crash before the end of 2 leaves the former root and the whole log; a crash before the end
-//! of 3 the new root and a log whose records it includes.
+//! A crash before the end of 3 leaves the former root and the whole log; a later one the new root
+//! and a log some of whose records it includes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::catalog::spaces::encode_space;
-use crate::error::{Error, Region, Result};
-use crate::format::bytes::checksum;
-use crate::format::codec;
-use crate::format::disk::tag_of;
-use crate::format::structures::{Blob, CHUNK, Directory, ENTRY_BYTES, ROOT_OFFSETS, Root, aligned};
+use parking_lot::MutexGuard;
+
+use crate::error::{Error, Result};
+use crate::format::structures::{ROOT_OFFSETS, Root};
 use crate::options::Access;
-use crate::state::version::Version;
 use crate::state::writer::Writer;
 use crate::store::gate::Gate;
 use crate::store::handle::Store;
+use crate::store::structures::{Exchange, Frozen};
 
-/// Structures being written, and those they replace.
-#[derive(Default)]
-struct Exchange {
-    new: Vec<Blob>,
-    old: Vec<Blob>,
-}
+/// Chunks of the map that are copied for a checkpoint that commits go on beside: 12 MiB. Where more
+/// have changed, commits wait for it.
+const COPIED: usize = 512;
+
+/// How many times [`checkpoint_bytes`](crate::Options::checkpoint_bytes) the log may be long before
+/// commits wait for it to be emptied.
+const LONGEST: u64 = 4;
+
+/// Shows that no other checkpoint is under way.
+pub(crate) type Turn<'a> = MutexGuard<'a, ()>;
 
 impl Store {
-    /// Folds the log into the data file. Waits for the transaction under way.
+    /// Folds the log into the data file: the records of all that was committed before. Waits for the
+    /// transaction under way; others go on meanwhile, and what they log is left for the next time.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Full`], [`Error::Io`]: the store is as it was before.
     /// [`Error::Latched`]: nothing committed is lost, and nothing more is committed.
     pub fn checkpoint(self: &Arc<Self>) -> Result<()> {
+        let turn = self.checkpointing.lock();
+        self.checkpoint_in(&turn)
+    }
+
+    pub(crate) fn checkpoint_in(self: &Arc<Self>, turn: &Turn<'_>) -> Result<()> {
+        let result = self.checkpoint_beside(turn);
+        self.note_checkpoint(result.as_ref().err());
+        result
+    }
+
+    /// Does what a commit has found due. Whatever becomes of it, the commit is in the log.
+    pub(crate) fn checkpoint_if_free(self: &Arc<Self>) {
+        if let Some(turn) = self.checkpointing.try_lock() {
+            let _ = self.checkpoint_in(&turn);
+        }
+    }
+
+    pub(super) fn note_checkpoint(&self, failure: Option<&Error>) {
+        let mut writer = self.writer.lock();
+        writer.checkpoint_failure = failure.cloned();
+        let length = writer.log.bytes();
+        writer.due = match failure {
+            None => length + self.checkpoint_bytes,
+            // A disk that is full stays so for a while: try again when the log has doubled.
+            Some(_) => self.checkpoint_bytes.max(2 * length),
+        };
+    }
+
+    /// A checkpoint beside which commits go on, where that is possible.
+    fn checkpoint_beside(self: &Arc<Self>, turn: &Turn<'_>) -> Result<()> {
+        let frozen = {
+            let gate = self.enter()?;
+            let mut writer = self.writer.lock();
+            self.reclaim(&mut writer);
+            let alone = self.writes_on_demand() || writer.chunks.len() > COPIED;
+            if alone || writer.head.number == writer.root.version {
+                return self.checkpoint_at(&mut writer, &gate);
+            }
+            self.prepare(&mut writer)?;
+            self.freeze(&mut writer)
+        };
+        self.write_and_install(frozen, turn)?;
+        if self.writer.lock().log.bytes() <= LONGEST.saturating_mul(self.checkpoint_bytes) {
+            return Ok(());
+        }
         let gate = self.enter()?;
         let mut writer = self.writer.lock();
+        self.checkpoint_at(&mut writer, &gate)
+    }
+
+    /// Steps 2 to 5, without the gate.
+    fn write_and_install(&self, frozen: Frozen, _turn: &Turn<'_>) -> Result<()> {
+        let mut exchange = Exchange::default();
+        let (directory, root) = match self.write_durably(&frozen, &mut exchange) {
+            Ok(both) => both,
+            Err(error) => {
+                frozen.thaw(&mut self.writer.lock());
+                return Err(error);
+            }
+        };
+        let written = self.hold.change_roots(self.path()).and_then(|roots| {
+            self.write_root(&root)?;
+            Ok(roots)
+        });
+        let mut writer = self.writer.lock();
+        let _roots = match written {
+            Ok(roots) => roots,
+            Err(error) => {
+                writer.limbo.append(&mut exchange.new);
+                frozen.thaw(&mut writer);
+                return Err(error);
+            }
+        };
+        writer.directory = directory;
+        self.install(&mut writer, root, &frozen, exchange)?;
+        drop(frozen);
         self.reclaim(&mut writer);
-        let roots = self.hold.change_roots(self.path());
-        let result = roots.and_then(|_roots| self.write_checkpoint(&mut writer, &gate));
-        writer.checkpoint_failure = result.as_ref().err().cloned();
-        result
+        Ok(())
     }
 
     /// Folds the log into the data file and gives the unused end of the file back. The lock on
@@ -60,6 +138,7 @@ impl Store {
             Access::OnDemand if self.unsettled.lock().is_some() => return Ok(()),
             Access::OnDemand | Access::Write => {}
         }
+        let _turn = self.checkpointing.lock();
         let gate = match self.enter() {
             // Whoever wrote last does it.
             Err(Error::Busy { .. } | Error::Changed { .. })
@@ -76,61 +155,98 @@ impl Store {
         self.write_closing_root(&mut writer, &gate)
     }
 
-    /// Does steps 1 to 4. The gate shows that no transaction is under way, so the page map holds
-    /// the current version, and the pending pages.
+    /// A checkpoint that commits wait for.
+    pub(crate) fn checkpoint_at(&self, writer: &mut Writer, gate: &Gate) -> Result<()> {
+        let _roots = self.hold.change_roots(self.path())?;
+        self.write_checkpoint(writer, gate)
+    }
+
+    /// Does all steps at once, where the roots may be changed. The gate shows that no transaction is
+    /// under way, so the page map holds the current version, and the pending pages.
     pub(crate) fn write_checkpoint(&self, writer: &mut Writer, gate: &Gate) -> Result<()> {
         if writer.head.number == writer.root.version {
-            return Ok(());
+            return self.restart_log(writer);
         }
         self.rewrite_structures(writer, gate)
     }
 
     /// The same, also if there was no commit since the last checkpoint.
     pub(crate) fn rewrite_structures(&self, writer: &mut Writer, _gate: &Gate) -> Result<()> {
-        let version = writer.head.clone();
-        // Either root leads to the same state only if the log is whole.
-        self.sync_log(writer)?;
-        self.write_images()?;
-        self.announce_root(writer)?;
-        let repaired = writer.log.repair(writer.root.version);
-        repaired.map_err(|error| self.latch_unless_full(error))?;
+        self.prepare(writer)?;
+        let frozen = self.freeze(writer);
         let mut exchange = Exchange::default();
-        let written = self
-            .write_structures(writer, &version, &mut exchange)
-            .and_then(|root| {
-                self.sync_data()?;
-                Ok(root)
-            });
-        let (directory, root) = match written {
+        let (directory, root) = match self.write_durably(&frozen, &mut exchange) {
             Ok(both) => both,
             Err(error) => {
-                // No root refers to them.
-                self.give_back_blobs(&exchange.new);
+                frozen.thaw(writer);
                 return Err(error);
             }
         };
         if let Err(error) = self.write_root(&root) {
-            // Perhaps a root refers to them now: keep them until a later one is durable. The
-            // log goes on, so either root leads to the same state.
             writer.limbo.append(&mut exchange.new);
+            frozen.thaw(writer);
             return Err(error);
         }
+        writer.directory = directory;
+        self.install(writer, root, &frozen, exchange)
+    }
+
+    /// What comes before step 1: the log has all records, and a torn root can be told from damage.
+    fn prepare(&self, writer: &mut Writer) -> Result<()> {
+        let flushed = writer.log.flush();
+        flushed.map_err(|error| self.latch_unless_full(error))?;
+        self.group.written(writer.head.number);
+        self.announce_root(writer)?;
+        let repaired = writer.log.repair();
+        repaired.map_err(|error| self.latch_unless_full(error))
+    }
+
+    /// Step 2. After a failure nothing refers to what was written.
+    fn write_durably(
+        &self,
+        frozen: &Frozen,
+        exchange: &mut Exchange,
+    ) -> Result<(crate::format::structures::Directory, Root)> {
+        // Either root leads to the same state only if the log is whole.
+        self.make_durable(frozen.version.number)?;
+        let written = self
+            .write_frozen(frozen, exchange)
+            .and_then(|written| self.sync_written().map(|()| written));
+        if written.is_err() {
+            self.give_back_blobs(&std::mem::take(&mut exchange.new));
+        }
+        written
+    }
+
+    /// Steps 4 and 5: a durable root leads to what was written. The roots are kept from others.
+    fn install(
+        &self,
+        writer: &mut Writer,
+        root: Root,
+        frozen: &Frozen,
+        mut exchange: Exchange,
+    ) -> Result<()> {
         exchange.old.append(&mut writer.limbo);
         writer.root = root;
-        writer.directory = directory;
-        for page in self.pages.images.pages() {
-            self.pages.images.forget(page);
+        for (page, _, _) in &frozen.images {
+            self.pages.images.forget(*page);
         }
-        writer.chunks.clear();
-        writer.spaces.clear();
         self.checkpoints.fetch_add(1, Ordering::Relaxed);
-        if let Err(error) = writer.log.restart(version.number) {
+        if writer.head.number == root.version
+            && let Err(error) = self.restart_log(writer)
+        {
             // The older root with the log's records is still a full state; keep it so.
             writer.limbo = exchange.old;
-            return Err(self.latch_unless_full(error));
+            return Err(error);
         }
         self.give_back_blobs(&exchange.old);
         Ok(())
+    }
+
+    /// Empties the log, all of whose records the root includes.
+    fn restart_log(&self, writer: &mut Writer) -> Result<()> {
+        let restarted = writer.log.restart(writer.root.version);
+        restarted.map_err(|error| self.latch_unless_full(error))
     }
 
     /// Completes, before the first transaction, what a crash left half done.
@@ -151,40 +267,22 @@ impl Store {
         Ok(())
     }
 
-    /// Makes every commit durable that was logged.
-    fn sync_log(&self, writer: &mut Writer) -> Result<()> {
-        let flushed = writer.log.flush();
-        flushed.map_err(|error| self.latch_unless_full(error))?;
-        self.group.written(writer.head.number);
-        self.make_durable(writer.head.number)
-    }
-
-    /// Sees to it that a crash which tears the next root can be told from damage: either there are
-    /// records in the log, or its header is newer than the present root.
+    /// Sees to it that a crash which tears the next root can be told from damage: either the log has
+    /// records that the present root does not include, or its header is newer than that.
     fn announce_root(&self, writer: &mut Writer) -> Result<()> {
         let (log, root) = (&mut writer.log, &writer.root);
-        if log.bytes() > 0 || log.header().counter > root.log_counter {
+        if writer.head.number > root.version || log.header().counter > root.log_counter {
             return Ok(());
         }
         let renewed = log.renew(root.version);
         renewed.map_err(|error| self.latch_unless_full(error))
     }
 
-    /// Puts pages in their places whose bytes are in the log only.
-    fn write_images(&self) -> Result<()> {
-        for page in self.pages.images.pages() {
-            if let (Some(image), Some(entry)) =
-                (self.pages.images.get(page), self.pages.map.get(page))
-            {
-                self.write_data(entry.offset, &image)?;
-            }
-        }
-        Ok(())
-    }
-
     /// After a checkpoint: gives the free end of the file back, and writes a root that knows of
     /// the log's last restart, so that a cut file or log is noticed.
     pub(crate) fn write_closing_root(&self, writer: &mut Writer, _gate: &Gate) -> Result<()> {
+        let trimmed = writer.log.trim();
+        trimmed.map_err(|error| self.latch_unless_full(error))?;
         let end = self.space.lock().extents.trim();
         let root = Root {
             sequence: writer.root.sequence + 1,
@@ -214,95 +312,6 @@ impl Store {
     fn write_root(&self, root: &Root) -> Result<()> {
         let block = root.encode(&self.identity.id);
         self.write_data(ROOT_OFFSETS[usize::from(root.slot())], &block)?;
-        self.sync_data()
-    }
-
-    fn write_structures(
-        &self,
-        writer: &Writer,
-        version: &Version,
-        exchange: &mut Exchange,
-    ) -> Result<(Directory, Root)> {
-        let mut directory = writer.directory.clone();
-        directory.next_page = self.space.lock().ids.next;
-        directory.next_space = version.catalog.next_space;
-        let chunks = directory.next_page.div_ceil(u64::from(CHUNK)) as usize;
-        directory.chunks.resize(chunks, None);
-        for &chunk in &writer.chunks {
-            let new = self.encode_chunk(writer, chunk);
-            let new = new.map(|bytes| self.write_blob(Region::MapChunk(chunk), &bytes, exchange));
-            let slot = &mut directory.chunks[chunk as usize];
-            exchange
-                .old
-                .extend(std::mem::replace(slot, new.transpose()?));
-        }
-        for &number in &writer.spaces {
-            if let Ok(at) = directory
-                .spaces
-                .binary_search_by_key(&number, |(number, _)| *number)
-            {
-                exchange.old.push(directory.spaces.remove(at).1);
-            }
-            if let Some(space) = version.catalog.spaces.get(&number) {
-                let blob =
-                    self.write_blob(Region::Space(number), &encode_space(space), exchange)?;
-                let at = directory
-                    .spaces
-                    .partition_point(|(other, _)| *other < number);
-                directory.spaces.insert(at, (number, blob));
-            }
-        }
-        let blob = self.write_blob(Region::Directory, &directory.encode(), exchange)?;
-        exchange
-            .old
-            .extend(Some(writer.root.directory).filter(|old| old.stored > 0));
-        let root = Root {
-            sequence: writer.root.sequence + 1,
-            version: version.number,
-            file_bytes: self.space.lock().extents.used_end(),
-            log_counter: writer.log.header().counter,
-            directory: blob,
-        };
-        Ok((directory, root))
-    }
-
-    /// A chunk as the file holds it, without pending pages; `None` if there is no other.
-    fn encode_chunk(&self, writer: &Writer, chunk: u32) -> Option<Vec<u8>> {
-        let mut bytes = vec![0; CHUNK as usize * ENTRY_BYTES];
-        let mut any = false;
-        for (page, entry) in self.pages().map.chunk(chunk) {
-            if !writer.pending.contains(page) {
-                any = true;
-                let at = (page % CHUNK) as usize * ENTRY_BYTES;
-                entry.write(&mut bytes[at..at + ENTRY_BYTES]);
-            }
-        }
-        any.then_some(bytes)
-    }
-
-    fn write_blob(&self, region: Region, raw: &[u8], exchange: &mut Exchange) -> Result<Blob> {
-        let (tag, number) = tag_of(region);
-        let (codec, stored) = codec::compress(raw);
-        let length = stored.len() as u64;
-        let offset = self.allocate_extent(&mut self.space.lock(), aligned(length))?;
-        let sum = checksum(tag, number, &stored);
-        let blob = Blob {
-            offset,
-            stored: length,
-            raw: raw.len() as u64,
-            sum,
-            codec,
-        };
-        exchange.new.push(blob);
-        self.write_data(offset, &stored)?;
-        Ok(blob)
-    }
-
-    fn give_back_blobs(&self, blobs: &[Blob]) {
-        let extents: Vec<_> = blobs
-            .iter()
-            .map(|blob| (blob.offset, aligned(blob.stored)))
-            .collect();
-        self.give_back(&[], &extents);
+        self.sync_written()
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Logged {
     pub(crate) version: Arc<Version>,
     /// Whether it becomes visible only when it is durable: see [`Store::settle_commit`].
     pub(crate) waits: bool,
+    /// Whether the log has become so long that a checkpoint is due.
+    pub(crate) due: bool,
 }
 
 impl Store {
@@ -73,16 +75,18 @@ impl Store {
             }
             *self.current.write() = version.clone();
         }
-        if writer.log.bytes() > writer.due {
-            // The commit is in the log whatever becomes of this. A disk that is full stays so for
-            // a while: try again when the log has doubled.
-            let roots = self.hold.change_roots(self.path());
-            writer.checkpoint_failure = roots
-                .and_then(|_roots| self.write_checkpoint(&mut writer, gate))
-                .err();
-            writer.due = self.checkpoint_bytes.max(2 * writer.log.bytes());
+        let due = writer.log.bytes() > writer.due;
+        if due && self.writes_on_demand() {
+            // Now, while no other process writes.
+            let done = self.checkpoint_at(&mut writer, gate);
+            drop(writer);
+            self.note_checkpoint(done.as_ref().err());
         }
-        Ok(Logged { version, waits })
+        Ok(Logged {
+            version,
+            waits,
+            due,
+        })
     }
 
     /// Makes a logged version as durable as it is to be, and visible.

@@ -21,9 +21,9 @@ use crate::store::hold::Hold;
 
 /// A data file and its log, open.
 ///
-/// Lock order: the gate (held by a transaction, a checkpoint), then `writer`, then the state of
-/// `group`, then `space` or `versions` or `current`; none of the last three is held while another
-/// is taken.
+/// Lock order: `checkpointing`, then the gate (held by a transaction, and by a checkpoint at its
+/// beginning), then `writer`, then the state of `group`, then `syncing`, `space`, `versions` or
+/// `current`; none of the last four is held while another is taken.
 pub struct Store {
     pub(crate) identity: Identity,
     pub(crate) hold: Hold,
@@ -40,8 +40,15 @@ pub struct Store {
     pub(crate) group: Group,
     /// The device of the log, to be synced while the writer goes on.
     pub(super) log: Arc<dyn Device>,
-    /// Whether the data file has grown since it was synced.
+    /// Whether the data file has grown since a commit synced it.
     pub(super) grown: AtomicBool,
+    /// Held while the data file is synced: the system tells of a failure once, and whoever else has
+    /// written must hear of it too.
+    pub(super) syncing: Mutex<()>,
+    /// Whether a thread was started that does a checkpoint.
+    pub(super) begun: AtomicBool,
+    /// Held by whoever does a checkpoint.
+    pub(crate) checkpointing: Mutex<()>,
     /// What a commit survives unless its transaction says something else.
     pub(crate) durability: Durability,
     /// Pages of at most this many bytes go to the log, too.
@@ -63,6 +70,8 @@ pub struct Store {
     pub(crate) latch: OnceLock<Arc<Error>>,
     pub(crate) checkpoints: AtomicU64,
     pub(super) checkpoint_bytes: u64,
+    /// What is written begins at multiples of this many bytes.
+    pub(super) alignment: u64,
     /// Whether pages are compressed when they are written.
     pub(crate) compress: bool,
     pub(super) recovery: Recovery,
@@ -170,11 +179,18 @@ impl Store {
         }
     }
 
-    /// Makes what was written to the data file durable. A disk that is found full only now is a
-    /// failure like any other: what was written before may be lost.
+    /// Makes what was written to the data file durable, for a commit whose record speaks of it.
     pub(crate) fn sync_data(&self) -> Result<()> {
-        // Only one writes at a time, so nothing grows meanwhile.
+        // Before, so that what grows meanwhile is synced by the next commit.
         self.grown.store(false, Ordering::Relaxed);
+        self.sync_written()
+    }
+
+    /// The same, beside commits. A disk that is found full only now is a failure like any other: what
+    /// was written before may be lost.
+    pub(crate) fn sync_written(&self) -> Result<()> {
+        let _syncing = self.syncing.lock();
+        self.not_latched()?;
         self.data_syncs.fetch_add(1, Ordering::Relaxed);
         let synced = self.data().sync();
         synced.map_err(|error| self.latch(Error::Io(Arc::new(error))))

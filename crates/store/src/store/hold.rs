@@ -8,16 +8,31 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use io::{Lock, Roots};
 
 use crate::error::{Error, Result};
 use crate::options::Access;
+use crate::store::background::is_running;
 
 /// How long to wait for the other side to finish opening, or changing the roots. Both take
 /// milliseconds, but for a process that is stopped in between.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Takes the writer's lock. A checkpoint of this process may still have it, of a store whose last
+/// other handle is gone.
+fn write_lock(lock: &Lock) -> Result<()> {
+    let begun = Instant::now();
+    loop {
+        match lock.write() {
+            Err(io::Error::Busy { .. }) if is_running() && begun.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            taken => return Ok(taken?),
+        }
+    }
+}
 
 /// The locks of an open store.
 #[derive(Debug)]
@@ -48,7 +63,7 @@ impl Hold {
             opened => opened?,
         };
         match access {
-            Access::Write => lock.write()?,
+            Access::Write => write_lock(&lock)?,
             Access::Read | Access::OnDemand => lock.read()?,
         }
         Ok(Hold {
@@ -56,6 +71,11 @@ impl Hold {
             lock: Some(lock),
             writing: AtomicBool::new(access == Access::Write),
         })
+    }
+
+    /// Whether the devices are files, which others may have open.
+    pub(crate) fn is_of_files(&self) -> bool {
+        self.lock.is_some()
     }
 
     pub(crate) fn access(&self) -> Access {

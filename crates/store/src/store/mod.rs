@@ -5,6 +5,7 @@
 //! [`gate::Gate`] as a proof, and leaving calls `reclaim`.
 
 mod allocate;
+mod background;
 mod checkpoint;
 pub(crate) mod commit;
 mod durable;
@@ -13,3 +14,4 @@ pub(crate) mod handle;
 mod hold;
 mod open;
 mod reclaim;
+mod structures;

@@ -38,7 +38,7 @@ impl Store {
         options: &Options,
         first: Option<&Changes>,
     ) -> Result<Arc<Store>> {
-        options.check_page_size()?;
+        options.check()?;
         if options.access == Access::Read {
             return Err(Error::ReadOnly {
                 path: path.to_path_buf(),
@@ -52,7 +52,7 @@ impl Store {
         let create = |(log, _): (File, bool)| {
             let data = data.direct(options.pool.direct)?;
             let (data, log): (Arc<dyn Device>, Arc<dyn Device>) = (Arc::new(data), Arc::new(log));
-            creation::format(&*data, &log, options.page_size, first)?;
+            creation::format(&*data, &log, options, first)?;
             let hold = match options.access {
                 Access::Write => hold,
                 access => {
@@ -117,8 +117,8 @@ impl Store {
         options: &Options,
         first: Option<&Changes>,
     ) -> Result<Arc<Store>> {
-        options.check_page_size()?;
-        creation::format(&*data, &log, options.page_size, first)?;
+        options.check()?;
+        creation::format(&*data, &log, options, first)?;
         Store::open_on(data, log, options)
     }
 
@@ -147,6 +147,7 @@ impl Store {
         let unsettled = Some(recovered.sole_root);
         let pages = Arc::new(recovered.pages);
         let pool = make_pool(recovered.identity.page_size, options, &pages)?;
+        let alignment = recovered.space.extents.unit();
         let mut versions = Versions::default();
         versions.add(&version);
         let store = Arc::new(Store {
@@ -161,6 +162,9 @@ impl Store {
             group,
             log,
             grown: AtomicBool::new(false),
+            syncing: Mutex::new(()),
+            begun: AtomicBool::new(false),
+            checkpointing: Mutex::new(()),
             durability: options.durability,
             small_commit: options.small_commit,
             commits: AtomicU64::new(0),
@@ -173,6 +177,7 @@ impl Store {
             latch: OnceLock::new(),
             checkpoints: AtomicU64::new(0),
             checkpoint_bytes: options.checkpoint_bytes,
+            alignment,
             compress: options.compress,
             recovery: recovered.recovery,
         });

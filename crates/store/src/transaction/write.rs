@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::format::bytes::{Tag, checksum};
 use crate::format::codec;
 use crate::format::kind::{Codec, Kind};
-use crate::format::structures::{Entry, aligned};
+use crate::format::structures::Entry;
 use crate::options::Durability;
 use crate::store::commit::Logged;
 use crate::store::gate::Gate;
@@ -115,12 +115,8 @@ impl Transaction {
                     limit,
                 });
             }
-            let (codec, packed) = if store.compress {
-                codec::compress(bytes)
-            } else {
-                (Codec::Raw, Cow::Borrowed(*bytes))
-            };
-            total += aligned(packed.len() as u64);
+            let (codec, packed) = store.pack(bytes);
+            total += store.whole(packed.len());
             stored.push((codec, packed));
         }
         if pages.is_empty() {
@@ -144,7 +140,7 @@ impl Transaction {
                 run.resize((offset - start) as usize, 0);
                 run.extend_from_slice(packed);
             }
-            offset += entry.extent();
+            offset += store.whole(packed.len());
             entries.push(entry);
         }
         let bytes = if pages.len() > 1 {
@@ -251,8 +247,11 @@ impl Transaction {
         // Lets the next writer in.
         drop(self);
         store.settle_commit(&logged)?;
-        let version = logged.version.number;
+        let (version, due) = (logged.version.number, logged.due);
         drop(logged);
+        if due {
+            store.checkpoint_due();
+        }
         store.reclaim_unless_busy();
         Ok(version)
     }
@@ -308,6 +307,17 @@ impl Drop for Transaction {
 }
 
 impl Store {
+    /// A page as it is stored: compressed where that takes less of the file.
+    fn pack<'p>(&self, bytes: &'p [u8]) -> (Codec, Cow<'p, [u8]>) {
+        if self.compress {
+            let (codec, packed) = codec::compress(bytes);
+            if self.whole(packed.len()) < self.whole(bytes.len()) {
+                return (codec, packed);
+            }
+        }
+        (Codec::Raw, Cow::Borrowed(bytes))
+    }
+
     /// Starts a transaction, after the one that is under way has ended.
     ///
     /// Waits without limit: a thread that begins a second transaction while it holds one waits

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use io::fault::Disk;
-use store::{Error, Kind, PageId, Store, repair};
+use store::{Error, Kind, Options, PageId, Store, repair};
 
 use crate::model::{open, open_to_read, small};
 
@@ -262,5 +262,66 @@ fn repair_gives_up_what_is_damaged_and_keeps_a_copy() {
             transaction.put(0, b"k", &[value]);
             transaction.commit().unwrap();
         }
+    }
+}
+
+#[test]
+fn pages_begin_at_the_multiples_that_the_store_was_made_with() {
+    let directory = tempfile::tempdir().unwrap();
+    for alignment in [64u32, 512, 4096] {
+        let path = directory.path().join(alignment.to_string());
+        let options = Options {
+            alignment,
+            ..small()
+        };
+        let store = Store::create(&path, &options).unwrap();
+        let mut expected = Vec::new();
+        for round in 0..5u8 {
+            let mut transaction = store.begin().unwrap();
+            // Some compress well, some take less than a block anyway.
+            let long = [
+                vec![round; 16_384],
+                (0..9000u32).map(|at| (at * 31 % 251) as u8).collect(),
+            ];
+            let slices: Vec<_> = long.iter().map(|page| &page[..]).collect();
+            let pages = transaction.write_pages(&slices, 0, Kind::Blob).unwrap();
+            expected.extend(pages.iter().copied().zip(long.iter().cloned()));
+            let one = transaction.write_page(&[round; 10], 0, Kind::Blob).unwrap();
+            expected.push((one, vec![round; 10]));
+            if let Some((gone, _)) = (round > 1).then(|| expected.remove(0)) {
+                transaction.free_page(gone);
+            }
+            transaction.put(1, &[round], b"round");
+            transaction.commit().unwrap();
+            if round == 2 {
+                store.checkpoint().unwrap();
+            }
+        }
+        store.vacuum().unwrap();
+        store.close().unwrap();
+        // Whatever it is opened with.
+        let store = Store::open(&path, &small()).unwrap();
+        let mut transaction = store.begin().unwrap();
+        let page = transaction.write_page(&[9; 100], 0, Kind::Blob).unwrap();
+        transaction.put(1, b"last", &page.to_le_bytes());
+        transaction.commit().unwrap();
+        expected.push((page, vec![9; 100]));
+        for (page, bytes) in &expected {
+            let place = store.place(*page).unwrap();
+            assert!(
+                place.offset.is_multiple_of(u64::from(alignment)),
+                "{place:?}"
+            );
+            assert!(*block_on(store.pool().pin(*page)).unwrap() == bytes[..]);
+        }
+        assert!(store.check(&|_, _| {}).unwrap().is_empty());
+    }
+    for alignment in [0, 32, 100, 8192] {
+        let options = Options {
+            alignment,
+            ..small()
+        };
+        let error = Store::create(directory.path().join("none"), &options).unwrap_err();
+        assert!(error.to_string().contains("power of two"), "{error}");
     }
 }

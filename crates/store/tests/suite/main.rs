@@ -1,6 +1,7 @@
 //! The store against a naive model of it: by itself, under crashes, damage, and failing disks.
 
 mod beside;
+mod between;
 mod crash;
 mod damage;
 mod durability;

@@ -14,8 +14,10 @@ const IMAGES: usize = if cfg!(feature = "slow") { 10_000 } else { 600 };
 /// Losses of power one after the other.
 const GENERATIONS: u64 = 3;
 
-fn options() -> Options {
+fn options(seed: u64) -> Options {
     Options {
+        // Dense, or in whole blocks.
+        alignment: if seed.is_multiple_of(2) { 64 } else { 4096 },
         // The log is folded every few commits.
         checkpoint_bytes: 5000,
         ..small()
@@ -26,8 +28,8 @@ fn options() -> Options {
 fn work(disk: &Disk, history: &mut History, seed: u64, steps: usize) {
     let mut random = Random::new(seed);
     let opened = match history.acknowledged {
-        None => create_with(disk, &options()),
-        Some(_) => Store::open_on(disk.device("data"), disk.device("log"), &options()),
+        None => create_with(disk, &options(seed)),
+        Some(_) => Store::open_on(disk.device("data"), disk.device("log"), &options(seed)),
     };
     let Ok(mut store) = opened else { return };
     // Opening for writing makes durable what was found.

@@ -1,0 +1,172 @@
+//! The structures of a checkpoint: what changed of map and catalog, as one version has them, and
+//! where they are written.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use buffer::PageId;
+
+use crate::catalog::spaces::encode_space;
+use crate::error::{Region, Result};
+use crate::format::bytes::checksum;
+use crate::format::codec;
+use crate::format::disk::tag_of;
+use crate::format::structures::{Blob, CHUNK, Directory, ENTRY_BYTES, Root};
+use crate::state::version::Version;
+use crate::state::writer::Writer;
+use crate::store::handle::Store;
+
+/// Structures being written, and those they replace.
+#[derive(Debug, Default)]
+pub(super) struct Exchange {
+    pub(super) new: Vec<Blob>,
+    pub(super) old: Vec<Blob>,
+}
+
+/// What a checkpoint writes: all that has changed since the last one, as `version` has it. Commits
+/// may follow while it is written.
+#[derive(Debug)]
+pub(super) struct Frozen {
+    /// Holding it keeps its pages where they are.
+    pub(super) version: Arc<Version>,
+    /// Those of the checkpoint before.
+    root: Root,
+    directory: Directory,
+    log_counter: u64,
+    /// Chunks of the map, encoded; `None` has no live page.
+    chunks: Vec<(u32, Option<Vec<u8>>)>,
+    spaces: BTreeSet<u32>,
+    /// Pages whose bytes only the log has, and their places.
+    pub(super) images: Vec<(PageId, u64, Arc<[u8]>)>,
+}
+
+impl Frozen {
+    /// After a failure: the next checkpoint writes these again.
+    pub(super) fn thaw(self, writer: &mut Writer) {
+        writer
+            .chunks
+            .extend(self.chunks.iter().map(|(chunk, _)| chunk));
+        writer.spaces.extend(self.spaces);
+    }
+}
+
+impl Store {
+    /// Takes from the writer what a checkpoint of its head writes. No transaction may be under way:
+    /// then the map holds that version, and the pending pages.
+    pub(super) fn freeze(&self, writer: &mut Writer) -> Frozen {
+        let mut directory = writer.directory.clone();
+        directory.next_page = self.space.lock().ids.next;
+        directory.next_space = writer.head.catalog.next_space;
+        let chunks = std::mem::take(&mut writer.chunks);
+        let chunks = chunks
+            .into_iter()
+            .map(|chunk| (chunk, self.encode_chunk(writer, chunk)));
+        let images = self.pages.images.pages();
+        let images = images.into_iter().filter_map(|page| {
+            let image = self.pages.images.get(page)?;
+            Some((page, self.pages.map.get(page)?.offset, image))
+        });
+        Frozen {
+            chunks: chunks.collect(),
+            images: images.collect(),
+            version: writer.head.clone(),
+            root: writer.root,
+            directory,
+            log_counter: writer.log.header().counter,
+            spaces: std::mem::take(&mut writer.spaces),
+        }
+    }
+
+    /// Writes the pages and structures to free space; a root that is written once they are durable
+    /// leads to them.
+    pub(super) fn write_frozen(
+        &self,
+        frozen: &Frozen,
+        exchange: &mut Exchange,
+    ) -> Result<(Directory, Root)> {
+        for (_, offset, image) in &frozen.images {
+            self.write_data(*offset, image)?;
+        }
+        let mut directory = frozen.directory.clone();
+        let chunks = directory.next_page.div_ceil(u64::from(CHUNK)) as usize;
+        directory.chunks.resize(chunks, None);
+        for (chunk, bytes) in &frozen.chunks {
+            let new = bytes.as_ref();
+            let new = new.map(|bytes| self.write_blob(Region::MapChunk(*chunk), bytes, exchange));
+            let slot = &mut directory.chunks[*chunk as usize];
+            exchange
+                .old
+                .extend(std::mem::replace(slot, new.transpose()?));
+        }
+        for &number in &frozen.spaces {
+            let place = directory
+                .spaces
+                .binary_search_by_key(&number, |(number, _)| *number);
+            if let Ok(at) = place {
+                exchange.old.push(directory.spaces.remove(at).1);
+            }
+            if let Some(space) = frozen.version.catalog.spaces.get(&number) {
+                let blob =
+                    self.write_blob(Region::Space(number), &encode_space(space), exchange)?;
+                let at = directory
+                    .spaces
+                    .partition_point(|(other, _)| *other < number);
+                directory.spaces.insert(at, (number, blob));
+            }
+        }
+        let blob = self.write_blob(Region::Directory, &directory.encode(), exchange)?;
+        exchange
+            .old
+            .extend(Some(frozen.root.directory).filter(|old| old.stored > 0));
+        let root = Root {
+            sequence: frozen.root.sequence + 1,
+            version: frozen.version.number,
+            // Before the sync: a root never speaks of a longer file than a loss of power leaves.
+            file_bytes: self.space.lock().extents.used_end(),
+            log_counter: frozen.log_counter,
+            directory: blob,
+            alignment: frozen.root.alignment,
+        };
+        Ok((directory, root))
+    }
+
+    /// A chunk as the file holds it, without pending pages; `None` if there is no other.
+    fn encode_chunk(&self, writer: &Writer, chunk: u32) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; CHUNK as usize * ENTRY_BYTES];
+        let mut any = false;
+        for (page, entry) in self.pages().map.chunk(chunk) {
+            if !writer.pending.contains(page) {
+                any = true;
+                let at = (page % CHUNK) as usize * ENTRY_BYTES;
+                entry.write(&mut bytes[at..at + ENTRY_BYTES]);
+            }
+        }
+        any.then_some(bytes)
+    }
+
+    fn write_blob(&self, region: Region, raw: &[u8], exchange: &mut Exchange) -> Result<Blob> {
+        let (tag, number) = tag_of(region);
+        let (codec, stored) = codec::compress(raw);
+        let length = stored.len() as u64;
+        let offset = self.allocate_extent(&mut self.space.lock(), length)?;
+        let sum = checksum(tag, number, &stored);
+        let blob = Blob {
+            offset,
+            stored: length,
+            raw: raw.len() as u64,
+            sum,
+            codec,
+        };
+        exchange.new.push(blob);
+        self.write_data(offset, &stored)?;
+        Ok(blob)
+    }
+
+    pub(super) fn give_back_blobs(&self, blobs: &[Blob]) {
+        let extents: Vec<_> = blobs
+            .iter()
+            .map(|blob| (blob.offset, blob.stored))
+            .collect();
+        self.give_back(&[], &extents);
+    }
+}
