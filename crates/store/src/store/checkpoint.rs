@@ -55,13 +55,6 @@ impl Store {
         result
     }
 
-    /// Does what a commit has found due. Whatever becomes of it, the commit is in the log.
-    pub(crate) fn checkpoint_if_free(self: &Arc<Self>) {
-        if let Some(turn) = self.checkpointing.try_lock() {
-            let _ = self.checkpoint_in(&turn);
-        }
-    }
-
     pub(super) fn note_checkpoint(&self, failure: Option<&Error>) {
         let mut writer = self.writer.lock();
         writer.checkpoint_failure = failure.cloned();

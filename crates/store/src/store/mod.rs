@@ -15,3 +15,4 @@ mod hold;
 mod open;
 mod reclaim;
 mod structures;
+mod write_back;
