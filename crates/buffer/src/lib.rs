@@ -32,8 +32,8 @@
 //!     bytes: 1 << 20,
 //!     page_size: 4096,
 //!     partitions_per_node: 2,
-//!     nodes: vec![None, None], // two logical nodes,
-//!     placement: buffer::Placement::default(), memory anywhere
+//!     nodes: vec![None, None], // two logical nodes
+//!     placement: buffer::Placement::default(),
 //!     replacement: buffer::Policy::default(),
 //!     prefetch: buffer::Prefetching::default(),
 //! };

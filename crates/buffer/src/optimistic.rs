@@ -143,6 +143,7 @@ impl Pool {
     /// # }
     /// # let config = Config {
     /// #     bytes: 64 * 4096, page_size: 4096, partitions_per_node: 1, nodes: vec![None],
+    /// #     placement: buffer::Placement::default(),
     /// #     replacement: Policy::default(), prefetch: buffer::Prefetching::default(),
     /// # };
     /// # let pool = Pool::new(&config, Arc::new(Sevens), memory::Budget::new(1 << 20))?;

@@ -62,8 +62,10 @@ impl Replacement for Clock {
         // Time passes with the pages that come. Were pages to age for those that do not, a few dropped
         // prefetches would make all of them cold.
         for slot in (0..found?).map(at) {
-            if matches!(slots.look(slot), Swept::Aged(1..)) {
-                slots.age(slot);
+            // Not `age`: if another thread took the last use meanwhile, it would evict the page, into
+            // a second slot where the caller has room for one.
+            if let Swept::Aged(uses @ 1..) = slots.look(slot) {
+                slots.set_uses(slot, uses - 1);
             }
         }
         found.map(at)

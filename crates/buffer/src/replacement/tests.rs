@@ -73,3 +73,54 @@ fn the_first_eviction_of_a_hot_pool_looks_at_a_bounded_number_of_frames() {
         }
     }
 }
+
+/// Slots at which every use that `look` finds is gone right after, as if another thread took it.
+struct Aging(Hot);
+
+impl Slots for Aging {
+    fn look(&self, slot: u32) -> Swept {
+        let found = self.0.look(slot);
+        if let Swept::Aged(uses @ 1..) = found {
+            self.0.set_uses(slot, uses - 1);
+        }
+        found
+    }
+
+    fn age(&self, slot: u32) -> Swept {
+        self.0.age(slot)
+    }
+
+    fn set_uses(&self, slot: u32, uses: u32) {
+        self.0.set_uses(slot, uses);
+    }
+
+    fn evict(&self, slot: u32) -> bool {
+        self.0.evict(slot)
+    }
+
+    fn page(&self, slot: u32) -> PageId {
+        self.0.page(slot)
+    }
+}
+
+#[test]
+fn one_cold_frame_is_taken_however_fast_the_others_age() {
+    for policy in Policy::ALL {
+        let mut uses = vec![Some(2); 64];
+        uses[8] = Some(0);
+        let slots = Aging(Hot {
+            uses: RefCell::new(uses),
+            steps: Cell::new(0),
+        });
+        let working = policy.start(64);
+        for slot in 0..64 {
+            working.loaded(slot, slot, &slots);
+        }
+        let taken = working.cold(&slots);
+        let uses = slots.0.uses.borrow();
+        let gone: Vec<u32> = (0..64)
+            .filter(|&slot| uses[slot as usize].is_none())
+            .collect();
+        assert_eq!(gone, Vec::from_iter(taken), "{policy:?}");
+    }
+}

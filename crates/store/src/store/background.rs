@@ -1,34 +1,11 @@
 //! Checkpoints and writing back on a thread of their own, so that no commit waits for them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::options::Access;
 use crate::store::handle::Store;
-
-/// Stores of this process that are held only, or among others, by a checkpoint under way.
-static RUNNING: AtomicUsize = AtomicUsize::new(0);
-
-/// Whether the lock on a store may be let go soon, as soon as a checkpoint ends.
-pub(super) fn is_running() -> bool {
-    RUNNING.load(Ordering::Acquire) > 0
-}
-
-/// Counts a checkpoint for as long as it lives.
-struct Running;
-
-impl Running {
-    fn new() -> Running {
-        RUNNING.fetch_add(1, Ordering::AcqRel);
-        Running
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        RUNNING.fetch_sub(1, Ordering::AcqRel);
-    }
-}
+use crate::store::running::Running;
 
 impl Store {
     /// Begins what a commit has found due, a checkpoint or writing pages back, unless that is under way.

@@ -14,7 +14,7 @@ use io::{Lock, Roots};
 
 use crate::error::{Error, Result};
 use crate::options::Access;
-use crate::store::background::is_running;
+use crate::store::running::is_running;
 
 /// How long to wait for the other side to finish opening, or changing the roots. Both take
 /// milliseconds, but for a process that is stopped in between.

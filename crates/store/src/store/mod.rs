@@ -1,6 +1,6 @@
 //! The store: one type, its methods by what they do.
 //!
-//! Every file but `hold` adds methods to [`handle::Store`], which knows none of them. `gate` is the
+//! Every file but `hold` and `running` adds methods to [`handle::Store`], which knows none of them. `gate` is the
 //! one that others are called through: a transaction enters, `commit` and `checkpoint` ask for the
 //! [`gate::Gate`] as a proof, and leaving calls `reclaim`.
 
@@ -14,5 +14,6 @@ pub(crate) mod handle;
 mod hold;
 mod open;
 mod reclaim;
+mod running;
 mod structures;
 mod write_back;
