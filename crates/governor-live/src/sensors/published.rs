@@ -1,7 +1,8 @@
 //! The counters that governed Atoll processes publish.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use governor::runtime::published::{self, Counted};
@@ -61,7 +62,9 @@ impl Own {
     }
 }
 
-/// The counters among a process's open files, with their values.
+/// The counters among a process's open files, with their values; each once, however often it is open.
+///
+/// A process that looks at itself has every counter open twice: as its own and to read it.
 fn counters_of(pid: u32) -> Vec<(File, Counted)> {
     let Ok(folder) = fs::read_dir(format!("/proc/{pid}/fd")) else {
         return Vec::new();
@@ -69,9 +72,11 @@ fn counters_of(pid: u32) -> Vec<(File, Counted)> {
     let named = folder.flatten().take(FILES).filter(|entry| {
         fs::read_link(entry.path()).is_ok_and(|link| link.as_os_str() == published::NAME)
     });
+    let mut seen = HashSet::new();
     let opened = named.filter_map(|entry| {
         let file = File::open(entry.path()).ok()?;
-        let counted = published::read(&file)?;
+        let new = seen.insert(file.metadata().ok()?.ino());
+        let counted = new.then(|| published::read(&file))??;
         Some((file, counted))
     });
     opened.collect()
@@ -97,5 +102,10 @@ mod tests {
         assert_eq!(own.read(&group), Ok(count(3, 1050)), "both databases");
         published.write(count(4, 1000)).unwrap();
         assert_eq!(own.read(&group), Ok(count(5, 1050)));
+        // The files that the first holds open to read are no databases of their own.
+        let mut second = Own::default();
+        assert_eq!(second.read(&group), Ok(Counted::default()));
+        published.write(count(7, 1000)).unwrap();
+        assert_eq!(second.read(&group), Ok(count(3, 0)));
     }
 }
