@@ -10,8 +10,8 @@ use buffer::PageId;
 use crate::error::Result;
 use crate::state::version::Version;
 use crate::state::writer::Writer;
-use crate::store::checkpoint::Turn;
 use crate::store::handle::Store;
+use crate::store::running::Turn;
 
 /// The most bytes that are written at once.
 const CLUSTER: usize = 1 << 20;
