@@ -73,7 +73,7 @@
 //! * When all frames are in use, tasks wait until one is unpinned (`starve`), for a bounded time.
 //!
 //! The pool never writes pages to their source, so it has no dirty ones: what was changed under an
-//! exclusive guard is there for as long as the page is in its frame.
+//! exclusive guard is there for as long as the page is in its frame. Dirty pages are the store's.
 
 mod ahead;
 mod atomic;

@@ -1,5 +1,5 @@
 //! What a commit costs: by its size, by what the store holds, by how many write, in a log that is used
-//! again, and beside a checkpoint.
+//! again, with pages left dirty, and beside a checkpoint.
 //!
 //! `cargo run -p store --release --example commits [DIRECTORY]`. The stores are made in DIRECTORY, which
 //! should be on the disk to be measured. What is compared takes turns, since disks drift; figures are
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use store::{Durability, Kind, Options, Store};
+use store::{DIRTY_BYTES, Durability, Kind, Options, PageStore, Store};
 
 const PAGE: usize = 4096;
 const ROUNDS: usize = 7;
@@ -256,6 +256,63 @@ fn reused(directory: &Path) -> Outcome<()> {
     Ok(())
 }
 
+/// Pages that are written over at random, one a commit: left dirty, against written with their commits.
+fn dirty(directory: &Path) -> Outcome<()> {
+    println!("\ndirty pages         commit, ms   bytes a commit   written back");
+    let create = |name: &str, dirty_bytes| -> Outcome<PageStore> {
+        let options = Options {
+            dirty_bytes,
+            compress: false,
+            checkpoint_bytes: 1 << 20,
+            ..options()
+        };
+        let store = PageStore::create(directory.join(name), &options)?;
+        let mut batch = store.begin()?;
+        batch.reserve(1 << 12)?;
+        for _ in 0..1 << 12 {
+            batch.alloc()?;
+        }
+        batch.commit()?;
+        Ok(store)
+    };
+    let stores = [create("at-once", 0)?, create("later", DIRTY_BYTES)?];
+    for hot in [16, 256, 4000] {
+        let mut random = fastrand::Rng::with_seed(hot);
+        let mut times = [Vec::new(), Vec::new()];
+        let before = stores.each_ref().map(|store| store.statistics().store);
+        for _ in 0..4 * ROUNDS {
+            for (store, times) in stores.iter().zip(&mut times) {
+                for _ in 0..40 {
+                    // The first page of each group is the store's own.
+                    let (page, byte) = (1 + random.u32(..hot as u32), random.u8(..));
+                    let started = Instant::now();
+                    store.write(page, &[byte; PAGE])?;
+                    times.push(started.elapsed().as_secs_f64() * 1000.0);
+                }
+            }
+        }
+        let commits = times[0].len() as u64;
+        let mut medians = Vec::new();
+        for ((store, times), before) in stores.iter().zip(times).zip(before) {
+            let name = store.path().file_name().unwrap_or_default();
+            let median = at(times, 50);
+            medians.push(median);
+            let now = store.statistics().store;
+            let bytes = (now.written_bytes - before.written_bytes) / commits;
+            let (now, was) = (now.written_back, before.written_back);
+            println!(
+                "{hot:>4} pages {:<8} {median:>8.3} {bytes:>12}   {} pages in {} writes, {} spared",
+                name.display(),
+                now.pages - was.pages,
+                now.writes - was.writes,
+                now.spared - was.spared,
+            );
+        }
+        println!("{:>30.2} times", medians[1] / medians[0]);
+    }
+    Ok(())
+}
+
 fn main() -> Outcome<()> {
     let directory = std::env::args().nth(1).unwrap_or_else(|| ".".to_string());
     let directory = tempfile::tempdir_in(directory)?;
@@ -263,5 +320,6 @@ fn main() -> Outcome<()> {
     holdings(directory.path())?;
     writers(directory.path())?;
     reused(directory.path())?;
+    dirty(directory.path())?;
     checkpoints(directory.path())
 }

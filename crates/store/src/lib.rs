@@ -55,10 +55,10 @@ pub use log::report::{Dropped, Recovery};
 pub use maintenance::check::Problem;
 pub use maintenance::place::Place;
 pub use maintenance::repair::{Repair, repair};
-pub use maintenance::statistics::{Share, Statistics};
+pub use maintenance::statistics::{Share, Statistics, WrittenBack};
 pub use maintenance::vacuum::Vacuum;
 pub use options::{
-    Access, CHECKPOINT_BYTES, Damage, Durability, Options, PoolOptions, SMALL_COMMIT,
+    Access, CHECKPOINT_BYTES, DIRTY_BYTES, Damage, Durability, Options, PoolOptions, SMALL_COMMIT,
 };
 pub use raw::{PageBatch, PageList, PagePin, PageReader, PageStatistics, PageStore, PageView};
 pub use store::handle::Store;

@@ -1,6 +1,7 @@
 //! What one transaction changes, as the log's records hold it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use buffer::PageId;
 
@@ -14,7 +15,7 @@ pub(crate) struct Changes {
     pub(crate) written: Vec<(PageId, Entry)>,
     /// The stored bytes of each page written, in their order; none at all where they were made
     /// durable in the data file.
-    pub(crate) images: Vec<Vec<u8>>,
+    pub(crate) images: Vec<Arc<[u8]>>,
     pub(crate) freed: Vec<PageId>,
     pub(crate) next_space: u32,
     /// Spaces emptied before `keys` are applied.
@@ -111,7 +112,7 @@ impl Changes {
                 if checksum(Tag::Page, *page, image) != entry.sum {
                     return None;
                 }
-                changes.images.push(image.to_vec());
+                changes.images.push(image.into());
             }
         }
         reader.is_empty().then_some(changes)
@@ -177,7 +178,7 @@ mod tests {
             .into(),
         };
         let mut with_image = changes.clone();
-        with_image.images.push(b"abc".to_vec());
+        with_image.images.push(b"abc".as_slice().into());
         assert_eq!(
             Changes::decode(&with_image.encode(), 65_536),
             None,

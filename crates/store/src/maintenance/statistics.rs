@@ -26,6 +26,18 @@ impl Share {
     }
 }
 
+/// What became of dirty pages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WrittenBack {
+    /// Pages written to their places.
+    pub pages: u64,
+    /// Writes that it took; neighbours are written at once.
+    pub writes: u64,
+    /// Pages that were freed before, and never written.
+    pub spared: u64,
+}
+
 /// The figures of [`Store::statistics`](crate::Store::statistics).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -62,6 +74,12 @@ pub struct Statistics {
     pub syncs: u64,
     /// Bytes written to data file and log since the store was opened, headers of the log apart.
     pub written_bytes: u64,
+    /// Pages of small commits that are in memory and in the log, and not yet in their places.
+    pub dirty_pages: u64,
+    /// Their bytes.
+    pub dirty_bytes: u64,
+    /// What became of dirty pages since the store was opened.
+    pub written_back: WrittenBack,
     /// Checkpoints done since the store was opened.
     pub checkpoints: u64,
     /// Why a checkpoint that was due could not be done, if so.
@@ -79,6 +97,7 @@ impl Store {
         let (next, end, free) = (space.ids.next, space.extents.end(), space.free_bytes());
         drop(space);
         let traffic = writer.log.traffic();
+        let dirty = self.pages.images.traffic();
         let mut statistics = Statistics {
             page_size: self.identity.page_size,
             version: version.number,
@@ -93,6 +112,13 @@ impl Store {
                 + self.group.syncs.load(Ordering::Relaxed)
                 + traffic.syncs,
             written_bytes: self.data_bytes.load(Ordering::Relaxed) + traffic.written_bytes,
+            dirty_pages: dirty.pages,
+            dirty_bytes: dirty.bytes,
+            written_back: WrittenBack {
+                pages: dirty.written,
+                writes: dirty.writes,
+                spared: dirty.spared,
+            },
             checkpoints: self.checkpoints.load(Ordering::Relaxed),
             checkpoint_failure: writer.checkpoint_failure.as_ref().map(Error::to_string),
             latched: self.latch.get().map(|cause| cause.to_string()),

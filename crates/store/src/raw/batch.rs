@@ -13,6 +13,7 @@ use super::place::{self, Places};
 use super::published::{Published, kept_in, usable};
 use crate::error::{Error, Result};
 use crate::format::kind::Kind;
+use crate::options::SMALL_COMMIT;
 use crate::transaction::write::Transaction;
 
 /// Changes to the pages of a [`PageStore`] that become visible and durable together with
@@ -27,6 +28,9 @@ pub struct PageBatch<'s> {
     now: Published,
     /// Where pages are kept that were written (`None`: released) by this batch.
     places: BTreeMap<u32, Option<PageId>>,
+    /// The bytes of pages that are changed in place; at most [`CHANGED`], or one page. They go
+    /// before what is in `places`.
+    changed: BTreeMap<u32, Box<[u8]>>,
     /// Where the search for a free page goes on.
     next: u64,
 }
@@ -44,6 +48,7 @@ impl<'s> PageBatch<'s> {
             now: before.clone(),
             before,
             places: BTreeMap::new(),
+            changed: BTreeMap::new(),
             next,
         }
     }
@@ -104,6 +109,7 @@ impl<'s> PageBatch<'s> {
     pub fn release(&mut self, page: u32) -> Result<()> {
         usable(&self.now, page)?;
         self.now.bitmap.change(page.into(), false);
+        self.changed.remove(&page);
         self.place(page, None);
         Ok(())
     }
@@ -123,7 +129,39 @@ impl<'s> PageBatch<'s> {
             });
         }
         let place = self.transaction.write_page(bytes, bucket(page), KIND)?;
+        self.changed.remove(&page);
         self.place(page, Some(place));
+        Ok(())
+    }
+
+    /// The bytes of an allocated page, as this batch has left them, to be changed in place (set dirty,
+    /// row B2). However often a page is changed, its bytes are written once, with the commit or when
+    /// many other pages were changed since.
+    ///
+    /// # Errors
+    /// As [`read`](PageBatch::read) and [`write`](PageBatch::write).
+    pub fn change(&mut self, page: u32) -> Result<&mut [u8]> {
+        usable(&self.now, page)?;
+        let size = self.pages.page_size();
+        if !self.changed.contains_key(&page) {
+            if (self.changed.len() + 1) * size > CHANGED {
+                self.write_changed()?;
+            }
+            let mut bytes = vec![0; size].into_boxed_slice();
+            self.read(page, &mut bytes)?;
+            self.changed.insert(page, bytes);
+        }
+        Ok(self.changed.entry(page).or_default())
+    }
+
+    /// Writes the pages that were changed in place.
+    fn write_changed(&mut self) -> Result<()> {
+        while let Some((page, bytes)) = self.changed.pop_first() {
+            if let Err(error) = self.write(page, &bytes) {
+                self.changed.insert(page, bytes);
+                return Err(error);
+            }
+        }
         Ok(())
     }
 
@@ -138,6 +176,10 @@ impl<'s> PageBatch<'s> {
                 bytes: into.len(),
                 page_size: self.pages.page_size(),
             });
+        }
+        if let Some(bytes) = self.changed.get(&page) {
+            into.copy_from_slice(bytes);
+            return Ok(());
         }
         let place = match self.places.get(&page) {
             Some(place) => *place,
@@ -164,6 +206,7 @@ impl<'s> PageBatch<'s> {
     /// # Errors
     /// As [`Transaction::commit`].
     pub fn commit(mut self) -> Result<u64> {
+        self.write_changed()?;
         self.write_bits()?;
         self.write_places();
         let size = self.now.bitmap.size();
@@ -259,6 +302,9 @@ impl PageStore {
 
 /// The kind that pages are written as.
 const KIND: Kind = Kind::Blob;
+
+/// The most bytes of pages that a batch holds to be changed in place: what still fits in the log.
+const CHANGED: usize = SMALL_COMMIT;
 
 /// The placement bucket of a page (row B4).
 fn bucket(page: u32) -> u8 {

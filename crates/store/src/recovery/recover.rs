@@ -73,7 +73,7 @@ pub(crate) fn recover(
     let pages = Pages {
         mapping,
         map: PageMap::new(identity.page_size, budget.clone()),
-        images: Images::new(budget.clone()),
+        images: Images::new(budget.clone(), options.dirty_limit()),
         device: data,
         queue: io::Queue::with(io::Settings {
             threads: options.pool.io_threads,

@@ -1,4 +1,4 @@
-//! Checkpoints on a thread of their own, so that no commit waits for one.
+//! Checkpoints and writing back on a thread of their own, so that no commit waits for them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,28 +8,44 @@ use crate::store::handle::Store;
 use crate::store::running::Running;
 
 impl Store {
-    /// Begins the checkpoint that a commit has found due, unless one is under way.
+    /// Begins what a commit has found due, a checkpoint or writing pages back, unless that is under way.
     ///
     /// On simulated devices, which tests stop at each operation, it is done here and now; commits of
-    /// other threads go on beside it as well. A handle that writes on demand has done it already.
-    pub(crate) fn checkpoint_due(self: &Arc<Self>) {
+    /// other threads go on beside it as well. A handle that writes on demand has done its checkpoint
+    /// already.
+    pub(crate) fn begin_due(self: &Arc<Self>) {
         if self.writes_on_demand() {
             return;
         }
         let in_background = self.hold.access() == Access::Write && self.hold.is_of_files();
-        if !in_background || !self.spawn_checkpoint() {
-            self.checkpoint_if_free();
+        if !in_background || !self.spawn() {
+            self.work_if_free();
+        }
+    }
+
+    /// Does what is due. Whatever becomes of it, the commits are in the log.
+    fn work_if_free(self: &Arc<Self>) {
+        if let Some(turn) = self.checkpointing.try_lock() {
+            // A page that is not written stays where it is.
+            let _ = self.write_back(&turn);
+            let due = {
+                let writer = self.writer.lock();
+                writer.log.bytes() > writer.due
+            };
+            if due {
+                let _ = self.checkpoint_in(&turn);
+            }
         }
     }
 
     /// Starts the thread; false if the system has none to give.
-    fn spawn_checkpoint(self: &Arc<Self>) -> bool {
+    fn spawn(self: &Arc<Self>) -> bool {
         if self.checkpointing.is_locked() || self.begun.swap(true, Ordering::AcqRel) {
             return true;
         }
         let (store, running) = (self.clone(), Running::new());
         let work = move || {
-            store.checkpoint_if_free();
+            store.work_if_free();
             store.begun.store(false, Ordering::Release);
             // In this order: who waits for the lock on the files asks whether a checkpoint runs.
             drop(store);

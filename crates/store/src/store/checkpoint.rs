@@ -16,14 +16,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use parking_lot::MutexGuard;
-
 use crate::error::{Error, Result};
 use crate::format::structures::{ROOT_OFFSETS, Root};
 use crate::options::Access;
 use crate::state::writer::Writer;
 use crate::store::gate::Gate;
 use crate::store::handle::Store;
+use crate::store::running::Turn;
 use crate::store::structures::{Exchange, Frozen};
 
 /// Chunks of the map that are copied for a checkpoint that commits go on beside: 12 MiB. Where more
@@ -33,9 +32,6 @@ const COPIED: usize = 512;
 /// How many times [`checkpoint_bytes`](crate::Options::checkpoint_bytes) the log may be long before
 /// commits wait for it to be emptied.
 const LONGEST: u64 = 4;
-
-/// Shows that no other checkpoint is under way.
-pub(crate) type Turn<'a> = MutexGuard<'a, ()>;
 
 impl Store {
     /// Folds the log into the data file: the records of all that was committed before. Waits for the
@@ -53,13 +49,6 @@ impl Store {
         let result = self.checkpoint_beside(turn);
         self.note_checkpoint(result.as_ref().err());
         result
-    }
-
-    /// Does what a commit has found due. Whatever becomes of it, the commit is in the log.
-    pub(crate) fn checkpoint_if_free(self: &Arc<Self>) {
-        if let Some(turn) = self.checkpointing.try_lock() {
-            let _ = self.checkpoint_in(&turn);
-        }
     }
 
     pub(super) fn note_checkpoint(&self, failure: Option<&Error>) {

@@ -22,7 +22,7 @@ pub(crate) struct Logged {
     pub(crate) version: Arc<Version>,
     /// Whether it becomes visible only when it is durable: see [`Store::settle_commit`].
     pub(crate) waits: bool,
-    /// Whether the log has become so long that a checkpoint is due.
+    /// Whether the log has become so long that a checkpoint is due, or dirty pages so many.
     pub(crate) due: bool,
 }
 
@@ -66,6 +66,8 @@ impl Store {
         let write = waits || durability == Durability::Process || self.writes_on_demand();
         self.log_changes(&mut writer, version, &changes, write)?;
         self.commits.fetch_add(1, Ordering::Relaxed);
+        let written = changes.written.iter().map(|(page, _)| *page);
+        self.pages.images.commit(written, version);
         let version = self.advance(&mut writer, version, &changes, catalog);
         if waits {
             self.group.hide(version.clone());
@@ -75,8 +77,8 @@ impl Store {
             }
             *self.current.write() = version.clone();
         }
-        let due = writer.log.bytes() > writer.due;
-        if due && self.writes_on_demand() {
+        let long = writer.log.bytes() > writer.due;
+        if long && self.writes_on_demand() {
             // Now, while no other process writes.
             let done = self.checkpoint_at(&mut writer, gate);
             drop(writer);
@@ -85,7 +87,7 @@ impl Store {
         Ok(Logged {
             version,
             waits,
-            due,
+            due: long || self.pages.images.is_half_full(),
         })
     }
 

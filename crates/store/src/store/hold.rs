@@ -25,8 +25,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 fn write_lock(lock: &Lock) -> Result<()> {
     let begun = Instant::now();
     loop {
+        // Asked before: one that ends in between has let go of its lock.
+        let running = is_running();
         match lock.write() {
-            Err(io::Error::Busy { .. }) if is_running() && begun.elapsed() < PATIENCE => {
+            Err(io::Error::Busy { .. }) if running && begun.elapsed() < PATIENCE => {
                 std::thread::sleep(Duration::from_millis(1));
             }
             taken => return Ok(taken?),

@@ -16,3 +16,4 @@ mod open;
 mod reclaim;
 mod running;
 mod structures;
+mod write_back;

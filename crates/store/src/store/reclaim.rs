@@ -57,7 +57,7 @@ impl Store {
             // began before is made void by the second. Else it could leave the old page in a
             // frame under an id that is about to name another.
             self.pages.map.clear(page);
-            self.pages.images.forget(page);
+            self.pages.images.spare(page);
             self.pool.discard(page).is_ok()
         });
         let mut ids: Vec<_> = freed.iter().map(|(page, _)| *page).collect();

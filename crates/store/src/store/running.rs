@@ -1,6 +1,11 @@
-//! How many checkpoints of this process are under way.
+//! Checkpoints under way: the turn of a store's, and how many there are in this process.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::MutexGuard;
+
+/// Shows that no other checkpoint is under way.
+pub(crate) type Turn<'a> = MutexGuard<'a, ()>;
 
 /// Stores of this process that are held only, or among others, by a checkpoint under way.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);

@@ -4,8 +4,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use buffer::PageId;
-
 use crate::catalog::spaces::encode_space;
 use crate::error::{Region, Result};
 use crate::format::bytes::checksum;
@@ -15,6 +13,7 @@ use crate::format::structures::{Blob, CHUNK, Directory, ENTRY_BYTES, Root};
 use crate::state::version::Version;
 use crate::state::writer::Writer;
 use crate::store::handle::Store;
+use crate::store::write_back::Dirty;
 
 /// Structures being written, and those they replace.
 #[derive(Debug, Default)]
@@ -37,7 +36,7 @@ pub(super) struct Frozen {
     chunks: Vec<(u32, Option<Vec<u8>>)>,
     spaces: BTreeSet<u32>,
     /// Pages whose bytes only the log has, and their places.
-    pub(super) images: Vec<(PageId, u64, Arc<[u8]>)>,
+    pub(super) images: Vec<Dirty>,
 }
 
 impl Frozen {
@@ -61,14 +60,9 @@ impl Store {
         let chunks = chunks
             .into_iter()
             .map(|chunk| (chunk, self.encode_chunk(writer, chunk)));
-        let images = self.pages.images.pages();
-        let images = images.into_iter().filter_map(|page| {
-            let image = self.pages.images.get(page)?;
-            Some((page, self.pages.map.get(page)?.offset, image))
-        });
         Frozen {
             chunks: chunks.collect(),
-            images: images.collect(),
+            images: self.dirty(writer),
             version: writer.head.clone(),
             root: writer.root,
             directory,
@@ -84,9 +78,7 @@ impl Store {
         frozen: &Frozen,
         exchange: &mut Exchange,
     ) -> Result<(Directory, Root)> {
-        for (_, offset, image) in &frozen.images {
-            self.write_data(*offset, image)?;
-        }
+        self.write_dirty(&frozen.images)?;
         let mut directory = frozen.directory.clone();
         let chunks = directory.next_page.div_ceil(u64::from(CHUNK)) as usize;
         directory.chunks.resize(chunks, None);

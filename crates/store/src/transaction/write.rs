@@ -24,23 +24,11 @@ use crate::transaction::snapshot::Snapshot;
 #[derive(Debug, Default)]
 struct Written {
     pages: Vec<PageId>,
-    /// Their stored bytes, as long as they are few.
-    images: Vec<Vec<u8>>,
+    /// Their stored bytes, as long as they are few: then the log is to have them.
+    images: Vec<Arc<[u8]>>,
+    /// Those of them that were not written to their places.
+    dirty: Vec<PageId>,
     bytes: usize,
-}
-
-impl Written {
-    /// Adds pages; keeps their bytes as long as there are at most `most`.
-    fn add(&mut self, pages: &[PageId], images: &[(Codec, Cow<'_, [u8]>)], most: usize) {
-        self.pages.extend_from_slice(pages);
-        self.bytes += images.iter().map(|(_, image)| image.len()).sum::<usize>();
-        if self.bytes <= most {
-            let images = images.iter().map(|(_, image)| image.to_vec());
-            self.images.extend(images);
-        } else {
-            self.images = Vec::new();
-        }
-    }
 }
 
 /// Changes that become visible and durable together, or not at all.
@@ -148,15 +136,57 @@ impl Transaction {
         } else {
             &stored[0].1[..]
         };
-        if let Err(error) = store.write_data(start, bytes) {
-            store.give_back(&ids, &[(start, total)]);
-            return Err(error);
-        }
+        // Before it is said that they are dirty: another thread may write those to their places.
         for (&page, entry) in ids.iter().zip(&entries) {
             store.pages().map.set(page, entry);
         }
-        self.written.lock().add(&ids, &stored, store.small_commit);
+        if let Err(error) = self.place(&ids, &stored, start, bytes) {
+            ids.iter().for_each(|&page| store.pages().map.clear(page));
+            store.give_back(&ids, &[(start, total)]);
+            return Err(error);
+        }
         Ok(ids)
+    }
+
+    /// Leaves pages in memory as long as the transaction is small, and there is room; else writes them
+    /// to their places, where `start` is the first and `bytes` is all of them.
+    fn place(
+        &self,
+        ids: &[PageId],
+        stored: &[(Codec, Cow<'_, [u8]>)],
+        start: u64,
+        bytes: &[u8],
+    ) -> Result<()> {
+        let store = self.store();
+        let mut written = self.written.lock();
+        written.bytes += stored.iter().map(|(_, image)| image.len()).sum::<usize>();
+        if written.bytes > store.small_commit {
+            written.images = Vec::new();
+            let dirty = std::mem::take(&mut written.dirty);
+            drop(written);
+            let placed = store
+                .write_open(&dirty)
+                .and_then(|()| store.write_data(start, bytes));
+            let mut written = self.written.lock();
+            match placed {
+                Ok(()) => written.pages.extend_from_slice(ids),
+                Err(_) => written.dirty.extend(dirty),
+            }
+            return placed;
+        }
+        let images: Vec<Arc<[u8]>> = stored.iter().map(|(_, image)| (**image).into()).collect();
+        if store.pages().images.keep_open(ids, &images) {
+            written.dirty.extend_from_slice(ids);
+        } else {
+            drop(written);
+            store.write_data(start, bytes)?;
+            written = self.written.lock();
+        }
+        written.pages.extend_from_slice(ids);
+        if written.bytes <= store.small_commit {
+            written.images.extend(images);
+        }
+        Ok(())
     }
 
     /// Frees a page when the transaction commits. Older snapshots go on reading it.
@@ -250,7 +280,7 @@ impl Transaction {
         let (version, due) = (logged.version.number, logged.due);
         drop(logged);
         if due {
-            store.checkpoint_due();
+            store.begin_due();
         }
         store.reclaim_unless_busy();
         Ok(version)
@@ -258,6 +288,7 @@ impl Transaction {
 
     /// Writes the changes to the log; `None` if there are none.
     fn log(&mut self) -> Result<Option<Logged>> {
+        self.write_dirty()?;
         let changes = self.take_changes();
         let catalog = std::mem::take(&mut self.catalog);
         if changes.is_empty() {
@@ -268,6 +299,17 @@ impl Transaction {
         // What is left there is undone when `self` is dropped.
         self.written.get_mut().pages.clear();
         Ok(Some(logged))
+    }
+
+    /// Of a transaction that is not small, the data file is to have the pages.
+    fn write_dirty(&mut self) -> Result<()> {
+        let written = self.written.get_mut();
+        if written.bytes <= self.base.store().small_commit {
+            return Ok(());
+        }
+        self.base.store().write_open(&written.dirty)?;
+        written.dirty.clear();
+        Ok(())
     }
 
     fn take_changes(&mut self) -> Changes {

@@ -4,6 +4,7 @@ mod beside;
 mod between;
 mod crash;
 mod damage;
+mod dirty;
 mod durability;
 mod faults;
 mod files;

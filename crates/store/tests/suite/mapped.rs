@@ -21,6 +21,8 @@ fn options(mapped: bool) -> Options {
             io_threads: 1,
             ..PoolOptions::default()
         },
+        // Dirty pages are no part of the file yet.
+        dirty_bytes: 0,
         ..Options::default()
     }
 }

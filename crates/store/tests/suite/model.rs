@@ -85,6 +85,8 @@ pub fn small() -> Options {
     Options {
         page_size: 16_384,
         pool,
+        // So few that commits write dirty pages back, and that some find no room for theirs.
+        dirty_bytes: 6_000,
         ..Options::default()
     }
 }

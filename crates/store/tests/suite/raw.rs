@@ -21,6 +21,8 @@ fn options(page_size: usize) -> Options {
             io_threads: 1,
             ..PoolOptions::default()
         },
+        // A few pages: some are written back, and some find no room.
+        dirty_bytes: 5 * page_size as u64,
         ..Options::default()
     }
 }
@@ -63,7 +65,7 @@ fn some_page(random: &mut Random, state: &State) -> Option<u32> {
 /// Random changes in `batch` and in `state`, in step.
 fn change(random: &mut Random, batch: &mut PageBatch<'_>, state: &mut State) -> Result<()> {
     for _ in 0..1 + random.below(6) {
-        match random.below(8) {
+        match random.below(10) {
             0 | 1 => {
                 let page = batch.alloc()?;
                 let new = state.insert(page, vec![0; PAGE]).is_none();
@@ -81,6 +83,13 @@ fn change(random: &mut Random, batch: &mut PageBatch<'_>, state: &mut State) -> 
                     let mut bytes = vec![1; PAGE];
                     batch.read(page, &mut bytes)?;
                     assert_eq!(bytes, state[&page]);
+                }
+            }
+            5 | 6 => {
+                if let Some(page) = some_page(random, state) {
+                    let (at, byte) = (random.below(PAGE as u64) as usize, random.next() as u8);
+                    batch.change(page)?[at] = byte;
+                    state.get_mut(&page).unwrap()[at] = byte;
                 }
             }
             _ => {
@@ -277,6 +286,10 @@ fn wrong_use_is_refused_and_changes_nothing() {
         Err(Error::PageBytes { bytes: 7, .. })
     ));
     let free = page + 1;
+    assert!(matches!(
+        batch.change(free),
+        Err(Error::NotAllocated { .. })
+    ));
     assert!(matches!(
         batch.write(free, &[0; PAGE]),
         Err(Error::NotAllocated { .. })
