@@ -135,7 +135,7 @@ fn use_all(store: &PageStore, access: Access, draw: &mut Draw) -> Result<()> {
     let mut batch = store.begin()?;
     let page = batch.alloc()?;
     batch.write(page, &vec![3; store.page_size()])?;
-    if list.len() > 0 {
+    if !list.is_empty() {
         let page = list.page(draw.below(list.len()));
         match draw.below(3) {
             0 => batch.release(page)?,
