@@ -5,7 +5,6 @@ use std::sync::Arc;
 use crate::data::buffer::Buffer;
 use crate::data::region::Region;
 use crate::error::Result;
-use crate::model::schema::Attribute;
 use crate::model::types::Scalar;
 
 /// The values of one attribute, and which of them are no nulls.
@@ -35,16 +34,6 @@ impl Column {
         Column {
             values: Arc::new(values),
             valid: (!all).then(|| Arc::new(valid)),
-        }
-    }
-
-    /// `length` times `value`.
-    pub(crate) fn filled(attribute: &Attribute, length: usize, value: Scalar) -> Column {
-        let values = Buffer::filled(attribute.data_type(), length, value);
-        let valid = vec![0; if value.is_null() { length } else { 0 }];
-        Column {
-            values: Arc::new(values),
-            valid: value.is_null().then(|| Arc::new(valid)),
         }
     }
 

@@ -6,4 +6,5 @@ pub(crate) mod buffer;
 pub(crate) mod grid;
 pub(crate) mod region;
 pub(crate) mod runs;
+pub(crate) mod slabs;
 pub(crate) mod strided;

@@ -90,12 +90,6 @@ impl Region {
         other.is_empty() || both.all(|(a, b)| a.0 <= b.0 && b.1 <= a.1)
     }
 
-    /// The box moved towards higher positions by `by`.
-    pub(crate) fn moved(&self, by: &[u64]) -> Region {
-        let moved = self.ranges.iter().zip(by);
-        Region::new(moved.map(|(&(start, end), &by)| (start + by, end + by)))
-    }
-
     /// The box moved so that `origin` becomes 0; it must not begin before.
     pub(crate) fn relative_to(&self, origin: &[u64]) -> Region {
         let moved = self.ranges.iter().zip(origin);

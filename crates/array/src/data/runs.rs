@@ -106,6 +106,7 @@ impl Runs {
     }
 
     /// Bytes of a run.
+    #[cfg(test)]
     pub fn run(&self) -> usize {
         self.run
     }

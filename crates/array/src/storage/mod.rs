@@ -4,6 +4,7 @@ pub(crate) mod array;
 pub(crate) mod cells;
 pub(crate) mod codec;
 pub(crate) mod keys;
+pub(crate) mod parallel;
 pub(crate) mod plane;
 pub(crate) mod record;
 pub(crate) mod sparse;
