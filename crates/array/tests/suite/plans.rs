@@ -126,6 +126,7 @@ fn compute(op: BinaryOp, a: Scalar, b: Scalar) -> Scalar {
 }
 
 /// Adds an operator to a plan, and does the same to the model. `None` where there is nothing to do it to.
+#[expect(clippy::too_many_lines, reason = "a case for each operator")]
 fn apply(step: &Step, plan: Plan, model: &Plain, schema: &Schema) -> Option<(Plan, Plain)> {
     let rank = model.dimensions.len();
     let names: Vec<&str> = schema.dimensions().iter().map(Dimension::name).collect();

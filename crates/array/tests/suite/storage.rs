@@ -47,7 +47,10 @@ fn change(schema: &Schema) -> BoxedStrategy<Change> {
     .boxed()
 }
 
-fn changes(layout: Layout) -> impl Strategy<Value = (Schema, Vec<Change>, Vec<Vec<(u64, u64)>>)> {
+/// A schema, what is done to an array of it, and what is read afterwards, as parts of its shape.
+type Case = (Schema, Vec<Change>, Vec<Vec<(u64, u64)>>);
+
+fn changes(layout: Layout) -> impl Strategy<Value = Case> {
     schema(layout).prop_flat_map(|schema| {
         let changes = prop::collection::vec(change(&schema), 1..6);
         let rank = schema.dimensions().len();
@@ -56,9 +59,61 @@ fn changes(layout: Layout) -> impl Strategy<Value = (Schema, Vec<Change>, Vec<Ve
     })
 }
 
-fn check(
-    (schema, changes, reads): (Schema, Vec<Change>, Vec<Vec<(u64, u64)>>),
-) -> Result<(), TestCaseError> {
+/// Does a change to the array and to the model.
+fn perform(change: Change, writer: &mut Writer, schema: &mut Schema, model: &mut Cells) {
+    let shape = schema.shape();
+    match change {
+        Change::Write {
+            parts,
+            values,
+            holes,
+        } => {
+            let region = region_in(&shape, &parts);
+            let draw = |at: &[u64]| {
+                let number = at.iter().sum::<u64>() as usize;
+                let hole = holes && number.is_multiple_of(3);
+                (!hole).then(|| values[number % values.len()].clone())
+            };
+            let block = block(schema, &region, draw);
+            wait(writer.write("a", &block)).unwrap();
+            model.extend(cells_of(&block));
+        }
+        Change::Append {
+            dimension,
+            length,
+            values,
+        } => {
+            let mut ranges: Vec<_> = shape.iter().map(|&length| (0, length)).collect();
+            ranges[dimension] = (shape[dimension], shape[dimension] + length);
+            let region = Region::new(ranges);
+            let block = block(schema, &region, |at| {
+                Some(values[at.iter().sum::<u64>() as usize % values.len()].clone())
+            });
+            let name = schema.dimensions()[dimension].name().to_owned();
+            wait(writer.append("a", &name, &block, &[])).unwrap();
+            model.extend(cells_of(&block));
+            *schema = writer.schema("a").unwrap();
+        }
+        Change::Update { cells, values } if shape.iter().all(|&length| length > 0) => {
+            let cells: Vec<_> = cells
+                .into_iter()
+                .map(|(at, row)| {
+                    let at: Vec<u64> = at
+                        .iter()
+                        .zip(&shape)
+                        .map(|(at, length)| at % length)
+                        .collect();
+                    (at, values[row % values.len()].clone())
+                })
+                .collect();
+            wait(writer.update("a", &cells)).unwrap();
+            model.extend(cells);
+        }
+        Change::Update { .. } => {}
+    }
+}
+
+fn check((schema, changes, reads): Case) -> Result<(), TestCaseError> {
     let directory = tempfile::tempdir().unwrap();
     let store = store(&directory);
     let mut writer = Writer::begin(&store).unwrap();
@@ -69,56 +124,7 @@ fn check(
         let before = store.snapshot();
         let old = (model.clone(), schema.clone());
         let mut writer = Writer::begin(&store).unwrap();
-        let shape = schema.shape();
-        match change {
-            Change::Write {
-                parts,
-                values,
-                holes,
-            } => {
-                let region = region_in(&shape, &parts);
-                let draw = |at: &[u64]| {
-                    let number = at.iter().sum::<u64>() as usize;
-                    let hole = holes && number % 3 == 0;
-                    (!hole).then(|| values[number % values.len()].clone())
-                };
-                let block = block(&schema, &region, draw);
-                wait(writer.write("a", &block)).unwrap();
-                model.extend(cells_of(&block));
-            }
-            Change::Append {
-                dimension,
-                length,
-                values,
-            } => {
-                let mut ranges: Vec<_> = shape.iter().map(|&length| (0, length)).collect();
-                ranges[dimension] = (shape[dimension], shape[dimension] + length);
-                let region = Region::new(ranges);
-                let block = block(&schema, &region, |at| {
-                    Some(values[at.iter().sum::<u64>() as usize % values.len()].clone())
-                });
-                let name = schema.dimensions()[dimension].name().to_owned();
-                wait(writer.append("a", &name, &block, &[])).unwrap();
-                model.extend(cells_of(&block));
-                schema = writer.schema("a").unwrap();
-            }
-            Change::Update { cells, values } if shape.iter().all(|&length| length > 0) => {
-                let cells: Vec<_> = cells
-                    .into_iter()
-                    .map(|(at, row)| {
-                        let at: Vec<u64> = at
-                            .iter()
-                            .zip(&shape)
-                            .map(|(at, length)| at % length)
-                            .collect();
-                        (at, values[row % values.len()].clone())
-                    })
-                    .collect();
-                wait(writer.update("a", &cells)).unwrap();
-                model.extend(cells);
-            }
-            Change::Update { .. } => {}
-        }
+        perform(change, &mut writer, &mut schema, &mut model);
         writer.commit().unwrap();
         // Who looks at the version before sees it still.
         let array = Array::open(&before, "a").unwrap();
@@ -128,36 +134,8 @@ fn check(
     }
     let array = Array::open(&store.snapshot(), "a").unwrap();
     prop_assert_eq!(array.schema(), &schema);
-    let all = vec![true; schema.attributes().len()];
     for parts in reads {
-        let region = region_in(&schema.shape(), &parts);
-        let found = wait(array.read(&region, &all)).unwrap();
-        let expected = part(&model, &schema, &region);
-        prop_assert_eq!(cells_of(&found), expected.clone());
-        // Statistics bound what is there.
-        for number in 0..all.len() {
-            let Some(of) = array.statistics(&region, number).unwrap() else {
-                prop_assert!(region.is_empty());
-                continue;
-            };
-            for values in expected.values() {
-                let value = values[number];
-                let nan = matches!(value, Scalar::Float(of) if of.is_nan());
-                let within = of.min.order(value).is_some_and(|order| order.is_le())
-                    && of.max.order(value).is_some_and(|order| order.is_ge());
-                prop_assert!(
-                    within || (value.is_null() && of.nulls > 0) || (nan && of.nans > 0),
-                    "{value} {of:?}"
-                );
-            }
-        }
-        if schema.layout() == Layout::Dense {
-            let mut bytes = vec![9; found.column(0).unwrap().values().bytes().len()];
-            wait(array.read_into(&region, 0, &mut bytes)).unwrap();
-            if found.column(0).unwrap().valid().is_none() {
-                prop_assert_eq!(&bytes[..], found.column(0).unwrap().values().bytes());
-            }
-        }
+        check_read(&array, &model, &region_in(&schema.shape(), &parts))?;
     }
     let mut writer = Writer::begin(&store).unwrap();
     writer.delete("a").unwrap();
@@ -166,6 +144,40 @@ fn check(
     prop_assert!(array::list(&store.snapshot()).unwrap().is_empty());
     let problems = store.check(&|_, _| {}).unwrap();
     prop_assert!(problems.is_empty());
+    Ok(())
+}
+
+/// What is read of a region, what is known of it, and what the model has there.
+fn check_read(array: &Array, model: &Cells, region: &Region) -> Result<(), TestCaseError> {
+    let schema = array.schema();
+    let all = vec![true; schema.attributes().len()];
+    let found = wait(array.read(region, &all)).unwrap();
+    let expected = part(model, schema, region);
+    prop_assert_eq!(cells_of(&found), expected.clone());
+    // Statistics bound what is there.
+    for number in 0..all.len() {
+        let Some(of) = array.statistics(region, number).unwrap() else {
+            prop_assert!(region.is_empty());
+            continue;
+        };
+        for values in expected.values() {
+            let value = values[number];
+            let nan = matches!(value, Scalar::Float(of) if of.is_nan());
+            let within = of.min.order(value).is_some_and(|order| order.is_le())
+                && of.max.order(value).is_some_and(|order| order.is_ge());
+            prop_assert!(
+                within || (value.is_null() && of.nulls > 0) || (nan && of.nans > 0),
+                "{value} {of:?}"
+            );
+        }
+    }
+    if schema.layout() == Layout::Dense {
+        let mut bytes = vec![9; found.column(0).unwrap().values().bytes().len()];
+        wait(array.read_into(region, 0, &mut bytes)).unwrap();
+        if found.column(0).unwrap().valid().is_none() {
+            prop_assert_eq!(&bytes[..], found.column(0).unwrap().values().bytes());
+        }
+    }
     Ok(())
 }
 
