@@ -1,0 +1,93 @@
+//! Statements as they are written.
+
+use array::expr::{BinaryOp, Expr};
+use array::{Aggregate, Bound, Decimal, Dimension, Schema, SortKey};
+
+use crate::error::Span;
+
+/// A statement.
+#[derive(Debug, Clone)]
+pub(crate) enum Statement {
+    Query(Query),
+    Create {
+        name: Name,
+        schema: Schema,
+    },
+    /// What a query gives, as an array of its own.
+    Store {
+        query: Query,
+        name: Name,
+    },
+    /// The cells that a query gives, over those of an array.
+    Insert {
+        query: Query,
+        name: Name,
+    },
+    /// The cells that a query gives, behind an array.
+    Append {
+        query: Query,
+        name: Name,
+        dimension: Name,
+    },
+    Remove(Name),
+    List,
+    Show(Query),
+}
+
+/// A name, and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Name {
+    pub text: String,
+    pub span: Span,
+}
+
+/// An array: one that is stored, or an operator.
+#[derive(Debug, Clone)]
+pub(crate) enum Query {
+    Array(Name),
+    Call(Box<Call>),
+}
+
+/// An operator, its inputs, and where its name stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub operator: Operator,
+    pub inputs: Vec<Query>,
+    pub span: Span,
+}
+
+/// What an operator does, without its inputs.
+#[derive(Debug, Clone)]
+pub(crate) enum Operator {
+    Scan,
+    Subarray(Vec<Bound>),
+    Subset(Vec<(String, Bound, Bound)>),
+    Between(Vec<Bound>),
+    Slice(Vec<(String, Decimal)>),
+    Filter(Expr),
+    Apply(Vec<(String, Expr)>),
+    Project(Vec<String>),
+    Rename(Vec<(String, String)>),
+    Aggregate(Vec<Aggregate>, Vec<String>),
+    Window(Vec<u64>, Vec<Aggregate>),
+    Regrid(Vec<u64>, Vec<Aggregate>),
+    Transpose(Vec<String>),
+    Rechunk(Vec<u64>),
+    Concat(Option<String>),
+    /// Between two arrays, or an array and a value: on which side that stands.
+    Binary(BinaryOp, Option<(Expr, Side)>),
+    Opposite,
+    Join,
+    CrossJoin(Vec<(String, String)>),
+    Matmul,
+    Redimension(Vec<Dimension>, Vec<String>, Vec<Aggregate>),
+    Sort(Vec<SortKey>),
+    Build(Box<Schema>, Expr),
+}
+
+/// On which side of an operator a value stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Left,
+    Right,
+}

@@ -1,0 +1,432 @@
+//! Statements and what they give, and wrong ones and what is said of them.
+
+use std::sync::Arc;
+
+use afl::{Error, Outcome};
+use array::{Model, Run, Scalar};
+use futures::executor::block_on;
+use proptest::prelude::*;
+use store::{Options, PoolOptions, Store};
+
+fn store() -> (tempfile::TempDir, Arc<Store>) {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options {
+        page_size: 4096,
+        pool: PoolOptions {
+            bytes: 4 << 20,
+            ..PoolOptions::default()
+        },
+        durability: store::Durability::None,
+        ..Options::default()
+    };
+    let store = Store::create(directory.path().join("t.atoll"), &options).unwrap();
+    for statement in [
+        "store(build(<v:double>[x=0:3,2; y=0:5,4], x * 10 + y), a)",
+        "store(build(<celsius:double>[latitude=-25.420:-25.429:-0.001; longitude=-49.269:-49.260:0.001; year=2000:2024], year), temperature)",
+        "create array empty <k:int32 null, f:float default 1.5 compression 'zstd'> [t=0:*,10] sparse",
+    ] {
+        done(&store, statement);
+    }
+    (directory, store)
+}
+
+fn run(store: &Arc<Store>, text: &str) -> Result<Outcome, Error> {
+    block_on(afl::execute(text, store, &Run::new()))
+}
+
+fn done(store: &Arc<Store>, text: &str) -> String {
+    match run(store, text) {
+        Ok(Outcome::Done(what)) => what,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+/// Shape and values of the first attribute of a query, by both models.
+fn query(store: &Arc<Store>, text: &str) -> (Vec<u64>, Vec<String>) {
+    let each = [Model::Pipeline, Model::Materialise].map(|model| {
+        let outcome = block_on(afl::execute(text, store, &Run::new().model(model)));
+        let Ok(Outcome::Array(data)) = outcome else {
+            panic!("{text}: {outcome:?}");
+        };
+        let block = data.to_block().unwrap();
+        let values = (0..block.cells()).map(|at| {
+            if block.exists(at) {
+                block.column(0).unwrap().get(at).to_string()
+            } else {
+                "-".to_owned()
+            }
+        });
+        (data.schema().shape(), values.collect::<Vec<_>>())
+    });
+    assert_eq!(each[0], each[1], "{text}");
+    each[0].clone()
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
+fn queries_give_what_they_say() {
+    let (_directory, store) = store();
+    for (text, shape, values) in [
+        ("subarray(a, 1, 2, 2, 3)", vec![2, 2], "12.0 13.0 22.0 23.0"),
+        ("subarray(a, 2, 3, 1, 2)", vec![2, 2], "12.0 13.0 22.0 23.0"),
+        (
+            "subarray(a, null, 5, *, 5)",
+            vec![4, 1],
+            "5.0 15.0 25.0 35.0",
+        ),
+        ("subset(a, y, 2, 2)", vec![4, 1], "2.0 12.0 22.0 32.0"),
+        ("slice(a, x, 3)", vec![6], "30.0 31.0 32.0 33.0 34.0 35.0"),
+        (
+            "slice(between(a, 0, 0, 0, 2), x, 0)",
+            vec![6],
+            "0.0 1.0 2.0 - - -",
+        ),
+        (
+            "slice(filter(a, v % 2 = 0 and not y > 3), x, 1)",
+            vec![6],
+            "10.0 - 12.0 - - -",
+        ),
+        ("aggregate(a, sum(v) as s)", vec![1], "420.0"),
+        (
+            "AGGREGATE(a, x, max(v), count(*))",
+            vec![4],
+            "5.0 15.0 25.0 35.0",
+        ),
+        (
+            "project(apply(slice(a, y, 1), w, int8(v) - 1, z, iif(x > 1, null, 7)), w)",
+            vec![4],
+            "0 10 20 30",
+        ),
+        (
+            "regrid(a, 2, 3, avg(v) as m)",
+            vec![2, 2],
+            "6.0 9.0 26.0 29.0",
+        ),
+        (
+            "slice(window(a, 1, 1, 0, 0, sum(v)), y, 0)",
+            vec![4],
+            "10.0 30.0 60.0 50.0",
+        ),
+        (
+            "transpose(subarray(a, 0, 0, 1, 1))",
+            vec![2, 2],
+            "0.0 10.0 1.0 11.0",
+        ),
+        (
+            "add(slice(a, x, 0), 0.5)",
+            vec![6],
+            "0.5 1.5 2.5 3.5 4.5 5.5",
+        ),
+        (
+            "subtract(1, slice(a, x, 0))",
+            vec![6],
+            "1.0 0.0 -1.0 -2.0 -3.0 -4.0",
+        ),
+        (
+            "divide(slice(a, x, 1), slice(a, x, 0))",
+            vec![6],
+            "inf 11.0 6.0 4.333333333333333 3.5 3.0",
+        ),
+        (
+            "opposite(slice(a, y, 1))",
+            vec![4],
+            "-1.0 -11.0 -21.0 -31.0",
+        ),
+        (
+            "compare(slice(a, y, 1), >=, 11)",
+            vec![4],
+            "false true true true",
+        ),
+        (
+            "sort(slice(a, y, 0), v desc)",
+            vec![4],
+            "30.0 20.0 10.0 0.0",
+        ),
+        (
+            "matmul(subarray(a, 0, 0, 0, 1), subarray(a, 0, 0, 1, 0))",
+            vec![1, 1],
+            "10.0",
+        ),
+        (
+            "concat(slice(a, y, 0), slice(a, y, 1))",
+            vec![8],
+            "0.0 10.0 20.0 30.0 1.0 11.0 21.0 31.0",
+        ),
+        (
+            "redimension(apply(slice(a, y, 0), k, int64(3 - x)), <v> [k=0:3])",
+            vec![4],
+            "30.0 20.0 10.0 0.0",
+        ),
+        (
+            "redimension(apply(a, k, x % 2), [k=0:1], sum(v) as s)",
+            vec![2],
+            "150.0 270.0",
+        ),
+        (
+            "aggregate(cross_join(slice(a, y, 1), rename(slice(a, y, 0), v, w), l.x, r.x), sum(w))",
+            vec![1],
+            "60.0",
+        ),
+        (
+            "aggregate(subarray(temperature, -25.423, -49.267, 2000, -25.426, -49.265, 2020), count(*))",
+            vec![1],
+            "252",
+        ),
+        (
+            "aggregate(filter(join(a, rename(a, v, w)), v = w), count(*));",
+            vec![1],
+            "24",
+        ),
+    ] {
+        let (found, all) = query(&store, text);
+        assert_eq!(found, shape, "{text}");
+        let shown: Vec<_> = all.iter().map(|of| of.as_str()).collect();
+        let expected: Vec<_> = values.split(' ').collect();
+        assert_eq!(shown, expected, "{text}");
+    }
+}
+
+#[test]
+fn arrays_are_created_written_listed_and_removed() {
+    let (_directory, store) = store();
+    assert_eq!(
+        done(&store, "store(filter(a, v > 30), big)"),
+        "array 'big' stored: 5 cells"
+    );
+    assert_eq!(
+        query(&store, "slice(big, x, 3)").1,
+        ["-", "31.0", "32.0", "33.0", "34.0", "35.0"]
+    );
+    done(&store, "insert(multiply(a, 2), a)");
+    assert_eq!(
+        query(&store, "slice(a, y, 5)").1,
+        ["10.0", "30.0", "50.0", "70.0"]
+    );
+    done(&store, "create array log <v:double> [t=0:*,2; y=0:5]");
+    for _ in 0..2 {
+        done(&store, "append(a, log, t)");
+    }
+    assert_eq!(query(&store, "aggregate(log, count(*))").1, ["48"]);
+    let Outcome::List(all) = run(&store, "list()").unwrap() else {
+        panic!()
+    };
+    let names: Vec<_> = all.iter().map(|of| of.name.as_str()).collect();
+    assert_eq!(names, ["a", "big", "empty", "log", "temperature"]);
+    let Outcome::Schema(schema) = run(&store, "show(empty)").unwrap() else {
+        panic!()
+    };
+    assert_eq!(schema.attributes()[1].fill_value(), Scalar::Float(1.5));
+    assert!(schema.dimensions()[0].is_growing());
+    done(&store, "remove(big)");
+    assert!(run(&store, "big").is_err());
+    assert!(afl::writes("remove(a)").unwrap() && !afl::writes("list()").unwrap());
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
+fn what_is_wrong_is_said_where_it_is() {
+    let (_directory, store) = store();
+    let deep = format!("{}a{}", "opposite(".repeat(80), ")".repeat(80));
+    let long = format!("filter(a, v = {})", vec!["1"; 300].join(" + "));
+    for (text, message) in [
+        (
+            "",
+            "line 1, column 1: expected an array: a name or an operator, found the end",
+        ),
+        (
+            "subarray(a, 1, 2",
+            "line 1, column 17: expected `,` or `)`, found the end",
+        ),
+        (
+            "subarray(a, 1, 2, 3)",
+            "line 1, column 1: subarray: 2 dimensions need 4 bounds",
+        ),
+        (
+            "subarray(a, 1, 2, 9, 3)",
+            "line 1, column 1: subarray: 9 is not in dimension 'x', which has 0 to 3",
+        ),
+        (
+            "add(a,\n  slice(b, x, 1))",
+            "line 2, column 9: there is no array 'b'; there are a, empty, temperature",
+        ),
+        (
+            "filter(a, w > 1)",
+            "line 1, column 1: filter: there is no attribute or dimension 'w'; there are 'v', 'x', 'y'",
+        ),
+        (
+            "filter(a, v > 'x')",
+            "line 1, column 15: there are no texts in arrays",
+        ),
+        (
+            "aggregate(a, median(v))",
+            "line 1, column 14: there is no aggregate `median`",
+        ),
+        (
+            "aggregate(a, sum(*))",
+            "line 1, column 18: expected the name of an attribute; only count takes a *",
+        ),
+        (
+            "frobnicate(a)",
+            "line 1, column 1: there is no operator `frobnicate`",
+        ),
+        (
+            "slice(a, x, 1e2)",
+            "line 1, column 13: '1e2' is no coordinate",
+        ),
+        (
+            "a b",
+            "line 1, column 3: expected the end of the statement, found `b`",
+        ),
+        (
+            "a; a",
+            "line 1, column 4: expected the end of the statement, found `a`",
+        ),
+        ("store(a)", "line 1, column 8: expected `,`, found `)`"),
+        (
+            "add(1, 2)",
+            "line 1, column 1: one of the two must be an array",
+        ),
+        (
+            "filter(a, sin(v) > 1)",
+            "line 1, column 11: there is no function `sin`",
+        ),
+        (
+            "create array b <v:text>[x=0:1]",
+            "line 1, column 19: there is no type `text`",
+        ),
+        (
+            "create array b <v:int8 default 300>[x=0:1]",
+            "line 1, column 16: attribute 'v' cannot have the fill value 300",
+        ),
+        (
+            "create array b <v:int8>[x=0:1:0.3]",
+            "line 1, column 27: steps of 0.3 do not lead from 0 to 1",
+        ),
+        ("a /* never", "line 1, column 3: this comment has no end"),
+        ("a $", "line 1, column 3: '$' has no meaning here"),
+        (&deep, "more than 64 levels"),
+        (&long, "more than 200 operators"),
+    ] {
+        let error = run(&store, text).unwrap_err();
+        assert!(error.to_string().contains(message), "{text}: {error}");
+        let fault = error.fault().unwrap();
+        assert!(fault.excerpt().contains('^'), "{}", fault.excerpt());
+    }
+    let error = run(&store, "create array a <v:int8>[x=0:1]").unwrap_err();
+    assert!(error.to_string().contains("array 'a' exists"), "{error}");
+}
+
+/// Pieces that statements are made of.
+fn piece() -> impl Strategy<Value = String> {
+    let known = [
+        "a",
+        "v",
+        "x",
+        "y",
+        "temperature",
+        "subarray(",
+        "filter(",
+        "aggregate(",
+        "window(",
+        "sort(",
+        "build(",
+        "apply(",
+        "regrid(",
+        "slice(",
+        "redimension(",
+        "matmul(",
+        "join(",
+        "add(",
+        "compare(",
+        "store(",
+        "sum(",
+        "count(*)",
+        "(",
+        ")",
+        "[",
+        "]",
+        "<",
+        ">",
+        "{",
+        "}",
+        ",",
+        ";",
+        ":",
+        "=",
+        "-",
+        "+",
+        "*",
+        "/",
+        "%",
+        "^",
+        "0",
+        "1",
+        "2.5",
+        "1e300",
+        "null",
+        "not",
+        "and",
+        "or",
+        "as",
+        "desc",
+        "iif(",
+        "int8(",
+        "'",
+        "\"",
+        "--",
+        "/*",
+        "*/",
+        "é",
+        "\n",
+        "v:double",
+        "x=0:3",
+        "99999999999999999999",
+        ".",
+        "create array z ",
+    ];
+    prop_oneof![12 => prop::sample::select(known.to_vec()).prop_map(str::to_owned), 1 => ".{0,3}"]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #[test]
+    fn no_text_is_a_panic(pieces in prop::collection::vec(piece(), 0..40)) {
+        let text = pieces.join("");
+        if let Err(error) = afl::writes(&text) {
+            let fault = error.fault().cloned().unwrap();
+            prop_assert!(fault.line >= 1 && fault.column >= 1 && fault.length >= 1);
+            prop_assert!(!fault.excerpt().is_empty());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn no_nesting_overflows_the_stack(open in prop::sample::select(vec!["(", "-", "not ", "opposite(", "iif(", "abs(", "2^", "[", "<"]), n in 0..50_000usize) {
+        let text = format!("filter(a, {}1)", open.repeat(n));
+        let _ = afl::writes(&text);
+        let _ = afl::writes(&open.repeat(n));
+    }
+}
+
+#[test]
+fn statements_with_wrong_words_in_them_are_no_panic() {
+    let (_directory, store) = store();
+    let snapshot = store.snapshot();
+    let whole = "aggregate(window(filter(apply(a, w, v * 2 - x), w > 3 and v < 30), 1, 1, 0, 1, sum(w) as s), max(s), x)";
+    let tokens: Vec<&str> = whole
+        .split_inclusive(|c: char| !c.is_alphanumeric())
+        .collect();
+    let mut good = 0;
+    for at in 0..tokens.len() {
+        for other in [
+            "", "x", "v,", "99", "(", ")", "null", "-1.5,", "sum(", "'t'",
+        ] {
+            let mut changed = tokens.clone();
+            changed[at] = other;
+            good += usize::from(afl::compile(&changed.concat(), &snapshot).is_ok());
+        }
+    }
+    assert!(good > 0, "some of them are statements still");
+}

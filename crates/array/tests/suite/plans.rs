@@ -1,0 +1,745 @@
+//! Chains of operators on random arrays: both models and workers give the same, and it is what the plain loops give.
+
+use std::sync::Arc;
+
+use array::expr::{BinaryOp, name, value};
+use array::{
+    Aggregate, Array, ArrayData, Attribute, Chunking, DataType, Decimal, Dimension, Function,
+    Layout, Model, Plan, Region, Run, Scalar, Schema, SortKey, Writer,
+};
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+use workers::{Layout as Places, Workers};
+
+use crate::model::{Cells, block, cells_of, fills, positions, region_in, store, wait};
+use crate::plain::{Plain, folds};
+
+/// An operator, with numbers that are taken modulo what there is.
+#[derive(Debug, Clone)]
+enum Step {
+    Subarray(Vec<(u64, u64)>, bool),
+    Between(Vec<(u64, u64)>),
+    Filter(i64, u8),
+    Transpose(usize),
+    Slice(usize, u64),
+    Apply(i64),
+    Scalar(u8, i64),
+    Opposite,
+    Aggregate(u8),
+    Regrid(Vec<u64>),
+    Window(Vec<(u64, u64)>),
+    Rechunk(Vec<u64>),
+    Concat(usize),
+    Elementwise(u8),
+    Broadcast(usize),
+    Join,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let parts = || prop::collection::vec((0..9u64, 0..9u64), 4);
+    let few = || prop::collection::vec(1..4u64, 4);
+    prop_oneof![
+        3 => (parts(), any::<bool>()).prop_map(|(parts, whole)| Step::Subarray(parts, whole)),
+        1 => parts().prop_map(Step::Between),
+        2 => (-3..9i64, 0..6u8).prop_map(|(to, op)| Step::Filter(to, op)),
+        1 => (0..4usize).prop_map(Step::Transpose),
+        1 => (0..4usize, 0..9u64).prop_map(|(at, to)| Step::Slice(at, to)),
+        1 => (-3..4i64).prop_map(Step::Apply),
+        1 => (0..4u8, -2..4i64).prop_map(|(op, to)| Step::Scalar(op, to)),
+        1 => Just(Step::Opposite),
+        1 => any::<u8>().prop_map(Step::Aggregate),
+        1 => few().prop_map(Step::Regrid),
+        1 => prop::collection::vec((0..3u64, 0..3u64), 4).prop_map(Step::Window),
+        1 => few().prop_map(Step::Rechunk),
+        1 => (0..4usize).prop_map(Step::Concat),
+        1 => (0..4u8).prop_map(Step::Elementwise),
+        1 => (0..4usize).prop_map(Step::Broadcast),
+        1 => Just(Step::Join),
+    ]
+}
+
+/// An array of 1 to 4 dimensions with a whole number that may be null and a float that may be NaN.
+fn start(layout: Layout) -> impl Strategy<Value = (Schema, Vec<Vec<Scalar>>)> {
+    let dimension = (prop_oneof![1 => Just(0u64), 8 => 1..7u64], 1..4u64);
+    let whole = prop_oneof![5 => (-3..9i128).prop_map(Scalar::Int), 1 => Just(Scalar::Null)];
+    let float = prop_oneof![9 => (-8..9i32).prop_map(|of| Scalar::Float(f64::from(of) / 2.0)), 1 => Just(Scalar::Float(f64::NAN))];
+    let rows = prop::collection::vec((whole, float).prop_map(|(a, b)| vec![a, b]), 1..9);
+    (prop::collection::vec(dimension, 1..5), rows).prop_map(move |(dimensions, rows)| {
+        let dimensions = dimensions
+            .into_iter()
+            .enumerate()
+            .map(|(at, (length, chunk))| {
+                Dimension::integer(&format!("d{at}"), 5, length).chunk(chunk)
+            });
+        let attributes = vec![
+            Attribute::new("a", DataType::I32).nullable(),
+            Attribute::new("b", DataType::F64),
+        ];
+        let schema = Schema::new(dimensions.collect(), attributes)
+            .unwrap()
+            .with_layout(layout);
+        (schema, rows)
+    })
+}
+
+const COMPARISONS: [BinaryOp; 6] = [
+    BinaryOp::Eq,
+    BinaryOp::Ne,
+    BinaryOp::Lt,
+    BinaryOp::Le,
+    BinaryOp::Gt,
+    BinaryOp::Ge,
+];
+const ARITHMETIC: [BinaryOp; 4] = [
+    BinaryOp::Add,
+    BinaryOp::Subtract,
+    BinaryOp::Multiply,
+    BinaryOp::Divide,
+];
+
+fn all_functions(of: &str) -> Vec<Aggregate> {
+    let named = |function, name: &str| Aggregate::new(function, of).named(name);
+    vec![
+        Aggregate::count().named("n"),
+        named(Function::Count, "c"),
+        named(Function::Sum, "s"),
+        named(Function::Min, "lo"),
+        named(Function::Max, "hi"),
+        named(Function::Avg, "mean"),
+    ]
+}
+
+/// `op` as the plain model has it.
+fn compute(op: BinaryOp, a: Scalar, b: Scalar) -> Scalar {
+    let (Some(x), Some(y)) = (a.to_f64(), b.to_f64()) else {
+        return Scalar::Null;
+    };
+    match (op, a, b) {
+        (BinaryOp::Add, Scalar::Int(a), Scalar::Int(b)) => Scalar::Int(a + b),
+        (BinaryOp::Subtract, Scalar::Int(a), Scalar::Int(b)) => Scalar::Int(a - b),
+        (BinaryOp::Multiply, Scalar::Int(a), Scalar::Int(b)) => Scalar::Int(a * b),
+        (BinaryOp::Add, ..) => Scalar::Float(x + y),
+        (BinaryOp::Subtract, ..) => Scalar::Float(x - y),
+        (BinaryOp::Multiply, ..) => Scalar::Float(x * y),
+        _ => Scalar::Float(x / y),
+    }
+}
+
+/// Adds an operator to a plan, and does the same to the model. `None` where there is nothing to do it to.
+#[expect(clippy::too_many_lines, reason = "a case for each operator")]
+fn apply(step: &Step, plan: Plan, model: &Plain, schema: &Schema) -> Option<(Plan, Plain)> {
+    let rank = model.dimensions.len();
+    let names: Vec<&str> = schema.dimensions().iter().map(Dimension::name).collect();
+    let coordinate = |at: usize, position: u64| -> Decimal {
+        schema.dimensions()[at].coordinate(position).unwrap()
+    };
+    let shape = model.shape();
+    let attribute = model.attributes[0].clone();
+    let unsigned = schema
+        .attributes()
+        .iter()
+        .any(|of| of.data_type() == DataType::U64);
+    let bounds = |region: &Region, turned: bool| -> Vec<_> {
+        region
+            .ranges()
+            .iter()
+            .enumerate()
+            .map(|(at, &(start, end))| {
+                let (a, b) = (coordinate(at, start).into(), coordinate(at, end - 1).into());
+                if turned { (b, a) } else { (a, b) }
+            })
+            .collect()
+    };
+    Some(match step {
+        Step::Subarray(parts, flag) => {
+            let region = region_in(&shape, parts);
+            if region.is_empty() {
+                return None;
+            }
+            let chunking = if *flag {
+                Chunking::Inherited
+            } else {
+                Chunking::Regular
+            };
+            (
+                plan.subarray_in(&bounds(&region, *flag), chunking),
+                model.subarray(&region),
+            )
+        }
+        Step::Between(parts) => {
+            let region = region_in(&shape, parts);
+            if region.is_empty() {
+                return None;
+            }
+            (plan.between(&bounds(&region, true)), model.between(&region))
+        }
+        Step::Filter(to, op) => {
+            let op = COMPARISONS[usize::from(*op) % 6];
+            let holds = |order: Option<std::cmp::Ordering>| match (op, order) {
+                (BinaryOp::Ne, order) => order.is_none_or(|of| of.is_ne()),
+                (_, None) => false,
+                (BinaryOp::Eq, Some(of)) => of.is_eq(),
+                (BinaryOp::Lt, Some(of)) => of.is_lt(),
+                (BinaryOp::Le, Some(of)) => of.is_le(),
+                (BinaryOp::Gt, Some(of)) => of.is_gt(),
+                (_, Some(of)) => of.is_ge(),
+            };
+            let condition = name(attribute).with(op, value(*to));
+            let keep = |_: &[u64], values: &[Scalar]| {
+                !values[0].is_null() && holds(values[0].order((*to).into()))
+            };
+            (plan.filter(condition), model.filter(keep))
+        }
+        Step::Transpose(by) => {
+            let order: Vec<usize> = (0..rank).map(|at| (at + by) % rank).collect();
+            let named: Vec<&str> = order.iter().map(|&at| names[at]).collect();
+            (plan.transpose(&named), model.reordered(&order))
+        }
+        Step::Slice(at, to) if rank > 1 => {
+            let at = at % rank;
+            if shape[at] == 0 {
+                return None;
+            }
+            let position = to % shape[at];
+            (
+                plan.slice(&[(names[at], coordinate(at, position))]),
+                model.slice(at, position),
+            )
+        }
+        Step::Slice(..) => return None,
+        Step::Apply(by) => {
+            let fresh = format!("x{}", model.attributes.len());
+            let mut all = model.attributes.clone();
+            all.insert(0, fresh.clone());
+            let first = coordinate_first(schema);
+            let added = |at: &[u64], values: &[Scalar]| {
+                let sum = compute(
+                    BinaryOp::Multiply,
+                    Scalar::Int(first + i128::from(at[0])),
+                    (*by).into(),
+                );
+                let sum = compute(BinaryOp::Add, sum, values[0]);
+                [&[sum], values].concat()
+            };
+            if unsigned {
+                return None;
+            }
+            let expr = name(names[0]) * value(*by) + name(attribute);
+            let order: Vec<&str> = all.iter().map(String::as_str).collect();
+            (
+                plan.apply(&[(&fresh, expr)]).project(&order),
+                model.with_values(&all, added),
+            )
+        }
+        Step::Scalar(op, to) => {
+            let op = ARITHMETIC[usize::from(*op)];
+            if unsigned && (op != BinaryOp::Add || *to < 0) {
+                return None;
+            }
+            let with = |_: &[u64], values: &[Scalar]| {
+                values
+                    .iter()
+                    .map(|&of| compute(op, of, (*to).into()))
+                    .collect()
+            };
+            (
+                plan.scalar(op, value(*to)),
+                model.with_values(&model.attributes, with),
+            )
+        }
+        Step::Opposite if unsigned => return None,
+        Step::Opposite => {
+            let zero = |of: Scalar| match of {
+                Scalar::Int(of) => Scalar::Int(-of),
+                Scalar::Float(of) => Scalar::Float(-of),
+                of => of,
+            };
+            let with = |_: &[u64], values: &[Scalar]| values.iter().map(|&of| zero(of)).collect();
+            (plan.opposite(), model.with_values(&model.attributes, with))
+        }
+        Step::Aggregate(kept) => {
+            let kept: Vec<usize> = (0..rank).rev().filter(|at| kept >> at & 1 == 1).collect();
+            let by: Vec<&str> = kept.iter().map(|&at| names[at]).collect();
+            let plan = plan.aggregate(&all_functions(&attribute), &by);
+            if kept.is_empty() {
+                let mut one =
+                    model.grouped(vec![("i".to_owned(), 1)], &attribute, |_| vec![vec![0]]);
+                one.cells.entry(vec![0]).or_insert_with(|| folds(&[]));
+                return Some((plan, one));
+            }
+            let dimensions = kept
+                .iter()
+                .map(|&at| model.dimensions[at].clone())
+                .collect();
+            let group = |at: &[u64]| vec![kept.iter().map(|&of| at[of]).collect()];
+            (plan, model.grouped(dimensions, &attribute, group))
+        }
+        Step::Regrid(blocks) => {
+            let blocks = &blocks[..rank];
+            let plan = plan.regrid(blocks, &all_functions(&attribute));
+            let both = model.dimensions.iter().zip(blocks);
+            let dimensions = both
+                .map(|((name, length), block)| (name.clone(), length.div_ceil(*block)))
+                .collect();
+            let group = |at: &[u64]| {
+                vec![
+                    at.iter()
+                        .zip(blocks)
+                        .map(|(at, block)| at / block)
+                        .collect(),
+                ]
+            };
+            (plan, model.grouped(dimensions, &attribute, group))
+        }
+        Step::Window(around) => {
+            let around = &around[..rank];
+            let plan = plan.window(around, &all_functions(&attribute));
+            let windows = model.grouped(model.dimensions.clone(), &attribute, |at| {
+                // A cell is in the boxes of those that have it within so many before and after.
+                let ranges = at.iter().zip(around).zip(&shape);
+                let ranges = ranges.map(|((&at, &(before, after)), &length)| {
+                    (at.saturating_sub(after), (at + before + 1).min(length))
+                });
+                positions(&Region::new(ranges))
+            });
+            let there = windows.filter(|at, _| model.cells.contains_key(at));
+            (plan, there)
+        }
+        Step::Rechunk(chunks) => (plan.rechunk(&chunks[..rank]), model.clone()),
+        Step::Concat(at) => {
+            let at = at % rank;
+            (
+                plan.clone().concat(plan, names[at]),
+                model.concat(model, at),
+            )
+        }
+        Step::Elementwise(op) => {
+            let op = ARITHMETIC[usize::from(*op)];
+            let with = |_: &[u64], values: &[Scalar]| {
+                values.iter().map(|&of| compute(op, of, of)).collect()
+            };
+            (
+                plan.clone().elementwise(op, plan),
+                model.with_values(&model.attributes, with),
+            )
+        }
+        Step::Broadcast(at) => {
+            // The array plus its first hyperplane along a dimension.
+            let at = at % rank;
+            if shape[at] == 0 || unsigned {
+                return None;
+            }
+            let mut ranges: Vec<_> = shape.iter().map(|&length| (0, length)).collect();
+            ranges[at] = (0, 1);
+            if ranges.contains(&(0, 0)) {
+                return None;
+            }
+            let region = Region::new(ranges);
+            let plane = model.subarray(&region);
+            let mut sum = model.clone();
+            sum.cells = model
+                .cells
+                .iter()
+                .filter_map(|(position, values)| {
+                    let mut below = position.clone();
+                    below[at] = 0;
+                    let other = plane.cells.get(&below)?;
+                    let values = values
+                        .iter()
+                        .zip(other)
+                        .map(|(&a, &b)| compute(BinaryOp::Add, a, b))
+                        .collect();
+                    Some((position.clone(), values))
+                })
+                .collect();
+            let other = plan.clone().subarray(&bounds(&region, false));
+            (plan.elementwise(BinaryOp::Add, other), sum)
+        }
+        Step::Join => {
+            let mut all = model.attributes.clone();
+            for name in &model.attributes {
+                let mut name = name.clone();
+                while all.contains(&name) {
+                    name.push_str("_2");
+                }
+                all.push(name);
+            }
+            if all.len() > 8 {
+                return None;
+            }
+            let twice = |_: &[u64], values: &[Scalar]| [values, values].concat();
+            (plan.clone().join(plan), model.with_values(&all, twice))
+        }
+    })
+}
+
+/// The coordinate of position 0 along the first dimension.
+fn coordinate_first(schema: &Schema) -> i128 {
+    let first = schema.dimensions()[0]
+        .coordinate(0)
+        .and_then(|of| of.to_i64());
+    first.unwrap_or(0).into()
+}
+
+fn same(found: &ArrayData, model: &Plain) -> Result<(), TestCaseError> {
+    let schema = found.schema();
+    prop_assert_eq!(schema.shape(), model.shape());
+    let names: Vec<&str> = schema.attributes().iter().map(Attribute::name).collect();
+    prop_assert_eq!(
+        &names,
+        &model
+            .attributes
+            .iter()
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+    );
+    let cells = cells_of(&found.to_block().unwrap());
+    prop_assert_eq!(
+        cells.keys().collect::<Vec<_>>(),
+        model.cells.keys().collect::<Vec<_>>()
+    );
+    for (at, values) in &cells {
+        let equal = values
+            .iter()
+            .zip(&model.cells[at])
+            .all(|(a, b)| match (a, b) {
+                (Scalar::Float(_), Scalar::Int(_)) | (Scalar::Int(_), Scalar::Float(_)) => {
+                    a.order(*b).is_some_and(|of| of.is_eq())
+                }
+                (Scalar::Float(a), Scalar::Float(b)) if a.is_finite() && b.is_finite() => {
+                    (a - b).abs() <= 1e-9 * a.abs().max(1.0)
+                }
+                _ => a == b,
+            });
+        prop_assert!(equal, "{at:?}: {values:?} is not {:?}", model.cells[at]);
+    }
+    Ok(())
+}
+
+fn check(
+    schema: &Schema,
+    rows: &[Vec<Scalar>],
+    steps: &[Step],
+    team: &Arc<Workers>,
+) -> Result<(), TestCaseError> {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store(&directory);
+    let draw = |at: &[u64]| {
+        let number = at
+            .iter()
+            .zip([7, 3, 1, 5])
+            .map(|(at, by)| at * by)
+            .sum::<u64>() as usize;
+        (number % 5 != 4).then(|| rows[number % rows.len()].clone())
+    };
+    let whole = Region::of_shape(&schema.shape());
+    let written = block(schema, &whole, draw);
+    let mut writer = Writer::begin(&store).unwrap();
+    writer.create("a", schema).unwrap();
+    wait(writer.write("a", &written)).unwrap();
+    writer.commit().unwrap();
+    let mut cells = Cells::new();
+    for at in positions(&whole) {
+        match draw(&at) {
+            Some(values) => drop(cells.insert(at, values)),
+            None if schema.layout() == Layout::Dense => drop(cells.insert(at, fills(schema))),
+            None => {}
+        }
+    }
+    let dimensions = schema
+        .dimensions()
+        .iter()
+        .map(|of| (of.name().to_owned(), of.length()));
+    let names = ["a", "b"].map(str::to_owned).to_vec();
+    let mut model = Plain {
+        dimensions: dimensions.collect(),
+        attributes: names,
+        cells,
+    };
+    let array = Array::open(&store.snapshot(), "a").unwrap();
+    let mut plan = Plan::scan(&array);
+    for step in steps {
+        let schema = plan.schema().unwrap();
+        let small = schema.cells() < 4000 && model.cells.len() < 4000;
+        if let Some(next) = apply(step, plan.clone(), &model, &schema).filter(|_| small) {
+            (plan, model) = next;
+        }
+    }
+    let pipelined = wait(plan.run(&Run::new())).unwrap();
+    same(&pipelined, &model)?;
+    let other = wait(plan.run(&Run::new().model(Model::Materialise))).unwrap();
+    same(&other, &model)?;
+    prop_assert_eq!(bits(&pipelined), bits(&other));
+    let (task, groups) = (plan.clone(), 1 + rows.len() % 3);
+    let run = Run::new().on(team, groups, 2);
+    let shared = team.block_on(async move { task.run(&run).await }).unwrap();
+    prop_assert_eq!(bits(&pipelined), bits(&shared));
+    Ok(())
+}
+
+/// All that there is, to the bit.
+fn bits(data: &ArrayData) -> Vec<String> {
+    let cells = cells_of(&data.to_block().unwrap());
+    let exact = |of: &Scalar| match of {
+        Scalar::Float(value) if value.is_nan() => "NaN".to_owned(),
+        Scalar::Float(value) => format!("{:x}", value.to_bits()),
+        of => of.to_string(),
+    };
+    cells
+        .iter()
+        .map(|(at, values)| format!("{at:?} {:?}", values.iter().map(exact).collect::<Vec<_>>()))
+        .collect()
+}
+
+fn team() -> Arc<Workers> {
+    let live = topology::Machine::live().unwrap();
+    Workers::new(Places::of(&live, &live, 2, false)).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(160))]
+    #[test]
+    fn chains_of_operators_are_what_plain_loops_make_of_them(
+        (schema, rows) in prop_oneof![3 => start(Layout::Dense), 1 => start(Layout::Sparse)],
+        steps in prop::collection::vec(step(), 0..5),
+    ) {
+        static TEAM: std::sync::LazyLock<Arc<Workers>> = std::sync::LazyLock::new(team);
+        check(&schema, &rows, &steps, &TEAM)?;
+    }
+}
+
+/// 40 x 60 doubles in chunks of 10 x 16, each its row times 100 plus its column.
+fn numbers(directory: &tempfile::TempDir) -> Arc<Array> {
+    let store = store(directory);
+    let dimensions = vec![
+        Dimension::integer("x", 0, 40).chunk(10),
+        Dimension::integer("y", 0, 60).chunk(16),
+    ];
+    let schema = Schema::new(dimensions, vec![Attribute::new("v", DataType::F64)]).unwrap();
+    let mut writer = Writer::begin(&store).unwrap();
+    writer.create("n", &schema).unwrap();
+    let whole = block(&schema, &Region::of_shape(&[40, 60]), |at| {
+        Some(vec![Scalar::Float((at[0] * 100 + at[1]) as f64)])
+    });
+    wait(writer.write("n", &whole)).unwrap();
+    writer.commit().unwrap();
+    Array::open(&store.snapshot(), "n").unwrap()
+}
+
+#[test]
+fn a_filter_reads_only_chunks_that_may_have_cells() {
+    let directory = tempfile::tempdir().unwrap();
+    let array = numbers(&directory);
+    // Rows 20 to 29 have values from 2000 to 2959; only the last of four chunks along y has more than 2947.
+    let plan = Plan::scan(&array).filter(name("v").gt(value(2947)).and(name("v").lt(value(2990))));
+    let before = array.reads();
+    let found = wait(plan.run(&Run::new())).unwrap();
+    assert_eq!(found.existing(), 12);
+    assert_eq!(array.reads().chunks - before.chunks, 1);
+    // A subarray in between does not hide it.
+    let plan = Plan::scan(&array)
+        .subarray(&[(10.into(), 39.into()), (0.into(), 59.into())])
+        .filter(name("v").lt(value(0)));
+    let before = array.reads();
+    assert_eq!(wait(plan.run(&Run::new())).unwrap().existing(), 0);
+    assert_eq!(array.reads(), before, "nothing was read");
+}
+
+#[test]
+fn subarray_comes_in_regular_chunks_or_in_those_of_the_input() {
+    let directory = tempfile::tempdir().unwrap();
+    let array = numbers(&directory);
+    let bounds = [(35.into(), 5.into()), (10.into(), 40.into())];
+    let regular = wait(Plan::scan(&array).subarray(&bounds).run(&Run::new())).unwrap();
+    let shapes = |data: &ArrayData| {
+        data.blocks()
+            .iter()
+            .map(|of| of.region().shape())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(regular.grid().counts(), [4, 2]);
+    assert_eq!(shapes(&regular)[..2], [[10, 16], [10, 15]]);
+    let inherited = wait(
+        Plan::scan(&array)
+            .subarray_in(&bounds, Chunking::Inherited)
+            .run(&Run::new()),
+    )
+    .unwrap();
+    assert_eq!(inherited.grid().counts(), [4, 3]);
+    assert_eq!(shapes(&inherited)[..3], [[5, 6], [5, 16], [5, 9]]);
+    assert_eq!(bits(&regular), bits(&inherited));
+}
+
+#[test]
+fn sorting_joining_multiplying_and_redimensioning() {
+    let directory = tempfile::tempdir().unwrap();
+    let array = numbers(&directory);
+    let small = Plan::scan(&array).subarray(&[(0.into(), 2.into()), (0.into(), 1.into())]);
+    let values = |data: &ArrayData, attribute: usize| {
+        let block = data.to_block().unwrap();
+        (0..block.cells())
+            .filter(|&at| block.exists(at))
+            .map(|at| block.column(attribute).unwrap().get(at))
+            .collect::<Vec<_>>()
+    };
+    let floats = |values: &[f64]| {
+        values
+            .iter()
+            .map(|&of| Scalar::Float(of))
+            .collect::<Vec<_>>()
+    };
+    let key = SortKey {
+        attribute: "v".to_owned(),
+        descending: true,
+    };
+    for model in [Model::Pipeline, Model::Materialise] {
+        let run = Run::new().model(model);
+        let sorted = wait(
+            small
+                .clone()
+                .filter(name("v").ne(value(100)))
+                .sort(std::slice::from_ref(&key))
+                .run(&run),
+        )
+        .unwrap();
+        assert_eq!(sorted.schema().shape(), [5]);
+        assert_eq!(values(&sorted, 0), floats(&[201.0, 200.0, 101.0, 1.0, 0.0]));
+        // 3 x 2 by 2 x 3.
+        let product = small.clone().matmul(small.clone().transpose(&[]));
+        let product = wait(product.run(&run)).unwrap();
+        assert_eq!(product.schema().shape(), [3, 3]);
+        assert_eq!(
+            values(&product, 0)[..4],
+            floats(&[1.0, 101.0, 201.0, 101.0])
+        );
+        let crossed = small
+            .clone()
+            .cross_join(small.clone().rename(&[("v", "w")]), &[("x", "x")]);
+        let crossed = wait(crossed.run(&run)).unwrap();
+        assert_eq!(crossed.schema().shape(), [3, 2, 2]);
+        assert_eq!(values(&crossed, 1)[..4], floats(&[0.0, 1.0, 0.0, 1.0]));
+        let moved = small
+            .clone()
+            .apply(&[("k", (name("x") + name("y")).cast(DataType::I64))]);
+        let by = vec![Dimension::integer("k", 0, 5)];
+        let sums = moved
+            .clone()
+            .redimension_by(by.clone(), &[Aggregate::new(Function::Sum, "v")]);
+        assert_eq!(
+            values(&wait(sums.run(&run)).unwrap(), 0),
+            floats(&[0.0, 101.0, 301.0, 201.0])
+        );
+        let error = wait(moved.redimension(by, &["v"]).run(&run)).unwrap_err();
+        assert!(
+            error.to_string().contains("two cells come to (1)"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn wrong_plans_are_one_clear_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let array = numbers(&directory);
+    let scan = || Plan::scan(&array);
+    let ten = (0.into(), 9.into());
+    for (plan, message) in [
+        (
+            scan().subarray(&[ten]),
+            "two bounds for each of the 2 dimensions ('x', 'y')",
+        ),
+        (
+            scan().subarray(&[ten, (0.into(), 60.into())]),
+            "60 is not in dimension 'y', which has 0 to 59",
+        ),
+        (
+            scan().filter(name("w").gt(value(1))),
+            "no attribute or dimension 'w'; there are 'v', 'x', 'y'",
+        ),
+        (scan().filter(name("v") + value(1)), "filter needs a bool"),
+        (scan().slice(&[("z", 1.into())]), "no dimension 'z'"),
+        (
+            scan().slice(&[("x", "1.5".parse().unwrap())]),
+            "1.5 is not in dimension 'x'",
+        ),
+        (scan().project(&["x"]), "no attribute 'x'"),
+        (scan().apply(&[("v", value(1))]), "'v' names two things"),
+        (scan().matmul(scan()), "do not fit"),
+        (
+            scan().elementwise(BinaryOp::Add, scan().subarray(&[ten, ten])),
+            "lengths must be equal, or one of them 1",
+        ),
+        (scan().transpose(&["x", "x"]), "name each dimension once"),
+        (
+            scan().regrid(&[0, 1], &[Aggregate::count()]),
+            "length of at least 1",
+        ),
+        (scan().aggregate(&[], &[]), "at least one aggregate"),
+    ] {
+        let error = plan.schema().unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+        assert_eq!(
+            wait(plan.run(&Run::new().model(Model::Materialise)))
+                .unwrap_err()
+                .to_string(),
+            error
+        );
+    }
+    let deep = (0..10_000).fold(scan(), |plan, _| plan.rechunk(&[10, 10]));
+    assert!(
+        deep.schema()
+            .unwrap_err()
+            .to_string()
+            .contains("stand in one another")
+    );
+}
+
+#[test]
+fn whole_numbers_that_do_not_fit_are_an_error_where_the_cell_exists() {
+    let schema = Schema::new(
+        vec![Dimension::integer("x", 0, 100)],
+        vec![Attribute::new("v", DataType::I8)],
+    )
+    .unwrap();
+    let plan = Plan::build(&schema, name("x"));
+    let error = wait(
+        plan.clone()
+            .scalar(BinaryOp::Multiply, value(2))
+            .run(&Run::new()),
+    )
+    .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("* of int8: a result is too large"),
+        "{error}"
+    );
+    let few = plan
+        .clone()
+        .filter(name("v").lt(value(64)))
+        .scalar(BinaryOp::Multiply, value(2));
+    assert_eq!(
+        wait(few.run(&Run::new())).unwrap().existing(),
+        64,
+        "the others do not exist"
+    );
+    let literal = plan
+        .clone()
+        .scalar(BinaryOp::Add, value(300))
+        .schema()
+        .unwrap_err();
+    assert!(literal.to_string().contains("300 is no int8"), "{literal}");
+    let compared = plan.clone().filter(name("v").lt(value(300)));
+    assert_eq!(
+        wait(compared.run(&Run::new())).unwrap().existing(),
+        100,
+        "compared exactly"
+    );
+    let zero = plan.apply(&[("m", value(7).modulo(name("v")))]);
+    assert!(
+        wait(zero.run(&Run::new()))
+            .unwrap_err()
+            .to_string()
+            .contains("divided by zero")
+    );
+}
