@@ -66,6 +66,7 @@
 //! assert_eq!(sums, [400_00, 100_00, 500_00, 0]);
 //! ```
 
+pub mod copy;
 pub mod dot;
 pub mod encoded;
 mod fill;

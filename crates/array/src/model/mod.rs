@@ -1,0 +1,7 @@
+//! The model: types, coordinates, dimensions and schemas. No data yet.
+
+pub(crate) mod chunking;
+pub(crate) mod decimal;
+pub(crate) mod dimension;
+pub(crate) mod schema;
+pub(crate) mod types;

@@ -1,0 +1,270 @@
+//! An array of a snapshot.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use store::Snapshot;
+
+use crate::data::block::Block;
+use crate::data::grid::Grid;
+use crate::data::region::Region;
+use crate::error::{Error, Result};
+use crate::model::schema::Schema;
+use crate::storage::cells::Cells;
+use crate::storage::keys::{Catalog, Entry, entries, of_chunk_key, unpack};
+use crate::storage::plane::Counters;
+use crate::storage::record::{Record, Statistics};
+
+/// An array as one snapshot has it. Later commits do not change it. Positions count from 0 along each dimension, whatever
+/// its coordinates are.
+#[derive(Debug)]
+pub struct Array {
+    name: String,
+    snapshot: Snapshot,
+    entry: Entry,
+    grid: Grid,
+    counters: Counters,
+}
+
+/// What an array has read since it was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reads {
+    /// Chunks that were read, or found never to have been written; each time.
+    pub chunks: u64,
+    /// Pages that were pinned.
+    pub pages: u64,
+}
+
+/// What is known of an array without reading its cells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// Its name.
+    pub name: String,
+    /// Its dimensions and attributes.
+    pub schema: Schema,
+    /// Chunks that it could have.
+    pub chunks: u64,
+    /// Chunks that were written.
+    pub written: u64,
+    /// Pages of its chunks.
+    pub pages: u64,
+    /// Bytes of its chunks' values, before compression.
+    pub bytes: u64,
+    /// Bytes of its chunks as they are stored, before the store compresses pages.
+    pub stored: u64,
+}
+
+impl Array {
+    /// The array `name` of a snapshot. Reads no page.
+    ///
+    /// # Errors
+    /// [`Error::NoArray`], [`Error::Damaged`].
+    pub fn open(snapshot: &Snapshot, name: &str) -> Result<Arc<Array>> {
+        let entry = Catalog::Snapshot(snapshot).entry(name)?;
+        Ok(Arc::new(Array {
+            name: name.to_owned(),
+            snapshot: snapshot.clone(),
+            grid: Grid::of(&entry.schema),
+            entry,
+            counters: Counters::default(),
+        }))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its dimensions and attributes.
+    pub fn schema(&self) -> &Schema {
+        &self.entry.schema
+    }
+
+    /// Its chunks.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// The snapshot that it is of.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// All of it.
+    pub fn region(&self) -> Region {
+        Region::of_shape(&self.entry.schema.shape())
+    }
+
+    /// What was read since it was opened.
+    pub fn reads(&self) -> Reads {
+        Reads {
+            chunks: self.counters.chunks.load(Ordering::Relaxed),
+            pages: self.counters.pages.load(Ordering::Relaxed),
+        }
+    }
+
+    fn cells(&self) -> Cells<'_> {
+        Cells {
+            name: &self.name,
+            space: self.entry.space,
+            schema: &self.entry.schema,
+            catalog: Catalog::Snapshot(&self.snapshot),
+            counters: &self.counters,
+        }
+    }
+
+    fn check(&self, region: &Region) -> Result<()> {
+        if region.rank() == self.grid.axes().len() && self.region().contains(region) {
+            return Ok(());
+        }
+        Err(Error::OutOfRange {
+            what: format!("array '{}'", self.name),
+            dimension: "all".to_owned(),
+            coordinate: format!("the box {:?}", region.ranges()),
+            range: format!("the shape {:?}", self.entry.schema.shape()),
+        })
+    }
+
+    /// The cells of a region, with the attributes that are wanted: `wanted` has a flag for each. Only chunks that overlap
+    /// the region are read.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] if the region is not within the array; [`Error::TooLarge`]; [`Error::Buffer`],
+    /// [`Error::Damaged`].
+    pub async fn read(&self, region: &Region, wanted: &[bool]) -> Result<Block> {
+        self.check(region)?;
+        self.cells().read(region, wanted).await
+    }
+
+    /// Copies the values of an attribute in a region into `values`, in row-major order. Of a null, and of a cell that does
+    /// not exist, the bytes are zeros.
+    ///
+    /// # Errors
+    /// As [`read`](Array::read), and [`Error::Operator`] if `values` has not the length of the region's values.
+    pub async fn read_into(
+        &self,
+        region: &Region,
+        attribute: usize,
+        values: &mut [u8],
+    ) -> Result<()> {
+        self.check(region)?;
+        let wrong = |what: String| Error::Operator {
+            operator: "read_into",
+            what,
+        };
+        let attributes = self.entry.schema.attributes();
+        let of = attributes.get(attribute);
+        let of = of.ok_or_else(|| wrong(format!("there is no attribute number {attribute}")))?;
+        let expected = region.cells("a region")? * of.data_type().width();
+        if values.len() != expected {
+            return Err(wrong(format!(
+                "{} bytes are given, {expected} are needed",
+                values.len()
+            )));
+        }
+        let plain =
+            self.schema().layout() == crate::model::schema::Layout::Dense && !of.is_nullable();
+        if !plain {
+            let wanted: Vec<bool> = (0..attributes.len()).map(|at| at == attribute).collect();
+            let block = self.cells().read(region, &wanted).await?;
+            values.copy_from_slice(
+                block
+                    .column(attribute)
+                    .map_or(&[][..], |of| of.values().bytes()),
+            );
+            return Ok(());
+        }
+        let fill = of.fill_value().to_bytes(of.data_type()).unwrap_or_default();
+        // What the chunks have is not written twice, unless some are missing.
+        if !self.is_stored(region, attribute)? {
+            let width = of.data_type().width();
+            values
+                .chunks_mut(width)
+                .for_each(|value| value.copy_from_slice(&fill[..width]));
+        }
+        self.cells()
+            .read_values(region, attribute, values, &mut None)
+            .await
+    }
+
+    /// Whether every cell of a region was written.
+    fn is_stored(&self, region: &Region, attribute: usize) -> Result<bool> {
+        for chunk in self.grid.overlapping(region) {
+            let of_chunk = self.grid.region(&chunk);
+            let record = self.cells().record(&chunk, attribute)?;
+            let stored =
+                record.map(|record| crate::storage::cells::stored_region(&of_chunk, &record));
+            if !stored.is_some_and(|stored| stored.contains(&of_chunk.intersection(region))) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What is known of an attribute in the chunks that overlap a region; `None` if it is empty. Reads no page.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], [`Error::Damaged`].
+    pub fn statistics(&self, region: &Region, attribute: usize) -> Result<Option<Statistics>> {
+        self.check(region)?;
+        self.cells().statistics(region, attribute)
+    }
+
+    /// The logical node on whose memory the pages of a chunk are put, of those of the pool.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn home(&self, chunk: &[u64]) -> Result<usize> {
+        let record = self.cells().record(chunk, 0)?;
+        Ok(record.map_or(0, |record| self.snapshot.pool().node_of(record.bucket)))
+    }
+
+    /// What is known of it without reading its cells. Looks at the record of each chunk.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn summary(&self) -> Result<Summary> {
+        summary(&self.snapshot, &self.name, &self.entry)
+    }
+}
+
+fn summary(snapshot: &Snapshot, name: &str, entry: &Entry) -> Result<Summary> {
+    let schema = &entry.schema;
+    let mut summary = Summary {
+        name: name.to_owned(),
+        chunks: Grid::of(schema).chunks(),
+        written: 0,
+        pages: 0,
+        bytes: 0,
+        stored: 0,
+        schema: schema.clone(),
+    };
+    let mut last = None;
+    for (key, value) in snapshot.prefix(entry.space, b"") {
+        let decoded = of_chunk_key(&key, schema.dimensions().len()).zip(unpack::<Record>(&value));
+        let wrong = || crate::storage::keys::damaged(name, "the record of a chunk");
+        let ((chunk, _), record) = decoded.ok_or_else(wrong)?;
+        summary.written += u64::from(last.as_ref() != Some(&chunk));
+        last = Some(chunk);
+        for plane in [Some(&record.values), record.valid.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            summary.pages += plane.page_count();
+            summary.bytes += plane.bytes;
+            summary.stored += plane.stored();
+        }
+    }
+    Ok(summary)
+}
+
+/// The arrays of a snapshot, by name.
+///
+/// # Errors
+/// [`Error::Damaged`].
+pub fn list(snapshot: &Snapshot) -> Result<Vec<Summary>> {
+    let all = entries(snapshot)?;
+    all.iter()
+        .map(|(name, entry)| summary(snapshot, name, entry))
+        .collect()
+}

@@ -1,0 +1,10 @@
+//! Arrays in the pages and the catalog of a store.
+
+pub(crate) mod array;
+pub(crate) mod cells;
+pub(crate) mod codec;
+pub(crate) mod keys;
+pub(crate) mod plane;
+pub(crate) mod record;
+pub(crate) mod sparse;
+pub(crate) mod write;

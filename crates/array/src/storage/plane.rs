@@ -1,0 +1,206 @@
+//! Bytes in pages: written in long runs, read page by page into where they are wanted.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use buffer::{Pin, Pool};
+use store::{Kind, Transaction};
+
+use crate::data::runs::{Runs, Stores};
+use crate::error::Result;
+use crate::model::schema::Compression;
+use crate::storage::codec::{self, BLOCK};
+use crate::storage::keys::damaged;
+use crate::storage::record::Plane;
+
+/// Pages that are written in one go, and are so one after the other in the file.
+const WRITTEN: usize = 64;
+
+/// Pages that are loaded ahead where one is missing.
+const AHEAD: u64 = 32;
+
+/// What an array has read since it was opened.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub chunks: AtomicU64,
+    pub pages: AtomicU64,
+}
+
+/// Writes bytes into pages of a transaction.
+pub(crate) fn write(
+    transaction: &Transaction,
+    bucket: u8,
+    (bytes, width): (&[u8], usize),
+    compression: Compression,
+    kind: Kind,
+) -> Result<Plane> {
+    let mut plane = Plane {
+        bytes: bytes.len() as u64,
+        width: width as u8,
+        compression,
+        blocks: Vec::new(),
+        pages: Vec::new(),
+    };
+    let mut packed = Vec::new();
+    let stored = match compression {
+        Compression::None => bytes,
+        _ => {
+            for block in bytes.chunks(BLOCK) {
+                let block = codec::pack(compression, width, block);
+                plane.blocks.push(block.len() as u32);
+                packed.extend_from_slice(&block);
+            }
+            &packed
+        }
+    };
+    let page_size = transaction.base().store().page_size();
+    for run in stored.chunks(page_size * WRITTEN) {
+        let pages: Vec<&[u8]> = run.chunks(page_size).collect();
+        for page in transaction.write_pages(&pages, bucket, kind)? {
+            match plane.pages.last_mut() {
+                Some((first, count)) if first.checked_add(*count) == Some(page) => *count += 1,
+                _ => plane.pages.push((page, 1)),
+            }
+        }
+    }
+    Ok(plane)
+}
+
+/// What bytes are read through, and for which array.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    pub array: &'a str,
+    pub pool: &'a Arc<Pool>,
+    pub counters: &'a Counters,
+}
+
+impl<'a> Reader<'a> {
+    /// Copies runs out of a plane.
+    ///
+    /// # Errors
+    /// [`Error::Buffer`](crate::Error::Buffer), [`Error::Damaged`](crate::Error::Damaged).
+    pub async fn copy(
+        &self,
+        plane: &Plane,
+        runs: &mut Runs,
+        target: &mut [u8],
+        stores: Stores,
+    ) -> Result<()> {
+        match plane.compression {
+            Compression::None => self.copy_pages(plane, runs, target, stores).await,
+            _ => self.copy_blocks(plane, runs, target, stores).await,
+        }
+    }
+
+    /// All bytes of a plane.
+    ///
+    /// # Errors
+    /// As [`copy`](Reader::copy).
+    pub async fn all(&self, plane: &Plane) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; plane.bytes as usize];
+        let whole = crate::data::region::Region::of_shape(&[plane.bytes]);
+        let mut runs = Runs::new(1, &whole, &whole, &whole);
+        self.copy(plane, &mut runs, &mut bytes, Stores::Cached)
+            .await?;
+        Ok(bytes)
+    }
+
+    async fn copy_pages(
+        &self,
+        plane: &Plane,
+        runs: &mut Runs,
+        target: &mut [u8],
+        stores: Stores,
+    ) -> Result<()> {
+        let page_size = self.pool.page_size() as u64;
+        let mut count = 0;
+        while let Some(next) = runs.next() {
+            let number = next as u64 / page_size;
+            let pin = self
+                .pin(plane, number, runs.stride() as u64 <= page_size)
+                .await?;
+            runs.copy((number * page_size) as usize, &pin, target, stores);
+            count += 1;
+        }
+        // Relaxed: a figure, which guards nothing.
+        self.counters.pages.fetch_add(count, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn copy_blocks(
+        &self,
+        plane: &Plane,
+        runs: &mut Runs,
+        target: &mut [u8],
+        stores: Stores,
+    ) -> Result<()> {
+        let (mut before, mut start) = (0, 0u64);
+        while let Some(next) = runs.next() {
+            let number = next / BLOCK;
+            let lengths = plane.blocks.get(before..=number).unwrap_or_default();
+            let Some((&length, skipped)) = lengths.split_last() else {
+                return Err(self.wrong("the list of its blocks"));
+            };
+            start += skipped.iter().map(|&length| u64::from(length)).sum::<u64>();
+            let packed = self.bytes(plane, start, length as usize).await?;
+            start += u64::from(length);
+            before = number + 1;
+            let raw = (plane.bytes as usize - number * BLOCK).min(BLOCK);
+            let block = codec::unpack(plane.compression, plane.width.into(), &packed, raw);
+            let block = block.ok_or_else(|| self.wrong("a compressed block"))?;
+            runs.copy(number * BLOCK, &block, target, stores);
+        }
+        Ok(())
+    }
+
+    /// Some of the stored bytes.
+    async fn bytes(&self, plane: &Plane, start: u64, length: usize) -> Result<Vec<u8>> {
+        let page_size = self.pool.page_size() as u64;
+        let mut bytes = Vec::with_capacity(length);
+        let mut at = start;
+        while bytes.len() < length {
+            let number = at / page_size;
+            let pin = self.pin(plane, number, true).await?;
+            let rest = &pin[(at % page_size) as usize..];
+            let part = &rest[..rest.len().min(length - bytes.len())];
+            if part.is_empty() {
+                return Err(self.wrong("a compressed block"));
+            }
+            bytes.extend_from_slice(part);
+            at += part.len() as u64;
+            self.counters.pages.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(bytes)
+    }
+
+    /// Pins a page, and has those after it loaded if it was not there and they are wanted, too.
+    async fn pin(&self, plane: &Plane, number: u64, onwards: bool) -> Result<Pin<'a>> {
+        let page_size = self.pool.page_size() as u64;
+        let page = plane
+            .page(number)
+            .ok_or_else(|| self.wrong("the list of its pages"))?;
+        let pin = match self.pool.try_pin(page) {
+            Some(pin) => pin,
+            None => {
+                let after = (number + 1..number + 1 + AHEAD).map_while(|at| plane.page(at));
+                let after: Vec<_> = after
+                    .take(if onwards { AHEAD as usize } else { 0 })
+                    .collect();
+                self.pool.prefetch(&after);
+                self.pool.pin(page).await?
+            }
+        };
+        let expected = plane
+            .stored()
+            .saturating_sub(number * page_size)
+            .min(page_size);
+        if pin.len() as u64 != expected {
+            return Err(self.wrong(&format!("page {page}, which is too short or too long,")));
+        }
+        Ok(pin)
+    }
+
+    fn wrong(&self, what: &str) -> crate::error::Error {
+        damaged(self.array, what)
+    }
+}

@@ -1,0 +1,4 @@
+//! Arrays in stores and as plans, compared with plain models.
+
+mod model;
+mod storage;
