@@ -89,8 +89,7 @@ impl StatementContext {
         let calls = self.calls(&mut statement).await?;
         grammar::check_calls(&statement, &self.state)?;
         let statement = Extended::Statement(Box::new(statement));
-        let names =
-            Resolver::resolve(
+        let names = Resolver::resolve(
             &self.state,
             &self.tables,
             &self.snapshot,

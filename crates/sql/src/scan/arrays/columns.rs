@@ -29,14 +29,23 @@ pub(super) async fn batch(
     let wanted: Vec<bool> = (0..attributes.len())
         .map(|at| columns.contains(&(rank + at)))
         .collect();
-    let block = table.array.read(piece, &wanted).await.map_err(Error::from)?;
+    let block = table
+        .array
+        .read(piece, &wanted)
+        .await
+        .map_err(Error::from)?;
     let made = columns.iter().map(|&column| {
         if column < rank {
             coordinates(table, piece, column)
         } else {
             let values = block.column(column - rank);
             values.map_or_else(
-                || arrow::array::new_null_array(table.schema.field(column).data_type(), block.cells()),
+                || {
+                    arrow::array::new_null_array(
+                        table.schema.field(column).data_type(),
+                        block.cells(),
+                    )
+                },
                 attribute,
             )
         }
@@ -95,27 +104,38 @@ fn attribute(column: &Column) -> ArrayRef {
             let values = values.values::<u8>().iter().map(|&of| i16::from(of));
             Arc::new(Int16Array::new(values.collect(), nulls))
         }
-        DataType::I16 => Arc::new(Int16Array::new(values.values::<i16>().to_vec().into(), nulls)),
+        DataType::I16 => Arc::new(Int16Array::new(
+            values.values::<i16>().to_vec().into(),
+            nulls,
+        )),
         DataType::U16 => {
             let values = values.values::<u16>().iter().map(|&of| i32::from(of));
             Arc::new(Int32Array::new(values.collect(), nulls))
         }
-        DataType::I32 => Arc::new(Int32Array::new(values.values::<i32>().to_vec().into(), nulls)),
+        DataType::I32 => Arc::new(Int32Array::new(
+            values.values::<i32>().to_vec().into(),
+            nulls,
+        )),
         DataType::U32 => {
             let values = values.values::<u32>().iter().map(|&of| i64::from(of));
             Arc::new(Int64Array::new(values.collect(), nulls))
         }
-        DataType::I64 => Arc::new(Int64Array::new(values.values::<i64>().to_vec().into(), nulls)),
+        DataType::I64 => Arc::new(Int64Array::new(
+            values.values::<i64>().to_vec().into(),
+            nulls,
+        )),
         DataType::U64 => {
             let values = values.values::<u64>().iter().map(|&of| i128::from(of));
             let typed = arrow::datatypes::DataType::Decimal128(20, 0);
             Arc::new(Decimal128Array::new(values.collect(), nulls).with_data_type(typed))
         }
-        DataType::F32 => {
-            Arc::new(Float32Array::new(values.values::<f32>().to_vec().into(), nulls))
-        }
-        DataType::F64 => {
-            Arc::new(Float64Array::new(values.values::<f64>().to_vec().into(), nulls))
-        }
+        DataType::F32 => Arc::new(Float32Array::new(
+            values.values::<f32>().to_vec().into(),
+            nulls,
+        )),
+        DataType::F64 => Arc::new(Float64Array::new(
+            values.values::<f64>().to_vec().into(),
+            nulls,
+        )),
     }
 }

@@ -47,7 +47,9 @@ impl ArrayTable {
             let values = value_type(attribute.data_type());
             Field::new(attribute.name(), values, attribute.is_nullable())
         });
-        let schema = Arc::new(Schema::new(dimensions.chain(attributes).collect::<Vec<_>>()));
+        let schema = Arc::new(Schema::new(
+            dimensions.chain(attributes).collect::<Vec<_>>(),
+        ));
         ArrayTable { array, schema }
     }
 
