@@ -50,7 +50,9 @@ pub(super) fn wanted(
         .overlapping(&region)
         .map(|chunk| grid.region(&chunk).intersection(&region))
         .collect();
-    if let Some(predicate) = &predicate {
+    if let Some(predicate) = &predicate
+        && !chunks.is_empty()
+    {
         let kept = by_statistics(predicate, table, &chunks)?;
         let mut kept = kept.into_iter();
         chunks.retain(|_| kept.next().unwrap_or(true));
@@ -66,7 +68,7 @@ fn predicate(
     state: &dyn Session,
     table: &ArrayTable,
     filters: &[Expr],
-) -> DataFusionResult<Option<PruningPredicate>> {
+) -> DataFusionResult<Option<Arc<PruningPredicate>>> {
     let named = DFSchema::try_from(table.schema.as_ref().clone())?;
     let mut known = vec![];
     for filter in filters {
