@@ -157,8 +157,8 @@ fn filters_leave_out_chunks() {
         fixture.rows("select count(*) from temperature where year = 1999"),
         ["0"]
     );
-    // What is said of one dimension or another excludes nothing by itself.
-    assert_eq!(chunks("year = 2000 or lat = -25.421"), 9);
+    // Neither dimension excludes anything by itself; both together leave 3 chunks and 3, one of them the same.
+    assert_eq!(chunks("year = 2000 or lat = -25.421"), 5);
 }
 
 #[test]
