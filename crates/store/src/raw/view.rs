@@ -165,7 +165,7 @@ impl PageView {
         let wrong = |page: u32, place| {
             if !bitmap.get(page.into()) {
                 Some("it is kept, but not allocated")
-            } else if map.get(place).is_none() {
+            } else if matches!(map.get(place), Ok(None)) {
                 Some("it is kept in a page that does not exist")
             } else {
                 None
