@@ -7,6 +7,8 @@
 //!   time share one sync.
 //! * A [`Snapshot`] is the store as one commit left it; readers never wait.
 //! * Pages are read through the [`buffer::Pool`] of the store, which checks their checksums.
+//! * Opening reads neither pages nor the map of them, of which parts are read as pages are looked up
+//!   ([`Options::map_bytes`]).
 //! * A [`PageStore`] is made of the same parts: bare pages that are allocated, written over and
 //!   released.
 //!

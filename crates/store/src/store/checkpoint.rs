@@ -38,7 +38,8 @@ impl Store {
     /// transaction under way; others go on meanwhile, and what they log is left for the next time.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::Full`], [`Error::Io`]: the store is as it was before.
+    /// [`Error::ReadOnly`], [`Error::Full`], [`Error::Io`], and [`Error::Damaged`] where the page map is, of which all
+    /// is read if nothing was written before: the store is as it was before.
     /// [`Error::Latched`]: nothing committed is lost, and nothing more is committed.
     pub fn checkpoint(self: &Arc<Self>) -> Result<()> {
         let turn = self.checkpointing.lock();

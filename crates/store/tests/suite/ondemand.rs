@@ -237,9 +237,11 @@ fn readers_beside_a_writer_find_chunks_that_were_replaced() {
             let writer = open(Access::Write);
             for step in 0..4 {
                 let mut transaction = writer.begin().unwrap();
-                let all: Vec<Vec<u8>> = (0..40).map(|_| random.page(4000)).collect();
-                let slices: Vec<&[u8]> = all.iter().map(|page| &page[..]).collect();
-                let mut pages = transaction.write_pages(&slices, 0, Kind::Blob).unwrap();
+                let mut pages = Vec::new();
+                for _ in 0..20 {
+                    let noise: Vec<u8> = (0..900).map(|_| random.next() as u8).collect();
+                    pages.push(transaction.write_page(&noise, 0, Kind::Blob).unwrap());
+                }
                 for chunk in 0..CHUNKS {
                     let mut of_chunk = state.pages.range(chunk * CHUNK..);
                     transaction.free_page(*of_chunk.nth(round * 4 + step).unwrap().0);
@@ -247,9 +249,12 @@ fn readers_beside_a_writer_find_chunks_that_were_replaced() {
                 transaction.commit().unwrap();
                 writer.checkpoint().unwrap();
                 let mut transaction = writer.begin().unwrap();
-                pages.drain(..).for_each(|page| transaction.free_page(page));
+                // Half of them are moved to the lowest place that is free.
+                pages
+                    .drain(..10)
+                    .for_each(|page| transaction.free_page(page));
                 transaction.commit().unwrap();
-                writer.checkpoint().unwrap();
+                let _ = writer.vacuum().unwrap();
             }
             writer.close().unwrap();
         }
