@@ -165,16 +165,20 @@ fn tasks_that_wait_fail_and_vanish_leave_no_trace() {
 #[test]
 fn a_planted_race() {
     let (pool, _) = pool(1, 8, 1);
+    let both = std::sync::Barrier::new(2);
     std::thread::scope(|scope| {
         for _ in 0..2 {
-            let pool = &pool;
+            let (pool, both) = (&pool, &both);
             scope.spawn(move || {
-                for round in 0..1000 {
-                    let pin = now(pool.pin(3)).unwrap();
-                    let first = pin.as_ptr().cast_mut();
+                let pin = now(pool.pin(3)).unwrap();
+                // What one does before it lets go of its pin would come before what the other does after.
+                both.wait();
+                let first = pin.as_ptr().cast_mut();
+                for _ in 0..1000 {
                     // SAFETY: none: this is a data race, and compiled only to see that it is found.
-                    unsafe { *first = std::hint::black_box((*first).wrapping_add(round as u8)) };
+                    unsafe { *first = std::hint::black_box((*first).wrapping_add(1)) };
                 }
+                both.wait();
             });
         }
     });
