@@ -1,6 +1,10 @@
 //! Arrays in stores and as plans, compared with plain models.
 
+mod crash;
+mod damage;
 mod model;
+mod numpy;
+mod operators;
 mod plain;
 mod plans;
 mod storage;
