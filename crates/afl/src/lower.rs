@@ -17,8 +17,8 @@ pub(crate) fn plan(query: &Query, snapshot: &Snapshot) -> Checked<Plan> {
 /// A stored array.
 pub(crate) fn open(name: &Name, snapshot: &Snapshot) -> Checked<std::sync::Arc<Array>> {
     Array::open(snapshot, &name.text).or_else(|error| {
-        let known = array::list(snapshot).unwrap_or_default();
-        let known: Vec<String> = known.into_iter().map(|of| of.name).take(20).collect();
+        let mut known = array::names(snapshot).unwrap_or_default();
+        known.truncate(20);
         let message = match (&error, known.is_empty()) {
             (ArrayError::NoArray { .. }, false) => {
                 format!("{error}; there are {}", known.join(", "))

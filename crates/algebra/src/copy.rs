@@ -4,12 +4,15 @@
 //! is longer still, and will not be read again soon, is stored past the caches: the lines of the target are then not
 //! read before they are overwritten, and what was in the caches stays there.
 
-/// From how many bytes on a run is stored past the caches, one by one. Below, or where runs of the target have gaps
-/// between them, parts of lines would be written, which is slower than reading them first (decision 64).
+/// From how many bytes on a run is stored past the caches where runs of the target have gaps between them: its first and
+/// last line are written in part, which is slow. An estimate; decision 64 has what was measured.
 pub const STREAMED_RUN: usize = 2048;
 
-/// Bytes of the staging area through which short runs are gathered into whole lines.
-const STAGED: usize = 4096;
+/// The same where runs of the target lie side by side, so that all lines are written as a whole. An estimate, too.
+pub const GATHERED_RUN: usize = 256;
+
+/// Bytes of a line of the caches.
+const LINE: usize = 64;
 
 /// How far ahead of the run being copied the source is asked for, in runs of a page or less.
 const AHEAD: usize = 4;
@@ -60,14 +63,14 @@ pub fn strided_streaming(
     target_step: usize,
 ) {
     check(run, count, source, source_step, target, target_step);
-    if run >= STREAMED_RUN {
+    if run >= GATHERED_RUN && (target_step == run || count == 1) {
+        gathered(run, count, source, source_step, &mut target[..run * count]);
+        fence();
+    } else if run >= STREAMED_RUN {
         for at in 0..count {
             let from = &source[at * source_step..][..run];
-            stream(from, &mut target[at * target_step..][..run]);
+            gathered(run, 1, from, run, &mut target[at * target_step..][..run]);
         }
-        fence();
-    } else if target_step == run && run * count >= 2 * STAGED {
-        staged(run, count, source, source_step, target);
         fence();
     } else {
         strided(run, count, source, source_step, target, target_step);
@@ -122,52 +125,55 @@ fn ahead(source: &[u8], at: usize, run: usize) {
     }
 }
 
-/// Runs that lie side by side in the target: gathered in a small area that the first-level cache holds, and stored from
-/// there in whole lines.
-fn staged(run: usize, count: usize, source: &[u8], source_step: usize, target: &mut [u8]) {
-    let target = &mut target[..run * count];
-    let per_stage = (STAGED / run).max(1);
-    let mut area = [0u8; STAGED];
-    let mut at = 0;
-    for part in target.chunks_mut(per_stage * run) {
-        let runs = part.len() / run;
-        let area = &mut area[..part.len()];
-        strided(
-            run,
-            runs,
-            &source[at * source_step..],
-            source_step,
-            area,
-            run,
-        );
-        stream(area, part);
-        at += runs;
+/// Runs of at least a line that lie side by side in the target: whole lines of it are stored past the caches, of which one may
+/// have the end of a run and the beginning of the next.
+fn gathered(run: usize, count: usize, source: &[u8], source_step: usize, target: &mut [u8]) {
+    let lines = store_lines();
+    let head = target.as_ptr().align_offset(LINE).min(run);
+    let (mut carry, mut carried) = ([0; LINE], 0);
+    let mut out = 0;
+    for at in 0..count {
+        ahead(source, (at + AHEAD) * source_step, run);
+        let mut from = &source[at * source_step..][..run];
+        if at == 0 {
+            // Up to where the target's first whole line begins.
+            let (first, rest) = from.split_at(head);
+            target[..head].copy_from_slice(first);
+            (from, out) = (rest, head);
+        }
+        if carried > 0 {
+            let (first, rest) = from.split_at((LINE - carried).min(from.len()));
+            carry[carried..carried + first.len()].copy_from_slice(first);
+            carried += first.len();
+            from = rest;
+            if carried == LINE {
+                lines(&carry, &mut target[out..out + LINE]);
+                (out, carried) = (out + LINE, 0);
+            }
+        }
+        let (whole, rest) = from.split_at(from.len() / LINE * LINE);
+        lines(whole, &mut target[out..out + whole.len()]);
+        out += whole.len();
+        if !rest.is_empty() {
+            carry[..rest.len()].copy_from_slice(rest);
+            carried = rest.len();
+        }
     }
+    target[out..].copy_from_slice(&carry[..carried]);
 }
 
-/// Copies past the caches; needs a [`fence`] before the target is handed to another thread.
-fn stream(source: &[u8], target: &mut [u8]) {
-    assert_eq!(source.len(), target.len(), "as long as each other");
+/// What stores whole lines, to addresses that are multiples of a line's length, past the caches. It needs a [`fence`] before
+/// the target is handed to another thread.
+fn store_lines() -> fn(&[u8], &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
-    {
-        let head = target.as_ptr().align_offset(64).min(target.len());
-        let lines = (target.len() - head) / 64;
-        let (first, rest) = source.split_at(head);
-        let (middle, last) = rest.split_at(lines * 64);
-        target[..head].copy_from_slice(first);
-        let body = &mut target[head..];
-        match crate::level() {
-            _ if lines == 0 => {}
-            // SAFETY: the level says that the processor has AVX-512 F.
-            crate::Level::Avx512 => unsafe { lines_avx512(middle, &mut body[..lines * 64]) },
-            // SAFETY: the level says that the processor has AVX2.
-            crate::Level::Avx2 => unsafe { lines_avx2(middle, &mut body[..lines * 64]) },
-            crate::Level::Baseline => body[..lines * 64].copy_from_slice(middle),
-        }
-        body[lines * 64..].copy_from_slice(last);
+    match crate::level() {
+        // SAFETY: the level says that the processor has AVX-512 F.
+        crate::Level::Avx512 => return |from, to| unsafe { lines_avx512(from, to) },
+        // SAFETY: the level says that the processor has AVX2.
+        crate::Level::Avx2 => return |from, to| unsafe { lines_avx2(from, to) },
+        crate::Level::Baseline => {}
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    target.copy_from_slice(source);
+    |from, to| to.copy_from_slice(from)
 }
 
 /// Copies whole lines, where the target begins at one, past the caches.
@@ -237,7 +243,9 @@ mod tests {
 
     #[test]
     fn all_lengths_and_levels_copy_the_same() {
-        for run in [1, 2, 3, 4, 8, 16, 24, 32, 64, 65, 512, 600, 2048, 5000] {
+        for run in [
+            1, 2, 3, 4, 8, 16, 24, 32, 64, 65, 256, 257, 512, 600, 2048, 5000,
+        ] {
             for (count, gap, target_gap) in
                 [(0, 3, 0), (1, 0, 0), (7, 0, 0), (40, run + 5, 0), (9, 1, 3)]
             {
@@ -250,14 +258,32 @@ mod tests {
                     let from = &source[at * step..][..run];
                     expected[at * target_step..][..run].copy_from_slice(from);
                 }
-                for level in levels() {
-                    let (mut plain, mut past) = (vec![0; expected.len()], vec![0; expected.len()]);
+                // Targets that begin at any address, and what lies around them.
+                for (level, shift) in levels().flat_map(|level| [(level, 0), (level, 37)]) {
+                    let (mut plain, mut past) = (
+                        vec![0; shift + expected.len()],
+                        vec![0; shift + expected.len()],
+                    );
                     with_level(level, || {
-                        strided(run, count, &source, step, &mut plain, target_step);
-                        strided_streaming(run, count, &source, step, &mut past, target_step);
+                        strided(run, count, &source, step, &mut plain[shift..], target_step);
+                        strided_streaming(
+                            run,
+                            count,
+                            &source,
+                            step,
+                            &mut past[shift..],
+                            target_step,
+                        );
                     });
-                    assert!(plain == expected, "{level:?} {run} {count}");
-                    assert!(past == expected, "{level:?} {run} {count} streaming");
+                    assert!(plain[shift..] == expected, "{level:?} {run} {count}");
+                    assert!(
+                        past[shift..] == expected,
+                        "{level:?} {run} {count} streaming"
+                    );
+                    assert!(
+                        past[..shift].iter().all(|&of| of == 0),
+                        "{level:?} {run} {count} before"
+                    );
                 }
             }
         }

@@ -73,6 +73,6 @@ pub use operators::reshape::Chunking;
 pub use operators::sort::SortKey;
 pub use plan::builder::Plan;
 pub use plan::run::{Chunks, Model, Run};
-pub use storage::array::{Array, Reads, Summary, list};
+pub use storage::array::{Array, Reads, Summary, list, names};
 pub use storage::record::Statistics;
 pub use storage::write::Writer;

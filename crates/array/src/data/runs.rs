@@ -140,7 +140,13 @@ impl Runs {
             let from = self.source + self.within;
             let length = (self.run - self.within).min(end - from);
             let bytes = &piece[from - start..][..length];
-            target[self.target + self.within..][..length].copy_from_slice(bytes);
+            let target = &mut target[self.target + self.within..][..length];
+            match stores {
+                Stores::Cached => target.copy_from_slice(bytes),
+                Stores::Streaming => {
+                    algebra::copy::strided_streaming(length, 1, bytes, length, target, length);
+                }
+            }
             self.within += length;
             if self.within == self.run {
                 self.within = 0;

@@ -11,8 +11,10 @@ use crate::data::region::Region;
 use crate::error::{Error, Result};
 use crate::model::schema::Schema;
 use crate::storage::cells::Cells;
+use crate::storage::dense::{read_values, stored_region};
 use crate::storage::keys::{Catalog, Entry, entries, of_chunk_key, unpack};
 use crate::storage::plane::Counters;
+use crate::storage::read::read;
 use crate::storage::record::{Record, Statistics};
 
 /// An array as one snapshot has it. Later commits do not change it. Positions count from 0 along each dimension, whatever
@@ -133,7 +135,7 @@ impl Array {
     /// [`Error::Damaged`].
     pub async fn read(&self, region: &Region, wanted: &[bool]) -> Result<Block> {
         self.check(region)?;
-        self.cells().read(region, wanted).await
+        read(&self.cells(), region, wanted).await
     }
 
     /// Copies the values of an attribute in a region into `values`, in row-major order. Of a null, and of a cell that does
@@ -166,7 +168,7 @@ impl Array {
             self.schema().layout() == crate::model::schema::Layout::Dense && !of.is_nullable();
         if !plain {
             let wanted: Vec<bool> = (0..attributes.len()).map(|at| at == attribute).collect();
-            let block = self.cells().read(region, &wanted).await?;
+            let block = read(&self.cells(), region, &wanted).await?;
             values.copy_from_slice(
                 block
                     .column(attribute)
@@ -182,9 +184,7 @@ impl Array {
                 .chunks_mut(width)
                 .for_each(|value| value.copy_from_slice(&fill[..width]));
         }
-        self.cells()
-            .read_values(region, attribute, values, &mut None)
-            .await
+        read_values(&self.cells(), region, attribute, values, &mut None).await
     }
 
     /// Whether every cell of a region was written.
@@ -192,8 +192,7 @@ impl Array {
         for chunk in self.grid.overlapping(region) {
             let of_chunk = self.grid.region(&chunk);
             let record = self.cells().record(&chunk, attribute)?;
-            let stored =
-                record.map(|record| crate::storage::cells::stored_region(&of_chunk, &record));
+            let stored = record.map(|record| stored_region(&of_chunk, &record));
             if !stored.is_some_and(|stored| stored.contains(&of_chunk.intersection(region))) {
                 return Ok(false);
             }
@@ -258,7 +257,18 @@ fn summary(snapshot: &Snapshot, name: &str, entry: &Entry) -> Result<Summary> {
     Ok(summary)
 }
 
-/// The arrays of a snapshot, by name.
+/// The names of the arrays of a snapshot, in order.
+///
+/// # Errors
+/// [`Error::Damaged`].
+pub fn names(snapshot: &Snapshot) -> Result<Vec<String>> {
+    Ok(entries(snapshot)?
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect())
+}
+
+/// The arrays of a snapshot, by name. Looks at the record of each chunk.
 ///
 /// # Errors
 /// [`Error::Damaged`].

@@ -3,9 +3,11 @@
 pub(crate) mod array;
 pub(crate) mod cells;
 pub(crate) mod codec;
+pub(crate) mod dense;
 pub(crate) mod keys;
 pub(crate) mod parallel;
 pub(crate) mod plane;
+pub(crate) mod read;
 pub(crate) mod record;
 pub(crate) mod sparse;
 pub(crate) mod write;

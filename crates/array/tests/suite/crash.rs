@@ -69,12 +69,12 @@ fn work(disk: &Disk, layout: Layout, steps: u64) -> (States, Option<usize>) {
             let shape = schema.shape();
             let draw = |at: &[u64]| {
                 let number = (at[0] * 31 + at[1] * 7 + step * 13) % 97;
-                let null = if number % 5 == 0 {
+                let null = if number.is_multiple_of(5) {
                     Scalar::Null
                 } else {
                     Scalar::Int(number.into())
                 };
-                (layout == Layout::Dense || number % 3 == 0)
+                (layout == Layout::Dense || number.is_multiple_of(3))
                     .then(|| vec![Scalar::Float(number as f64), null])
             };
             let written = if step % 4 == 3 {

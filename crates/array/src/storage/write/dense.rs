@@ -8,6 +8,7 @@ use crate::data::grid::Grid;
 use crate::data::region::Region;
 use crate::data::runs::{copy_box, each_run, fill_box};
 use crate::error::Result;
+use crate::storage::dense::read;
 use crate::storage::keys::Entry;
 
 impl Writer {
@@ -33,7 +34,7 @@ impl Writer {
                 Column::new(Buffer::zeros(attribute.data_type(), cells))
             } else {
                 let wanted: Vec<bool> = (0..=number).map(|at| at == number).collect();
-                let old = self.cells(name, entry).read(&region, &wanted).await?;
+                let old = read(&self.cells(name, entry), &region, &wanted).await?;
                 old.columns()[number]
                     .clone()
                     .unwrap_or_else(|| column.clone())

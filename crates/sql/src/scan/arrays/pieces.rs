@@ -97,7 +97,7 @@ mod tests {
                 .collect();
             assert!(starts.is_sorted());
         }
-        assert_eq!(cut(&region, 30), [region.clone()]);
+        assert_eq!(cut(&region, 30), std::slice::from_ref(&region));
         assert_eq!(cut(&region, 6).len(), 6);
     }
 
