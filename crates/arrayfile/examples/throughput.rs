@@ -3,6 +3,7 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use arrayfile::seismic::{Seismic, Shape, make};
@@ -29,54 +30,83 @@ fn remove(path: &Path) {
     let _ = std::fs::remove_file(path);
 }
 
-fn main() -> Result<(), Failure> {
-    let mut arguments = std::env::args().skip(1);
-    let mut number = |usual: u64| arguments.next().map_or(Ok(usual), |text| text.parse());
-    let (mib, rounds) = (number(256)?, number(5)?);
-    let folder = tempfile::tempdir()?;
-    let at = |name: &str| folder.path().join(name);
-    let options = Options {
-        pool: PoolOptions {
-            bytes: 64 << 20,
-            ..PoolOptions::default()
-        },
-        compress: false,
-        ..Options::default()
-    };
-    let store = Store::create(at("t.atoll"), &options)?;
-    let seismic = Seismic::sized(Shape::Trials, mib << 20, mib.div_ceil(4));
-    block_on(make(&store, "a", &seismic, false, job()))?;
-    let export = |file: &str, format: Format, packing: Packing| {
-        let path = at(file);
+/// A store with the array that is written, and files beside it.
+struct Bench {
+    folder: tempfile::TempDir,
+    store: Arc<Store>,
+    chunk: Vec<u64>,
+}
+
+impl Bench {
+    /// With an array of so many MiB, in chunks of about 4.
+    fn new(mib: u64) -> Result<Bench, Failure> {
+        let folder = tempfile::tempdir()?;
+        let options = Options {
+            pool: PoolOptions {
+                bytes: 64 << 20,
+                ..PoolOptions::default()
+            },
+            compress: false,
+            ..Options::default()
+        };
+        let store = Store::create(folder.path().join("t.atoll"), &options)?;
+        let seismic = Seismic::sized(Shape::Trials, mib << 20, mib.div_ceil(4));
+        block_on(make(&store, "a", &seismic, false, job()))?;
+        Ok(Bench {
+            folder,
+            store,
+            chunk: [1].into_iter().chain(seismic.chunk).collect(),
+        })
+    }
+
+    fn export(&self, file: &str, format: Format, packing: Packing) -> Result<f64, Failure> {
+        let path = self.folder.path().join(file);
         remove(&path);
         let options = ExportOptions {
             format: Some(format),
             packing,
             ..ExportOptions::default()
         };
+        let snapshot = self.store.snapshot();
         seconds(|| {
-            block_on(arrayfile::export(
-                &store.snapshot(),
-                "a",
-                &path,
-                &options,
-                job(),
-            ))?;
+            block_on(arrayfile::export(&snapshot, "a", &path, &options, job()))?;
             Ok(())
         })
-    };
-    let import = |file: &str| {
+    }
+
+    fn import(&self, file: &str) -> Result<f64, Failure> {
+        let path = self.folder.path().join(file);
         let options = ImportOptions {
             replace: true,
-            chunk: Some([1].into_iter().chain(seismic.chunk).collect()),
+            chunk: Some(self.chunk.clone()),
             ..ImportOptions::default()
         };
-        let path = at(file);
         seconds(|| {
-            block_on(arrayfile::import(&store, "b", &path, &options, job()))?;
+            block_on(arrayfile::import(&self.store, "b", &path, &options, job()))?;
             Ok(())
         })
-    };
+    }
+
+    /// Copies a file and syncs the copy.
+    fn copy(&self, file: &str) -> Result<f64, Failure> {
+        let (from, to) = (
+            self.folder.path().join(file),
+            self.folder.path().join("copy"),
+        );
+        let time = seconds(|| {
+            std::fs::copy(from, &to)?;
+            Ok(std::fs::File::open(&to)?.sync_all()?)
+        });
+        remove(&to);
+        time
+    }
+}
+
+fn main() -> Result<(), Failure> {
+    let mut arguments = std::env::args().skip(1);
+    let mut number = |usual: u64| arguments.next().map_or(Ok(usual), |text| text.parse());
+    let (mib, rounds) = (number(256)?, number(5)?);
+    let bench = Bench::new(mib)?;
     let names = [
         "copy",
         "NPY out",
@@ -88,20 +118,15 @@ fn main() -> Result<(), Failure> {
     ];
     let mut times = vec![Vec::new(); names.len()];
     for _ in 0..rounds {
-        let out = export("a.npy", Format::Npy, Packing::None)?;
-        let copied = seconds(|| {
-            std::fs::copy(at("a.npy"), at("copy"))?;
-            Ok(std::fs::File::open(at("copy"))?.sync_all()?)
-        })?;
-        remove(&at("copy"));
+        let out = bench.export("a.npy", Format::Npy, Packing::None)?;
         let round = [
-            copied,
+            bench.copy("a.npy")?,
             out,
-            import("a.npy")?,
-            export("a.zarr", Format::Zarr3, Packing::None)?,
-            import("a.zarr")?,
-            export("b.zarr", Format::Zarr3, Packing::Usual)?,
-            import("b.zarr")?,
+            bench.import("a.npy")?,
+            bench.export("a.zarr", Format::Zarr3, Packing::None)?,
+            bench.import("a.zarr")?,
+            bench.export("b.zarr", Format::Zarr3, Packing::Usual)?,
+            bench.import("b.zarr")?,
         ];
         times
             .iter_mut()

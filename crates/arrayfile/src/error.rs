@@ -75,9 +75,7 @@ pub enum Error {
         what: String,
     },
     /// A chunk needs more memory than there is.
-    #[error(
-        "{what} needs {bytes} bytes of memory: {source}; take shorter chunks or raise the memory limit"
-    )]
+    #[error("{what} needs {bytes} bytes of memory: {source}; shorter chunks need less")]
     Memory {
         /// What needs it.
         what: String,

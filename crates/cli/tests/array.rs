@@ -180,17 +180,8 @@ fn what_is_wrong_is_said_in_one_line() {
         ),
         ("array s.atoll delete", "delete needs --name"),
         ("array s.atoll delete --name reef", "no array 'reef'"),
-        ("load seismic n.atoll --gib -1", "--gib"),
-        ("load seismic n.atoll --gib nan", "--gib"),
-        ("load seismic n.atoll --chunk 1,2", "three lengths"),
-        ("load seismic n.atoll --chunk 0,1,1", "at least one cell"),
-        (
-            "load seismic n.atoll --gib 1 --chunks 1 --memory-limit 64MiB",
-            "needs",
-        ),
     ] {
-        let line = line.replace("--gib -1", "--gib=-1");
-        folder.run(&words(&line)).failed(1, &[said]);
+        folder.run(&words(line)).failed(1, &[said]);
     }
     assert!(
         !folder.path("n.atoll").exists(),
@@ -202,7 +193,32 @@ fn what_is_wrong_is_said_in_one_line() {
     folder
         .run(&words("array s.atoll export a.npy --null x"))
         .failed_usage(&["'x' is no number"]);
-    // Of several arrays one is to be chosen.
+}
+
+#[test]
+fn a_seismic_array_that_cannot_be_is_refused() {
+    let folder = Folder::new();
+    for (line, said) in [
+        ("load seismic n.atoll --gib=-1", "--gib"),
+        ("load seismic n.atoll --gib nan", "--gib"),
+        ("load seismic n.atoll --chunk 1,2", "three lengths"),
+        ("load seismic n.atoll --chunk 0,1,1", "at least one cell"),
+        (
+            "load seismic n.atoll --gib 1 --chunks 1 --memory-limit 64MiB",
+            "needs",
+        ),
+    ] {
+        folder.run(&words(line)).failed(1, &[said]);
+    }
+    assert!(
+        !folder.path("n.atoll").exists(),
+        "what failed leaves no store"
+    );
+}
+
+#[test]
+fn of_several_arrays_one_is_to_be_chosen() {
+    let folder = sea();
     folder
         .run(&words("array s.atoll import depths.npy --name second"))
         .succeeded();

@@ -93,7 +93,7 @@ fn list(device: &dyn Device) -> Result<(u64, u64)> {
         device.read_at(end - LOCATOR, &mut locator)?;
         let mut record = [0; 56];
         let at = u64_at(&locator, 8);
-        if !locator.starts_with(b"PK\x06\x07") || at > all - 56 {
+        if !locator.starts_with(b"PK\x06\x07") || all < 56 || at > all - 56 {
             return Err(damaged(device, "its list of members is missing"));
         }
         device.read_at(at, &mut record)?;

@@ -224,11 +224,22 @@ fn walk(
             if lengths.all(|((length, by), &at)| at < length.div_ceil(*by)) {
                 found.insert(chunk);
             }
-        } else if depth < rank && entry.path().is_dir() {
+        } else if depth < rank && may_hold(metadata, file) && is_folder(&entry) {
             walk(metadata, &entry.path(), &name, depth + 1, found)?;
         }
     }
     Ok(())
+}
+
+/// Whether a folder of that name may have chunks in it.
+fn may_hold(metadata: &Metadata, name: &str) -> bool {
+    let number = name.bytes().all(|byte| byte.is_ascii_digit());
+    metadata.keys.separator == '/' && (number || metadata.keys.prefix == Some(name))
+}
+
+/// Whether it is a folder itself: links are not followed, as they may lead back.
+fn is_folder(entry: &fs::DirEntry) -> bool {
+    entry.file_type().is_ok_and(|of| of.is_dir())
 }
 
 /// The metadata of an array in a folder, of either version.

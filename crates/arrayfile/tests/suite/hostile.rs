@@ -200,6 +200,25 @@ fn an_array_of_few_chunks_in_a_vast_shape_is_read_at_once() {
     assert_eq!(made.chunks, 1);
 }
 
+#[cfg(unix)]
+#[test]
+fn links_that_lead_back_are_not_followed() {
+    let scratch = Scratch::new();
+    let path = zarr(&scratch, "shape", json!(vec![4; 12]));
+    let text = std::fs::read_to_string(path.join("zarr.json")).unwrap();
+    let mut array: Value = serde_json::from_str(&text).unwrap();
+    array["chunk_grid"] = chunks_of(json!(vec![2; 12]));
+    scratch.write("a.zarr/zarr.json", array.to_string());
+    // Followed, these would be 3 to the power of 12 folders.
+    for name in ["1", "2", "3"] {
+        std::os::unix::fs::symlink(path.join("c"), path.join("c").join(name)).unwrap();
+    }
+    let made = scratch
+        .import("a", &path, &ImportOptions::default())
+        .unwrap();
+    assert_eq!(made.chunks, 0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

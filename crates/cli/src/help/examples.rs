@@ -16,6 +16,13 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("atoll sql reef.atoll \"select count(*) from fish\"", "ask"),
             #[cfg(feature = "sql")]
             ("atoll sql reef.atoll", "a shell"),
+            #[cfg(not(feature = "sql"))]
+            (
+                "atoll load graph web.atoll web-Google.txt.gz",
+                "load a graph",
+            ),
+            #[cfg(not(feature = "sql"))]
+            ("atoll array sea.atoll import depths.npy", "load an array"),
         ],
     ),
     #[cfg(feature = "sql")]
