@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::array::options::Array;
 use crate::commands::govern::options::Govern;
 use crate::commands::graph::options::Graph;
 #[cfg(feature = "sql")]
@@ -45,7 +46,7 @@ pub enum Command {
     /// Load files (Parquet, CSV, JSON, TPC-H tbl, Arrow IPC) into a table
     #[cfg(feature = "sql")]
     Import(Import),
-    /// Load what is no table: a graph
+    /// Load what is no table: a graph, a synthetic array
     Load(Load),
     /// Run SQL; without a query, open a shell
     #[cfg(feature = "sql")]
@@ -57,6 +58,8 @@ pub enum Command {
     Topology(Topology),
     /// Search, rank and reorder the graphs of a store
     Graph(Box<Graph>),
+    /// Arrays of a store: list, describe, import, export, delete
+    Array(Box<Array>),
     /// Look into a store
     Pages(Pages),
     /// Show or change what a store keeps for those who open it

@@ -29,6 +29,9 @@ fn interrupted(error: &anyhow::Error) -> bool {
     if let Some(atoll::Error::Interrupted) = error.downcast_ref() {
         return true;
     }
+    if let Some(arrayfile::Error::Interrupted) = error.downcast_ref() {
+        return true;
+    }
     matches!(error.downcast_ref(), Some(graph::Error::Interrupted))
 }
 

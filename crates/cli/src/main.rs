@@ -55,7 +55,7 @@ use crate::command_line::Command;
 #[cfg(feature = "lab")]
 use crate::commands::lab;
 use crate::commands::{
-    govern, graph, load, man, pages, pin, reference, residency, top, topology, tune, watch,
+    array, govern, graph, load, man, pages, pin, reference, residency, top, topology, tune, watch,
 };
 #[cfg(feature = "sql")]
 use crate::commands::{import, laq, quickstart, set, sql};
@@ -105,6 +105,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Topology(args) => topology::run(args),
         Command::Load(args) => load::run(args),
         Command::Graph(args) => graph::run(args),
+        Command::Array(args) => array::run(args),
         Command::Pages(args) => pages::run(args),
         #[cfg(feature = "sql")]
         Command::Set(args) => set::run(args),

@@ -16,6 +16,13 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("atoll sql reef.atoll \"select count(*) from fish\"", "ask"),
             #[cfg(feature = "sql")]
             ("atoll sql reef.atoll", "a shell"),
+            #[cfg(not(feature = "sql"))]
+            (
+                "atoll load graph web.atoll web-Google.txt.gz",
+                "load a graph",
+            ),
+            #[cfg(not(feature = "sql"))]
+            ("atoll array sea.atoll import depths.npy", "load an array"),
         ],
     ),
     #[cfg(feature = "sql")]
@@ -96,10 +103,16 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "load",
-        &[(
-            "atoll load graph web.atoll web-Google.txt.gz",
-            "an edge list into a store",
-        )],
+        &[
+            (
+                "atoll load graph web.atoll web-Google.txt.gz",
+                "an edge list into a store",
+            ),
+            (
+                "atoll load seismic earth.atoll --gib 1 --chunks 100",
+                "an array to try array queries with",
+            ),
+        ],
     ),
     (
         "load graph",
@@ -112,6 +125,38 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "atoll load graph web.atoll roads.txt --undirected --weighted",
                 "edges that lead both ways, with the third column as their weight",
             ),
+        ],
+    ),
+    (
+        "load seismic",
+        &[
+            (
+                "atoll load seismic earth.atoll --gib 1 --chunks 1000",
+                "three dimensions, doubles",
+            ),
+            (
+                "atoll load seismic earth.atoll --trials --gib 1 --chunks 100 --name shots",
+                "four dimensions, floats, a chunk for each trial",
+            ),
+        ],
+    ),
+    (
+        "array",
+        &[
+            ("atoll array sea.atoll list", "the arrays of a store"),
+            (
+                "atoll array sea.atoll import depths.npy --dims lat,lon",
+                "an array of NumPy into a store",
+            ),
+            (
+                "atoll array sea.atoll import depths.zarr --name deep --json",
+                "an array in the format Zarr, under another name",
+            ),
+            (
+                "atoll array sea.atoll export out.zarr --name deep --pack zstd",
+                "an array into a folder that zarr-python reads",
+            ),
+            ("atoll array sea.atoll delete --name deep", "an array less"),
         ],
     ),
     (

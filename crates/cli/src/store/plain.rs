@@ -1,4 +1,4 @@
-//! A store opened without the tables in it: for graphs, also in a program that has no SQL.
+//! A store opened without the tables in it: for graphs and arrays, also in a program that has no SQL.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,0 +1,264 @@
+//! Arrays into files.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use array::{Array, Attribute, Layout, Region, Scalar};
+use store::Snapshot;
+
+use crate::copy::boxes;
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::npy::NpyTarget;
+use crate::options::{ExportOptions, Format, Packing};
+use crate::target::Target;
+use crate::zarr::{Version, ZarrTarget};
+
+/// The most bytes of a region that is read in one go for a file without chunks.
+const SLAB: u64 = 128 << 20;
+
+/// What an export did.
+#[derive(Debug, Clone)]
+pub struct Exported {
+    /// What was written.
+    pub format: Format,
+    /// Bytes of the values of all cells, in memory.
+    pub bytes: u64,
+    /// Bytes of the file, or of the files of a folder.
+    pub written: u64,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// Writes an attribute of the array `name` of a snapshot into a file or folder that is not there yet, chunk by chunk. The
+/// file appears when it is complete.
+///
+/// A Zarr array has the array's chunks, fill value and names of dimensions; coordinates are not written: what is read
+/// back has whole numbers from 0.
+///
+/// # Errors
+/// [`Error::Array`] if there is no such array; [`Error::Exists`]; [`Error::Export`] if the file cannot have what the array
+/// has: several attributes of which none is chosen, nulls; [`Error::Options`], [`Error::Io`], [`Error::System`],
+/// [`Error::Memory`], [`Error::Interrupted`].
+pub async fn export(
+    snapshot: &Snapshot,
+    name: &str,
+    path: &Path,
+    options: &ExportOptions,
+    mut job: Job<'_>,
+) -> Result<Exported> {
+    let begun = Instant::now();
+    let format = match options.format {
+        Some(format) => format,
+        None => Format::of_name(path)?,
+    };
+    let array = Array::open(snapshot, name)?;
+    let (number, attribute) = attribute(&array, options)?;
+    let (data_type, shape) = (attribute.data_type(), array.schema().shape());
+    let dimensions = array.schema().dimensions();
+    let stand_in = stand_in(attribute, options)?;
+    let mut target = target(format, path, &array, number, stand_in, options.packing)?;
+    let chunk: Vec<u64> = dimensions.iter().map(|of| of.chunk_length()).collect();
+    let width = data_type.width() as u64;
+    let most = if format == Format::Npy {
+        SLAB.min(job.free() / 4)
+    } else {
+        0
+    };
+    let lengths = slab(&shape, &chunk, width, most);
+    let needed = lengths.iter().product::<u64>().saturating_mul(width * 2);
+    let _reserved = job.reserve("a chunk of the array", needed)?;
+    let total = array.schema().cells() * width;
+    let mut done = 0;
+    let mut values = Vec::new();
+    for region in boxes(&shape, &lengths) {
+        job.at(done, total)?;
+        values.resize(region.cells("a chunk")? * width as usize, 0);
+        read(&array, &region, number, stand_in, &mut values).await?;
+        target.write(&region, &values)?;
+        done += values.len() as u64;
+    }
+    job.at(total, total)?;
+    Ok(Exported {
+        format,
+        bytes: total,
+        written: target.finish()?,
+        time: begun.elapsed(),
+    })
+}
+
+/// What is written in place of nulls and of cells that do not exist.
+fn stand_in(attribute: &Attribute, options: &ExportOptions) -> Result<Option<Scalar>> {
+    let data_type = attribute.data_type();
+    match options.null.map(|null| (null, null.cast(data_type))) {
+        None if data_type.is_float() => Ok(Some(Scalar::Float(f64::NAN))),
+        None => Ok(None),
+        Some((_, Some(fitting))) if !fitting.is_null() => Ok(Some(fitting)),
+        Some((null, _)) => Err(Error::Options {
+            what: format!(
+                "{null} cannot stand for nulls: attribute '{}' is {data_type}",
+                attribute.name()
+            ),
+        }),
+    }
+}
+
+/// Begins the file.
+fn target(
+    format: Format,
+    path: &Path,
+    array: &Array,
+    number: usize,
+    stand_in: Option<Scalar>,
+    packing: Packing,
+) -> Result<Box<dyn Target>> {
+    let schema = array.schema();
+    let attribute = &schema.attributes()[number];
+    let data_type = attribute.data_type();
+    let version = match format {
+        Format::Npz => {
+            return Err(Error::Options {
+                what: "npz is read, not written; take npy".to_owned(),
+            });
+        }
+        Format::Npy if !matches!(packing, Packing::Usual | Packing::None) => {
+            return Err(Error::Options {
+                what: "an NPY file is never compressed; take zarr".to_owned(),
+            });
+        }
+        Format::Npy => {
+            return Ok(Box::new(NpyTarget::create(
+                path,
+                data_type,
+                &schema.shape(),
+            )?));
+        }
+        Format::Zarr2 => Version::V2,
+        Format::Zarr3 => Version::V3,
+    };
+    let fill = match attribute.fill_value() {
+        fill if !fill.is_null() && schema.layout() == Layout::Dense => fill,
+        _ => stand_in
+            .or(Scalar::Int(0).cast(data_type))
+            .unwrap_or(Scalar::Int(0)),
+    };
+    Ok(Box::new(ZarrTarget::create(
+        path, schema, data_type, fill, packing, version,
+    )?))
+}
+
+/// The attribute that is exported, and its number.
+fn attribute<'a>(array: &'a Arc<Array>, options: &ExportOptions) -> Result<(usize, &'a Attribute)> {
+    let attributes = array.schema().attributes();
+    let number = match &options.attribute {
+        Some(name) => array.schema().attribute(name, "export")?,
+        None if attributes.len() == 1 => 0,
+        None => {
+            let names: Vec<_> = attributes
+                .iter()
+                .map(|of| format!("'{}'", of.name()))
+                .collect();
+            return Err(Error::Export {
+                array: array.name().to_owned(),
+                what: format!(
+                    "has several attributes, a file has one: choose one of {}",
+                    names.join(", ")
+                ),
+            });
+        }
+    };
+    Ok((number, &attributes[number]))
+}
+
+/// The lengths of what is read in one go: whole chunks, and as many trailing dimensions in full as `most` bytes allow.
+fn slab(shape: &[u64], chunk: &[u64], width: u64, most: u64) -> Vec<u64> {
+    let lengths = |full: usize| -> Vec<u64> {
+        let all = shape.iter().zip(chunk).enumerate();
+        all.map(|(at, (&length, &chunk))| {
+            if at >= full {
+                length.max(1)
+            } else {
+                chunk.min(length.max(1))
+            }
+        })
+        .collect()
+    };
+    let fits = |lengths: &Vec<u64>| {
+        let bytes = lengths
+            .iter()
+            .try_fold(width, |all, &of| all.checked_mul(of));
+        bytes.is_some_and(|bytes| bytes <= most)
+    };
+    let rank = shape.len();
+    (1..rank)
+        .map(lengths)
+        .find(fits)
+        .unwrap_or_else(|| lengths(rank))
+}
+
+/// Reads the values of a region, with something in place of nulls and of cells that do not exist.
+async fn read(
+    array: &Array,
+    region: &Region,
+    number: usize,
+    stand_in: Option<Scalar>,
+    into: &mut [u8],
+) -> Result<()> {
+    let schema = array.schema();
+    let attribute = &schema.attributes()[number];
+    if schema.layout() == Layout::Dense && !attribute.is_nullable() {
+        return Ok(array.read_into(region, number, into).await?);
+    }
+    let wanted: Vec<bool> = (0..schema.attributes().len())
+        .map(|at| at == number)
+        .collect();
+    let block = array.read(region, &wanted).await?;
+    let Some(column) = block.column(number) else {
+        return Ok(());
+    };
+    into.copy_from_slice(column.values().bytes());
+    let missing =
+        |cell: usize| !block.exists(cell) || column.valid().is_some_and(|of| of[cell] == 0);
+    let data_type = attribute.data_type();
+    let stand_in = stand_in.map(|of| array::Buffer::filled(data_type, 1, of));
+    let width = data_type.width();
+    for cell in (0..block.cells()).filter(|&cell| missing(cell)) {
+        let Some(stand_in) = &stand_in else {
+            return Err(Error::Export {
+                array: array.name().to_owned(),
+                what: format!(
+                    "attribute '{}' has cells without a value, which {data_type} in a file cannot have: say what to \
+                     write in their place",
+                    attribute.name()
+                ),
+            });
+        };
+        into[cell * width..][..width].copy_from_slice(stand_in.bytes());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_dimensions_are_read_in_full_as_fit() {
+        let of = |most| slab(&[100, 50, 10], &[10, 10, 10], 8, most);
+        assert_eq!(of(0), [10, 10, 10]);
+        assert_eq!(of(40_000), [10, 50, 10]);
+        assert_eq!(
+            of(u64::MAX),
+            [10, 50, 10],
+            "the first is the one that is walked along"
+        );
+        assert_eq!(slab(&[7], &[3], 8, u64::MAX), [3]);
+        let covered: Vec<_> = boxes(&[3, 2], &[2, 2]).collect();
+        assert_eq!(
+            covered,
+            [Region::new([(0, 2), (0, 2)]), Region::new([(2, 3), (0, 2)])]
+        );
+        assert_eq!(boxes(&[0, 2], &[1, 1]).count(), 0);
+    }
+}

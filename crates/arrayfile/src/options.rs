@@ -1,0 +1,143 @@
+//! What may be said about an import or export.
+
+use std::path::Path;
+
+use array::{Compression, Scalar};
+
+use crate::error::{Error, Result};
+
+/// The formats of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// A file of NumPy with one array.
+    Npy,
+    /// A zip of such files, not compressed; it is read, not written.
+    Npz,
+    /// A folder in the format Zarr 2.
+    Zarr2,
+    /// A folder in the format Zarr 3.
+    Zarr3,
+}
+
+impl Format {
+    /// Its name: `npy`, `npz`, `zarr2`, `zarr3`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Npy => "npy",
+            Format::Npz => "npz",
+            Format::Zarr2 => "zarr2",
+            Format::Zarr3 => "zarr3",
+        }
+    }
+
+    /// What `path` has, by its content: a folder by its metadata, a file by its first bytes.
+    ///
+    /// # Errors
+    /// [`Error::System`], [`Error::Io`] if it cannot be read; [`Error::Unsupported`] if it is none of the formats.
+    pub fn of_content(path: &Path) -> Result<Format> {
+        let metadata = std::fs::metadata(path).map_err(Error::system(path, "read"))?;
+        if metadata.is_dir() {
+            let has = |name: &str| path.join(name).is_file();
+            return if has("zarr.json") {
+                Ok(Format::Zarr3)
+            } else if has(".zarray") || has(".zgroup") {
+                Ok(Format::Zarr2)
+            } else {
+                Err(Error::unsupported(
+                    path,
+                    "a folder without zarr.json or .zarray is no Zarr array",
+                ))
+            };
+        }
+        let file = io::File::open(path, io::Access::Read)?;
+        let mut first = [0; 6];
+        let read = io::Device::read_at(&file, 0, &mut first);
+        match read {
+            Ok(()) if &first == b"\x93NUMPY" => Ok(Format::Npy),
+            Ok(()) if first.starts_with(b"PK") => Ok(Format::Npz),
+            Ok(()) if first.starts_with(b"\x89HDF") || first.starts_with(b"CDF") => {
+                Err(Error::unsupported(
+                    path,
+                    "HDF5 and NetCDF are not read; write it as Zarr or NPY, with xarray for one: \
+                     xarray.open_dataset(..).to_zarr(..)",
+                ))
+            }
+            Ok(()) | Err(io::Error::ShortRead { .. }) => Err(Error::unsupported(
+                path,
+                "is none of the files that are read: NPY, NPZ, and folders in the format Zarr 2 or 3",
+            )),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What a file that is to be written becomes, by its name: `.npy`, or `.zarr`, which is Zarr 3.
+    ///
+    /// # Errors
+    /// [`Error::Options`] for another name.
+    pub fn of_name(path: &Path) -> Result<Format> {
+        let extension = path.extension().and_then(|of| of.to_str()).unwrap_or("");
+        match extension.to_ascii_lowercase().as_str() {
+            "npy" => Ok(Format::Npy),
+            "zarr" => Ok(Format::Zarr3),
+            _ => Err(Error::Options {
+                what: format!(
+                    "{}: the name does not say the format; end it with .npy or .zarr, or give the format",
+                    path.display()
+                ),
+            }),
+        }
+    }
+}
+
+impl std::fmt::Display for Format {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What may be said about an import. The default lets the file speak.
+#[derive(Debug, Clone, Default)]
+pub struct ImportOptions {
+    /// Of a file with several arrays, which one: the name of a member of an NPZ.
+    pub member: Option<String>,
+    /// The name of the attribute; `value` if none is given.
+    pub attribute: Option<String>,
+    /// The names of the dimensions, the outermost first. Without: those of the file, else `dim_0`, `dim_1` and so on.
+    pub dimensions: Option<Vec<String>>,
+    /// The cells of a chunk along each dimension. Without: the chunks of the file if they have 64 KiB to 64 MiB, else by
+    /// the rule of [`array::chunk_lengths`].
+    pub chunk: Option<Vec<u64>>,
+    /// How the chunks are stored.
+    pub compression: Compression,
+    /// Put the array in the place of one that has its name.
+    pub replace: bool,
+}
+
+/// How the chunks of an exported array are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Packing {
+    /// Not at all.
+    None,
+    /// With zstd at this level, 1 to 22.
+    Zstd(i32),
+    /// With gzip at this level, 0 to 9.
+    Gzip(u32),
+    /// As the format does where nothing is said: zstd at level 3 for Zarr, not at all for NPY.
+    #[default]
+    Usual,
+}
+
+/// What may be said about an export.
+#[derive(Debug, Clone, Default)]
+pub struct ExportOptions {
+    /// The format; without, the one that the name says.
+    pub format: Option<Format>,
+    /// Which attribute, if there are several.
+    pub attribute: Option<String>,
+    /// What is written in place of nulls and of cells that do not exist. Without: NaN for floats, and an error for
+    /// other types.
+    pub null: Option<Scalar>,
+    /// How chunks are compressed, in Zarr.
+    pub packing: Packing,
+}

@@ -1,0 +1,9 @@
+//! Arrays in and out of files, compared with what NumPy and zarr-python write, and with plain models.
+
+mod golden;
+mod hostile;
+mod python;
+mod round_trips;
+mod runs;
+mod scratch;
+mod seismic;

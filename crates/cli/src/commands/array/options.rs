@@ -1,0 +1,208 @@
+//! The arguments of `atoll array`.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use array::{Compression, Scalar};
+use arrayfile::{Format, Packing};
+use clap::{Args, ValueEnum};
+
+use crate::options::resources::Compute;
+use crate::units;
+
+/// `atoll array`
+#[derive(Args, Debug)]
+pub struct Array {
+    /// The store; import creates it when absent
+    pub store: PathBuf,
+    /// What to do
+    #[arg(value_enum)]
+    pub work: Work,
+    /// Import: the NPY or NPZ file or the Zarr folder to read; export: the file (.npy) or folder (.zarr) to write
+    pub file: Option<PathBuf>,
+    /// Which array [default: the only one; import: the name of the file, without what follows the first dot]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Import: the name of the attribute [default: value]; export: which one, if there are several
+    #[arg(long, value_name = "NAME")]
+    pub attribute: Option<String>,
+    /// Import: the names of the dimensions, the outermost first, such as x,y,z [default: those of the file, else dim_0, dim_1, ...]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub dims: Option<Vec<String>>,
+    /// Import: the cells of a chunk along each dimension, such as 100,100,500 [default: those of the file, else chunks of up to 4 MiB]
+    #[arg(long, value_name = "CELLS", value_delimiter = ',')]
+    pub chunk: Option<Vec<u64>>,
+    /// Import: which array of an NPZ
+    #[arg(long, value_name = "NAME")]
+    pub member: Option<String>,
+    /// Import: how the chunks are stored [default: none]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub compress: Option<Compress>,
+    /// Import: put the array in the place of one that has its name
+    #[arg(long)]
+    pub replace: bool,
+    /// Import: size of the pages of a store that is created: 4KiB, 8KiB, ... 1MiB [default: 64KiB]
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_bytes)]
+    pub page_size: Option<u64>,
+    /// Export: the format [default: by the name of the file]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<FileFormat>,
+    /// Export: how the chunks of a Zarr are compressed [default: zstd]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub pack: Option<Pack>,
+    /// Export: what to write for nulls and for cells that do not exist: a number, true or false [default: NaN for floats, else an error]
+    #[arg(long, value_name = "VALUE", value_parser = parse_scalar, allow_hyphen_values = true)]
+    pub null: Option<Scalar>,
+    #[command(flatten)]
+    pub compute: Compute,
+    /// One JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `atoll array` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Work {
+    /// The arrays of the store
+    List,
+    /// The dimensions, attributes and chunks of an array
+    Describe,
+    /// Make an array of a file
+    Import,
+    /// Write an array into a file
+    Export,
+    /// Delete an array
+    Delete,
+}
+
+impl Work {
+    /// As it is typed.
+    fn name(self) -> &'static str {
+        match self {
+            Work::List => "list",
+            Work::Describe => "describe",
+            Work::Import => "import",
+            Work::Export => "export",
+            Work::Delete => "delete",
+        }
+    }
+}
+
+/// How the chunks of an array are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Compress {
+    /// As they are
+    None,
+    /// With LZ4: quick
+    Lz4,
+    /// With zstd at level 3: smaller
+    Zstd,
+}
+
+impl From<Compress> for Compression {
+    fn from(compress: Compress) -> Compression {
+        match compress {
+            Compress::None => Compression::None,
+            Compress::Lz4 => Compression::Lz4,
+            Compress::Zstd => Compression::Zstd(3),
+        }
+    }
+}
+
+/// The formats that are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FileFormat {
+    /// A file of NumPy
+    Npy,
+    /// A folder in the format Zarr 2
+    Zarr2,
+    /// A folder in the format Zarr 3
+    Zarr3,
+}
+
+impl From<FileFormat> for Format {
+    fn from(format: FileFormat) -> Format {
+        match format {
+            FileFormat::Npy => Format::Npy,
+            FileFormat::Zarr2 => Format::Zarr2,
+            FileFormat::Zarr3 => Format::Zarr3,
+        }
+    }
+}
+
+/// How the chunks of a Zarr are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Pack {
+    /// Not at all
+    None,
+    /// With zstd at level 3
+    Zstd,
+    /// With gzip at level 5
+    Gzip,
+}
+
+impl From<Pack> for Packing {
+    fn from(pack: Pack) -> Packing {
+        match pack {
+            Pack::None => Packing::None,
+            Pack::Zstd => Packing::Zstd(3),
+            Pack::Gzip => Packing::Gzip(5),
+        }
+    }
+}
+
+/// Reads a number, or true or false.
+fn parse_scalar(text: &str) -> Result<Scalar, String> {
+    if let Ok(value) = text.parse::<bool>() {
+        return Ok(Scalar::Bool(value));
+    }
+    if let Ok(value) = text.parse::<i128>() {
+        return Ok(Scalar::Int(value));
+    }
+    let float = text.parse().map(Scalar::Float);
+    float.map_err(|_| format!("'{text}' is no number, nor true or false"))
+}
+
+impl Array {
+    /// Whether only options are given that the work has, and all that it needs.
+    ///
+    /// # Errors
+    /// One that names the first that it does not have, or that is missing.
+    pub fn check(&self) -> anyhow::Result<()> {
+        use Work::{Delete, Describe, Export, Import};
+        let given: [(bool, &str, &[Work]); 12] = [
+            (self.file.is_some(), "a file", &[Import, Export]),
+            (
+                self.name.is_some(),
+                "--name",
+                &[Describe, Import, Export, Delete],
+            ),
+            (self.attribute.is_some(), "--attribute", &[Import, Export]),
+            (self.dims.is_some(), "--dims", &[Import]),
+            (self.chunk.is_some(), "--chunk", &[Import]),
+            (self.member.is_some(), "--member", &[Import]),
+            (self.compress.is_some(), "--compress", &[Import]),
+            (self.replace, "--replace", &[Import]),
+            (self.page_size.is_some(), "--page-size", &[Import]),
+            (self.format.is_some(), "--format", &[Export]),
+            (self.pack.is_some(), "--pack", &[Export]),
+            (self.null.is_some(), "--null", &[Export]),
+        ];
+        for (given, name, works) in given {
+            if given && !works.contains(&self.work) {
+                let works: Vec<_> = works.iter().map(|work| work.name()).collect();
+                bail!(
+                    "{name} is for {}, not for {}",
+                    works.join(", "),
+                    self.work.name()
+                );
+            }
+        }
+        match self.work {
+            Import if self.file.is_none() => bail!("import needs the file to read"),
+            Export if self.file.is_none() => bail!("export needs the file to write"),
+            Delete if self.name.is_none() => bail!("delete needs --name"),
+            _ => Ok(()),
+        }
+    }
+}
