@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::afl::Afl;
 use crate::commands::govern::options::Govern;
 use crate::commands::graph::options::Graph;
 #[cfg(feature = "sql")]
@@ -53,6 +54,8 @@ pub enum Command {
     /// Run a program of linear algebra over the tables
     #[cfg(feature = "sql")]
     Laq(Laq),
+    /// Run statements of the array functional language over the arrays of a store
+    Afl(Box<Afl>),
     /// Draw the machine: nodes, caches, cores, distances, free memory
     Topology(Topology),
     /// Search, rank and reorder the graphs of a store
