@@ -63,8 +63,8 @@
 //!   borrow frames of other nodes: reading them there is slower than at home, and faster than
 //!   waiting.
 //! * Which page makes room for another is the choice of a [`Policy`], which looks at a bounded number
-//!   of frames at a time (`replacement`). The clock takes a use off each page it passes and evicts
-//!   what has none left and no pins, as PostgreSQL does (row B3).
+//!   of frames at a time (`replacement`). S3-FIFO lets new pages through a small queue, so that
+//!   a scan leaves those that are wanted again; the clock takes a use off each page it passes, as PostgreSQL does (row B3).
 //! * A miss suspends the task. The first to come loads, the others wait for it (`load`).
 //! * [`Pool::prefetch`] loads pages before they are asked for, into frames that are free or whose
 //!   page is cold. Which pages, the caller says, or a prefetcher guesses that watches what one

@@ -1,6 +1,7 @@
 //! Loading: how a page gets into a frame.
 //!
-//! The task that finds a page absent and swaps its word to loading is the loader:
+//! The task that finds a page absent lets its source find out where it is, and swaps its word to loading: it is
+//! the loader:
 //! 1. it takes a frame of the page's node, else of another node, waiting for one if it must;
 //! 2. it has the source fill the frame, which the source owns meanwhile: what reads into it may go on after the
 //!    loader is gone, and gives the frame back when it is done;
@@ -74,7 +75,10 @@ impl Pool {
             };
             let partition = match value.loading() {
                 Some(partition) => partition,
-                None => self.partitions.of(page, self.source.bucket(page)),
+                None => {
+                    self.locate(page).await;
+                    self.partitions.of(page, self.source.bucket(page))
+                }
             };
             if !counted {
                 count(&self.counts(partition).misses, 1);
@@ -105,6 +109,7 @@ impl Pool {
         if !word.load().is_absent() {
             return;
         }
+        self.locate(page).await;
         let partition = self.partitions.of(page, self.source.bucket(page));
         let claim = self.claim();
         if !word.begin(partition, claim) {
@@ -123,6 +128,12 @@ impl Pool {
         }
         // Counted where it is published. Nobody asked for an error.
         let _ = loader.run().await;
+    }
+
+    async fn locate(&self, page: PageId) {
+        if let Some(located) = self.source.locate(page) {
+            located.await;
+        }
     }
 
     fn counts(&self, partition: u32) -> &Counts {

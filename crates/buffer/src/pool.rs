@@ -53,7 +53,7 @@ pub struct Pool {
 
 impl Pool {
     /// Makes a pool of empty frames, whose memory it takes from `budget` and gives back when it is
-    /// dropped.
+    /// dropped. The words of page ids count there as they are touched ([`word_bytes`](Pool::word_bytes)).
     ///
     /// # Errors
     /// [`Error::PageSize`] and [`Error::Nodes`] for what cannot be; [`Error::TooSmall`] below
@@ -65,9 +65,9 @@ impl Pool {
         budget: Arc<memory::Budget>,
     ) -> Result<Arc<Pool>> {
         let shape = Shape::of(config)?;
-        let frames = Arc::new(Frames::new(shape, config, budget)?);
+        let frames = Arc::new(Frames::new(shape, config, budget.clone())?);
         Ok(Arc::new(Pool {
-            translation: Translation::new()?,
+            translation: Translation::new(budget)?,
             partitions: Arc::new(Partitions::new(shape, config.replacement)),
             source,
             shape,
@@ -236,6 +236,13 @@ impl Pool {
     /// The memory of all frames in bytes: the configured size, rounded down.
     pub fn bytes(&self) -> u64 {
         self.shape.bytes()
+    }
+
+    /// The memory, in bytes, of the words that translate page ids: 8 for each, in blocks of 256 KiB, of which those
+    /// count in which a page was ever loaded (the system may take 2 MiB, a huge page, for one). Where the budget had
+    /// no room for one, it is counted as soon as there is.
+    pub fn word_bytes(&self) -> u64 {
+        self.translation.bytes()
     }
 
     /// The memory of the frames: a range of addresses, mapped and readable, for each logical node. Its contents may

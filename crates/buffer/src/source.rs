@@ -19,6 +19,16 @@ pub trait Source: Send + Sync + 'static {
     /// Only asked on a miss. A page that is not known has any bucket.
     fn bucket(&self, page: PageId) -> u8;
 
+    /// What has to be read before the source knows where `page` is, if that is not known yet: awaited before
+    /// [`bucket`](Source::bucket) and whatever follows are asked, which would block the thread for it otherwise.
+    ///
+    /// `None` where nothing has to be read. A failure is left to [`load`](Source::load). The future may be
+    /// dropped before it is ready.
+    fn locate(&self, page: PageId) -> Option<BoxFuture<'_, ()>> {
+        let _ = page;
+        None
+    }
+
     /// Reads, verifies and decodes a page into `frame`, which is [`Config::page_size`](crate::Config::page_size)
     /// bytes long and holds old bytes; returns the length of the page.
     ///

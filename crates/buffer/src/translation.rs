@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use memory::Reserve;
+use memory::{Account, Budget, Reserve};
 
 use crate::config::PageId;
 use crate::error::{Error, Result};
@@ -21,10 +21,14 @@ pub(crate) struct Translation {
     /// A bit for each block of words in which a page was ever loaded, so that all pages can be
     /// visited without touching the memory of those that never were.
     touched: Box<[AtomicU64]>,
+    /// What the touched blocks take of memory.
+    account: Account,
 }
 
 impl Translation {
-    pub(crate) fn new() -> Result<Translation> {
+    /// Words whose memory is counted in `budget` as it is touched. What it has no room for is owed: no load
+    /// fails for it.
+    pub(crate) fn new(budget: Arc<Budget>) -> Result<Translation> {
         // All page ids are 32 GiB of addresses. Where that is refused (a limit on virtual memory,
         // a small machine), fewer pages can be translated.
         let mut pages = usize::try_from(1u64 << PageId::BITS).unwrap_or(LEAST);
@@ -39,6 +43,7 @@ impl Translation {
                     return Ok(Translation {
                         words,
                         touched: touched.collect(),
+                        account: Account::new(budget),
                     });
                 }
                 Err(_) if pages > LEAST => pages /= 2,
@@ -62,8 +67,10 @@ impl Translation {
         if let Some(bits) = self.touched.get(block / 64) {
             let bit = 1 << (block % 64);
             // Mostly set already, and then no thread disturbs another.
-            if bits.load(Ordering::Relaxed) & bit == 0 {
-                bits.fetch_or(bit, Ordering::Relaxed);
+            if bits.load(Ordering::Relaxed) & bit == 0
+                && bits.fetch_or(bit, Ordering::Relaxed) & bit == 0
+            {
+                self.account.must((BLOCK * size_of::<AtomicU64>()) as u64);
             }
         }
     }
@@ -77,6 +84,11 @@ impl Translation {
         blocks
             .flat_map(move |block| block * BLOCK..((block + 1) * BLOCK).min(end))
             .map(|page| page as PageId)
+    }
+
+    /// Bytes of the blocks of words in which a page was ever loaded.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.account.bytes()
     }
 
     pub(crate) fn capacity(&self) -> u64 {

@@ -159,3 +159,23 @@ fn tasks_that_wait_fail_and_vanish_leave_no_trace() {
     assert!(pool.statistics().waits > 0, "frames were never short");
     check_whole(&pool);
 }
+
+/// What `./test-races` must find: one writes to a page that another has pinned, as if it were alone.
+#[cfg(planted_race)]
+#[test]
+fn a_planted_race() {
+    let (pool, _) = pool(1, 8, 1);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let pool = &pool;
+            scope.spawn(move || {
+                for round in 0..1000 {
+                    let pin = now(pool.pin(3)).unwrap();
+                    let first = pin.as_ptr().cast_mut();
+                    // SAFETY: none: this is a data race, and compiled only to see that it is found.
+                    unsafe { *first = std::hint::black_box((*first).wrapping_add(round as u8)) };
+                }
+            });
+        }
+    });
+}

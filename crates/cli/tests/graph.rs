@@ -85,6 +85,10 @@ fn kernels_find_what_one_finds_by_hand() {
         (&json!(2), &json!(6))
     );
     assert_eq!(run(&["triangles"])["triangles"], 1);
+    let again = run(&["triangles", "--repeat", "3"]);
+    assert_eq!(again["triangles"], 1);
+    assert_eq!(again["runs"].as_array().unwrap().len(), 3);
+    assert_eq!(again["page_reads"], 0, "the first run has read them");
     let ranks = run(&[
         "pagerank",
         "--top",

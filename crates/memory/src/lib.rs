@@ -15,6 +15,7 @@
 //! # Ok::<(), memory::Error>(())
 //! ```
 
+mod account;
 mod arena;
 mod budget;
 mod cache;
@@ -25,6 +26,7 @@ mod residency;
 mod resident;
 mod traffic;
 
+pub use account::Account;
 pub use arena::{Arena, Reserve};
 pub use budget::Budget;
 pub use cache::drop_system_caches;

@@ -58,7 +58,8 @@ pub use maintenance::repair::{Repair, repair};
 pub use maintenance::statistics::{Share, Statistics, WrittenBack};
 pub use maintenance::vacuum::Vacuum;
 pub use options::{
-    Access, CHECKPOINT_BYTES, DIRTY_BYTES, Damage, Durability, Options, PoolOptions, SMALL_COMMIT,
+    Access, CHECKPOINT_BYTES, DIRTY_BYTES, Damage, Durability, MAP_BYTES, Options, PoolOptions,
+    SMALL_COMMIT,
 };
 pub use raw::{PageBatch, PageList, PagePin, PageReader, PageStatistics, PageStore, PageView};
 pub use store::handle::Store;

@@ -2,7 +2,9 @@
 
 use super::found::NONE;
 use crate::fill;
-use crate::level::{Level, dispatched, level};
+#[cfg(target_arch = "x86_64")]
+use crate::level::Level;
+use crate::level::{dispatched, level};
 
 /// A bit for each distance from `min`.
 ///

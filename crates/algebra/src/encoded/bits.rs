@@ -1,7 +1,9 @@
 //! Tests of stored values, one bit per row, and the positions of the bits that are set.
 
 use super::value::Stored;
-use crate::level::{Level, dispatched, level};
+#[cfg(target_arch = "x86_64")]
+use crate::level::Level;
+use crate::level::{dispatched, level};
 
 /// Sets bit `i` of `into` where `low <= values[i] <= low + span`; leaves the others. Rows that
 /// `into` has no word for are not looked at.
@@ -64,6 +66,7 @@ dispatched! {
 }
 
 /// Bits of a word from which on all of it is best looked at together; of fewer, one after the other.
+#[cfg(target_arch = "x86_64")]
 const MANY: usize = 7;
 
 /// Appends the positions of the bits that are set, ascending; bit 0 of the first word is position 0.

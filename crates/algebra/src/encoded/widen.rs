@@ -3,7 +3,9 @@
 use std::mem::MaybeUninit;
 
 use super::value::{Number, Stored};
-use crate::level::{Level, dispatched, level};
+#[cfg(target_arch = "x86_64")]
+use crate::level::Level;
+use crate::level::{dispatched, level};
 
 dispatched! {
     /// Appends `base + value` for each value.

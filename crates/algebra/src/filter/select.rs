@@ -1,7 +1,9 @@
 //! Selection vectors: the positions of rows that are kept, and applying them.
 
 use crate::fill;
-use crate::level::{Level, dispatched, level};
+#[cfg(target_arch = "x86_64")]
+use crate::level::Level;
+use crate::level::{dispatched, level};
 
 /// The ascending positions of the rows that are kept.
 pub fn positions(keep: &[bool], out: &mut Vec<u32>) {

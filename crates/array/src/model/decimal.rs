@@ -39,6 +39,18 @@ impl Decimal {
         self.scale <= MOST_DIGITS
     }
 
+    /// How many of its digits stand after the point, 0 to 18.
+    pub fn scale(self) -> u8 {
+        self.scale
+    }
+
+    /// It times ten to the power of `scale`; `None` if that is no whole number because it has more digits after the point,
+    /// or for a scale above 18.
+    pub fn digits(self, scale: u8) -> Option<i128> {
+        let fits = self.scale <= scale && scale <= MOST_DIGITS;
+        fits.then(|| self.scaled(scale))
+    }
+
     /// The nearest float.
     pub fn to_f64(self) -> f64 {
         self.digits as f64 / 10f64.powi(i32::from(self.scale))

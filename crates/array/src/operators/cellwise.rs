@@ -127,6 +127,10 @@ impl Source for Filter {
         // Of fewer cells, which lie within the same bounds.
         self.input.statistics(region, attribute)
     }
+
+    fn home(&self, region: &Region) -> usize {
+        self.input.home(region)
+    }
 }
 
 /// The input with more attributes, each computed from the others.
@@ -203,6 +207,10 @@ impl Source for Apply {
             return self.input.statistics(region, attribute);
         }
         Ok(None)
+    }
+
+    fn home(&self, region: &Region) -> usize {
+        self.input.home(region)
     }
 }
 
@@ -298,6 +306,10 @@ impl Source for Project {
 
     fn statistics(&self, region: &Region, attribute: usize) -> Result<Option<Statistics>> {
         self.input.statistics(region, self.numbers[attribute])
+    }
+
+    fn home(&self, region: &Region) -> usize {
+        self.input.home(region)
     }
 
     fn stored(&self, region: &Region) -> Option<Part> {

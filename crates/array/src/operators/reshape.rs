@@ -141,6 +141,10 @@ impl Source for Subarray {
         self.input.statistics(&self.inner(region), attribute)
     }
 
+    fn home(&self, region: &Region) -> usize {
+        self.input.home(&self.inner(region))
+    }
+
     fn stored(&self, region: &Region) -> Option<Part> {
         self.input.stored(&self.inner(region))
     }
@@ -299,6 +303,10 @@ impl Source for Rechunk {
 
     fn statistics(&self, region: &Region, attribute: usize) -> Result<Option<Statistics>> {
         self.input.statistics(region, attribute)
+    }
+
+    fn home(&self, region: &Region) -> usize {
+        self.input.home(region)
     }
 
     fn stored(&self, region: &Region) -> Option<Part> {

@@ -35,6 +35,12 @@ impl Source for Scan {
         self.array.statistics(region, attribute)
     }
 
+    fn home(&self, region: &Region) -> usize {
+        let chunk = self.array.grid().overlapping(region).next();
+        // Where it cannot be told, reading it will say why.
+        chunk.map_or(0, |chunk| self.array.home(&chunk).unwrap_or(0))
+    }
+
     fn stored(&self, region: &Region) -> Option<Part> {
         Some(Part {
             array: self.array.clone(),

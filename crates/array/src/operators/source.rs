@@ -1,10 +1,11 @@
 //! What operators are to each other, and the tasks that they share work among.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::BoxFuture;
-use futures::stream::{self, BoxStream, StreamExt};
-use workers::Workers;
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use workers::{Morsels, Workers};
 
 use crate::data::block::Block;
 use crate::data::grid::Grid;
@@ -36,6 +37,12 @@ pub(crate) trait Source: Send + Sync {
         Ok(None)
     }
 
+    /// The logical node on whose memory most of what a region takes lies, as far as that is known.
+    fn home(&self, region: &Region) -> usize {
+        let _ = region;
+        0
+    }
+
     /// Where a region lies in a stored array, if it is nothing but a part of one; and the number there of each
     /// attribute.
     fn stored(&self, region: &Region) -> Option<Part> {
@@ -62,6 +69,62 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
+    /// Runs `task` on each of the items, given with the home node of each, several at a time where there are workers: a
+    /// worker takes items of its own node first, then those of the nearest that has any left. What each returns, in the
+    /// order of the items.
+    ///
+    /// # Errors
+    /// One of a task, after which no other begins.
+    pub async fn all<T, R, F>(
+        &self,
+        items: Vec<(usize, T)>,
+        task: impl Fn(T) -> F + Clone + Send + 'static,
+    ) -> Result<Vec<R>>
+    where
+        R: Send + 'static,
+        F: Future<Output = Result<R>> + Send + 'static,
+        T: Clone + Send + Sync + 'static,
+    {
+        let Some(workers) = &self.workers else {
+            let each = stream::iter(items.into_iter().map(|(_, item)| item)).then(task);
+            return each.try_collect().await;
+        };
+        let numbered = items
+            .iter()
+            .enumerate()
+            .map(|(at, (home, _))| (*home, at as u32));
+        let morsels = Arc::new(Morsels::near(workers.layout().nearness(), numbered));
+        let (items, failed) = (Arc::new(items), Arc::new(AtomicBool::new(false)));
+        let claim = |_| {
+            let (morsels, items) = (morsels.clone(), items.clone());
+            let (task, failed) = (task.clone(), failed.clone());
+            let work = async move {
+                let mut done = Vec::new();
+                // Relaxed: the flag guards no other data.
+                while !failed.load(Ordering::Relaxed) {
+                    let node = workers::here().map_or(0, |here| here.node);
+                    let Some(at) = morsels.claim(node) else { break };
+                    let result = task(items[at as usize].1.clone()).await;
+                    done.push((
+                        at,
+                        result.inspect_err(|_| failed.store(true, Ordering::Relaxed))?,
+                    ));
+                }
+                Ok::<_, Error>(done)
+            };
+            workers.spawn(work).abort_on_drop()
+        };
+        let tasks: Vec<_> = (0..self.groups.clamp(1, items.len().max(1)))
+            .map(claim)
+            .collect();
+        let mut done = Vec::with_capacity(items.len());
+        for task in tasks {
+            done.extend(task.await??);
+        }
+        done.sort_unstable_by_key(|&(at, _)| at);
+        Ok(done.into_iter().map(|(_, result)| result).collect())
+    }
+
     /// Runs `task` on each of the items, several at a time where there are workers; what each returns, in the order of
     /// the items.
     pub fn ordered<T, R, F>(

@@ -119,8 +119,7 @@ impl Plan {
     /// What is wrong with the plan, and what happens on the way: [`Error::Arithmetic`](crate::Error::Arithmetic),
     /// [`Error::TooLarge`](crate::Error::TooLarge), those of the storage.
     pub async fn run(&self, run: &Run) -> Result<ArrayData> {
-        let chunks = self.chunks(run).await?;
-        let data = whole(chunks).await?;
+        let data = whole(self.source(run).await?, run).await?;
         // A sorted list is as long as what was found.
         match &self.node.operator {
             Operator::Sort(_) => shortened(&data).await,
@@ -134,16 +133,28 @@ impl Plan {
     /// # Errors
     /// As [`run`](Plan::run), for what is known before the first chunk.
     pub async fn chunks(&self, run: &Run) -> Result<Chunks> {
-        self.node.check_depth()?;
-        let source = match run.model {
-            Model::Pipeline => self.node.source(&run.crew())?,
-            Model::Materialise => {
-                // What is wrong with the plan is found before anything is computed.
-                self.node.source(&run.crew())?;
-                materialised_inputs(&self.node, run).await?
-            }
-        };
-        Ok(chunks_of(source, run))
+        let source = self.source(run).await?;
+        let (schema, grid) = (source.schema().clone(), source.grid());
+        let (cuts, task) = (grid.clone(), Chunk::of(&source, run));
+        let regions = grid.all().map(move |chunk| cuts.region(&chunk));
+        let blocks = run
+            .crew()
+            .ordered(regions, move |region| task.clone().compute(region));
+        Ok(Chunks {
+            schema,
+            grid,
+            blocks,
+        })
+    }
+
+    /// What answers for the chunks of the result.
+    async fn source(&self, run: &Run) -> Result<Input> {
+        // What is wrong with the plan is found before anything is computed.
+        let source = self.node.source(&run.crew())?;
+        match run.model {
+            Model::Pipeline => Ok(source),
+            Model::Materialise => materialised_inputs(&self.node, run).await,
+        }
     }
 }
 
@@ -158,7 +169,7 @@ fn materialised_inputs<'a>(node: &'a Node, run: &'a Run) -> BoxFuture<'a, Result
             inputs.push(if leaf {
                 source
             } else {
-                Arc::new(whole(chunks_of(source, run)).await?)
+                Arc::new(whole(source, run).await?)
             });
         }
         node.operator.over(&inputs, &run.crew())
@@ -166,43 +177,51 @@ fn materialised_inputs<'a>(node: &'a Node, run: &'a Run) -> BoxFuture<'a, Result
     .boxed()
 }
 
-fn chunks_of(source: Input, run: &Run) -> Chunks {
-    let (schema, grid) = (source.schema().clone(), source.grid());
-    let wanted: Arc<[bool]> = vec![true; schema.attributes().len()].into();
-    let (cuts, crew) = (grid.clone(), run.crew());
-    let (workers, per_chunk) = (run.workers.clone(), run.per_chunk);
-    let task = move |chunk: Vec<u64>| {
-        let (source, wanted, region) = (source.clone(), wanted.clone(), cuts.region(&chunk));
-        let workers = workers.clone().filter(|_| per_chunk > 1);
-        async move {
-            match (workers, source.stored(&region)) {
-                (Some(workers), Some(part)) => {
-                    let read = parallel::read(
-                        &part.array,
-                        &part.region,
-                        &part.attributes,
-                        &workers,
-                        per_chunk,
-                    );
-                    Ok(read.await?.at(region))
-                }
-                _ => source.block(&region, &wanted).await,
-            }
+/// What it takes to compute a chunk. Cheap to clone.
+#[derive(Clone)]
+struct Chunk {
+    source: Input,
+    wanted: Arc<[bool]>,
+    /// Whose tasks share a chunk, and how many, if more than one do.
+    workers: Option<Arc<Workers>>,
+    tasks: usize,
+}
+
+impl Chunk {
+    fn of(source: &Input, run: &Run) -> Chunk {
+        Chunk {
+            source: source.clone(),
+            wanted: vec![true; source.schema().attributes().len()].into(),
+            workers: run.workers.clone().filter(|_| run.per_chunk > 1),
+            tasks: run.per_chunk,
         }
-    };
-    Chunks {
-        blocks: crew.ordered(grid.all(), task),
-        schema,
-        grid,
+    }
+
+    async fn compute(self, region: Region) -> Result<Block> {
+        match (self.workers, self.source.stored(&region)) {
+            (Some(workers), Some(part)) => {
+                let (array, attributes) = (&part.array, &part.attributes);
+                let read = parallel::read(array, &part.region, attributes, &workers, self.tasks);
+                Ok(read.await?.at(region))
+            }
+            _ => self.source.block(&region, &self.wanted).await,
+        }
     }
 }
 
-async fn whole(mut chunks: Chunks) -> Result<ArrayData> {
-    let mut blocks = Vec::new();
-    while let Some(block) = chunks.next().await {
-        blocks.push(block?);
-    }
-    Ok(ArrayData::new(chunks.schema, chunks.grid, blocks))
+/// All chunks of a source. Workers take those first that lie on their node.
+async fn whole(source: Input, run: &Run) -> Result<ArrayData> {
+    let grid = source.grid();
+    let regions = grid.all().map(|chunk| grid.region(&chunk));
+    let items = regions
+        .map(|region| (source.home(&region), region))
+        .collect();
+    let task = Chunk::of(&source, run);
+    let blocks = run
+        .crew()
+        .all(items, move |region| task.clone().compute(region))
+        .await?;
+    Ok(ArrayData::new(source.schema().clone(), grid, blocks))
 }
 
 /// The cells of a list up to the last that exists.

@@ -20,10 +20,11 @@ pub use two::TwoQueues;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Policy {
-    /// A clock hand with usage counts, as in PostgreSQL (row B3). The default: see decision 53.
-    #[default]
+    /// A clock hand with usage counts, as in PostgreSQL (row B3).
     Clock,
-    /// A small first queue, a main queue, and a memory of pages that left the first.
+    /// A small first queue, a main queue that ages, and a memory of pages that left the first. The
+    /// default: see decision 65.
+    #[default]
     S3Fifo,
     /// One queue whose hand spares what was used since it last passed.
     Sieve,

@@ -11,14 +11,28 @@ const SMALL: u8 = 0;
 const MAIN: u8 = 1;
 /// Uses after its load with which a page moves from the small queue to the main one.
 const PROMOTED: u32 = 2;
+/// Pages that leave the small queue for each page of the main one that is looked at meanwhile.
+const LEFT_PER_AGED: u32 = 8;
 
 /// New pages go through a small queue of a tenth of the slots. Those used there move to the main
 /// queue, the others leave and are remembered as ghosts, as many as the main queue has slots; a
 /// ghost that comes back goes to the main queue at once. The main queue is a clock.
+///
+/// Unlike the published policy, the main queue also ages while only the small one evicts, one page
+/// for every [`LEFT_PER_AGED`]. Otherwise a long scan, whose pages all leave from the small queue,
+/// would leave pages in memory that were used often once and never again.
 #[derive(Debug)]
 pub struct S3Fifo {
     small: u32,
-    inner: Mutex<(Queues, Ghosts)>,
+    inner: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    queues: Queues,
+    ghosts: Ghosts,
+    /// Pages that left the small queue since a page of the main one was looked at.
+    left: u32,
 }
 
 impl S3Fifo {
@@ -28,13 +42,19 @@ impl S3Fifo {
         let ghosts = Ghosts::new((count - small) as usize);
         S3Fifo {
             small,
-            inner: Mutex::new((Queues::new(count), ghosts)),
+            inner: Mutex::new(State {
+                queues: Queues::new(count),
+                ghosts,
+                left: 0,
+            }),
         }
     }
 
     /// The queue from which the next page leaves.
-    fn turn(&self, queues: &Queues) -> u8 {
-        if queues.len(SMALL) >= self.small || queues.len(MAIN) == 0 {
+    fn turn(&self, state: &State) -> u8 {
+        let main = state.queues.len(MAIN);
+        let is_due = state.left >= LEFT_PER_AGED && main > 0;
+        if !is_due && state.queues.len(SMALL) >= self.small || main == 0 {
             SMALL
         } else {
             MAIN
@@ -42,16 +62,16 @@ impl S3Fifo {
     }
 
     /// Evicts the oldest page of the queue whose turn it is that was not used enough to stay.
-    fn search(
-        &self,
-        queues: &mut Queues,
-        ghosts: &mut Ghosts,
-        looks: u32,
-        slots: &dyn Slots,
-    ) -> Option<u32> {
+    fn search(&self, state: &mut State, looks: u32, slots: &dyn Slots) -> Option<u32> {
         for _ in 0..looks / 2 - 1 {
-            let queue = self.turn(queues);
+            let queue = self.turn(state);
             let small = queue == SMALL;
+            let State {
+                queues,
+                ghosts,
+                left,
+            } = &mut *state;
+            *left = if small { *left } else { 0 };
             let slot = queues.oldest(queue)?;
             let seen = if small {
                 slots.look(slot)
@@ -69,6 +89,7 @@ impl S3Fifo {
                     if slots.evict(slot) {
                         queues.remove(slot);
                         ghosts.add(page);
+                        *left += 1;
                         return Some(slot);
                     }
                     queues.push(MAIN, slot);
@@ -87,29 +108,30 @@ impl S3Fifo {
 
 impl Replacement for S3Fifo {
     fn loaded(&self, slot: u32, page: PageId, slots: &dyn Slots) {
-        let (queues, ghosts) = &mut *self.inner.lock();
+        let state = &mut *self.inner.lock();
         // The load itself is not a use.
         slots.set_uses(slot, 0);
-        let queue = if ghosts.take(page) { MAIN } else { SMALL };
-        queues.push(queue, slot);
+        let queue = if state.ghosts.take(page) { MAIN } else { SMALL };
+        state.queues.push(queue, slot);
     }
 
     fn victim(&self, slots: &dyn Slots) -> Victim {
-        let (queues, ghosts) = &mut *self.inner.lock();
-        match self.search(queues, ghosts, LOOKS, slots) {
+        let state = &mut *self.inner.lock();
+        match self.search(state, LOOKS, slots) {
             Some(slot) => Victim::Taken(slot),
             // All were used: the oldest has to go.
-            None => queues.evict_oldest([MAIN, SMALL], slots),
+            None => state.queues.evict_oldest([MAIN, SMALL], slots),
         }
     }
 
     fn cold(&self, slots: &dyn Slots) -> Option<u32> {
-        let (queues, ghosts) = &mut *self.inner.lock();
+        let state = &mut *self.inner.lock();
         // Nothing is held against a page when no other comes for which it could make room.
-        let small = self.turn(queues) == SMALL;
+        let queue = self.turn(state);
+        let small = queue == SMALL;
         let is_cold = |slot| matches!(slots.look(slot), Swept::Aged(uses) if uses == 0 || small && uses < PROMOTED);
-        let oldest = queues.oldest(self.turn(queues));
-        queues.find(oldest, COLD_LOOKS / 2, is_cold)?;
-        self.search(queues, ghosts, COLD_LOOKS / 2, slots)
+        let oldest = state.queues.oldest(queue);
+        state.queues.find(oldest, COLD_LOOKS / 2, is_cold)?;
+        self.search(state, COLD_LOOKS / 2, slots)
     }
 }

@@ -185,3 +185,57 @@ fn a_source_that_overstates_a_length_is_an_error() {
         "{error}"
     );
 }
+
+#[test]
+fn a_page_is_located_before_its_bucket_is_asked_for() {
+    /// A source that knows a page's bucket only after it was located.
+    #[derive(Default)]
+    struct Distant {
+        located: std::sync::Mutex<std::collections::HashSet<u32>>,
+        asked: std::sync::atomic::AtomicU32,
+    }
+    impl buffer::Source for Distant {
+        fn bucket(&self, page: u32) -> u8 {
+            assert!(self.located.lock().unwrap().contains(&page));
+            1
+        }
+        fn locate(&self, page: u32) -> Option<futures::future::BoxFuture<'_, ()>> {
+            if self.located.lock().unwrap().contains(&page) {
+                return None;
+            }
+            self.asked.fetch_add(1, Ordering::SeqCst);
+            let mut waited = false;
+            Some(Box::pin(futures::future::poll_fn(move |context| {
+                if std::mem::replace(&mut waited, true) {
+                    self.located.lock().unwrap().insert(page);
+                    return std::task::Poll::Ready(());
+                }
+                context.waker().wake_by_ref();
+                std::task::Poll::Pending
+            })))
+        }
+        fn load<'a>(
+            &'a self,
+            page: u32,
+            frame: &'a mut [u8],
+        ) -> futures::future::BoxFuture<'a, Result<usize, buffer::LoadError>> {
+            frame[0] = page as u8;
+            Box::pin(async move { Ok(1) })
+        }
+    }
+    let source = Arc::new(Distant::default());
+    let budget = memory::Budget::new(u64::MAX);
+    let pool = Pool::new(&config(64 * 4096, PAGE, 2), source.clone(), budget).unwrap();
+    // Given up while it is located, nothing is left behind.
+    assert!(pool.pin(9).now_or_never().is_none());
+    for page in [9, 10] {
+        let pin = now(pool.pin(page)).unwrap();
+        assert_eq!((pin[0], pin.node()), (page as u8, 1));
+    }
+    pool.prefetch(&[11]);
+    while !pool.is_resident(11) {
+        std::thread::yield_now();
+    }
+    assert_eq!(source.asked.load(Ordering::SeqCst), 4);
+    pool.check().unwrap();
+}

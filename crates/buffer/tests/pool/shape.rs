@@ -56,6 +56,25 @@ fn the_budget_is_taken_and_given_back() {
 }
 
 #[test]
+fn words_of_pages_count_where_pages_were_loaded() {
+    const WORDS: u64 = 256 << 10;
+    let budget = memory::Budget::new((1 << 19) + 2 * WORDS);
+    let source = Arc::new(Patterns::default());
+    let pool = Pool::new(&config(1 << 19, PAGE, 1), source, budget.clone()).unwrap();
+    assert_eq!(pool.word_bytes(), 0);
+    for (pages, blocks) in [([0, 1], 1), ([32_767, 32_768], 2), ([1 << 31, u32::MAX], 4)] {
+        for page in pages {
+            check(page, 0, &now(pool.pin(page)).unwrap());
+        }
+        assert_eq!(pool.word_bytes(), blocks * WORDS);
+        // There is room for two; the others are read all the same.
+        assert_eq!(budget.used(), (1 << 19) + blocks.min(2) * WORDS);
+    }
+    drop(pool);
+    assert_eq!(budget.used(), 0);
+}
+
+#[test]
 fn pages_lie_in_the_memory_of_their_node() {
     let (pool, _) = pool(3, 16, 2);
     let memory: Vec<_> = pool.memory().collect();

@@ -116,7 +116,7 @@ impl Sort {
     }
 
     /// Its elements in a graph of so many vertices and edges.
-    fn elements(self, vertices: u64, edges: u64) -> u64 {
+    pub fn elements(self, vertices: u64, edges: u64) -> u64 {
         match self {
             Sort::Offsets | Sort::InOffsets => vertices + 1,
             Sort::Neighbours | Sort::InNeighbours | Sort::Weights => edges,

@@ -319,6 +319,8 @@ fn write_ids(
 }
 
 #[cfg(test)]
+mod fuzzed;
+#[cfg(test)]
 pub(crate) mod naive;
 #[cfg(test)]
 mod speed;

@@ -99,6 +99,13 @@ impl Graph {
                 *slot = Some(Paged::open(snapshot, name, &meta, sort).await?);
             }
         }
+        let mut all = vec![&ids, &out.offsets, &out.neighbours];
+        all.extend(
+            into.iter()
+                .flat_map(|lists| [&lists.offsets, &lists.neighbours]),
+        );
+        all.extend(ranks.iter().chain(&weights));
+        apart(name, &all)?;
         Ok(Arc::new(Graph {
             name: name.to_owned(),
             snapshot: snapshot.clone(),
@@ -240,6 +247,23 @@ impl Paged {
             self.sound[page].store(true, Ordering::Relaxed);
         }
         sound
+    }
+}
+
+/// Fails if a page is in two places. Readers hold pages by their numbers, and know of each page in one place whether
+/// its values are possible.
+fn apart(name: &str, arrays: &[&Paged]) -> Result<()> {
+    let mut pages: Vec<PageId> = Vec::new();
+    for array in arrays {
+        pages.extend(&array.pages);
+    }
+    pages.sort_unstable();
+    match pages.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(damaged(
+            name,
+            &format!("page {}, which its arrays name twice,", pair[0]),
+        )),
+        None => Ok(()),
     }
 }
 

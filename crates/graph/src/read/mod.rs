@@ -1,5 +1,7 @@
 //! Graphs of a snapshot, and how tasks read their lists through pinned pages.
 
+#[cfg(test)]
+mod fuzzed;
 pub(crate) mod graph;
 pub(crate) mod reader;
 pub(crate) mod rows;

@@ -161,6 +161,7 @@ impl Graph {
             return Ok(sources);
         }
         while sources.len() < count {
+            let before = sources.len();
             let first = random.u32(..self.vertices());
             // The next one that has edges, by id from there on around.
             for rank in (first..self.vertices()).chain(0..first) {
@@ -173,6 +174,10 @@ impl Graph {
                     sources.push(vertex);
                     break;
                 }
+            }
+            if sources.len() == before {
+                // It has edges, and no vertex has any.
+                return Err(self.damaged(self.out().offsets.sort.name()));
             }
         }
         Ok(sources)

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use store::Store;
 
 use crate::error::{Error, Result};
-use crate::format::meta::{DIRECTORY, Order, key};
+use crate::format::meta::{DIRECTORY, Order, Sort, key};
 use crate::job::{Job, Phase};
 use crate::load::{check_name, exists, pages, sort_memory};
 use crate::read::graph::{Graph, publish, remove};
@@ -163,15 +163,33 @@ impl Numbers {
             Order::Rcm => rcm::sequence(&mut lists, job).await?,
             Order::Gorder => gorder::sequence(&mut lists, job).await?,
         };
-        let mut new = vec![0; sequence.len()];
-        for (number, vertex) in sequence.into_iter().enumerate() {
-            new[vertex as usize] = number as u32;
-        }
+        let new = inverse(&sequence, graph.vertices()).ok_or_else(|| {
+            // Ranks that name a vertex twice, or lists of which one direction is not the other's.
+            graph.damaged(match order {
+                Order::Ids => Sort::Ranks.name(),
+                _ => "the lists of its neighbours",
+            })
+        })?;
+        drop(sequence);
         drop(all);
         let _room = Room::take(job.budget(), 4 * vertices, what)?;
         job.at(Phase::Order, vertices, vertices)?;
         Ok(Numbers { new, _room })
     }
+}
+
+/// The place of each vertex in a sequence; `None` if one is missing from it or comes twice.
+fn inverse(sequence: &[u32], vertices: u32) -> Option<Vec<u32>> {
+    const NONE: u32 = u32::MAX;
+    let mut places = vec![NONE; vertices as usize];
+    for (place, &vertex) in (0u32..).zip(sequence) {
+        let slot = places.get_mut(vertex as usize)?;
+        if *slot != NONE {
+            return None;
+        }
+        *slot = place;
+    }
+    (sequence.len() == places.len()).then_some(places)
 }
 
 /// The vertices by rising id of the file.

@@ -82,6 +82,18 @@ impl From<graph::Error> for Error {
     }
 }
 
+impl From<array::Error> for Error {
+    fn from(e: array::Error) -> Error {
+        match e {
+            array::Error::Store(e) => Error::from(store::Error::clone(&e)),
+            array::Error::Arithmetic { what } => Error::Arithmetic { message: what },
+            other => Error::Execution {
+                message: other.to_string(),
+            },
+        }
+    }
+}
+
 impl From<ingest::Error> for Error {
     fn from(e: ingest::Error) -> Error {
         match e {

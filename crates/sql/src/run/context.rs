@@ -89,8 +89,15 @@ impl StatementContext {
         let calls = self.calls(&mut statement).await?;
         grammar::check_calls(&statement, &self.state)?;
         let statement = Extended::Statement(Box::new(statement));
-        let names =
-            Resolver::resolve(&self.state, &self.tables, &statement, target, &calls).await?;
+        let names = Resolver::resolve(
+            &self.state,
+            &self.tables,
+            &self.snapshot,
+            &statement,
+            target,
+            &calls,
+        )
+        .await?;
         let planned = SqlToRel::new_with_options(&names, self.parser_options(false))
             .statement_to_plan(statement.clone());
         planned.map_err(|e| {

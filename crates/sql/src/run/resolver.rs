@@ -17,6 +17,7 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, TypePlanner};
 use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
 use datafusion::sql::parser::Statement as Extended;
+use store::Snapshot;
 use table::Tables;
 
 use crate::error::{Error, Result};
@@ -24,6 +25,7 @@ use crate::frontend::planners::{Operators, Types};
 use crate::frontend::readers;
 use crate::messages::nearest::unknown_table;
 use crate::names::{CATALOG, SCHEMA, looks_like_file};
+use crate::scan::arrays::table::ArrayTable;
 use crate::scan::files::table::FileTable;
 use crate::scan::information;
 use crate::scan::provider::Provider;
@@ -45,22 +47,23 @@ pub(crate) struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    /// A resolver of the tables, files, graphs and views that `statement` names. `target` is the table that is scanned
+    /// A resolver of the tables, arrays, files, graphs and views that `statement` names. `target` is the table that is scanned
     /// with its row ids, if there is one.
     ///
     /// # Errors
     ///
-    /// Those of opening files.
+    /// Those of opening files and arrays.
     pub(crate) async fn resolve(
         state: &'a SessionState,
         tables: &'a Arc<Tables>,
+        snapshot: &Snapshot,
         statement: &Extended,
         target: Option<&str>,
         calls: &Calls,
     ) -> Result<Resolver<'a>> {
         let mut sources = HashMap::new();
         for reference in state.resolve_table_references(statement)? {
-            if let Some(provider) = find(tables, &reference, target, calls).await? {
+            if let Some(provider) = find(tables, snapshot, &reference, target, calls).await? {
                 sources.insert(reference, provider_as_source(provider));
             }
         }
@@ -83,9 +86,10 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// The table, file, call that reads files or a graph, or view of the information schema that `reference` names.
+/// The table, array, file, call that reads files or a graph, or view of the information schema that `reference` names.
 async fn find(
     tables: &Arc<Tables>,
+    snapshot: &Snapshot,
     reference: &TableReference,
     target: Option<&str>,
     calls: &Calls,
@@ -108,6 +112,9 @@ async fn find(
         return Ok(Some(Arc::new(Provider::new(Arc::clone(table), row_ids))));
     }
     let name = reference.table();
+    if let Some(array) = ArrayTable::find(snapshot, name)? {
+        return Ok(Some(Arc::new(array)));
+    }
     if let Some(graph) = calls.graphs.get(name) {
         return Ok(Some(Arc::clone(graph)));
     }

@@ -1,10 +1,11 @@
-//! What plans read: tables of the store, files, graphs, and the views of `information_schema`.
+//! What plans read: tables and arrays of the store, files, graphs, and the views of `information_schema`.
 //!
 //! A [`provider`] is a table as the planner sees it, [`exec`] its scan as an operator of DataFusion. Filters become
 //! tests of stored columns in [`predicate`] and [`like`].
 //!
 //! Uses `names` and the layers below it.
 
+pub(crate) mod arrays;
 pub(crate) mod context;
 mod exec;
 pub(crate) mod files;

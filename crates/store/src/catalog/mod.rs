@@ -2,5 +2,7 @@
 //! change; and the changes that lead from one version to the next.
 
 pub(crate) mod changes;
+#[cfg(test)]
+pub(crate) mod fuzzed;
 pub(crate) mod spaces;
 mod tree;

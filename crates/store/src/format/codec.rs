@@ -100,10 +100,13 @@ pub(crate) fn unpack(codec: Codec, stored: Vec<u8>, raw: u64) -> Result<Vec<u8>,
                 Err(_) => return Err("zstd: not a frame".to_string()),
             }
             let mut bytes = Vec::new();
-            // One byte more shows that there are more.
-            zstd::stream::read::Decoder::with_buffer(&stored[..])
-                .and_then(|decoder| decoder.take(raw.saturating_add(1)).read_to_end(&mut bytes))
-                .map_err(|error| format!("zstd: {error}"))?;
+            let decoder = zstd::stream::read::Decoder::with_buffer(&stored[..]);
+            let read = decoder.and_then(|mut decoder| {
+                decoder.window_log_max(window_log(raw))?;
+                // One byte more shows that there are more.
+                decoder.take(raw.saturating_add(1)).read_to_end(&mut bytes)
+            });
+            read.map_err(|error| format!("zstd: {error}"))?;
             bytes
         }
     };
@@ -114,9 +117,50 @@ pub(crate) fn unpack(codec: Codec, stored: Vec<u8>, raw: u64) -> Result<Vec<u8>,
     }
 }
 
+/// The logarithm of the largest window that bytes of this length can have been compressed with. A frame can claim one
+/// of 128 MiB, whatever its length, and memory is taken for it before anything is decompressed.
+fn window_log(raw: u64) -> u32 {
+    const LEAST: u32 = 10;
+    const MOST: u32 = 27;
+    let above = raw.max(1).checked_next_power_of_two();
+    above.map_or(MOST, u64::ilog2).clamp(LEAST, MOST)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_is_not_larger_than_what_is_in_it() {
+        // A frame without its length, its window of 2^(10 + exponent), and a block of one byte 100 times.
+        let frame = |exponent: u8| {
+            let block = 100 << 3 | 1 << 1 | 1;
+            vec![
+                0x28,
+                0xb5,
+                0x2f,
+                0xfd,
+                0,
+                exponent << 3,
+                block as u8,
+                (block >> 8) as u8,
+                0,
+                7,
+            ]
+        };
+        assert_eq!(unpack(Codec::Zstd, frame(0), 100), Ok(vec![7; 100]));
+        for exponent in 1..18 {
+            let error = unpack(Codec::Zstd, frame(exponent), 100).unwrap_err();
+            assert!(error.contains("too much memory"), "{error}");
+        }
+        // What this writes is read, of any length.
+        for raw in [1, 100, 1024, 1025, 300_000, 9 << 20, 150 << 20] {
+            let bytes = vec![3; raw];
+            let (codec, stored) = compress(&bytes);
+            let back = unpack(codec, stored.to_vec(), raw as u64);
+            assert!(back == Ok(bytes), "{raw} bytes");
+        }
+    }
 
     #[test]
     fn compression_is_kept_only_where_it_pays() {

@@ -152,6 +152,18 @@ fn read_blob_once(
     }
     let mut stored = vec![0; blob.stored as usize];
     read(device, blob.offset, &mut stored)?;
+    unpack(device, region, blob, stored)
+}
+
+/// Verifies the stored bytes of the structure at `blob`, and decompresses them. What that may be long
+/// is for the caller to have checked.
+pub(crate) fn unpack(
+    device: &dyn Device,
+    region: Region,
+    blob: &Blob,
+    stored: Vec<u8>,
+) -> Result<Vec<u8>> {
+    let damaged = |detail: &str| Error::damaged(device.path(), region, blob.offset, detail);
     let (tag, number) = tag_of(region);
     if checksum(tag, number, &stored) != blob.sum {
         return Err(damaged("checksum does not match"));

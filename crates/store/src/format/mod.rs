@@ -4,5 +4,7 @@
 pub(crate) mod bytes;
 pub(crate) mod codec;
 pub(crate) mod disk;
+#[cfg(test)]
+pub(crate) mod fuzzed;
 pub(crate) mod kind;
 pub(crate) mod structures;

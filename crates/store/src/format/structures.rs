@@ -399,6 +399,16 @@ impl Directory {
         chunks.chain(spaces.map(|(space, blob)| (Region::Space(*space), blob)))
     }
 
+    /// Offset and length of the extents of all structures, of the directory of `root` too, in the order of the offsets.
+    pub(crate) fn spans(&self, root: &Root) -> Vec<(u64, u64)> {
+        let blobs = self.blobs().map(|(_, blob)| blob).chain([&root.directory]);
+        let mut spans: Vec<_> = blobs
+            .map(|blob| (blob.offset, aligned(blob.stored)))
+            .collect();
+        spans.sort_unstable();
+        spans
+    }
+
     /// The most bytes that a directory has in a data file of `file_bytes`: one place for each
     /// chunk of all pages there can be, and one for each space, which has an extent of its own.
     pub(crate) fn longest(file_bytes: u64) -> u64 {

@@ -38,6 +38,8 @@ pub(crate) struct Log {
     writes: u32,
     /// What replaying found behind the last valid record.
     dropped: Option<Dropped>,
+    /// The most bytes of a record that is replayed.
+    memory: u64,
 }
 
 /// What was done with the log's device since it was opened.
@@ -74,7 +76,13 @@ impl Log {
             // part of one that an earlier process did not finish.
             writes: RandomState::new().hash_one(0u8) as u32,
             dropped: None,
+            memory: u64::MAX,
         }
+    }
+
+    /// Records that are replayed may take so much memory.
+    pub(crate) fn limit_records(&mut self, memory: u64) {
+        self.memory = memory;
     }
 
     /// Writes the log of a new store, durably.
@@ -408,6 +416,7 @@ impl Log {
     ) -> Result<()> {
         let device = self.device.clone();
         let mut source = Source::new(&*device)?;
+        source.limit(self.memory);
         let reads = self.reads(version);
         let mut offset = FIRST_RECORD;
         let mut last: Option<u64> = None;

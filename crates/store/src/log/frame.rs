@@ -126,7 +126,7 @@ impl<'a> Sector<'a> {
 }
 
 /// The checksum, and the mark once more, whose last byte is never zero.
-fn tail_of(body: &[u8], offset: u64, seed: Seed) -> [u8; TAIL] {
+pub(super) fn tail_of(body: &[u8], offset: u64, seed: Seed) -> [u8; TAIL] {
     let mut tail = [0; TAIL];
     let (sum, mark) = tail.split_at_mut(4);
     sum.copy_from_slice(&seed.sector(offset, body).to_le_bytes());

@@ -72,8 +72,8 @@ impl Header {
             counter,
             base,
         };
-        if header.counter >= LIMIT {
-            return Err(Bad::Fields("impossible counter"));
+        if header.counter.max(header.base) >= LIMIT {
+            return Err(Bad::Fields("impossible counter or base"));
         }
         if header.slot() != slot {
             return Err(Bad::Fields("it is in the other slot"));

@@ -14,6 +14,8 @@
 
 mod file;
 mod frame;
+#[cfg(test)]
+mod fuzzed;
 mod header;
 mod old;
 pub(crate) mod report;

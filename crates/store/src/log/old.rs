@@ -71,6 +71,7 @@ impl Reads for Packed {
         if self.sum(source, start, header.length)? != header.sum {
             return rest(source, offset, start, false);
         }
+        source.admit(header.version, header.length)?;
         let body = self.body(source, start, header.length)?;
         if frame::body_sum(&body, self.seed) != header.sum {
             return rest(source, offset, start, false);

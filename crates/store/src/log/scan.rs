@@ -120,6 +120,7 @@ impl Sectors {
         length: u64,
         sum: u32,
     ) -> Result<Next> {
+        source.admit(first.version, length)?;
         let mut body = Vec::new();
         let count = frame::sectors(length, self.layout);
         for number in 0..count as u32 {

@@ -3,7 +3,7 @@
 use io::Device;
 
 use super::frame::SECTOR;
-use crate::error::Result;
+use crate::error::{Error, Region, Result};
 use crate::format::disk;
 
 /// Bytes read at once.
@@ -16,6 +16,8 @@ pub(super) struct Source<'d> {
     window: Vec<u8>,
     /// Where the window begins.
     start: u64,
+    /// The most bytes that the body of a record may take of memory.
+    memory: u64,
 }
 
 impl<'d> Source<'d> {
@@ -25,6 +27,25 @@ impl<'d> Source<'d> {
             device,
             window: Vec::new(),
             start: 0,
+            memory: u64::MAX,
+        })
+    }
+
+    /// From now on, a record whose body has more bytes is refused.
+    pub(super) fn limit(&mut self, memory: u64) {
+        self.memory = memory;
+    }
+
+    /// Fails if there is no memory for the body of the record of this version, whose length is verified.
+    pub(super) fn admit(&self, version: u64, length: u64) -> Result<()> {
+        if length <= self.memory {
+            return Ok(());
+        }
+        Err(Error::Memory {
+            path: self.device.path().to_path_buf(),
+            what: Region::LogRecord(version).to_string(),
+            wanted: length,
+            left: self.memory,
         })
     }
 

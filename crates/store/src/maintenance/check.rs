@@ -10,6 +10,7 @@ use crate::format::disk::{Limits, read, read_blob};
 use crate::format::structures::{Directory, Entry, FIRST_EXTENT};
 use crate::options::Access;
 use crate::recovery::roots;
+use crate::space::map::PageMap;
 use crate::state::writer::Writer;
 use crate::store::handle::Store;
 use crate::transaction::snapshot::Snapshot;
@@ -112,7 +113,7 @@ impl Store {
             let mut verified = self.verify(*page, entry, &mut stored, &mut frame);
             // It may have been moved meanwhile.
             if verified.is_err()
-                && let Some(now) = self.pages().map.get(*page)
+                && let Ok(Some(now)) = self.pages().map.get(*page)
                 && now != *entry
             {
                 verified = self.verify(*page, &now, &mut stored, &mut frame);
@@ -218,20 +219,28 @@ impl Store {
     /// Looks for overlaps and leaks; returns the pages to verify.
     fn check_extents(self: &Arc<Self>, writer: &Writer, problems: &mut Vec<Problem>) -> Plan {
         let snapshot = Snapshot::new(self.clone(), writer.head.clone());
-        let space = self.space.lock();
-        let (next, end, free) = (space.ids.next, space.extents.end(), space.free_bytes());
-        let unit = space.extents.unit();
-        drop(space);
+        // Where it cannot be known, pages overlap or chunks are damaged, which is found below.
+        let space = self.space().ok();
+        let space = space.map(|space| (space.extents.end(), space.free_bytes()));
+        let unit = self.alignment();
         let limbo = writer.limbo.iter().map(|blob| (Region::Directory, blob));
         let own = (Region::Directory, &writer.root.directory);
         let blobs = writer.directory.blobs().chain(limbo).chain([own]);
         let mut used: Vec<_> = blobs
             .map(|(region, blob)| (blob.offset, blob.stored, region))
             .collect();
-        let live = self.pages().map.live(next);
-        let mut pages: Vec<_> = live
-            .filter(|(page, _)| !writer.pending.contains(*page))
-            .collect();
+        let mut pages = Vec::new();
+        let next = self.free.lock().next_page();
+        for chunk in PageMap::chunks_below(next) {
+            match self.pages().map.chunk(chunk) {
+                Ok(entries) => pages.extend(
+                    entries
+                        .into_iter()
+                        .filter(|(page, _)| !writer.pending.contains(*page)),
+                ),
+                Err(error) => note_once(problems, error),
+            }
+        }
         let all = pages.iter().copied().chain(writer.pending.iter());
         used.extend(
             all.map(|(page, entry)| (entry.offset, u64::from(entry.stored), Region::Page(page))),
@@ -249,14 +258,31 @@ impl Store {
         }
         let whole = |(_, length, _): &(u64, u64, Region)| length.next_multiple_of(unit);
         let taken: u64 = used.iter().map(whole).sum();
-        let leaked = (end - FIRST_EXTENT).saturating_sub(taken + free);
-        if leaked > 0 {
-            problems.push(Problem::Leaked { bytes: leaked });
+        if let Some((end, free)) = space {
+            let leaked = (end - FIRST_EXTENT).saturating_sub(taken + free);
+            if leaked > 0 {
+                problems.push(Problem::Leaked { bytes: leaked });
+            }
         }
         pages.sort_unstable_by_key(|(_, entry)| entry.offset);
         Plan {
             _snapshot: snapshot,
             pages,
         }
+    }
+}
+
+/// Adds what is wrong with a region, unless something is known to be.
+fn note_once(problems: &mut Vec<Problem>, error: Error) {
+    let damaged = |error: &Error| match error {
+        Error::Damaged { region, .. } => Some(*region),
+        _ => None,
+    };
+    let known = problems.iter().any(|problem| match problem {
+        Problem::Damaged(other) => damaged(other).is_some() && damaged(other) == damaged(&error),
+        _ => false,
+    });
+    if !known {
+        problems.push(Problem::Damaged(error));
     }
 }

@@ -24,9 +24,11 @@ pub struct Place {
 }
 
 impl Store {
-    /// Where a live page is; `None` for others. A page keeps its place as long as a snapshot knows it.
+    /// Where a live page is; `None` for others, and where the part of the page map that knows cannot be read: then
+    /// reading the page fails, and says why. A page keeps its place as long as a snapshot knows it. May wait for the
+    /// disk.
     pub fn place(&self, page: PageId) -> Option<Place> {
-        let entry = self.pages().map.get(page)?;
+        let entry = self.pages().map.get(page).ok().flatten()?;
         Some(Place {
             page,
             offset: entry.offset,

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use crate::error::Error;
 use crate::format::kind::{Codec, Kind};
 use crate::format::structures::FIRST_EXTENT;
+use crate::space::map::PageMap;
 use crate::store::handle::Store;
 
 /// The number of pages of one sort, and their bytes.
@@ -80,6 +81,11 @@ pub struct Statistics {
     pub dirty_bytes: u64,
     /// What became of dirty pages since the store was opened.
     pub written_back: WrittenBack,
+    /// Bytes of memory that the page map takes.
+    pub map_bytes: u64,
+    /// Why some of the page map could not be read, if so: the figures of pages lack what it has, and what is free is
+    /// not known.
+    pub map_failure: Option<String>,
     /// Checkpoints done since the store was opened.
     pub checkpoints: u64,
     /// Why a checkpoint that was due could not be done, if so.
@@ -89,13 +95,18 @@ pub struct Statistics {
 }
 
 impl Store {
-    /// Figures about the store. Looks at every page's entry.
+    /// Figures about the store. Looks at every page's entry, and reads the page map for that.
     pub fn statistics(&self) -> Statistics {
         let writer = self.writer.lock();
         let version = self.current();
-        let space = self.space.lock();
-        let (next, end, free) = (space.ids.next, space.extents.end(), space.free_bytes());
-        drop(space);
+        let mut map_failure = None;
+        let (end, free) = match self.space() {
+            Ok(space) => (space.extents.end(), space.free_bytes()),
+            Err(error) => {
+                map_failure = Some(error.to_string());
+                (self.data().len().unwrap_or(FIRST_EXTENT), 0)
+            }
+        };
         let traffic = writer.log.traffic();
         let dirty = self.pages.images.traffic();
         let mut statistics = Statistics {
@@ -119,13 +130,22 @@ impl Store {
                 writes: dirty.writes,
                 spared: dirty.spared,
             },
+            map_bytes: self.pages.map.bytes(),
             checkpoints: self.checkpoints.load(Ordering::Relaxed),
             checkpoint_failure: writer.checkpoint_failure.as_ref().map(Error::to_string),
             latched: self.latch.get().map(|cause| cause.to_string()),
             pending_bytes: writer.pending.bytes(),
             ..Statistics::default()
         };
-        for (page, entry) in self.pages.map.live(next) {
+        let next = self.free.lock().next_page();
+        let chunks = PageMap::chunks_below(next).map(|chunk| self.pages.map.chunk(chunk));
+        for (page, entry) in chunks.flat_map(|entries| match entries {
+            Ok(entries) => entries,
+            Err(error) => {
+                map_failure.get_or_insert_with(|| error.to_string());
+                Vec::new()
+            }
+        }) {
             let (raw, stored) = (u64::from(entry.raw), u64::from(entry.stored));
             if writer.pending.contains(page) {
                 continue;
@@ -137,6 +157,7 @@ impl Store {
             }
             statistics.kinds[entry.kind as usize].add(raw, stored);
         }
+        statistics.map_failure = map_failure;
         statistics.used_bytes -= statistics.pending_bytes;
         debug_assert!(statistics.used_bytes >= FIRST_EXTENT);
         statistics

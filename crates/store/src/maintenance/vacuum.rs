@@ -7,12 +7,28 @@ use buffer::PageId;
 use crate::error::{Error, Result};
 use crate::format::bytes::{Tag, checksum};
 use crate::format::structures::Entry;
+use crate::space::map::PageMap;
 use crate::state::writer::Writer;
 use crate::store::gate::Gate;
 use crate::store::handle::Store;
 
 /// Bytes that are moved before other writers have their turn.
 const STEP: u64 = 4 << 20;
+
+/// Pages that are looked through for the last ones at once.
+const MANY: usize = 1 << 16;
+
+/// Leaves the pages from the end of the file on, the last first: of `STEP` bytes, but one at least.
+fn keep_last(pages: &mut Vec<(PageId, Entry)>) {
+    pages.sort_unstable_by_key(|(_, entry)| std::cmp::Reverse(entry.offset));
+    let mut bytes = 0;
+    let few = pages.iter().take_while(|(_, entry)| {
+        bytes += entry.extent();
+        bytes <= STEP
+    });
+    let few = few.count().max(1).min(pages.len());
+    pages.truncate(few);
+}
 
 /// What [`Store::vacuum`] has done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -71,7 +87,7 @@ impl Store {
         let mut bytes = 0;
         let mut buffer = Vec::new();
         let copied = self
-            .last_pages(&writer)
+            .last_pages(&writer)?
             .into_iter()
             .try_for_each(|(page, from)| {
                 if bytes < STEP
@@ -94,27 +110,28 @@ impl Store {
     }
 
     /// The pages from the end of the file on, as many as free space before them may take.
-    fn last_pages(&self, writer: &Writer) -> Vec<(PageId, Entry)> {
+    fn last_pages(&self, writer: &Writer) -> Result<Vec<(PageId, Entry)>> {
         let (next, lowest) = {
-            let mut space = self.space.lock();
+            let mut space = self.space()?;
             (space.ids.next, space.extents.lowest())
         };
         let Some(lowest) = lowest else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
-        let live = self.pages().map.live(next);
-        let mut pages: Vec<_> = live
-            .filter(|(page, entry)| entry.offset > lowest && !writer.pending.contains(*page))
-            .collect();
-        pages.sort_unstable_by_key(|(_, entry)| std::cmp::Reverse(entry.offset));
-        let mut bytes = 0;
-        let few = pages.iter().take_while(|(_, entry)| {
-            bytes += entry.extent();
-            bytes <= STEP
-        });
-        let few = few.count().max(1).min(pages.len());
-        pages.truncate(few);
-        pages
+        let mut pages = Vec::new();
+        for chunk in PageMap::chunks_below(next) {
+            let behind = self.pages().map.chunk(chunk)?.into_iter();
+            pages.extend(
+                behind.filter(|(page, entry)| {
+                    entry.offset > lowest && !writer.pending.contains(*page)
+                }),
+            );
+            if pages.len() > MANY {
+                keep_last(&mut pages);
+            }
+        }
+        keep_last(&mut pages);
+        Ok(pages)
     }
 
     /// Copies a page to free space before it; `None` if there is none, or the page is damaged: then
@@ -124,7 +141,7 @@ impl Store {
             return Ok(None);
         }
         let place = {
-            let mut space = self.space.lock();
+            let mut space = self.space()?;
             space.extents.take_before(from.extent(), from.offset)
         };
         let Some(offset) = place else {
@@ -152,9 +169,9 @@ impl Store {
         let mut writer = self.writer.lock();
         self.reclaim(&mut writer);
         let _roots = self.hold.change_roots(self.path())?;
-        self.space.lock().extents.prefer_lowest(true);
+        self.space()?.extents.prefer_lowest(true);
         let folded = self.fold_lowest(&mut writer, gate);
-        self.space.lock().extents.prefer_lowest(false);
+        self.space()?.extents.prefer_lowest(false);
         folded
     }
 
@@ -162,7 +179,7 @@ impl Store {
         self.write_checkpoint(writer, gate)?;
         // Once from behind into what is free, and once more into what that has freed.
         for _ in 0..2 {
-            let Some(lowest) = self.space.lock().extents.lowest() else {
+            let Some(lowest) = self.space()?.extents.lowest() else {
                 break;
             };
             let behind = |blob: &crate::format::structures::Blob| {

@@ -11,6 +11,7 @@ use super::keys::{DIRECTORY, PLACES, RECORD};
 use super::pages::PageStore;
 use super::place::{self, Places};
 use super::published::{Published, kept_in, usable};
+use super::view::whole;
 use crate::error::{Error, Result};
 use crate::format::kind::Kind;
 use crate::options::SMALL_COMMIT;
@@ -189,7 +190,7 @@ impl<'s> PageBatch<'s> {
             None => into.fill(0),
             Some(place) => {
                 let pin = block_on(self.pages.pool().pin(place));
-                into.copy_from_slice(&pin.map_err(|cause| Error::unreadable(page, cause))?);
+                into.copy_from_slice(&whole(&self.before.snapshot, (page, place), pin)?);
             }
         }
         Ok(())

@@ -28,6 +28,15 @@ pub(super) type Unsound = (u32, &'static str);
 impl Bitmap {
     /// The bits of `size` pages from their protected pages.
     pub(super) fn read(page_size: usize, size: u64, groups: &[Vec<u8>]) -> Result<Bitmap, Unsound> {
+        let count = size.div_ceil(page_size as u64 * 8);
+        if groups.len() as u64 != count {
+            return Err((0, "there are too many or too few protected pages"));
+        }
+        let odd = groups.iter().position(|bytes| bytes.len() != page_size);
+        if let Some(group) = odd {
+            let protected = group as u64 * page_size as u64 * 8;
+            return Err((protected as u32, "a protected page has another length"));
+        }
         let words = |bytes: &Vec<u8>| {
             let words = bytes.chunks_exact(8);
             words
@@ -274,6 +283,10 @@ mod tests {
         let mut no_table = bytes.clone();
         no_table[0][0] = 0;
         assert!(Bitmap::read(PAGE, 10, &no_table).is_err_and(|(page, _)| page == 0));
+        let mut short = bytes.clone();
+        short[0].truncate(PAGE - 8);
+        assert!(Bitmap::read(PAGE, 10, &short).is_err_and(|(page, _)| page == 0));
+        assert!(Bitmap::read(PAGE, GROUP + 1, &bytes).is_err());
         let mut beyond = bytes;
         beyond[0][1] = 4;
         assert!(Bitmap::read(PAGE, 10, &beyond).is_err_and(|(page, _)| page == 10));

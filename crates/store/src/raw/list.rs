@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use buffer::PageId;
 
-use super::view::{PagePin, PageView};
-use crate::error::{Error, Result};
+use super::view::{PagePin, PageView, whole};
+use crate::error::Result;
 
 /// The pages that a caller may use (allocated, not protected) of one [`PageView`], ascending. The
 /// catalog is asked once for all of them, so that a pin of a resident page is as cheap as the
@@ -94,22 +94,26 @@ impl PageList {
     pub fn try_pin(&self, index: usize) -> Option<PagePin<'_>> {
         match self.entries[index].place {
             None => Some(self.view.zeros()),
-            Some(place) => self.view.pool().try_pin(place).map(PagePin::of),
+            Some(place) => {
+                let pin = self.view.pool().try_pin(place)?;
+                // A page of another length is an error, which `pin` tells.
+                (pin.len() == self.view.page_size()).then(|| PagePin::of(pin))
+            }
         }
     }
 
     /// Pins the page at `index`. Suspends while it is loaded.
     ///
     /// # Errors
-    /// [`Error::Unreadable`] if it is damaged or the pool has no frame.
+    /// As [`PageView::pin`].
     pub async fn pin(&self, index: usize) -> Result<PagePin<'_>> {
         let Entry { page, place } = self.entries[index];
         match place {
             None => Ok(self.view.zeros()),
-            Some(place) => match self.view.pool().pin(place).await {
-                Ok(pin) => Ok(PagePin::of(pin)),
-                Err(cause) => Err(Error::unreadable(page, cause)),
-            },
+            Some(place) => {
+                let pin = self.view.pool().pin(place).await;
+                whole(self.view.snapshot(), (page, place), pin)
+            }
         }
     }
 

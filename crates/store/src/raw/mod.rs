@@ -13,6 +13,8 @@
 
 mod batch;
 mod bitmap;
+#[cfg(test)]
+mod fuzzed;
 mod keys;
 mod list;
 mod pages;

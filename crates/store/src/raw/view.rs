@@ -9,9 +9,10 @@ use futures::executor::block_on;
 use super::keys::PLACES;
 use super::place::Places;
 use super::published::{Published, kept_in, usable};
-use crate::error::{Error, Result};
+use crate::error::{Error, Region, Result};
 use crate::maintenance::check::Problem;
 use crate::maintenance::statistics::Statistics;
+use crate::transaction::snapshot::Snapshot;
 
 /// The pages as some commit left them; no later one changes what is seen here.
 #[derive(Debug, Clone)]
@@ -23,6 +24,29 @@ pub struct PageView {
 /// A page that stays in memory for as long as this lives: page size bytes.
 #[derive(Debug)]
 pub struct PagePin<'a>(Bytes<'a>);
+
+/// The pin of `page`, which is kept in the page `place` below, if it is as long as pages are: checksums say nothing
+/// about that.
+pub(super) fn whole<'a>(
+    snapshot: &'a Snapshot,
+    (page, place): (u32, PageId),
+    pin: std::result::Result<buffer::Pin<'a>, buffer::Error>,
+) -> Result<PagePin<'a>> {
+    let store = snapshot.store();
+    let pin = pin.map_err(|cause| Error::unreadable(page, cause))?;
+    if pin.len() == store.page_size() {
+        return Ok(PagePin::of(pin));
+    }
+    let entry = store.pages().map.get(place).ok().flatten();
+    let offset = entry.map_or(0, |entry| entry.offset);
+    let detail = format!("page {page} is kept there and has {} bytes", pin.len());
+    Err(Error::damaged(
+        store.path(),
+        Region::Page(place),
+        offset,
+        detail,
+    ))
+}
 
 #[derive(Debug)]
 enum Bytes<'a> {
@@ -109,16 +133,14 @@ impl PageView {
     ///
     /// # Errors
     /// [`Error::OutOfBounds`], [`Error::Protected`], [`Error::NotAllocated`];
-    /// [`Error::Unreadable`] if it is damaged or the pool has no frame.
+    /// [`Error::Unreadable`] if it is damaged or the pool has no frame; [`Error::Damaged`] if it has
+    /// another length than pages have.
     pub async fn pin(&self, page: u32) -> Result<PagePin<'_>> {
         self.usable(page)?;
         let snapshot = &self.published.snapshot;
         match kept_in(snapshot, page) {
             None => Ok(PagePin(Bytes::Zeros(&self.zeros))),
-            Some(place) => match snapshot.pool().pin(place).await {
-                Ok(pin) => Ok(PagePin(Bytes::Frame(pin))),
-                Err(cause) => Err(Error::unreadable(page, cause)),
-            },
+            Some(place) => whole(snapshot, (page, place), snapshot.pool().pin(place).await),
         }
     }
 
@@ -135,6 +157,17 @@ impl PageView {
         }
         into.copy_from_slice(&block_on(self.pin(page))?);
         Ok(())
+    }
+
+    /// The version that is seen.
+    pub(super) fn snapshot(&self) -> &Snapshot {
+        &self.published.snapshot
+    }
+
+    /// Bytes of a page.
+    #[inline]
+    pub(super) fn page_size(&self) -> usize {
+        self.zeros.len()
     }
 
     /// What a page that was never written reads as.
@@ -165,10 +198,15 @@ impl PageView {
         let wrong = |page: u32, place| {
             if !bitmap.get(page.into()) {
                 Some("it is kept, but not allocated")
-            } else if map.get(place).is_none() {
-                Some("it is kept in a page that does not exist")
             } else {
-                None
+                match map.get(place) {
+                    Ok(None) => Some("it is kept in a page that does not exist"),
+                    Ok(Some(entry)) if entry.raw as usize != self.zeros.len() => {
+                        Some("it is kept in a page of another length")
+                    }
+                    // A chunk of the map that cannot be read is told where the map is checked.
+                    Ok(Some(_)) | Err(_) => None,
+                }
             }
         };
         self.places()

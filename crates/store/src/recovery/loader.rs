@@ -1,5 +1,6 @@
 //! Reading the structures of a root.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use memory::Budget;
@@ -7,14 +8,11 @@ use memory::Budget;
 use crate::catalog::changes::Changes;
 use crate::catalog::spaces::{Catalog, decode_space};
 use crate::error::{Error, Region, Result};
-use crate::format::bytes::{Reader, Tag, checksum};
+use crate::format::bytes::{Tag, checksum};
 use crate::format::disk::{Limits, read_blob};
-use crate::format::structures::{
-    ALIGNMENT, Blob, CHUNK, CHUNK_BYTES, Directory, Entry, Root, aligned,
-};
-use crate::space::extents::{Extents, Ids};
+use crate::format::structures::{ALIGNMENT, Blob, Directory, Entry, Root, aligned};
+use crate::space::extents::Extents;
 use crate::space::pages::Pages;
-use crate::state::free::Space;
 
 /// Reads the structures of a root, and holds what they say against the file before anything takes
 /// memory or enters the map.
@@ -23,7 +21,7 @@ pub(super) struct Loader<'a> {
     pub(super) page_size: u32,
     pub(super) file_bytes: u64,
     pub(super) budget: Arc<Budget>,
-    /// Bytes of the file that the entries of the map have so far.
+    /// Bytes of the file that pages of the log's records have so far, at least.
     pub(super) taken: u64,
 }
 
@@ -32,10 +30,15 @@ impl Loader<'_> {
         Error::damaged(self.pages.device.path(), region, offset, detail)
     }
 
+    /// Bytes of memory that are left.
+    pub(super) fn memory(&self) -> u64 {
+        self.budget.limit() - self.budget.used()
+    }
+
     pub(super) fn blob(&self, region: Region, blob: &Blob) -> Result<Vec<u8>> {
         let limits = Limits {
             file_bytes: self.file_bytes,
-            memory: self.budget.limit() - self.budget.used(),
+            memory: self.memory(),
         };
         read_blob(&*self.pages.device, region, blob, &limits)
     }
@@ -57,11 +60,8 @@ impl Loader<'_> {
     /// The complement of the places, which come in any order.
     fn extents(&self, mut used: Vec<Place>, alignment: u64) -> Result<Extents> {
         used.sort_unstable_by_key(|place| (place.offset, place.length));
-        let spans: Vec<_> = used
-            .iter()
-            .map(|place| (place.offset, place.length))
-            .collect();
-        Extents::complement(&spans, alignment).map_err(|position| {
+        let spans = used.iter().map(|place| (place.offset, place.length));
+        Extents::complement(spans, alignment).map_err(|position| {
             let other = position
                 .checked_sub(1)
                 .map_or(Region::Identity, |before| used[before].region);
@@ -70,32 +70,9 @@ impl Loader<'_> {
         })
     }
 
-    pub(super) fn map(&mut self, directory: &Directory) -> Result<()> {
-        for (chunk, blob) in (0u32..).zip(&directory.chunks) {
-            let Some(blob) = blob else { continue };
-            let region = Region::MapChunk(chunk);
-            let bytes = self.blob(region, blob)?;
-            let bad = |detail: String| self.damaged(region, blob.offset, detail);
-            if bytes.len() != CHUNK_BYTES {
-                return Err(bad("impossible length".to_string()));
-            }
-            let mut reader = Reader::new(&bytes);
-            let mut entries = Vec::new();
-            for page in chunk * CHUNK..=chunk * CHUNK + (CHUNK - 1) {
-                let entry = Entry::take(&mut reader, self.page_size);
-                let Some(entry) = entry.map_err(|why| bad(why.to_string()))? else {
-                    continue;
-                };
-                if u64::from(page) >= directory.next_page {
-                    return Err(bad(format!("page {page} is beyond the last one")));
-                }
-                entries.push((page, entry));
-            }
-            for (page, entry) in entries {
-                self.enter(page, &entry, region, blob.offset)?;
-            }
-        }
-        Ok(())
+    /// Where chunks of the map and other structures lie; none of them is read.
+    pub(super) fn map(&self, root: &Root, directory: &Directory) -> Result<()> {
+        self.pages.map.begin(directory, directory.spans(root))
     }
 
     /// Puts an entry into the map, of which `region` at `offset` speaks.
@@ -112,17 +89,7 @@ impl Loader<'_> {
             let detail = format!("page {page} and those before take more than the file has");
             return Err(self.damaged(region, offset, detail));
         }
-        self.pages
-            .map
-            .reserve(page)
-            .map_err(|bytes| Error::Memory {
-                path: self.pages.device.path().to_path_buf(),
-                what: "the page map".to_string(),
-                wanted: bytes,
-                left: self.budget.limit() - self.budget.used(),
-            })?;
-        self.pages.map.set(page, entry);
-        Ok(())
+        self.pages.map.replay(page, entry)
     }
 
     /// Fails if the file is shorter than `needed`.
@@ -150,46 +117,51 @@ impl Loader<'_> {
         Ok(catalog)
     }
 
-    /// The free space: all that neither the map nor a structure uses.
-    pub(super) fn space(
+    /// Fails if pages of chunks that the log has changed overlap each other or a structure. All others are held
+    /// against each other when free space is looked for.
+    pub(super) fn changed_apart(
         &self,
         root: &Root,
         directory: &Directory,
-        next_page: u64,
-    ) -> Result<Space> {
+        chunks: &BTreeSet<u32>,
+    ) -> Result<()> {
         let mut used = places(root, directory);
-        let live = || self.pages.map.live(next_page);
-        let ids = Ids::complement(next_page, live().map(|(page, _)| page));
-        used.extend(live().map(|(page, entry)| Place {
-            offset: entry.offset,
-            length: entry.extent(),
-            region: Region::Page(page),
-        }));
-        let wanted = u64::from(root.alignment);
-        let alignment = if used.iter().all(|place| place.offset.is_multiple_of(wanted)) {
-            wanted
-        } else {
-            // A release has written to the store that does not know of it.
-            ALIGNMENT
-        };
-        let extents = self.extents(used, alignment)?;
-        Ok(Space {
-            extents,
-            ids,
-            aside: Vec::new(),
-        })
+        for &chunk in chunks {
+            let live = self.pages.map.chunk(chunk)?.into_iter();
+            used.extend(live.map(|(page, entry)| Place {
+                offset: entry.offset,
+                length: entry.extent(),
+                region: Region::Page(page),
+            }));
+        }
+        self.extents(used, ALIGNMENT).map(drop)
     }
 
-    pub(super) fn free(&mut self, changes: &Changes) -> std::result::Result<(), String> {
+    /// What extents are multiples of: what the root says, unless something lies elsewhere, by the directory or
+    /// the log. Then a release has written to the store that does not know of it; it has written such a root
+    /// before it wrote a chunk.
+    pub(super) fn alignment(&self, root: &Root, directory: &Directory, logged: u64) -> u64 {
+        let wanted = u64::from(root.alignment);
+        let places = places(root, directory);
+        let all = places.iter().map(|place| place.offset).chain([logged]);
+        if all.into_iter().all(|offset| offset.is_multiple_of(wanted)) {
+            wanted
+        } else {
+            ALIGNMENT
+        }
+    }
+
+    /// Takes the pages that a record frees out of the map; says which is not there.
+    pub(super) fn free(&mut self, changes: &Changes) -> Result<Option<u32>> {
         for &page in &changes.freed {
-            let Some(entry) = self.pages.map.get(page) else {
-                return Err(format!("page {page} is freed and does not exist"));
+            let Some(entry) = self.pages.map.replay_entry(page)? else {
+                return Ok(Some(page));
             };
-            self.taken -= entry.extent();
-            self.pages.map.clear(page);
+            self.taken = self.taken.saturating_sub(entry.extent());
+            self.pages.map.replay_free(page)?;
             self.pages.images.forget(page);
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Keeps the bytes of a page that the log holds; its place in the data file perhaps does not.
@@ -199,7 +171,7 @@ impl Loader<'_> {
             path: self.pages.device.path().to_path_buf(),
             what: format!("page {page} in the log"),
             wanted: bytes,
-            left: self.budget.limit() - self.budget.used(),
+            left: self.memory(),
         })
     }
 
@@ -208,7 +180,8 @@ impl Loader<'_> {
     pub(super) fn place_images(&self) {
         let mut stored = Vec::new();
         for page in self.pages.images.pages() {
-            let Some(entry) = self.pages.map.get(page) else {
+            // Its chunk is one that the log has changed.
+            let Some(entry) = self.pages.map.resident(page) else {
                 continue;
             };
             stored.resize(entry.stored as usize, 0);
@@ -222,16 +195,16 @@ impl Loader<'_> {
         }
     }
 
-    /// Fails if no transaction can have written `page`: ids are given out from the lowest on, and
+    /// Says why no transaction can have written `page`, if so: ids are given out from the lowest on, and
     /// each of those given out had a place of its own in the file, which has not shrunk since.
-    pub(super) fn new_page(&self, page: u32, next_page: u64) -> std::result::Result<(), String> {
-        if self.pages.map.get(page).is_some() {
-            return Err(format!("page {page} is written and exists"));
-        }
+    pub(super) fn new_page(&self, page: u32, next_page: u64) -> Result<Option<String>> {
         if u64::from(page) >= next_page.max(self.file_bytes / ALIGNMENT) {
-            return Err(format!("page {page} is more than the file can have"));
+            return Ok(Some(format!("page {page} is more than the file can have")));
         }
-        Ok(())
+        if self.pages.map.replay_entry(page)?.is_some() {
+            return Ok(Some(format!("page {page} is written and exists")));
+        }
+        Ok(None)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Finding the last committed state of a store.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use io::Device;
 use memory::Budget;
@@ -20,7 +20,7 @@ use crate::space::images::Images;
 use crate::space::map::PageMap;
 use crate::space::pages::{Pages, mapping};
 use crate::space::pending::Pending;
-use crate::state::free::Space;
+use crate::state::free::Free;
 use crate::state::version::Version;
 use crate::state::writer::Writer;
 
@@ -29,7 +29,9 @@ use crate::state::writer::Writer;
 pub(crate) struct Recovered {
     pub(crate) identity: Identity,
     pub(crate) pages: Pages,
-    pub(crate) space: Space,
+    pub(crate) free: Free,
+    /// What is written begins at multiples of this many bytes.
+    pub(crate) alignment: u64,
     pub(crate) writer: Writer,
     pub(crate) recovery: Recovery,
     /// Whether one root slot is invalid.
@@ -70,17 +72,19 @@ pub(crate) fn recover(
     // Where the limit cannot be found out, there is none.
     let budget = budget.unwrap_or_else(|| Budget::new(memory::available().unwrap_or(u64::MAX)));
     let mapping = options.mapped.then(|| mapping(&*data)).transpose()?;
-    let pages = Pages {
-        mapping,
-        map: PageMap::new(identity.page_size, budget.clone()),
-        images: Images::new(budget.clone(), options.dirty_limit()),
-        device: data,
-        queue: io::Queue::with(io::Settings {
-            threads: options.pool.io_threads,
-            ..options.pool.reads
-        })?,
-        registered: OnceLock::new(),
-    };
+    let map = PageMap::new(
+        data.clone(),
+        identity.page_size,
+        budget.clone(),
+        options.map_bytes,
+        options.mapped,
+    );
+    let images = Images::new(budget.clone(), options.dirty_limit());
+    let queue = io::Queue::with(io::Settings {
+        threads: options.pool.io_threads,
+        ..options.pool.reads
+    })?;
+    let pages = Pages::new(map, images, data, queue, mapping);
     let loader = Loader {
         pages: &pages,
         page_size: identity.page_size,
@@ -88,7 +92,7 @@ pub(crate) fn recover(
         budget,
         taken: 0,
     };
-    let (space, writer) = load(loader, root, found.log, options)?;
+    let (free, writer) = load(loader, root, found.log, options)?;
     let recovery = Recovery {
         replayed: writer.head.number - root.version,
         dropped: writer.log.dropped().cloned(),
@@ -96,34 +100,37 @@ pub(crate) fn recover(
     Ok(Recovered {
         identity,
         pages,
-        space,
+        free,
+        alignment: u64::from(writer.root.alignment),
         writer,
         recovery,
         sole_root,
     })
 }
 
-/// Loads what `root` points to, and applies the records of the log that follow it.
+/// Loads what `root` points to but the page map, and applies the records of the log that follow it: that reads the
+/// chunks of the map which they change.
 fn load(
     mut loader: Loader<'_>,
     mut root: Root,
     mut log: Log,
     options: &Options,
-) -> Result<(Space, Writer)> {
+) -> Result<(Free, Writer)> {
     let directory = loader.directory(&root.directory)?;
     loader.apart(&root, &directory)?;
-    loader.map(&directory)?;
+    loader.map(&root, &directory)?;
     let mut state = State {
         catalog: loader.catalog(&directory)?,
         next_page: directory.next_page,
         version: root.version,
+        places: 0,
         chunks: BTreeSet::new(),
         spaces: BTreeSet::new(),
     };
     replay(&mut log, &mut loader, &mut state, options)?;
     loader.place_images();
-    let space = loader.space(&root, &directory, state.next_page)?;
-    root.alignment = space.extents.unit() as u32;
+    loader.changed_apart(&root, &directory, &state.chunks)?;
+    root.alignment = loader.alignment(&root, &directory, state.places) as u32;
     let head = Arc::new(Version {
         number: state.version,
         catalog: std::mem::take(&mut state.catalog),
@@ -140,7 +147,7 @@ fn load(
         due: options.checkpoint_bytes,
         checkpoint_failure: None,
     };
-    Ok((space, writer))
+    Ok((Free::unknown(state.next_page), writer))
 }
 
 /// The state that replaying changes.
@@ -148,6 +155,8 @@ struct State {
     catalog: Catalog,
     next_page: u64,
     version: u64,
+    /// All bits that offsets of written pages have: they are multiples of what this is a multiple of.
+    places: u64,
     chunks: BTreeSet<u32>,
     spaces: BTreeSet<u32>,
 }
@@ -160,15 +169,21 @@ fn replay(
     options: &Options,
 ) -> Result<()> {
     let path = log.device().path().to_path_buf();
+    log.limit_records(loader.memory());
     log.replay(state.version, options.damage, |version, body, offset| {
         let region = Region::LogRecord(version);
         let damaged = |detail: String| Error::damaged(&path, region, offset, detail);
         let changes = Changes::decode(body, loader.page_size)
             .ok_or_else(|| damaged("its fields make no sense".to_string()))?;
-        loader.free(&changes).map_err(damaged)?;
+        if let Some(page) = loader.free(&changes)? {
+            return Err(damaged(format!("page {page} is freed and does not exist")));
+        }
         for (page, entry) in &changes.written {
-            loader.new_page(*page, state.next_page).map_err(damaged)?;
+            if let Some(why) = loader.new_page(*page, state.next_page)? {
+                return Err(damaged(why));
+            }
             loader.enter(*page, entry, region, offset)?;
+            state.places |= entry.offset;
             state.next_page = state.next_page.max(u64::from(*page) + 1);
         }
         for ((page, _), image) in changes.written.iter().zip(&changes.images) {

@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 
 use buffer::PageId;
 
-use crate::format::structures::FIRST_EXTENT;
+use crate::format::structures::{ALIGNMENT, FIRST_EXTENT};
 
 /// Holes of at least this size are preferred: pages written one after the other then lie one
 /// after the other, and their reads are coalesced.
@@ -39,18 +39,29 @@ pub(crate) struct Extents {
 }
 
 impl Extents {
-    /// The complement of `used`, pairs of offset and length in the order of the offsets, which are
-    /// multiples of `unit`. Fails with the position of the first pair that overlaps the one before.
-    pub(crate) fn complement(used: &[(u64, u64)], unit: u64) -> Result<Extents, usize> {
-        let mut extents = Extents {
+    /// No free part of no file.
+    pub(crate) fn none() -> Extents {
+        Extents {
             holes: BTreeMap::new(),
             sizes: BTreeSet::new(),
-            unit,
+            unit: ALIGNMENT,
             run: (FIRST_EXTENT, FIRST_EXTENT),
             end: FIRST_EXTENT,
             lowest: false,
+        }
+    }
+
+    /// The complement of `used`, pairs of offset and length in the order of the offsets, which are
+    /// multiples of `unit`. Fails with the position of the first pair that overlaps the one before.
+    pub(crate) fn complement(
+        used: impl IntoIterator<Item = (u64, u64)>,
+        unit: u64,
+    ) -> Result<Extents, usize> {
+        let mut extents = Extents {
+            unit,
+            ..Extents::none()
         };
-        for (position, &(offset, length)) in used.iter().enumerate() {
+        for (position, (offset, length)) in used.into_iter().enumerate() {
             if offset < extents.end {
                 return Err(position);
             }
@@ -259,19 +270,12 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// The complement of `used`, which is in order, below `next`.
-    pub(crate) fn complement(next: u64, used: impl Iterator<Item = PageId>) -> Ids {
-        let mut free = Vec::new();
-        let mut expected = 0;
-        for page in used.map(u64::from).chain([next]) {
-            if expected < page {
-                free.push(expected..page);
-            }
-            expected = page + 1;
+    /// No free ids but those from `next` on.
+    pub(crate) fn none(next: u64) -> Ids {
+        Ids {
+            next,
+            free: Vec::new(),
         }
-        // The lowest are taken first, which keeps the map small.
-        free.reverse();
-        Ids { next, free }
     }
 
     pub(crate) fn take(&mut self) -> Option<PageId> {
@@ -299,6 +303,34 @@ impl Ids {
     }
 }
 
+/// Free ids, found as the others are told in their order.
+#[derive(Debug, Default)]
+pub(crate) struct FreeIds {
+    free: Vec<Range<u64>>,
+    expected: u64,
+}
+
+impl FreeIds {
+    /// `page` is used; all that are told later are greater.
+    pub(crate) fn pass(&mut self, page: u64) {
+        if self.expected < page {
+            self.free.push(self.expected..page);
+        }
+        self.expected = page + 1;
+    }
+
+    /// The others below `next`, and all from there on.
+    pub(crate) fn below(mut self, next: u64) -> Ids {
+        self.pass(next);
+        // The lowest are taken first, which keeps the map small.
+        self.free.reverse();
+        Ids {
+            next,
+            free: self.free,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -312,16 +344,22 @@ mod tests {
         })
     }
 
+    fn complement(next: u64, used: &[u64]) -> Ids {
+        let mut ids = FreeIds::default();
+        used.iter().for_each(|page| ids.pass(*page));
+        ids.below(next)
+    }
+
     #[test]
     fn what_is_written_together_lies_together() {
-        let mut extents = Extents::complement(&[], 64).unwrap();
+        let mut extents = Extents::complement([], 64).unwrap();
         let offsets: Vec<_> = (0..100).map(|_| grow(&mut extents, 65_536)).collect();
         assert!(offsets.windows(2).all(|pair| pair[1] == pair[0] + 65_536));
     }
 
     #[test]
     fn ids_are_taken_from_the_lowest_and_again() {
-        let mut ids = Ids::complement(6, [1, 4].into_iter());
+        let mut ids = complement(6, &[1, 4]);
         let taken: Vec<_> = (0..6).map_while(|_| ids.take()).collect();
         assert_eq!(taken, [0, 2, 3, 5, 6, 7]);
         ids.give(&[2, 3, 6]);
@@ -330,7 +368,7 @@ mod tests {
             (0..4).map_while(|_| ids.take()).collect::<Vec<_>>(),
             [2, 3, 6, 8]
         );
-        let mut all = Ids::complement(1 << 32, [0].into_iter());
+        let mut all = complement(1 << 32, &[0]);
         assert_eq!(all.take(), Some(1));
         all.free.clear();
         assert_eq!(all.take(), None);
@@ -343,8 +381,8 @@ mod tests {
             (FIRST_EXTENT + 256, 64),
             (FIRST_EXTENT + 256, 64),
         ];
-        assert_eq!(Extents::complement(&used, 64).unwrap_err(), 2);
-        let mut extents = Extents::complement(&used[..2], 64).unwrap();
+        assert_eq!(Extents::complement(used, 64).unwrap_err(), 2);
+        let mut extents = Extents::complement(used[..2].iter().copied(), 64).unwrap();
         assert_eq!(extents.free_bytes(), 128);
         assert_eq!(extents.take(128), Some(FIRST_EXTENT + 128));
         assert_eq!(extents.take(64), None);
@@ -353,7 +391,7 @@ mod tests {
     proptest! {
         #[test]
         fn never_the_same_bytes_twice(steps in prop::collection::vec((0u64..60, any::<bool>()), 1..200)) {
-            let mut extents = Extents::complement(&[], 64).unwrap();
+            let mut extents = Extents::complement([], 64).unwrap();
             let mut held: BTreeMap<u64, u64> = BTreeMap::new();
             for (size, take) in steps {
                 if take || held.is_empty() {

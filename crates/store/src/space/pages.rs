@@ -11,15 +11,18 @@ use crate::error::{Error, Region, Result};
 use crate::format::bytes::{Tag, checksum};
 use crate::format::codec;
 use crate::format::kind::Codec;
-use crate::format::structures::Entry;
+use crate::format::structures::{Blob, Entry};
 use crate::space::images::Images;
 use crate::space::map::PageMap;
+use crate::space::reading::Reading;
 
 /// The page map with the device it speaks of: all that loading a page takes, apart from the
 /// store so that the pool and the store do not own each other.
 #[derive(Debug)]
 pub(crate) struct Pages {
     pub(crate) map: PageMap,
+    /// Chunks of it that are being read.
+    reading: Reading,
     /// Pages that are not in their places.
     pub(crate) images: Images,
     pub(crate) device: Arc<dyn Device>,
@@ -29,6 +32,27 @@ pub(crate) struct Pages {
     /// The file as it was when it was opened, in the address space; `None` where pages are read into
     /// frames (row M1).
     pub(crate) mapping: Option<Map>,
+}
+
+impl Pages {
+    /// The pages that `map` and `images` know, read from `device` through `queue`, or where it is mapped.
+    pub(crate) fn new(
+        map: PageMap,
+        images: Images,
+        device: Arc<dyn Device>,
+        queue: Queue,
+        mapping: Option<Map>,
+    ) -> Pages {
+        Pages {
+            map,
+            reading: Reading::default(),
+            images,
+            device,
+            queue,
+            registered: OnceLock::new(),
+            mapping,
+        }
+    }
 }
 
 /// Maps the file of a store.
@@ -126,11 +150,25 @@ impl Pages {
         let _ = self.registered.set(result);
     }
 
-    fn entry(&self, page: PageId) -> Result<Entry> {
-        self.map.get(page).ok_or_else(|| Error::NoSuchPage {
+    /// The entry of a page that is to be read. Its chunk may have to be read before.
+    async fn entry(&self, page: PageId) -> Result<Entry> {
+        if let Some(missing) = self.map.missing(page) {
+            self.locate_at(missing).await;
+        }
+        self.found(page, self.map.get(page)?)
+    }
+
+    fn found(&self, page: PageId, entry: Option<Entry>) -> Result<Entry> {
+        entry.ok_or_else(|| Error::NoSuchPage {
             path: self.device.path().to_path_buf(),
             page,
         })
+    }
+
+    async fn locate_at(&self, missing: (u32, Blob)) {
+        self.reading
+            .read(missing, &self.map, &self.queue, &self.device)
+            .await;
     }
 
     /// Reads the stored bytes of a page and decodes them into the frame.
@@ -151,7 +189,7 @@ impl Pages {
     /// Fills a frame with a page; returns its length.
     async fn fill(&self, page: PageId, frame: Space) -> Result<(Space, usize)> {
         let back = Arc::new(Mutex::new(Some(frame)));
-        let mut entry = self.entry(page)?;
+        let mut entry = self.entry(page).await?;
         loop {
             let Some(frame) = back.lock().take() else {
                 return Err(self.damaged(page, &entry, "its frame is gone".to_string()));
@@ -162,7 +200,7 @@ impl Pages {
             }
             // Its place may have been used again if it moved meanwhile.
             match self.map.get(page) {
-                Some(now) if now != entry => entry = now,
+                Ok(Some(now)) if now != entry => entry = now,
                 _ => return filled,
             }
         }
@@ -224,7 +262,14 @@ impl Pages {
 
 impl buffer::Source for Pages {
     fn bucket(&self, page: PageId) -> u8 {
-        self.map.bucket(page)
+        // Of a page whose chunk cannot be read: loading it fails, and says why.
+        let entry = self.map.get(page).ok().flatten();
+        entry.map_or(0, |entry| entry.bucket)
+    }
+
+    fn locate(&self, page: PageId) -> Option<BoxFuture<'_, ()>> {
+        let missing = self.map.missing(page)?;
+        Some(Box::pin(self.locate_at(missing)))
     }
 
     fn load<'a>(
@@ -233,7 +278,7 @@ impl buffer::Source for Pages {
         frame: &'a mut [u8],
     ) -> BoxFuture<'a, std::result::Result<usize, LoadError>> {
         Box::pin(async move {
-            let entry = self.entry(page).map_err(shared)?;
+            let entry = self.entry(page).await.map_err(shared)?;
             self.read(page, &entry, frame).await.map_err(shared)
         })
     }
@@ -252,7 +297,7 @@ impl buffer::Source for Pages {
 
     fn mapped(&self, page: PageId) -> Option<&[u8]> {
         let mapping = self.mapping.as_ref()?;
-        let entry = self.map.get(page)?;
+        let entry = self.map.fixed(page)?;
         if entry.codec != Codec::Raw || entry.stored != entry.raw || self.images.get(page).is_some()
         {
             return None;
@@ -261,7 +306,7 @@ impl buffer::Source for Pages {
     }
 
     fn verify(&self, page: PageId, bytes: &[u8]) -> std::result::Result<(), LoadError> {
-        let entry = self.entry(page).map_err(shared)?;
+        let entry = self.found(page, self.map.fixed(page)).map_err(shared)?;
         let found = self.sum(page, &entry, bytes);
         // What was lost reads as zeros: that it was is the better message.
         self.intact()?;

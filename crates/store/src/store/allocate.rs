@@ -11,7 +11,7 @@ use crate::store::handle::Store;
 impl Store {
     /// Takes `count` page ids and `bytes` of the file, which grows if it must.
     pub(crate) fn allocate(&self, count: usize, bytes: u64) -> Result<(Vec<PageId>, u64)> {
-        let mut space = self.space.lock();
+        let mut space = self.space()?;
         let mut ids = Vec::with_capacity(count);
         for _ in 0..count {
             match space.ids.take() {
@@ -58,9 +58,14 @@ impl Store {
         })
     }
 
+    /// What is written begins at multiples of this many bytes; it may become less when the free space is looked for.
+    pub(crate) fn alignment(&self) -> u64 {
+        self.alignment.load(Ordering::Relaxed)
+    }
+
     /// Bytes of the file that something of this length takes.
     pub(crate) fn whole(&self, bytes: usize) -> u64 {
-        (bytes as u64).next_multiple_of(self.alignment)
+        (bytes as u64).next_multiple_of(self.alignment())
     }
 
     /// Sets room aside in the data file for `bytes` more, in one piece, which is what pages are
@@ -69,7 +74,7 @@ impl Store {
         if bytes == 0 {
             return Ok(());
         }
-        let mut space = self.space.lock();
+        let mut space = self.space()?;
         let bytes = space.extents.whole(bytes);
         let offset = self.allocate_extent(&mut space, bytes)?;
         // What was free in the file before may be a hole, which takes no room on the disk yet.

@@ -30,7 +30,7 @@ impl Store {
             let _ = self.write_back(&turn);
             let due = {
                 let writer = self.writer.lock();
-                writer.log.bytes() > writer.due
+                writer.log.bytes() > writer.due || self.has_many_chunks(&writer)
             };
             if due {
                 let _ = self.checkpoint_in(&turn);

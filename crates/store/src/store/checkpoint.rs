@@ -51,6 +51,13 @@ impl Store {
         result
     }
 
+    /// Whether commits have changed so many chunks of the map, all of which stay in memory, that they are to be
+    /// written.
+    pub(super) fn has_many_chunks(&self, writer: &Writer) -> bool {
+        let many = self.pages.map.bound_leaves().max(COPIED);
+        writer.chunks.len() > many && writer.checkpoint_failure.is_none()
+    }
+
     pub(super) fn note_checkpoint(&self, failure: Option<&Error>) {
         let mut writer = self.writer.lock();
         writer.checkpoint_failure = failure.cloned();
@@ -73,7 +80,7 @@ impl Store {
                 return self.checkpoint_at(&mut writer, &gate);
             }
             self.prepare(&mut writer)?;
-            self.freeze(&mut writer)
+            self.freeze(&mut writer)?
         };
         self.write_and_install(frozen, turn)?;
         if self.writer.lock().log.bytes() <= LONGEST.saturating_mul(self.checkpoint_bytes) {
@@ -162,7 +169,7 @@ impl Store {
     /// The same, also if there was no commit since the last checkpoint.
     pub(crate) fn rewrite_structures(&self, writer: &mut Writer, _gate: &Gate) -> Result<()> {
         self.prepare(writer)?;
-        let frozen = self.freeze(writer);
+        let frozen = self.freeze(writer)?;
         let mut exchange = Exchange::default();
         let (directory, root) = match self.write_durably(&frozen, &mut exchange) {
             Ok(both) => both,
@@ -217,6 +224,7 @@ impl Store {
     ) -> Result<()> {
         exchange.old.append(&mut writer.limbo);
         writer.root = root;
+        self.install_map(writer, frozen);
         for (page, _, _) in &frozen.images {
             self.pages.images.forget(*page);
         }
@@ -228,7 +236,7 @@ impl Store {
             writer.limbo = exchange.old;
             return Err(error);
         }
-        self.give_back_blobs(&exchange.old);
+        self.give_back_replaced(&exchange.old);
         Ok(())
     }
 
@@ -272,11 +280,18 @@ impl Store {
     pub(crate) fn write_closing_root(&self, writer: &mut Writer, _gate: &Gate) -> Result<()> {
         let trimmed = writer.log.trim();
         trimmed.map_err(|error| self.latch_unless_full(error))?;
-        let end = self.space.lock().extents.trim();
+        let length = self.data().len()?;
+        let end = if self.free.lock().known().is_none() && length == writer.root.file_bytes {
+            // Nothing was written, and there is nothing to cut off.
+            length
+        } else {
+            self.space()?.extents.trim()
+        };
         let root = Root {
             sequence: writer.root.sequence + 1,
             file_bytes: end,
             log_counter: writer.log.header().counter,
+            alignment: self.alignment() as u32,
             ..writer.root
         };
         let same = |old: &Root| (old.file_bytes, old.log_counter) == (end, root.log_counter);
@@ -292,7 +307,7 @@ impl Store {
             writer.root = root;
         }
         // A reader's version may have pages beyond.
-        if self.data().len()? != end && !self.hold.others_read() {
+        if length != end && !self.hold.others_read() {
             self.data().set_len(end)?;
         }
         Ok(())

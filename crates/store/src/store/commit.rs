@@ -26,6 +26,43 @@ pub(crate) struct Logged {
     pub(crate) due: bool,
 }
 
+/// Pages whose chunks are held in memory, and let go when this is dropped.
+struct HeldPages<'s> {
+    store: &'s Store,
+    pages: Vec<PageId>,
+}
+
+impl HeldPages<'_> {
+    fn none(store: &Store) -> HeldPages<'_> {
+        HeldPages {
+            store,
+            pages: Vec::new(),
+        }
+    }
+
+    /// Holds a page; false if it is not live.
+    fn hold(&mut self, page: PageId) -> Result<bool> {
+        let live = self.store.pages.map.hold(page)?.is_some();
+        if live {
+            self.pages.push(page);
+        }
+        Ok(live)
+    }
+
+    /// They stay held.
+    fn keep(mut self) {
+        self.pages.clear();
+    }
+}
+
+impl Drop for HeldPages<'_> {
+    fn drop(&mut self) {
+        for page in self.pages.drain(..) {
+            self.store.pages.map.let_go(page);
+        }
+    }
+}
+
 impl Store {
     /// Logs `changes`, whose result is `catalog`; the next writer may begin from there. Unless it
     /// `waits`, it is visible now.
@@ -38,14 +75,7 @@ impl Store {
     ) -> Result<Logged> {
         self.not_latched()?;
         let mut writer = self.writer.lock();
-        for &page in &changes.freed {
-            if writer.pending.contains(page) || self.pages.map.get(page).is_none() {
-                return Err(Error::NoSuchPage {
-                    path: self.path().to_path_buf(),
-                    page,
-                });
-            }
-        }
+        let held = self.hold_freed(&writer, &changes)?;
         let bytes = changes.encoded_bytes();
         if bytes > MAX_BODY {
             return Err(Error::RecordTooLarge {
@@ -65,6 +95,7 @@ impl Store {
         let waits = durability == Durability::Power || hidden;
         let write = waits || durability == Durability::Process || self.writes_on_demand();
         self.log_changes(&mut writer, version, &changes, write)?;
+        held.keep();
         self.commits.fetch_add(1, Ordering::Relaxed);
         let written = changes.written.iter().map(|(page, _)| *page);
         self.pages.images.commit(written, version);
@@ -77,7 +108,7 @@ impl Store {
             }
             *self.current.write() = version.clone();
         }
-        let long = writer.log.bytes() > writer.due;
+        let long = writer.log.bytes() > writer.due || self.has_many_chunks(&writer);
         if long && self.writes_on_demand() {
             // Now, while no other process writes.
             let done = self.checkpoint_at(&mut writer, gate);
@@ -89,6 +120,20 @@ impl Store {
             waits,
             due: long || self.pages.images.is_half_full(),
         })
+    }
+
+    /// Holds the pages that a commit frees; fails if one of them is not live.
+    fn hold_freed(&self, writer: &Writer, changes: &Changes) -> Result<HeldPages<'_>> {
+        let mut held = HeldPages::none(self);
+        for &page in &changes.freed {
+            if writer.pending.contains(page) || !held.hold(page)? {
+                return Err(Error::NoSuchPage {
+                    path: self.path().to_path_buf(),
+                    page,
+                });
+            }
+        }
+        Ok(held)
     }
 
     /// Makes a logged version as durable as it is to be, and visible.
@@ -118,7 +163,14 @@ impl Store {
             .iter()
             .map(|(page, _)| page)
             .chain(&changes.freed);
-        writer.chunks.extend(pages.map(|page| page / CHUNK));
+        for page in pages {
+            self.pages.map.change(*page);
+            writer.chunks.insert(page / CHUNK);
+        }
+        // What a transaction has written is of the next checkpoint; what is freed is held until it is gone.
+        for (page, _) in &changes.written {
+            self.pages.map.let_go(*page);
+        }
         writer.spaces.extend(changes.spaces());
         self.pend(writer, number, changes.freed.iter().copied());
         let version = Arc::new(Version { number, catalog });
@@ -139,6 +191,10 @@ impl Store {
             return Ok(());
         }
         self.sync_data()?;
+        let mut held = HeldPages::none(self);
+        for (page, _, _) in moves {
+            held.hold(*page)?;
+        }
         let number = writer.head.number + 1;
         let catalog = writer.head.catalog.clone();
         let written: Vec<_> = moves.iter().map(|&(page, _, to)| (page, to)).collect();
@@ -152,6 +208,7 @@ impl Store {
         for (page, _, to) in moves {
             self.pages.map.relocate(*page, to.offset);
         }
+        held.keep();
         // They are as live as before.
         changes.freed.clear();
         let version = self.advance(writer, number, &changes, catalog);
@@ -160,11 +217,7 @@ impl Store {
         let former = moves
             .iter()
             .map(|(_, from, _)| (from.offset, from.extent()));
-        if self.hold.others_read() {
-            self.space.lock().aside.extend(former);
-        } else {
-            self.give_back(&[], &former.collect::<Vec<_>>());
-        }
+        self.give_back_later(former);
         Ok(())
     }
 

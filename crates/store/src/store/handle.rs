@@ -13,7 +13,7 @@ use crate::format::structures::Identity;
 use crate::log::report::Recovery;
 use crate::options::Durability;
 use crate::space::pages::Pages;
-use crate::state::free::Space;
+use crate::state::free::Free;
 use crate::state::group::Group;
 use crate::state::version::{Version, Versions};
 use crate::state::writer::Writer;
@@ -22,7 +22,7 @@ use crate::store::hold::Hold;
 /// A data file and its log, open.
 ///
 /// Lock order: `checkpointing`, then the gate (held by a transaction, and by a checkpoint at its
-/// beginning), then `writer`, then the state of `group`, then `syncing`, `space`, `versions` or
+/// beginning), then `writer`, then the state of `group`, then `syncing`, `free`, `versions` or
 /// `current`; none of the last four is held while another is taken.
 pub struct Store {
     pub(crate) identity: Identity,
@@ -32,8 +32,8 @@ pub struct Store {
     pub(super) unsettled: Mutex<Option<bool>>,
     pub(crate) pages: Arc<Pages>,
     pub(crate) pool: Arc<Pool>,
-    /// Free parts of the file and free ids; held for as long as it takes to find some.
-    pub(crate) space: Mutex<Space>,
+    /// Free parts of the file and free ids; held for as long as it takes to find some, or to find out what is free.
+    pub(crate) free: Mutex<Free>,
     /// The version that readers see.
     pub(super) current: RwLock<Arc<Version>>,
     /// Versions that become durable together.
@@ -71,7 +71,7 @@ pub struct Store {
     pub(crate) checkpoints: AtomicU64,
     pub(super) checkpoint_bytes: u64,
     /// What is written begins at multiples of this many bytes.
-    pub(super) alignment: u64,
+    pub(super) alignment: AtomicU64,
     /// Whether pages are compressed when they are written.
     pub(crate) compress: bool,
     pub(super) recovery: Recovery,

@@ -16,4 +16,5 @@ mod open;
 mod reclaim;
 mod running;
 mod structures;
+mod survey;
 mod write_back;

@@ -147,7 +147,6 @@ impl Store {
         let unsettled = Some(recovered.sole_root);
         let pages = Arc::new(recovered.pages);
         let pool = make_pool(recovered.identity.page_size, options, &pages)?;
-        let alignment = recovered.space.extents.unit();
         let mut versions = Versions::default();
         versions.add(&version);
         let store = Arc::new(Store {
@@ -156,7 +155,7 @@ impl Store {
             unsettled: Mutex::new(unsettled),
             pages,
             pool,
-            space: Mutex::new(recovered.space),
+            free: Mutex::new(recovered.free),
             versions: Mutex::new(versions),
             current: RwLock::new(version),
             group,
@@ -177,7 +176,7 @@ impl Store {
             latch: OnceLock::new(),
             checkpoints: AtomicU64::new(0),
             checkpoint_bytes: options.checkpoint_bytes,
-            alignment,
+            alignment: AtomicU64::new(recovered.alignment),
             compress: options.compress,
             recovery: recovered.recovery,
         });

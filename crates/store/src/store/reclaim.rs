@@ -3,16 +3,28 @@
 use buffer::PageId;
 
 use crate::error::Result;
+use crate::state::free::Free;
 use crate::state::writer::Writer;
 use crate::store::handle::Store;
 
 impl Store {
     /// Gives back what `allocate` took and nothing refers to.
     pub(crate) fn give_back(&self, ids: &[PageId], extents: &[(u64, u64)]) {
-        let mut space = self.space.lock();
-        space.ids.give(ids);
-        for &(offset, bytes) in extents {
-            space.extents.give(offset, bytes);
+        if let Some(space) = self.free.lock().known() {
+            space.give_back(ids, extents);
+        }
+    }
+
+    /// Gives back parts of the file that nothing refers to any more, and that processes which opened before
+    /// may read.
+    pub(crate) fn give_back_later(&self, extents: impl Iterator<Item = (u64, u64)>) {
+        let others_read = self.hold.others_read();
+        if let Some(space) = self.free.lock().known() {
+            if others_read {
+                space.aside.extend(extents);
+            } else {
+                extents.for_each(|(offset, bytes)| space.extents.give(offset, bytes));
+            }
         }
     }
 
@@ -43,22 +55,28 @@ impl Store {
         if self.latch.get().is_some() {
             return;
         }
-        if writer.pending.is_empty() && self.space.lock().aside.is_empty() {
+        let aside = |free: &mut Free| free.known().is_some_and(|space| !space.aside.is_empty());
+        if writer.pending.is_empty() && !aside(&mut self.free.lock()) {
             return;
         }
         if self.hold.others_read() {
             return;
         }
-        self.space.lock().give_back_aside();
         // After a loss of power the store is as its last durable version, so what that has is kept.
         let oldest = self.versions.lock().oldest().min(self.group.durable());
+        // Who looks for free space sees each page either in the map or given back.
+        let mut free = self.free.lock();
         let freed = writer.pending.take(oldest, |page| {
             // In this order: a late prefetch that begins after the first finds no page, one that
             // began before is made void by the second. Else it could leave the old page in a
             // frame under an id that is about to name another.
             self.pages.map.clear(page);
             self.pages.images.spare(page);
-            self.pool.discard(page).is_ok()
+            let gone = self.pool.discard(page).is_ok();
+            if gone {
+                self.pages.map.let_go(page);
+            }
+            gone
         });
         let mut ids: Vec<_> = freed.iter().map(|(page, _)| *page).collect();
         ids.sort_unstable();
@@ -66,7 +84,10 @@ impl Store {
             .iter()
             .map(|(_, entry)| (entry.offset, entry.extent()))
             .collect();
-        self.give_back(&ids, &extents);
+        if let Some(space) = free.known() {
+            space.give_back_aside();
+            space.give_back(&ids, &extents);
+        }
     }
 
     /// On becoming the writer: where other processes read, what is free may hold pages of versions
@@ -74,13 +95,14 @@ impl Store {
     pub(crate) fn set_aside(&self) -> Result<()> {
         if self.hold.others_read() {
             let length = self.data().len()?;
-            let mut space = self.space.lock();
+            let mut space = self.space()?;
             let free = space.extents.take_all(length);
             space.aside.extend(free);
         }
         Ok(())
     }
 
+    /// Keeps freed pages, whose chunks are held in memory, until nobody can read them.
     pub(crate) fn pend(
         &self,
         writer: &mut Writer,
@@ -88,7 +110,7 @@ impl Store {
         pages: impl Iterator<Item = PageId>,
     ) {
         for page in pages {
-            if let Some(entry) = self.pages.map.get(page) {
+            if let Some(entry) = self.pages.map.resident(page) {
                 writer.pending.add(version, page, entry);
             }
         }

@@ -10,6 +10,7 @@ use crate::format::bytes::checksum;
 use crate::format::codec;
 use crate::format::disk::tag_of;
 use crate::format::structures::{Blob, CHUNK, Directory, ENTRY_BYTES, Root};
+use crate::space::chunk::Surroundings;
 use crate::state::version::Version;
 use crate::state::writer::Writer;
 use crate::store::handle::Store;
@@ -52,23 +53,26 @@ impl Frozen {
 impl Store {
     /// Takes from the writer what a checkpoint of its head writes. No transaction may be under way:
     /// then the map holds that version, and the pending pages.
-    pub(super) fn freeze(&self, writer: &mut Writer) -> Frozen {
+    ///
+    /// # Errors
+    /// Those of reading a chunk of the map; the writer has all that it had.
+    pub(super) fn freeze(&self, writer: &mut Writer) -> Result<Frozen> {
         let mut directory = writer.directory.clone();
-        directory.next_page = self.space.lock().ids.next;
+        directory.next_page = self.space()?.ids.next;
         directory.next_space = writer.head.catalog.next_space;
-        let chunks = std::mem::take(&mut writer.chunks);
-        let chunks = chunks
-            .into_iter()
-            .map(|chunk| (chunk, self.encode_chunk(writer, chunk)));
-        Frozen {
-            chunks: chunks.collect(),
+        let chunks = writer.chunks.iter();
+        let chunks = chunks.map(|&chunk| Ok((chunk, self.encode_chunk(writer, chunk)?)));
+        let chunks = chunks.collect::<Result<_>>()?;
+        writer.chunks.clear();
+        Ok(Frozen {
+            chunks,
             images: self.dirty(writer),
             version: writer.head.clone(),
             root: writer.root,
             directory,
             log_counter: writer.log.header().counter,
             spaces: std::mem::take(&mut writer.spaces),
-        }
+        })
     }
 
     /// Writes the pages and structures to free space; a root that is written once they are durable
@@ -114,33 +118,33 @@ impl Store {
             sequence: frozen.root.sequence + 1,
             version: frozen.version.number,
             // Before the sync: a root never speaks of a longer file than a loss of power leaves.
-            file_bytes: self.space.lock().extents.used_end(),
+            file_bytes: self.space()?.extents.used_end(),
             log_counter: frozen.log_counter,
             directory: blob,
-            alignment: frozen.root.alignment,
+            alignment: self.alignment() as u32,
         };
         Ok((directory, root))
     }
 
     /// A chunk as the file holds it, without pending pages; `None` if there is no other.
-    fn encode_chunk(&self, writer: &Writer, chunk: u32) -> Option<Vec<u8>> {
+    fn encode_chunk(&self, writer: &Writer, chunk: u32) -> Result<Option<Vec<u8>>> {
         let mut bytes = vec![0; CHUNK as usize * ENTRY_BYTES];
         let mut any = false;
-        for (page, entry) in self.pages().map.chunk(chunk) {
+        for (page, entry) in self.pages().map.chunk(chunk)? {
             if !writer.pending.contains(page) {
                 any = true;
                 let at = (page % CHUNK) as usize * ENTRY_BYTES;
                 entry.write(&mut bytes[at..at + ENTRY_BYTES]);
             }
         }
-        any.then_some(bytes)
+        Ok(any.then_some(bytes))
     }
 
     fn write_blob(&self, region: Region, raw: &[u8], exchange: &mut Exchange) -> Result<Blob> {
         let (tag, number) = tag_of(region);
         let (codec, stored) = codec::compress(raw);
         let length = stored.len() as u64;
-        let offset = self.allocate_extent(&mut self.space.lock(), length)?;
+        let offset = self.allocate_extent(&mut *self.space()?, length)?;
         let sum = checksum(tag, number, &stored);
         let blob = Blob {
             offset,
@@ -154,6 +158,35 @@ impl Store {
         Ok(blob)
     }
 
+    /// A durable root leads to what was frozen: says so to the map, which may drop its chunks now.
+    pub(super) fn install_map(&self, writer: &Writer, frozen: &Frozen) {
+        let blob = |chunk: u32| {
+            writer
+                .directory
+                .chunks
+                .get(chunk as usize)
+                .copied()
+                .flatten()
+        };
+        let chunks = frozen
+            .chunks
+            .iter()
+            .map(|(chunk, _)| (*chunk, blob(*chunk)));
+        let surroundings = Surroundings {
+            next_page: writer.directory.next_page,
+            structures: writer.directory.spans(&writer.root),
+        };
+        let changed = |chunk: u32| writer.chunks.contains(&chunk);
+        self.pages.map.install(chunks, changed, surroundings);
+    }
+
+    /// Structures that the root does not need any more. Other processes may look up pages in them that they have
+    /// not looked up before.
+    pub(super) fn give_back_replaced(&self, blobs: &[Blob]) {
+        self.give_back_later(blobs.iter().map(|blob| (blob.offset, blob.stored)));
+    }
+
+    /// Structures that no root has led to.
     pub(super) fn give_back_blobs(&self, blobs: &[Blob]) {
         let extents: Vec<_> = blobs
             .iter()

@@ -41,15 +41,25 @@ impl Store {
     pub(super) fn dirty(&self, writer: &Writer) -> Vec<Dirty> {
         let committed = self.pages.images.committed().into_iter();
         let live = committed.filter(|(page, _)| !writer.pending.contains(*page));
-        live.filter_map(|(page, image)| Some((page, self.pages.map.get(page)?.offset, image)))
-            .collect()
+        // Of pages that the log has, the chunk was changed since the last checkpoint.
+        live.filter_map(|(page, image)| {
+            let entry = self.pages.map.resident(page);
+            debug_assert!(entry.is_some(), "page {page} is in the log");
+            Some((page, entry?.offset, image))
+        })
+        .collect()
     }
 
     /// Writes pages of a transaction under way, as far as they are dirty.
     pub(crate) fn write_open(&self, pages: &[PageId]) -> Result<()> {
         let images = &self.pages.images;
-        let place =
-            |&page: &PageId| Some((page, self.pages.map.get(page)?.offset, images.get(page)?));
+        let place = |&page: &PageId| {
+            Some((
+                page,
+                self.pages.map.resident(page)?.offset,
+                images.get(page)?,
+            ))
+        };
         let dirty: Vec<Dirty> = pages.iter().filter_map(place).collect();
         self.write_dirty(&dirty)?;
         for (page, _, _) in &dirty {
@@ -60,6 +70,11 @@ impl Store {
 
     /// Writes pages to their places, neighbours at once.
     pub(crate) fn write_dirty(&self, dirty: &[Dirty]) -> Result<()> {
+        if dirty.is_empty() {
+            return Ok(());
+        }
+        // Finds out, the first time, what the places of pages are multiples of.
+        drop(self.space()?);
         let mut order: Vec<_> = dirty.iter().map(|(_, at, bytes)| (*at, &**bytes)).collect();
         order.sort_unstable_by_key(|(offset, _)| *offset);
         let mut writes = 0;
@@ -71,7 +86,7 @@ impl Store {
                 let gap = offset - start - cluster.len() as u64;
                 let fits = cluster.len() + bytes.len() <= CLUSTER || cluster.is_empty();
                 // What lies between two pages is the end of the extent of the first.
-                let next = gap < self.alignment && fits;
+                let next = gap < self.alignment() && fits;
                 if next {
                     cluster.resize(cluster.len() + gap as usize, 0);
                     cluster.extend_from_slice(bytes);

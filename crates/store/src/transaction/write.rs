@@ -78,8 +78,8 @@ impl Transaction {
     /// `bucket` determines the home node; `kind` is only for statistics. May wait for the disk.
     ///
     /// # Errors
-    /// [`Error::PageLength`], [`Error::Full`], [`Error::Io`]; the transaction can still commit
-    /// what it wrote before.
+    /// [`Error::PageLength`], [`Error::Full`], [`Error::Io`]; [`Error::Damaged`] where the page map is, of which all
+    /// is read before the first page is written. The transaction can still commit what it wrote before.
     pub fn write_page(&self, bytes: &[u8], bucket: u8, kind: Kind) -> Result<PageId> {
         self.write_pages(&[bytes], bucket, kind)
             .map(|pages| pages[0])
@@ -93,6 +93,8 @@ impl Transaction {
     pub fn write_pages(&self, pages: &[&[u8]], bucket: u8, kind: Kind) -> Result<Vec<PageId>> {
         let store = self.store();
         store.not_latched()?;
+        // Finds out, the first time, what the places of pages are multiples of.
+        drop(store.space()?);
         let limit = store.page_size();
         let mut stored = Vec::with_capacity(pages.len());
         let mut total = 0;
@@ -137,11 +139,12 @@ impl Transaction {
             &stored[0].1[..]
         };
         // Before it is said that they are dirty: another thread may write those to their places.
-        for (&page, entry) in ids.iter().zip(&entries) {
-            store.pages().map.set(page, entry);
-        }
-        if let Err(error) = self.place(&ids, &stored, start, bytes) {
-            ids.iter().for_each(|&page| store.pages().map.clear(page));
+        let opened = open_pages(store, &ids, &entries);
+        let placed = opened.and_then(|()| {
+            let placed = self.place(&ids, &stored, start, bytes);
+            placed.inspect_err(|_| close_pages(store, &ids))
+        });
+        if let Err(error) = placed {
             store.give_back(&ids, &[(start, total)]);
             return Err(error);
         }
@@ -248,7 +251,8 @@ impl Transaction {
     ///
     /// # Errors
     /// [`Error::Full`]: the transaction is undone, the store stays usable.
-    /// [`Error::NoSuchPage`]: a page was freed that is not live; undone.
+    /// [`Error::NoSuchPage`]: a page was freed that is not live; undone. [`Error::Damaged`]: of one that was freed,
+    /// the page map is damaged; undone.
     /// [`Error::RecordTooLarge`]: undone.
     /// [`Error::Latched`]: an earlier failure, or now one of the data file; undone.
     /// [`Error::Uncertain`]: the log failed, so whether the changes are durable is known only when
@@ -322,7 +326,9 @@ impl Transaction {
         let map = &self.base.store().pages().map;
         for &page in &written.pages {
             let image = images.next();
-            if let (false, Some(entry)) = (self.freed.contains(&page), map.get(page)) {
+            let entry = map.resident(page);
+            debug_assert!(entry.is_some(), "page {page} is of this transaction");
+            if let (false, Some(entry)) = (self.freed.contains(&page), entry) {
                 changes.written.push((page, entry));
                 changes.images.extend(image.filter(|_| small));
             }
@@ -338,6 +344,23 @@ impl Transaction {
         // Before the commit, which may write a checkpoint: that takes what is in the page map.
         self.base.store().undo(unwritten);
         changes
+    }
+}
+
+/// Puts pages into the map; none of them after an error.
+fn open_pages(store: &Store, ids: &[PageId], entries: &[Entry]) -> Result<()> {
+    for (at, (&page, entry)) in ids.iter().zip(entries).enumerate() {
+        let opened = store.pages().map.open(page, entry);
+        opened.inspect_err(|_| close_pages(store, &ids[..at]))?;
+    }
+    Ok(())
+}
+
+/// Takes pages out of the map that nobody has seen.
+fn close_pages(store: &Store, ids: &[PageId]) {
+    for &page in ids {
+        store.pages().map.clear(page);
+        store.pages().map.let_go(page);
     }
 }
 

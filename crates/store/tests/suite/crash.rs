@@ -84,7 +84,7 @@ pub fn work(disk: &Disk, options: &Options, seed: u64, steps: usize) -> History 
 }
 
 /// Commits random changes, or now and then drops them.
-fn commit(store: &Arc<Store>, random: &mut Random, history: &mut History) -> store::Result<()> {
+pub fn commit(store: &Arc<Store>, random: &mut Random, history: &mut History) -> store::Result<()> {
     let mut transaction = store.begin()?;
     let mut state = history.states[history.acknowledged.unwrap()].clone();
     change(random, &mut transaction, &mut state, 2000)?;

@@ -23,7 +23,7 @@ fn closed(seed: u64) -> (Disk, State) {
     (disk, state)
 }
 
-fn copy(of: &Disk) -> Disk {
+pub fn copy(of: &Disk) -> Disk {
     let copy = Disk::new(0);
     for name in of.names() {
         copy.put(&name, of.bytes(&name));

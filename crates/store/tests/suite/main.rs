@@ -12,6 +12,7 @@ mod lies;
 mod mapped;
 mod model;
 mod old;
+mod ondemand;
 mod proof;
 mod raw;
 mod readers;

@@ -87,6 +87,8 @@ pub fn small() -> Options {
         pool,
         // So few that commits write dirty pages back, and that some find no room for theirs.
         dirty_bytes: 6_000,
+        // Chunks of the page map are dropped as soon as a few others are wanted.
+        map_bytes: 0,
         ..Options::default()
     }
 }

@@ -21,6 +21,27 @@ struct Kernel {
     options: RankOptions,
     /// How many of the highest ranks.
     top: usize,
+    /// How many runs, at least one.
+    runs: u32,
+    /// Whether each begins with an empty pool.
+    cold: bool,
+}
+
+/// The last of some runs, and what all of them took.
+struct Runs {
+    last: Found,
+    times: Vec<Duration>,
+    /// Pages that the last run read from the file.
+    page_reads: u64,
+}
+
+impl Runs {
+    /// The time in the middle; of an even number of runs the later of the two.
+    fn median(&self) -> f64 {
+        let mut times = self.times.clone();
+        times.sort_unstable();
+        times[times.len() / 2].as_secs_f64()
+    }
 }
 
 /// What a kernel has found.
@@ -39,27 +60,29 @@ pub fn run(args: &Asked, opened: &Plain) -> Result<(), Failure> {
     let crew = Crew::new(opened.workers.clone(), opened.budget.clone());
     let _guard = interrupt::setting(crew.stop());
     let graph = block_on(named::open(&opened.store, args.graph.as_deref()))?;
-    if args.cold {
-        graph.pool().clear();
-    }
     let asked = Kernel {
         work: args.work,
         options: rank_options(args),
         top: args.top.unwrap_or(10) as usize,
+        runs: args.repeat.unwrap_or(1),
+        cold: args.cold,
     };
-    let loads = || graph.pool().statistics().loads;
-    let before = loads();
-    let found = opened
+    let runs = opened
         .workers
-        .block_on(compute(asked, graph.clone(), crew))?;
-    let reads = loads() - before;
+        .block_on(repeat(asked, graph.clone(), crew))?;
+    let (seconds, reads) = (runs.median(), runs.page_reads);
+    let times: Vec<f64> = runs.times.iter().map(Duration::as_secs_f64).collect();
+    let found = runs.last;
     let mut out = out::stdout();
     if args.json {
         let mut json = found.json;
         json["graph"] = graph.name().into();
         json["page_reads"] = reads.into();
         json["pins"] = found.reads.pins.into();
-        json["seconds"] = found.time.as_secs_f64().into();
+        json["seconds"] = seconds.into();
+        if args.repeat.is_some() {
+            json["runs"] = times.into();
+        }
         writeln!(out, "{json}")?;
         return Ok(out.flush()?);
     }
@@ -68,7 +91,7 @@ pub fn run(args: &Asked, opened: &Plain) -> Result<(), Failure> {
         "{}: {} in {}; {} pages read, the graph has {}",
         graph.name(),
         found.line,
-        units::seconds(found.time.as_secs_f64()),
+        units::seconds(seconds),
         units::count(reads),
         units::count(graph.summary().pages),
     )?;
@@ -81,10 +104,29 @@ pub fn run(args: &Asked, opened: &Plain) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-async fn compute(asked: Kernel, graph: Arc<Graph>, crew: Crew) -> graph::Result<Found> {
-    let (graph, crew) = (&graph, &crew);
+async fn repeat(asked: Kernel, graph: Arc<Graph>, crew: Crew) -> graph::Result<Runs> {
+    let mut times = Vec::new();
+    loop {
+        if asked.cold {
+            graph.pool().clear();
+        }
+        let before = graph.pool().statistics().loads;
+        let last = compute(&asked, &graph, &crew).await?;
+        times.push(last.time);
+        if times.len() == asked.runs as usize {
+            let page_reads = graph.pool().statistics().loads - before;
+            return Ok(Runs {
+                last,
+                times,
+                page_reads,
+            });
+        }
+    }
+}
+
+async fn compute(asked: &Kernel, graph: &Arc<Graph>, crew: &Crew) -> graph::Result<Found> {
     match asked.work {
-        Work::Pagerank => ranks(&asked, graph, crew).await,
+        Work::Pagerank => ranks(asked, graph, crew).await,
         Work::Components => {
             let found = components(graph, crew).await?;
             let (count, largest) = (units::count(found.count), units::count(found.largest));

@@ -31,6 +31,10 @@ pub struct Graph {
     /// Bfs, pagerank, components, triangles: begin with an empty pool (bfs: before each search)
     #[arg(long)]
     pub cold: bool,
+    /// Pagerank, components, triangles: run it so many times; the time is the median. Without --cold the first run reads
+    /// what the others find in the pool [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: Option<u32>,
     /// Pagerank: how many of the vertices with the highest ranks to show [default: 10]
     #[arg(long, value_name = "N")]
     pub top: Option<u32>,
@@ -128,11 +132,16 @@ impl Graph {
     pub fn check(&self) -> anyhow::Result<()> {
         use Work::{Bfs, Components, Pagerank, Reorder, Triangles};
         let kernels = &[Bfs, Pagerank, Components, Triangles][..];
-        let given: [(bool, &str, &[Work]); 13] = [
+        let given: [(bool, &str, &[Work]); 14] = [
             (self.source.is_some(), "--source", &[Bfs]),
             (self.sources.is_some(), "--sources", &[Bfs, Reorder]),
             (self.seed.is_some(), "--seed", &[Bfs, Reorder]),
             (self.cold, "--cold", kernels),
+            (
+                self.repeat.is_some(),
+                "--repeat",
+                &[Pagerank, Components, Triangles],
+            ),
             (self.top.is_some(), "--top", &[Pagerank]),
             (self.damping.is_some(), "--damping", &[Pagerank]),
             (self.tolerance.is_some(), "--tolerance", &[Pagerank]),

@@ -1,0 +1,141 @@
+//! Cells of an array as Arrow columns.
+
+use std::sync::Arc;
+
+use array::{Block, Column, DataType, Region};
+use arrow::array::{
+    ArrayRef, BooleanArray, Decimal128Array, Float32Array, Float64Array, Int16Array, Int32Array,
+    Int64Array, RecordBatch, RecordBatchOptions,
+};
+use arrow::buffer::NullBuffer;
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::SchemaRef;
+use datafusion::error::Result;
+
+use crate::error::Error;
+use crate::scan::arrays::table::{ArrayTable, scale_of, units};
+
+/// The rows of a piece: `columns` of the table, in the order of `schema`.
+///
+/// # Errors
+/// Those of reading the array.
+pub(super) async fn batch(
+    table: &ArrayTable,
+    columns: &[usize],
+    schema: &SchemaRef,
+    piece: &Region,
+) -> Result<RecordBatch> {
+    let (rank, attributes) = (table.rank(), table.array.schema().attributes());
+    let wanted: Vec<bool> = (0..attributes.len())
+        .map(|at| columns.contains(&(rank + at)))
+        .collect();
+    let block = table
+        .array
+        .read(piece, &wanted)
+        .await
+        .map_err(Error::from)?;
+    let made = columns.iter().map(|&column| {
+        if column < rank {
+            coordinates(table, piece, column)
+        } else {
+            let values = block.column(column - rank);
+            values.map_or_else(
+                || {
+                    arrow::array::new_null_array(
+                        table.schema.field(column).data_type(),
+                        block.cells(),
+                    )
+                },
+                attribute,
+            )
+        }
+    });
+    let options = RecordBatchOptions::new().with_row_count(Some(block.cells()));
+    let all = RecordBatch::try_new_with_options(Arc::clone(schema), made.collect(), &options)?;
+    existing(&block, all)
+}
+
+/// Only the rows of cells that exist.
+fn existing(block: &Block, all: RecordBatch) -> Result<RecordBatch> {
+    let Some(present) = block.present() else {
+        return Ok(all);
+    };
+    let present: BooleanArray = present.iter().map(|&present| Some(present != 0)).collect();
+    Ok(filter_record_batch(&all, &present)?)
+}
+
+/// The coordinates of the cells of a piece along one dimension, in row-major order.
+fn coordinates(table: &ArrayTable, piece: &Region, dimension: usize) -> ArrayRef {
+    let of = &table.array.schema().dimensions()[dimension];
+    let scale = scale_of(of);
+    let (start, end) = piece.ranges()[dimension];
+    let shape = piece.shape();
+    let inner: u64 = shape[dimension + 1..].iter().product();
+    let outer: u64 = shape[..dimension].iter().product();
+    let once: Vec<i128> = (start..end).map(|at| units(of, at, scale)).collect();
+    let each = (0..outer).flat_map(|_| {
+        once.iter()
+            .flat_map(|&unit| std::iter::repeat_n(unit, inner as usize))
+    });
+    if of.is_integer() {
+        // Coordinates of such a dimension are whole numbers of 64 bits.
+        return Arc::new(Int64Array::from_iter_values(each.map(|unit| unit as i64)));
+    }
+    let typed = table.schema.field(dimension).data_type().clone();
+    Arc::new(Decimal128Array::from_iter_values(each).with_data_type(typed))
+}
+
+/// The values of an attribute.
+fn attribute(column: &Column) -> ArrayRef {
+    let values = column.values();
+    let nulls = column
+        .valid()
+        .map(|valid| NullBuffer::from_iter(valid.iter().map(|&valid| valid != 0)));
+    match values.data_type() {
+        DataType::Bool => {
+            let values = values.values::<u8>().iter().map(|&of| of != 0);
+            Arc::new(BooleanArray::new(values.collect(), nulls))
+        }
+        DataType::I8 => {
+            let values = values.values::<i8>().iter().map(|&of| i16::from(of));
+            Arc::new(Int16Array::new(values.collect(), nulls))
+        }
+        DataType::U8 => {
+            let values = values.values::<u8>().iter().map(|&of| i16::from(of));
+            Arc::new(Int16Array::new(values.collect(), nulls))
+        }
+        DataType::I16 => Arc::new(Int16Array::new(
+            values.values::<i16>().to_vec().into(),
+            nulls,
+        )),
+        DataType::U16 => {
+            let values = values.values::<u16>().iter().map(|&of| i32::from(of));
+            Arc::new(Int32Array::new(values.collect(), nulls))
+        }
+        DataType::I32 => Arc::new(Int32Array::new(
+            values.values::<i32>().to_vec().into(),
+            nulls,
+        )),
+        DataType::U32 => {
+            let values = values.values::<u32>().iter().map(|&of| i64::from(of));
+            Arc::new(Int64Array::new(values.collect(), nulls))
+        }
+        DataType::I64 => Arc::new(Int64Array::new(
+            values.values::<i64>().to_vec().into(),
+            nulls,
+        )),
+        DataType::U64 => {
+            let values = values.values::<u64>().iter().map(|&of| i128::from(of));
+            let typed = arrow::datatypes::DataType::Decimal128(20, 0);
+            Arc::new(Decimal128Array::new(values.collect(), nulls).with_data_type(typed))
+        }
+        DataType::F32 => Arc::new(Float32Array::new(
+            values.values::<f32>().to_vec().into(),
+            nulls,
+        )),
+        DataType::F64 => Arc::new(Float64Array::new(
+            values.values::<f64>().to_vec().into(),
+            nulls,
+        )),
+    }
+}

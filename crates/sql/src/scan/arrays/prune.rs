@@ -1,0 +1,266 @@
+//! Which cells of an array a query need not read.
+//!
+//! First each dimension by itself: which of its positions may pass the filters, whatever the other columns are. The box
+//! around those is what is read. Then the chunks in it, by the statistics of their attributes.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use array::{Dimension, Region, Scalar, Statistics};
+use arrow::array::{ArrayRef, BooleanArray, Decimal128Array, Int64Array, UInt64Array};
+use arrow::datatypes::DataType;
+use datafusion::catalog::Session;
+use datafusion::common::pruning::PruningStatistics;
+use datafusion::common::{Column, DFSchema, ScalarValue};
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
+
+use crate::error::Error;
+use crate::scan::arrays::table::{ArrayTable, scale_of, units};
+use crate::scan::predicate::unqualified;
+
+/// Most ranges of positions that are looked at one by one along a dimension; of a longer one a range is several positions.
+const MOST_RANGES: u64 = 1 << 16;
+
+/// The cells that a scan reads.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    /// What is wanted of each chunk that is read: not empty.
+    pub chunks: Vec<Region>,
+    /// How many chunks the array has.
+    pub of: u64,
+}
+
+/// The cells of the array that may pass all `filters`.
+pub(super) fn wanted(
+    state: &dyn Session,
+    table: &ArrayTable,
+    filters: &[Expr],
+) -> DataFusionResult<Wanted> {
+    let grid = table.array.grid();
+    let predicate = predicate(state, table, filters)?;
+    let mut region = table.array.region();
+    if let Some(predicate) = &predicate {
+        let dimensions = table.array.schema().dimensions().iter();
+        region = Region::new(dimensions.map(|dimension| along(predicate, dimension)));
+    }
+    let mut chunks: Vec<Region> = grid
+        .overlapping(&region)
+        .map(|chunk| grid.region(&chunk).intersection(&region))
+        .collect();
+    if let Some(predicate) = &predicate
+        && !chunks.is_empty()
+    {
+        let kept = by_statistics(predicate, table, &chunks)?;
+        let mut kept = kept.into_iter();
+        chunks.retain(|_| kept.next().unwrap_or(true));
+    }
+    Ok(Wanted {
+        chunks,
+        of: grid.chunks(),
+    })
+}
+
+/// All filters as one test of statistics; `None` where it would exclude nothing.
+fn predicate(
+    state: &dyn Session,
+    table: &ArrayTable,
+    filters: &[Expr],
+) -> DataFusionResult<Option<Arc<PruningPredicate>>> {
+    let named = DFSchema::try_from(table.schema.as_ref().clone())?;
+    let mut known = vec![];
+    for filter in filters {
+        let plain = unqualified(filter)?;
+        // A filter that cannot be planned excludes nothing.
+        if state.create_physical_expr(plain.clone(), &named).is_ok() {
+            known.push(plain);
+        }
+    }
+    let Some(all) = conjunction(known) else {
+        return Ok(None);
+    };
+    let Ok(all) = state.create_physical_expr(all, &named) else {
+        return Ok(None);
+    };
+    let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(&table.schema));
+    Ok(builder.build(all))
+}
+
+/// Which of `count` containers may have rows that pass. What cannot be evaluated excludes nothing.
+fn kept(predicate: &PruningPredicate, statistics: &Known) -> Vec<bool> {
+    let kept = predicate.prune(statistics);
+    kept.ok()
+        .filter(|kept| kept.len() == statistics.count)
+        .unwrap_or_else(|| vec![true; statistics.count])
+}
+
+/// From which position of a dimension on, and below which, cells may pass.
+fn along(predicate: &PruningPredicate, dimension: &Dimension) -> (u64, u64) {
+    let length = dimension.length();
+    if length == 0 {
+        return (0, 0);
+    }
+    let step = length.div_ceil(MOST_RANGES);
+    let ranges: Vec<(u64, u64)> = (0..length.div_ceil(step))
+        .map(|range| (range * step, ((range + 1) * step).min(length)))
+        .collect();
+    let statistics = Known {
+        count: ranges.len(),
+        columns: vec![ends(dimension, &ranges)],
+    };
+    let kept = kept(predicate, &statistics);
+    let first = kept.iter().position(|kept| *kept);
+    let last = kept.iter().rposition(|kept| *kept);
+    match (first, last) {
+        (Some(first), Some(last)) => (ranges[first].0, ranges[last].1),
+        _ => (0, 0),
+    }
+}
+
+/// Which of the parts of chunks may have cells that pass.
+fn by_statistics(
+    predicate: &PruningPredicate,
+    table: &ArrayTable,
+    parts: &[Region],
+) -> DataFusionResult<Vec<bool>> {
+    let of = table.array.schema();
+    let mut columns: Vec<KnownColumn> = (of.dimensions().iter().enumerate())
+        .map(|(at, dimension)| {
+            let ranges: Vec<(u64, u64)> = parts.iter().map(|part| part.ranges()[at]).collect();
+            ends(dimension, &ranges)
+        })
+        .collect();
+    for (at, attribute) in of.attributes().iter().enumerate() {
+        let found: Result<Vec<Option<Statistics>>, array::Error> = parts
+            .iter()
+            .map(|part| table.array.statistics(part, at))
+            .collect();
+        let found = found.map_err(Error::from)?;
+        let of = table.schema.field(table.rank() + at).data_type();
+        columns.push(of_attribute(attribute.name(), of, &found)?);
+    }
+    let statistics = Known {
+        count: parts.len(),
+        columns,
+    };
+    Ok(kept(predicate, &statistics))
+}
+
+/// What is known of some containers: for each column its least and greatest values and its NULLs.
+struct Known {
+    count: usize,
+    columns: Vec<KnownColumn>,
+}
+
+struct KnownColumn {
+    name: String,
+    min: ArrayRef,
+    max: ArrayRef,
+    nulls: ArrayRef,
+}
+
+/// The coordinates at the ends of ranges of positions, none of which is empty.
+fn ends(dimension: &Dimension, ranges: &[(u64, u64)]) -> KnownColumn {
+    let scale = scale_of(dimension);
+    let pairs: Vec<(i128, i128)> = ranges
+        .iter()
+        .map(|&(start, end)| {
+            let (one, other) = (
+                units(dimension, start, scale),
+                units(dimension, end - 1, scale),
+            );
+            (one.min(other), one.max(other))
+        })
+        .collect();
+    let column = |of: &dyn Fn(&(i128, i128)) -> i128| -> ArrayRef {
+        let values = pairs.iter().map(of);
+        if dimension.is_integer() {
+            // Coordinates of such a dimension are whole numbers of 64 bits.
+            Arc::new(Int64Array::from_iter_values(values.map(|of| of as i64)))
+        } else {
+            let values = Decimal128Array::from_iter_values(values);
+            let typed = DataType::Decimal128(38, scale as i8);
+            Arc::new(values.with_data_type(typed))
+        }
+    };
+    KnownColumn {
+        name: dimension.name().to_owned(),
+        min: column(&|pair| pair.0),
+        max: column(&|pair| pair.1),
+        nulls: Arc::new(UInt64Array::from(vec![0; pairs.len()])),
+    }
+}
+
+/// The statistics of an attribute. A greatest value beside NaN says nothing, as NaN is greater than all others.
+fn of_attribute(
+    name: &str,
+    of: &DataType,
+    found: &[Option<Statistics>],
+) -> DataFusionResult<KnownColumn> {
+    let column = |end: &dyn Fn(&Statistics) -> Scalar| -> DataFusionResult<ArrayRef> {
+        let values = found.iter().map(|known| {
+            let value = known.as_ref().map_or(Scalar::Null, end);
+            scalar(value).cast_to(of)
+        });
+        let values: DataFusionResult<Vec<ScalarValue>> = values.collect();
+        ScalarValue::iter_to_array(values?)
+    };
+    Ok(KnownColumn {
+        name: name.to_owned(),
+        min: column(&|known| known.min)?,
+        max: column(&|known| {
+            if known.nans == 0 {
+                known.max
+            } else {
+                Scalar::Null
+            }
+        })?,
+        nulls: Arc::new(UInt64Array::from_iter(
+            found.iter().map(|known| known.map(|known| known.nulls)),
+        )),
+    })
+}
+
+fn scalar(value: Scalar) -> ScalarValue {
+    match value {
+        Scalar::Null => ScalarValue::Null,
+        Scalar::Bool(value) => ScalarValue::Boolean(Some(value)),
+        Scalar::Int(value) => ScalarValue::Decimal128(Some(value), 38, 0),
+        Scalar::Float(value) => ScalarValue::Float64(Some(value)),
+    }
+}
+
+impl Known {
+    fn of(&self, column: &Column) -> Option<&KnownColumn> {
+        self.columns.iter().find(|known| known.name == column.name)
+    }
+}
+
+impl PruningStatistics for Known {
+    fn min_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.of(column).map(|known| Arc::clone(&known.min))
+    }
+
+    fn max_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.of(column).map(|known| Arc::clone(&known.max))
+    }
+
+    fn num_containers(&self) -> usize {
+        self.count
+    }
+
+    fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
+        self.of(column).map(|known| Arc::clone(&known.nulls))
+    }
+
+    fn row_counts(&self) -> Option<ArrayRef> {
+        None
+    }
+
+    #[allow(clippy::mutable_key_type, reason = "the signature is DataFusion's")]
+    fn contained(&self, _: &Column, _: &HashSet<ScalarValue>) -> Option<BooleanArray> {
+        None
+    }
+}

@@ -1,0 +1,216 @@
+//! Arrays in queries: a row for each cell, and no chunk is read that filters rule out.
+
+mod answers;
+mod fixture;
+
+use std::sync::Arc;
+
+use array::{
+    Array, Attribute, Block, Buffer, Column, DataType, Dimension, Layout, Region, Schema, Writer,
+};
+use sql::{Answer, Executor};
+
+use answers::rows;
+
+const EXECUTORS: [Executor; 3] = [Executor::DataFusion, Executor::Fused, Executor::Stream];
+
+struct Fixture {
+    _directory: tempfile::TempDir,
+    workers: Arc<workers::Workers>,
+    instances: Vec<Arc<sql::Instance>>,
+}
+
+impl Fixture {
+    /// Instances for each executor over stores that `fill` has filled.
+    fn new(fill: impl Fn(&mut Writer)) -> Fixture {
+        let directory = tempfile::tempdir().unwrap();
+        let workers = fixture::workers();
+        let instance = |executor: &Executor| {
+            let mut store = store::Options::default();
+            store.pool.bytes = 8 << 20;
+            let path = directory.path().join(format!("{executor:?}.atoll"));
+            let created = store::Store::create(&path, &store).unwrap();
+            let mut writer = Writer::begin(&created).unwrap();
+            fill(&mut writer);
+            writer.commit().unwrap();
+            let mut options = sql::Options::spilling_to(directory.path());
+            options.executor = *executor;
+            let budget = memory::Budget::new(1 << 30);
+            sql::Instance::new(created, Arc::clone(&workers), budget, options).unwrap()
+        };
+        Fixture {
+            instances: EXECUTORS.iter().map(instance).collect(),
+            _directory: directory,
+            workers,
+        }
+    }
+
+    fn on(&self, instance: usize, text: &str) -> sql::Result<Answer> {
+        let run = async { self.instances[instance].session().execute(text).await };
+        let answers = self.workers.handle().block_on(run);
+        answers.map(|mut all| all.pop().unwrap())
+    }
+
+    /// The rows that all executors give.
+    fn rows(&self, text: &str) -> Vec<String> {
+        let answers = (0..EXECUTORS.len()).map(|instance| {
+            let answer = self.on(instance, text);
+            rows(&answer.unwrap_or_else(|e| panic!("{text}: {e}")))
+        });
+        let answers: Vec<_> = answers.collect();
+        assert!(
+            answers.iter().all(|one| *one == answers[0]),
+            "{text}: {answers:?}"
+        );
+        answers[0].clone()
+    }
+}
+
+/// 6 latitudes from -25.426 on, 5 years from 2000 on: `t` is 10 times the latitude's number plus that of the year, `station`
+/// is null in odd years.
+fn temperature(writer: &mut Writer) {
+    let dimensions = vec![
+        Dimension::regular(
+            "lat",
+            "-25.426".parse().unwrap(),
+            "0.001".parse().unwrap(),
+            6,
+        )
+        .chunk(2),
+        Dimension::integer("year", 2000, 5).chunk(2),
+    ];
+    let attributes = vec![
+        Attribute::new("t", DataType::F64),
+        Attribute::new("station", DataType::U8).nullable(),
+    ];
+    let schema = Schema::new(dimensions, attributes).unwrap();
+    writer.create("temperature", &schema).unwrap();
+    let t: Vec<f64> = (0..30).map(|at| f64::from(at / 5 * 10 + at % 5)).collect();
+    let stations: Vec<u8> = (0..30).map(|at| 200 + at as u8).collect();
+    let valid = (0..30u8).map(|at| u8::from(at % 5 % 2 == 0)).collect();
+    let block = Block::new(
+        Region::of_shape(&[6, 5]),
+        vec![
+            Some(Column::new(Buffer::of(DataType::F64, &t))),
+            Some(Column::nullable(Buffer::of(DataType::U8, &stations), valid)),
+        ],
+    );
+    futures::executor::block_on(writer.write("temperature", &block.unwrap())).unwrap();
+}
+
+#[test]
+fn an_array_is_a_table_of_its_cells() {
+    let fixture = Fixture::new(temperature);
+    assert_eq!(fixture.rows("select count(*) from temperature"), ["30"]);
+    assert_eq!(
+        fixture.rows(
+            "select lat, year, t, station from temperature where t in (0, 11, 54) order by t"
+        ),
+        [
+            "-25.421|2004|54.0|229",
+            "-25.425|2001|11.0|NULL",
+            "-25.426|2000|0.0|200"
+        ],
+    );
+    assert_eq!(
+        fixture.rows("select year, avg(t) from temperature where lat between -25.425 and -25.423 group by year order by year"),
+        ["2000|20.0", "2001|21.0", "2002|22.0", "2003|23.0", "2004|24.0"],
+    );
+    assert_eq!(
+        fixture.rows("select sum(year), min(lat), max(lat), count(station) from temperature"),
+        ["60060|-25.426|-25.421|18"],
+    );
+    assert_eq!(
+        fixture.rows(
+            "select year, count(*) from temperature where station is null group by 1 order by 1"
+        ),
+        ["2001|6", "2003|6"],
+    );
+    let joined = "select a.t - b.t from temperature a join temperature b on a.lat = b.lat and a.year = b.year + 1 \
+        where a.year = 2003 and a.lat = -25.424";
+    assert_eq!(fixture.rows(joined), ["1.0"]);
+}
+
+#[test]
+fn filters_leave_out_chunks() {
+    let fixture = Fixture::new(temperature);
+    let chunks = |filter: &str| {
+        let text = format!("explain select t from temperature where {filter}");
+        let shown = rows(&fixture.on(0, &text).unwrap()).join("\n");
+        let from = shown.find("chunks=").unwrap_or_else(|| panic!("{shown}"));
+        let rest = &shown[from + 7..];
+        rest[..rest.find(' ').unwrap()].parse::<usize>().unwrap()
+    };
+    // The array has 3 times 3 chunks.
+    assert_eq!(chunks("true"), 9);
+    assert_eq!(chunks("year = 2004"), 3);
+    assert_eq!(chunks("lat < -25.425 and year < 2001"), 1);
+    assert_eq!(
+        chunks("lat between -25.425 and -25.423 and year >= 2002"),
+        4
+    );
+    assert_eq!(chunks("year = 1999"), 0);
+    // By the statistics of the attribute.
+    assert_eq!(chunks("t > 53"), 1);
+    assert_eq!(chunks("t < 12 and year > 2001"), 2);
+    assert_eq!(
+        fixture.rows("select count(*) from temperature where year = 1999"),
+        ["0"]
+    );
+    // What is said of one dimension or another excludes nothing by itself.
+    assert_eq!(chunks("year = 2000 or lat = -25.421"), 9);
+}
+
+#[test]
+fn what_an_array_is_not() {
+    let fixture = Fixture::new(temperature);
+    for text in [
+        "insert into temperature values (1, 2, 3, 4)",
+        "delete from temperature",
+        "drop table temperature",
+    ] {
+        let error = fixture.on(0, text).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("temperature"), "{text}: {error}");
+    }
+    assert_eq!(fixture.rows("select count(*) from temperature"), ["30"]);
+}
+
+#[test]
+fn cells_that_do_not_exist_are_no_rows() {
+    let fixture = Fixture::new(|writer| {
+        let dimensions = vec![
+            Dimension::integer("x", -3, 1000).chunk(100),
+            Dimension::integer("y", 0, 1000).chunk(100),
+        ];
+        let attributes = vec![Attribute::new("v", DataType::I64)];
+        let schema = Schema::new(dimensions, attributes).unwrap();
+        writer
+            .create("few", &schema.with_layout(Layout::Sparse))
+            .unwrap();
+        let cells: Vec<_> = [(0, 0, 5), (999, 999, 7), (500, 3, -1)]
+            .into_iter()
+            .map(|(x, y, v)| (vec![x, y], vec![array::Scalar::Int(v)]))
+            .collect();
+        futures::executor::block_on(writer.update("few", &cells)).unwrap();
+    });
+    assert_eq!(
+        fixture.rows("select x, y, v from few order by v"),
+        ["-3|0|5", "497|3|-1", "996|999|7"],
+    );
+    assert_eq!(fixture.rows("select count(*) from few where v > 0"), ["2"]);
+}
+
+#[test]
+fn a_query_for_coordinates_reads_no_page() {
+    let fixture = Fixture::new(temperature);
+    let pages = || {
+        let store = fixture.instances[0].store();
+        store.pool().statistics().loads
+    };
+    let before = pages();
+    let answer = fixture.on(0, "select sum(year) from temperature").unwrap();
+    assert_eq!(rows(&answer), ["60060"]);
+    assert_eq!(pages(), before);
+    let array = Array::open(&fixture.instances[0].store().snapshot(), "temperature").unwrap();
+    assert_eq!(array.grid().chunks(), 9);
+}
