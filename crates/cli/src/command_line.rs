@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::afl::Afl;
 use crate::commands::array::options::Array;
 use crate::commands::govern::options::Govern;
 use crate::commands::graph::options::Graph;
@@ -54,6 +55,8 @@ pub enum Command {
     /// Run a program of linear algebra over the tables
     #[cfg(feature = "sql")]
     Laq(Laq),
+    /// Run statements of the array functional language over the arrays of a store
+    Afl(Box<Afl>),
     /// Draw the machine: nodes, caches, cores, distances, free memory
     Topology(Topology),
     /// Search, rank and reorder the graphs of a store

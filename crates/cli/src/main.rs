@@ -42,7 +42,6 @@ mod shell;
 mod statement;
 mod store;
 mod terminal;
-#[cfg(feature = "sql")]
 mod text;
 mod units;
 mod version;
@@ -55,7 +54,8 @@ use crate::command_line::Command;
 #[cfg(feature = "lab")]
 use crate::commands::lab;
 use crate::commands::{
-    array, govern, graph, load, man, pages, pin, reference, residency, top, topology, tune, watch,
+    afl, array, govern, graph, load, man, pages, pin, reference, residency, top, topology, tune,
+    watch,
 };
 #[cfg(feature = "sql")]
 use crate::commands::{import, laq, quickstart, set, sql};
@@ -102,6 +102,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Laq(args) => laq::run(args),
         #[cfg(feature = "sql")]
         Command::Sql(args) => sql::run(args),
+        Command::Afl(args) => afl::run(args),
         Command::Topology(args) => topology::run(args),
         Command::Load(args) => load::run(args),
         Command::Graph(args) => graph::run(args),

@@ -1,5 +1,6 @@
 //! The commands, with a file or a folder for each: its arguments, and its action. No command imports another.
 
+pub mod afl;
 pub mod array;
 pub mod govern;
 pub mod graph;

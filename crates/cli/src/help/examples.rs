@@ -102,6 +102,23 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "afl",
+        &[
+            (
+                "atoll afl seas.atoll --create \"create array depth <m:double> [x=0:99; y=0:99]\"",
+                "a new array",
+            ),
+            (
+                "atoll afl seas.atoll \"store(build(<m:double> [x=0:99; y=0:99], x * y), depth)\"",
+                "filled by an expression",
+            ),
+            (
+                "atoll afl seas.atoll \"aggregate(subarray(depth, 10, 10, 20, 20), avg(m), x)\" --analyze",
+                "a query, and how it went",
+            ),
+        ],
+    ),
+    (
         "load",
         &[
             (
