@@ -356,9 +356,10 @@ impl Transaction {
     /// Undoes the writing of pages. Where a snapshot of this transaction lives, they stay until another commit has
     /// come and that snapshot has gone: it holds the version that this began from.
     fn undo(&self, pages: Vec<PageId>) {
-        let without = match self.views.are_gone() {
-            true => 0,
-            false => self.base.version() + 1,
+        let without = if self.views.are_gone() {
+            0
+        } else {
+            self.base.version() + 1
         };
         self.base.store().undo(pages, without);
     }
