@@ -6,7 +6,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use futures::stream;
 use governor::runtime::Runtime;
-use sql::{Answer, AnswerStream, Statistics};
+use sql::{Answer, AnswerStream, Statistics, TransactionStatus};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
 
@@ -15,7 +15,8 @@ use crate::error::{Error, Result};
 /// The most batches that wait between the workers and the caller's iterator.
 const QUEUE: usize = 4;
 
-/// Runs statements, each a transaction of its own.
+/// Runs statements, each a transaction of its own, unless `begin` has started one of several. That ends with `commit` or
+/// `rollback`; it is rolled back when the session and its clones are dropped.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -78,7 +79,8 @@ impl Session {
     /// # Errors
     ///
     /// The first failure. After a syntax error nothing has run; after any other, the statements before the failed one
-    /// have run, and of the failed one nothing is kept.
+    /// have run, and of the failed one nothing is kept. A transaction of several statements has failed then, and can
+    /// only be rolled back, as a whole or to a savepoint.
     pub fn sql(&self, text: &str) -> Result<Vec<Answer>> {
         self.wait(self.session.execute(text))
     }
@@ -164,6 +166,33 @@ impl Session {
             stream,
             session: self.clone(),
         })
+    }
+
+    /// Whether a transaction of several statements is in progress.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("fish.atoll");
+    /// use atoll::TransactionStatus;
+    ///
+    /// let database = atoll::Database::create(&path, &atoll::Options::default())?;
+    /// let session = database.session();
+    /// session.sql("create table fish (name varchar)")?;
+    /// session.sql("begin; insert into fish values ('blenny')")?;
+    /// assert_eq!(session.transaction(), TransactionStatus::Open);
+    /// assert_eq!(session.sql("from fish")?[0].rows(), 1);
+    /// assert_eq!(database.session().sql("from fish")?[0].rows(), 0);
+    ///
+    /// assert!(session.sql("select nam from fish").is_err());
+    /// assert_eq!(session.transaction(), TransactionStatus::Failed);
+    /// session.sql("rollback")?;
+    /// assert_eq!(session.sql("from fish")?[0].rows(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn transaction(&self) -> TransactionStatus {
+        self.session.transaction()
     }
 
     /// A handle that stops what this session runs.

@@ -77,6 +77,16 @@ pub enum Error {
         /// Which one, and how.
         message: String,
     },
+    /// The statement does not go with the transaction of its session: there is none, or it has failed, or reads only.
+    Transaction {
+        /// What is the matter, and what ends it.
+        message: String,
+    },
+    /// Another transaction stands in the way. The same may succeed when it is tried again, from `begin` on.
+    Conflict {
+        /// Which one, and for how long it was waited.
+        message: String,
+    },
     /// Overflow, division by zero, a value that does not fit its new type.
     Arithmetic {
         /// What could not be computed.
@@ -257,6 +267,8 @@ impl fmt::Display for Error {
             ),
             Error::Unsupported { message }
             | Error::Constraint { message }
+            | Error::Transaction { message }
+            | Error::Conflict { message }
             | Error::Arithmetic { message }
             | Error::Memory { message }
             | Error::TooComplex { message }

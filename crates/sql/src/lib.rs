@@ -3,7 +3,8 @@
 //! DataFusion parses, plans and optimises statements. Atoll's own engine runs the queries that it can run, DataFusion
 //! the others. No crate below this one knows DataFusion. This crate adds:
 //!
-//! * **One snapshot per statement.** A statement sees the tables as they were when it began. Statements that
+//! * **One snapshot per statement, or per transaction.** A statement sees the tables as they were when it began, or when
+//!   the transaction began that `begin` started in its session, with what that has changed. Transactions that
 //!   write take turns; statements that read wait for nobody.
 //! * **One set of workers.** Statements run on [`workers::Workers`], on whichever runtime they are awaited.
 //! * **One memory limit.** Operators reserve memory from the [`memory::Budget`] that the buffer pool uses too. Sorts
@@ -73,9 +74,10 @@ pub use ::engine::{BLOCK_ROWS, Execution, NumaPolicy};
 pub use error::{Error, Position, Result};
 pub use frontend::script;
 pub use messages::types::type_name;
+pub use resources::turn::Turn;
 pub use run::answer::Answer;
 pub use run::clock::Statistics;
 pub use run::instance::Instance;
 pub use run::options::{Executor, Options};
 pub use run::stream::AnswerStream;
-pub use statements::session::{Program, Session};
+pub use statements::session::{Program, Session, TransactionStatus};

@@ -1,12 +1,14 @@
 //! The `.slt` files in `tests/slt`, each on a store of its own.
 //!
 //! Every file runs on this machine's topology, on a synthetic machine of four nodes, and with the store closed and
-//! opened again after each statement; by DataFusion and by Atoll's own engine. `UPDATE_SLT=1 cargo test -p sql --test
+//! opened again after each statement that leaves no transaction in progress; by DataFusion and by Atoll's own engine.
+//! Each `connection` of a file is a session. `UPDATE_SLT=1 cargo test -p sql --test
 //! slt live` rewrites the expected results from what the engine answers: read the difference before committing it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -17,6 +19,8 @@ struct Database {
     directory: tempfile::TempDir,
     workers: Arc<workers::Workers>,
     instance: Option<Arc<sql::Instance>>,
+    /// The session of each connection, for as long as the store stays open.
+    sessions: Vec<Option<sql::Session>>,
     /// Whether to close and open the store after each statement.
     reopen: bool,
     executor: sql::Executor,
@@ -43,6 +47,7 @@ impl Database {
             directory: tempfile::tempdir().unwrap(),
             workers: workers::Workers::new(layout).unwrap(),
             instance: None,
+            sessions: Vec::new(),
             reopen,
             executor,
         };
@@ -76,12 +81,14 @@ impl Database {
         }
         let mut spill = sql::Options::spilling_to(self.directory.path());
         spill.executor = self.executor;
+        spill.lock_timeout = Some(Duration::from_millis(50));
         self.instance = Some(
             sql::Instance::new(store.unwrap(), Arc::clone(&self.workers), budget, spill).unwrap(),
         );
     }
 
     fn close(&mut self) {
+        self.sessions.fill(None);
         let instance = self.instance.take().unwrap();
         let store = Arc::clone(instance.store());
         drop(instance);
@@ -98,8 +105,13 @@ impl Database {
         }
     }
 
-    fn run_one(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Failure> {
-        let session = self.instance.as_ref().unwrap().session();
+    fn run_one(
+        &mut self,
+        connection: usize,
+        sql: &str,
+    ) -> Result<DBOutput<DefaultColumnType>, Failure> {
+        let instance = self.instance.as_ref().unwrap();
+        let session = self.sessions[connection].get_or_insert_with(|| instance.session());
         let answers = self
             .workers
             .handle()
@@ -157,15 +169,34 @@ fn rows(answer: &sql::Answer) -> Vec<Vec<String>> {
     rows
 }
 
-impl sqllogictest::DB for Database {
+/// A session of the store of a test file.
+struct Connection {
+    database: Arc<Mutex<Database>>,
+    number: usize,
+}
+
+impl Connection {
+    fn new(database: &Arc<Mutex<Database>>) -> Connection {
+        let mut locked = database.lock().unwrap();
+        locked.sessions.push(None);
+        Connection {
+            database: Arc::clone(database),
+            number: locked.sessions.len() - 1,
+        }
+    }
+}
+
+impl sqllogictest::DB for Connection {
     type Error = Failure;
     type ColumnType = DefaultColumnType;
 
     fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Failure> {
-        let output = self.run_one(sql);
-        if self.reopen {
-            self.close();
-            self.open();
+        let mut database: MutexGuard<'_, Database> = self.database.lock().unwrap();
+        let output = database.run_one(self.number, sql);
+        let idle = |session: &sql::Session| session.transaction() == sql::TransactionStatus::Idle;
+        if database.reopen && database.sessions.iter().flatten().all(idle) {
+            database.close();
+            database.open();
         }
         output
     }
@@ -193,7 +224,11 @@ fn files() -> Vec<PathBuf> {
 fn run(machine: &str, reopen: bool, executor: sql::Executor) {
     let mut failures = Vec::new();
     for file in files() {
-        let mut runner = Runner::new(|| async { Ok(Database::new(machine, reopen, executor)) });
+        let database = Arc::new(Mutex::new(Database::new(machine, reopen, executor)));
+        let mut runner = Runner::new(|| {
+            let connection = Connection::new(&database);
+            async { Ok(connection) }
+        });
         runner.with_column_validator(sqllogictest::strict_column_validator);
         if std::env::var_os("UPDATE_SLT").is_some() {
             let update = runner.update_test_file(

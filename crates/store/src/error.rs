@@ -48,6 +48,14 @@ impl fmt::Display for Region {
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// A transaction that stands within another was to be committed by itself.
+    #[error(
+        "{path}: a transaction within another is not committed by itself: the outer one adopts it"
+    )]
+    Nested {
+        /// The data file.
+        path: PathBuf,
+    },
     /// The file is mapped, so its pages cannot be moved.
     #[error("{path}: is mapped, so no page of it can be moved; vacuum it without --mapped")]
     Mapped {

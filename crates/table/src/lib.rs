@@ -62,5 +62,8 @@ pub use scan::{
     BATCH_ROWS, Cursor, Filter, Form, Gauge, LabelHits, Mask, Morsel, ROW_COLUMN, Rows, Scan, Test,
     ints_of, wides_of,
 };
-pub use schema::{Column, Definition, ForeignKey, MAX_COLUMNS, normalise, stored_type};
-pub use write::{Chunker, LONGEST_TEXT, Loader, create, delete, drop, insert, truncate};
+pub use schema::{Check, Column, Definition, ForeignKey, MAX_COLUMNS, normalise, stored_type};
+pub use write::{
+    Chunker, LONGEST_TEXT, Loader, add_column, create, create_view, delete, drop, drop_column,
+    drop_view, insert, redefine, rename, rename_column, truncate,
+};

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use memory::Budget;
 use store::{PoolOptions, Store};
+use tokio::runtime::Handle;
 use topology::Machine;
 use workers::{Layout, Workers};
 
@@ -160,6 +161,7 @@ impl Database {
         }
         let mut statements = sql::Options::spilling_to(spill_directory(path));
         statements.executor = options.executor;
+        statements.lock_timeout = options.lock_timeout;
         statements.execution = options.execution.clone();
         statements.execution.numa_policy = match options.numa_policy {
             Some(plan) => plan,
@@ -200,6 +202,7 @@ impl Database {
     ///
     /// [`Error::Store`] if the store is open for reading only, or cannot be written.
     pub fn set_numa_policy(&self, plan: Option<NumaPolicy>) -> Result<()> {
+        let _turn = self.turn()?;
         settings::set_numa_policy(self.store(), plan)
     }
 
@@ -321,6 +324,7 @@ impl Database {
     ///
     /// If the check cannot be made; what is wrong with the file is in the list.
     pub fn check(&self, progress: &dyn Fn(u64, u64)) -> Result<Vec<store::Problem>> {
+        let _turn = self.turn()?;
         Ok(self.store().check(progress)?)
     }
 
@@ -340,9 +344,21 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// If the disk is full or fails; what was committed stays so.
+    /// If the disk is full or fails, or a session has a transaction in progress that has written; what was committed
+    /// stays so.
     pub fn close(self) -> Result<()> {
+        let _turn = self.turn()?;
         Ok(Arc::clone(self.instance.store()).close()?)
+    }
+
+    /// Waits until no session writes, and keeps it so; not within an asynchronous task, which must not wait.
+    pub(crate) fn turn(&self) -> Result<Option<sql::Turn>> {
+        match Handle::try_current() {
+            Ok(_) => Ok(None),
+            Err(_) => Ok(Some(
+                self.workers().handle().block_on(self.instance.turn())?,
+            )),
+        }
     }
 
     /// What runs statements.

@@ -1,5 +1,7 @@
 //! How a database is opened.
 
+use std::time::Duration;
+
 use crate::error::Error;
 
 pub use sql::{Execution, Executor, NumaPolicy};
@@ -52,6 +54,9 @@ pub struct Options {
     pub compress: bool,
     /// Which executor runs queries.
     pub executor: Executor,
+    /// How long a statement that writes waits for a transaction of several statements of another session of the same
+    /// database; 10 seconds if absent.
+    pub lock_timeout: Option<Duration>,
     /// Which pieces of a table a worker takes (row M2); by default as the store says
     /// ([`Database::set_plan`](crate::Database::set_plan)), or else `execution`.
     pub numa_policy: Option<NumaPolicy>,
@@ -93,6 +98,7 @@ impl Default for Options {
             mapped: false,
             compress: true,
             executor: Executor::default(),
+            lock_timeout: None,
             numa_policy: None,
             govern: Govern::default(),
             execution: Execution::default(),

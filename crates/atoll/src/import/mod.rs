@@ -74,6 +74,7 @@ pub fn import(
     let started = Instant::now();
     let dataset = Arc::new(open(database, table, files, options)?);
     let bytes = dataset.bytes();
+    let _turn = database.turn()?;
     let mut transaction = database.store().begin()?;
     let (definition, declared) = prepare(database, &mut transaction, table, &dataset, options)?;
     let mut position = Position::start(table);

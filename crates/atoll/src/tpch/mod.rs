@@ -111,6 +111,7 @@ pub fn load(database: &Database, scale: f64, progress: &dyn Progress) -> Result<
     }
     let started = Instant::now();
     let raw_bytes = Arc::new(AtomicU64::new(0));
+    let _turn = database.turn()?;
     let mut transaction = database.store().begin()?;
     let mut rows = 0;
     for shape in &SHAPES {

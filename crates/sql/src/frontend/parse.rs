@@ -76,7 +76,10 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
 }
 
 fn rewritten(tokens: &[TokenWithSpan]) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
-    distinct::mark(&DIALECT, rewrite::tables(rewrite::numbers(tokens)?))
+    distinct::mark(
+        &DIALECT,
+        rewrite::tables(rewrite::abort(rewrite::numbers(tokens)?)),
+    )
 }
 
 fn first_word(tokens: &[TokenWithSpan]) -> Option<Keyword> {

@@ -7,4 +7,5 @@ pub(crate) mod budget;
 pub(crate) mod guard;
 pub(crate) mod spill;
 pub(crate) mod stop;
+pub(crate) mod turn;
 pub(crate) mod work;

@@ -30,7 +30,7 @@ pub(crate) struct StatementContext {
     pub instance: Arc<Instance>,
     pub state: SessionState,
     pub tables: Arc<Tables>,
-    /// What `tables` are of.
+    /// What `tables` are of, but for what an open transaction has changed.
     snapshot: Snapshot,
     pub clock: Clock,
 }
@@ -43,6 +43,16 @@ impl StatementContext {
         started: Instant,
     ) -> Result<StatementContext> {
         let tables = instance.catalog.tables(snapshot)?;
+        Ok(StatementContext::over(instance, snapshot, tables, started))
+    }
+
+    /// The view of these tables, which a transaction may have changed since `snapshot`.
+    pub(crate) fn over(
+        instance: &Arc<Instance>,
+        snapshot: &Snapshot,
+        tables: Arc<Tables>,
+        started: Instant,
+    ) -> StatementContext {
         let workers = instance.workers();
         let traffic = Arc::new(Traffic::new(workers.nodes()));
         instance.work.begin(&traffic);
@@ -58,13 +68,13 @@ impl StatementContext {
             nearness: workers.layout().nearness().clone(),
         }));
         state.mark_start_execution();
-        Ok(StatementContext {
+        StatementContext {
             instance: Arc::clone(instance),
             state,
             tables,
             snapshot: snapshot.clone(),
             clock: Clock::new(started, traffic),
-        })
+        }
     }
 
     /// The table of that name.

@@ -11,6 +11,7 @@ use workers::Workers;
 
 use crate::error::Result;
 use crate::resources::admission::Admission;
+use crate::resources::turn::{Turn, Turns};
 use crate::resources::work::Work;
 use crate::run::environment;
 use crate::run::options::{Executor, Options};
@@ -27,8 +28,8 @@ pub struct Instance {
     pub(crate) admission: Arc<Admission>,
     /// Bytes that statements have read.
     pub(crate) work: Work,
-    /// Statements that write queue for this lock, without holding a worker.
-    pub(crate) writing: tokio::sync::Mutex<()>,
+    /// Who writes, and who waits to, without holding a worker.
+    pub(crate) turns: Turns,
     pub(crate) executor: Executor,
     pub(crate) execution: Execution,
     /// The state that each statement gets a clone of.
@@ -65,7 +66,7 @@ impl Instance {
             catalog: table::Catalog::new(),
             admission: Admission::new(workers.threads()),
             work: Work::new(workers.nodes()),
-            writing: tokio::sync::Mutex::new(()),
+            turns: Turns::new(options.lock_timeout),
             executor: options.executor,
             execution,
             template,
@@ -93,6 +94,17 @@ impl Instance {
     /// the statement began. Only the first call has an effect.
     pub fn report_with(&self, report: impl Fn(Instant) -> Vec<String> + Send + Sync + 'static) {
         self.work.report_with(Box::new(report));
+    }
+
+    /// Waits until no session writes, and keeps it so as long as the turn is held: for programs that write to the
+    /// store themselves. Statements that write wait meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Conflict`](crate::Error::Conflict) if a transaction of a session has been writing for
+    /// [`Options::lock_timeout`](crate::Options::lock_timeout).
+    pub async fn turn(&self) -> Result<Turn> {
+        self.turns.wait().await
     }
 
     /// The workers that run the statements.

@@ -1,6 +1,7 @@
 //! How statements run: what is asked of an instance when it is made.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use engine::Execution;
 
@@ -10,6 +11,9 @@ use engine::Execution;
 pub struct Options {
     /// Directory for spilled data; the system's temporary directory if absent.
     pub spill_directory: Option<PathBuf>,
+    /// How long a statement that writes waits for a transaction of several statements of another session; 10 seconds
+    /// if absent. It waits for single statements as long as they take.
+    pub lock_timeout: Option<Duration>,
     /// Which executor runs queries.
     pub executor: Executor,
     /// How the executors of Atoll's own engine work. Its own choice of an executor is ignored: `executor` decides.

@@ -6,7 +6,6 @@
 //! 3. If the table of a join does not fit either, DataFusion with sort-merge joins, which spill.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use datafusion::config::ConfigNonZeroUsize;
 use datafusion::error::DataFusionError;
@@ -24,7 +23,6 @@ use crate::resources::stop;
 use crate::run::answer::Answer;
 use crate::run::clock::Clock;
 use crate::run::context::StatementContext;
-use crate::run::instance::Instance;
 use crate::run::native::{NativePlan, Outcome};
 use crate::run::{native, output};
 
@@ -32,8 +30,8 @@ use crate::run::{native, output};
 const FRUGAL_BATCH: usize = 1024;
 
 /// Runs `query` and gathers its rows.
-pub(crate) async fn run(instance: &Arc<Instance>, query: Sql, started: Instant) -> Result<Answer> {
-    let (stream, clock) = open(instance, query, started).await?;
+pub(crate) async fn run(context: StatementContext, query: Sql) -> Result<Answer> {
+    let (stream, clock) = open(context, query).await?;
     let schema = stream.schema();
     let batches = stream.try_collect().await?;
     Ok(Answer::rows_of(schema, batches, &clock))
@@ -41,12 +39,9 @@ pub(crate) async fn run(instance: &Arc<Instance>, query: Sql, started: Instant) 
 
 /// Runs `query` until its first rows come.
 pub(crate) async fn open(
-    instance: &Arc<Instance>,
+    mut context: StatementContext,
     query: Sql,
-    started: Instant,
 ) -> Result<(SendableRecordBatchStream, Clock)> {
-    let snapshot = instance.store.snapshot();
-    let mut context = StatementContext::new(instance, &snapshot, started)?;
     let plan = context.plan(query, None).await?;
     let rows = rows(&mut context, &plan).await?;
     Ok((rows, context.clock))

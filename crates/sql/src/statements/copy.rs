@@ -23,20 +23,17 @@ use crate::frontend::copy::{CopyFrom, CopyTo, FileOptions, format_for, options_o
 use crate::messages::nearest::unknown_column;
 use crate::names::{column_name, table_name};
 use crate::run::answer::Answer;
-use crate::run::context::StatementContext;
-use crate::run::instance::Instance;
 use crate::run::output;
 use crate::scan::files::table::FileTable;
-use crate::statements::write::Writing;
+use crate::statements::scope::Scope;
 
 /// Writes the rows of a query to a file, which appears when it is complete.
 pub(crate) async fn to(
-    instance: &Arc<Instance>,
+    scope: &mut Scope<'_>,
     statement: CopyTo,
     started: Instant,
 ) -> Result<Answer> {
-    let snapshot = instance.store.snapshot();
-    let mut context = StatementContext::new(instance, &snapshot, started)?;
+    let mut context = scope.read(started).await?;
     let CopyTo {
         query,
         target,
@@ -140,13 +137,12 @@ fn writer_options(format: &str, target: &str, options: &FileOptions) -> HashMap<
 /// Columns are matched by name where the file has names and knows all of the statement's columns, by
 /// position otherwise. Columns of the table that the statement does not name become NULL.
 pub(crate) async fn from(
-    instance: &Arc<Instance>,
+    scope: &mut Scope<'_>,
     statement: CopyFrom,
     started: Instant,
 ) -> Result<Answer> {
     let name = table_name(&statement.table)?;
-    let writing = Writing::begin(instance).await?;
-    let mut context = StatementContext::new(instance, writing.tx.base(), started)?;
+    let (writing, mut context) = scope.write("COPY FROM", &[&name], started).await?;
     let table = context.table(&name)?;
     let definition = table.definition();
     let columns = wanted(definition, &statement.columns)?;
@@ -166,11 +162,12 @@ pub(crate) async fn from(
     context.clock.planned();
     let rows = execute_stream(physical, context.task())?;
     let rows = rows.map_err(Error::from);
+    let width = scope.instance.workers().width();
     let (writing, count) = writing
-        .append(&name, definition, rows, instance.workers().width())
+        .append(&name, definition, rows, width)
         .await
         .map_err(in_file)?;
-    writing.commit().await?;
+    scope.keep(writing).await?;
     Ok(Answer::changed(Some(count), &context.clock))
 }
 

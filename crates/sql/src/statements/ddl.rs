@@ -1,6 +1,5 @@
 //! `create table`, `drop table`, `truncate`.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::datatypes::{Field, Schema};
@@ -14,20 +13,19 @@ use crate::messages::tags::shown;
 use crate::names::{check_column, check_new, table_name};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
-use crate::run::instance::Instance;
 use crate::run::query;
+use crate::statements::scope::Scope;
 use crate::statements::write::Writing;
 
 /// `create [or replace] table [if not exists] name (columns) | as query`.
 pub(crate) async fn create(
-    instance: &Arc<Instance>,
+    scope: &mut Scope<'_>,
     statement: CreateTable,
     started: Instant,
 ) -> Result<Answer> {
     let name = table_name(&statement.name)?;
     check_new(&name)?;
-    let mut writing = Writing::begin(instance).await?;
-    let mut context = StatementContext::new(instance, writing.tx.base(), started)?;
+    let (mut writing, mut context) = scope.write("CREATE TABLE", &[&name], started).await?;
     if context.tables.get(&name).is_some() {
         if statement.if_not_exists {
             return Ok(Answer::changed(None, &context.clock));
@@ -61,16 +59,16 @@ pub(crate) async fn create(
             None
         }
     };
-    writing.commit().await?;
+    scope.keep(writing).await?;
     Ok(Answer::changed(changed, &context.clock))
 }
 
-async fn create_as<'e>(
+async fn create_as(
     context: &mut StatementContext,
-    mut writing: Writing<'e>,
+    mut writing: Writing,
     name: &str,
     query: Box<Query>,
-) -> Result<(Writing<'e>, u64)> {
+) -> Result<(Writing, u64)> {
     let plan = context.plan(Sql::Query(query), None).await?;
     let fields: Vec<Field> = plan
         .schema()
@@ -145,14 +143,14 @@ fn drop_order(tables: &Tables, names: &[&str]) -> Result<Vec<String>> {
 
 /// `drop table [if exists] a, b`.
 pub(crate) async fn drop(
-    instance: &Arc<Instance>,
+    scope: &mut Scope<'_>,
     names: Vec<ObjectName>,
     if_exists: bool,
     started: Instant,
 ) -> Result<Answer> {
     let names = names.iter().map(table_name).collect::<Result<Vec<_>>>()?;
-    let mut writing = Writing::begin(instance).await?;
-    let context = StatementContext::new(instance, writing.tx.base(), started)?;
+    let targets: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (mut writing, context) = scope.write("DROP TABLE", &targets, started).await?;
     let mut there: Vec<&str> = Vec::new();
     for name in &names {
         match context.table(name) {
@@ -166,34 +164,30 @@ pub(crate) async fn drop(
         table::drop(&mut writing.tx, &name)?;
     }
     if !there.is_empty() {
-        writing.commit().await?;
+        scope.keep(writing).await?;
     }
     Ok(Answer::changed(None, &context.clock))
 }
 
 /// `truncate [table] a, b`.
 pub(crate) async fn truncate(
-    instance: &Arc<Instance>,
+    scope: &mut Scope<'_>,
     names: Vec<ObjectName>,
     started: Instant,
 ) -> Result<Answer> {
     let names = names.iter().map(table_name).collect::<Result<Vec<_>>>()?;
-    let mut writing = Writing::begin(instance).await?;
-    let context = StatementContext::new(instance, writing.tx.base(), started)?;
+    let targets: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (mut writing, context) = scope.write("TRUNCATE TABLE", &targets, started).await?;
     let mut rows = 0;
     for name in &names {
         rows += empty(&context, &mut writing, name)?;
     }
-    writing.commit().await?;
+    scope.keep(writing).await?;
     Ok(Answer::changed(Some(rows), &context.clock))
 }
 
 /// Removes all rows of a table, and says how many there were.
-pub(crate) fn empty(
-    context: &StatementContext,
-    writing: &mut Writing<'_>,
-    name: &str,
-) -> Result<u64> {
+pub(crate) fn empty(context: &StatementContext, writing: &mut Writing, name: &str) -> Result<u64> {
     let table = context.table(name)?;
     table::truncate(&mut writing.tx, name)?;
     Ok(table.rows())

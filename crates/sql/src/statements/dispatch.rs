@@ -1,6 +1,5 @@
 //! Which function runs which statement, and why some statements are refused.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement as Sql};
@@ -9,43 +8,42 @@ use crate::error::{Error, Result};
 use crate::frontend::parse::Statement;
 use crate::names::table_name;
 use crate::run::answer::Answer;
-use crate::run::context::StatementContext;
-use crate::run::instance::Instance;
 use crate::run::query;
+use crate::statements::scope::Scope;
 use crate::statements::{copy, ddl, dml, explain, show};
 
-/// Runs one statement.
+/// Runs one statement, which says nothing about transactions.
 pub(crate) async fn run(
-    instance: Arc<Instance>,
+    scope: &mut Scope<'_>,
     statement: Statement,
     started: Instant,
 ) -> Result<Answer> {
     match statement {
-        Statement::Sql(sql) => run_sql(&instance, *sql, started).await,
+        Statement::Sql(sql) => run_sql(scope, *sql, started).await,
         Statement::Explain {
             analyze,
             verbose,
             statement,
-        } => explain::explain(&instance, *statement, analyze, verbose, started).await,
-        Statement::CopyTo(copy) => copy::to(&instance, copy, started).await,
-        Statement::CopyFrom(copy) => copy::from(&instance, copy, started).await,
+        } => explain::explain(scope.read(started).await?, *statement, analyze, verbose).await,
+        Statement::CopyTo(copy) => copy::to(scope, copy, started).await,
+        Statement::CopyFrom(copy) => copy::from(scope, copy, started).await,
     }
 }
 
-async fn run_sql(instance: &Arc<Instance>, statement: Sql, started: Instant) -> Result<Answer> {
+async fn run_sql(scope: &mut Scope<'_>, statement: Sql, started: Instant) -> Result<Answer> {
     match statement {
-        Sql::Query(_) => query::run(instance, statement, started).await,
-        Sql::Insert(insert) => dml::insert(instance, insert, started).await,
-        Sql::Delete(delete) => dml::delete(instance, delete, started).await,
-        Sql::Update(update) => dml::update(instance, update, started).await,
-        Sql::CreateTable(create) => ddl::create(instance, create, started).await,
+        Sql::Query(_) => query::run(scope.read(started).await?, statement).await,
+        Sql::Insert(insert) => dml::insert(scope, insert, started).await,
+        Sql::Delete(delete) => dml::delete(scope, delete, started).await,
+        Sql::Update(update) => dml::update(scope, update, started).await,
+        Sql::CreateTable(create) => ddl::create(scope, create, started).await,
         Sql::Truncate(truncate) => {
             let names = truncate
                 .table_names
                 .into_iter()
                 .map(|target| target.name)
                 .collect();
-            ddl::truncate(instance, names, started).await
+            ddl::truncate(scope, names, started).await
         }
         Sql::Drop {
             object_type: ObjectType::Table,
@@ -54,25 +52,18 @@ async fn run_sql(instance: &Arc<Instance>, statement: Sql, started: Instant) -> 
             cascade: false,
             temporary: false,
             ..
-        } => ddl::drop(instance, names, if_exists, started).await,
-        Sql::ShowTables { .. } => show::show_tables(&context(instance, started)?),
+        } => ddl::drop(scope, names, if_exists, started).await,
+        Sql::ShowTables { .. } => show::show_tables(&scope.read(started).await?),
         Sql::ExplainTable {
             table_name: name, ..
-        } => show::describe(&context(instance, started)?, &table_name(&name)?),
+        } => show::describe(&scope.read(started).await?, &table_name(&name)?),
         other => Err(Error::unsupported(refusal(&other))),
     }
-}
-
-fn context(instance: &Arc<Instance>, started: Instant) -> Result<StatementContext> {
-    StatementContext::new(instance, &instance.store.snapshot(), started)
 }
 
 /// Why a statement is not supported, and what to do instead.
 fn refusal(statement: &Sql) -> String {
     match statement {
-        Sql::StartTransaction { .. } | Sql::Commit { .. } | Sql::Rollback { .. } | Sql::Savepoint { .. } => {
-            "transactions of several statements are not supported: each statement is a transaction of its own, done or undone as a whole".into()
-        }
         Sql::CreateView { .. } => "views are not supported: use a `with` clause, or `create table ... as`".into(),
         Sql::CreateIndex(_) => "indexes are not supported, and not needed: scans skip what statistics rule out".into(),
         Sql::AlterTable(_) => "`alter table` is not supported: use `create table new as select ...` and drop the old one".into(),

@@ -26,14 +26,13 @@ use crate::error::{Error, Result};
 use crate::names::{column_name, table_name};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
-use crate::run::instance::Instance;
 use crate::run::query;
 use crate::statements::ddl;
-use crate::statements::write::Writing;
+use crate::statements::scope::Scope;
 
 /// `insert into table [(columns)] values ... | query`.
 pub(crate) async fn insert(
-    instance: &Arc<Instance>,
+    scope: &mut Scope<'_>,
     statement: Insert,
     started: Instant,
 ) -> Result<Answer> {
@@ -41,8 +40,7 @@ pub(crate) async fn insert(
         TableObject::TableName(name) => table_name(name)?,
         _ => return Err(Error::unsupported("`insert` needs the name of a table")),
     };
-    let writing = Writing::begin(instance).await?;
-    let mut context = StatementContext::new(instance, writing.tx.base(), started)?;
+    let (writing, mut context) = scope.write("INSERT", &[&name], started).await?;
     let table = context.table(&name)?;
     let named: Vec<String> = match statement.columns.as_slice() {
         [] => table
@@ -58,11 +56,10 @@ pub(crate) async fn insert(
         .await
         .map_err(in_values)?
         .map_err(Error::from);
-    let appended = writing
-        .append(&name, table.definition(), rows, instance.workers().width())
-        .await;
+    let width = scope.instance.workers().width();
+    let appended = writing.append(&name, table.definition(), rows, width).await;
     let (writing, count) = appended.map_err(in_values)?;
-    writing.commit().await?;
+    scope.keep(writing).await?;
     Ok(Answer::changed(Some(count), &context.clock))
 }
 
@@ -85,13 +82,12 @@ fn null_in_values(e: Error, named: &[String], table: &str) -> Error {
 
 /// `delete from table [where ...]`.
 pub(crate) async fn delete(
-    instance: &Arc<Instance>,
+    scope: &mut Scope<'_>,
     statement: Delete,
     started: Instant,
 ) -> Result<Answer> {
     let name = delete_target(&statement)?;
-    let mut writing = Writing::begin(instance).await?;
-    let mut context = StatementContext::new(instance, writing.tx.base(), started)?;
+    let (mut writing, mut context) = scope.write("DELETE", &[&name], started).await?;
     context.table(&name)?;
     let count = if statement.selection.is_none() {
         ddl::empty(&context, &mut writing, &name)?
@@ -101,14 +97,14 @@ pub(crate) async fn delete(
         ids.collect(rows).await?;
         ids.delete(&mut writing.tx, &name)?
     };
-    writing.commit().await?;
+    scope.keep(writing).await?;
     Ok(Answer::changed(Some(count), &context.clock))
 }
 
 /// `update table set column = expression, ... [where ...]`: appends the new rows as they come, and then deletes those
 /// that they replace. Only the numbers of the rows stay in memory until the end.
 pub(crate) async fn update(
-    instance: &Arc<Instance>,
+    scope: &mut Scope<'_>,
     mut statement: Update,
     started: Instant,
 ) -> Result<Answer> {
@@ -116,19 +112,18 @@ pub(crate) async fn update(
         TableFactor::Table { name, .. } => table_name(name)?,
         _ => return Err(Error::unsupported("`update` needs the name of a table")),
     };
-    let writing = Writing::begin(instance).await?;
-    let mut context = StatementContext::new(instance, writing.tx.base(), started)?;
+    let (writing, mut context) = scope.write("UPDATE", &[&name], started).await?;
     let table = context.table(&name)?;
     fold_targets(&mut statement)?;
     let rows = rows_of(&mut context, Sql::Update(statement), Some(&name)).await?;
     let ids = Mutex::new(RowIds::default());
     let rows = rows.map(|batch| ids.lock().split(&batch?));
     let remove = |tx: &mut Transaction| ids.lock().delete(tx, &name).map(drop);
-    let width = instance.workers().width();
+    let width = scope.instance.workers().width();
     let (writing, count) = writing
         .replace(&name, table.definition(), rows, width, remove)
         .await?;
-    writing.commit().await?;
+    scope.keep(writing).await?;
     Ok(Answer::changed(Some(count), &context.clock))
 }
 

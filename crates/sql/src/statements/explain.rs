@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
-use std::time::Instant;
 
 use arrow::array::{ArrayRef, StringArray};
 use datafusion::logical_expr::LogicalPlan;
@@ -18,7 +17,6 @@ use crate::names::table_name;
 use crate::optimize::rules;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
-use crate::run::instance::Instance;
 use crate::run::native;
 use crate::run::native::{NativePlan, Outcome};
 use crate::statements::dml;
@@ -26,14 +24,11 @@ use crate::statements::dml;
 /// The plan of a statement, one node a line. With `analyze` the statement runs, and each node tells what it did; with
 /// `verbose` the optimised logical plan comes first.
 pub(crate) async fn explain(
-    instance: &Arc<Instance>,
+    mut context: StatementContext,
     statement: Statement,
     analyze: bool,
     verbose: bool,
-    started: Instant,
 ) -> Result<Answer> {
-    let snapshot = instance.store.snapshot();
-    let mut context = StatementContext::new(instance, &snapshot, started)?;
     let (title, plan) = plan(&context, statement).await?;
     if analyze && title.is_some() {
         return Err(Error::unsupported(
@@ -47,7 +42,7 @@ pub(crate) async fn explain(
         append(&mut lines, "", &optimised.display_indent());
         lines.push(String::new());
     }
-    if instance.executor.is_native()
+    if context.instance.executor.is_native()
         && queries
         && let Some(native) = native::prepare(&context, &plan).await?
     {

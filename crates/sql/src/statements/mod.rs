@@ -1,15 +1,20 @@
 //! Sessions, and what each kind of statement does.
 //!
 //! A [`session`] parses a text and hands each statement to [`dispatch`]. Queries go to
-//! [`run::query`](crate::run::query); statements that write do so through [`write`].
+//! [`run::query`](crate::run::query); statements that write do so through [`write`]. Where a statement reads and writes
+//! is its [`scope`]: a transaction of its own, or the open [`transaction`] of its session.
 //!
 //! The highest layer: uses all others.
 
+mod control;
 mod copy;
 mod ddl;
 mod dispatch;
 mod dml;
+mod entered;
 mod explain;
+mod scope;
 pub(crate) mod session;
 mod show;
+mod transaction;
 mod write;

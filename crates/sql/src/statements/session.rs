@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
 use engine::Stop;
 use futures::future::BoxFuture;
@@ -23,9 +24,8 @@ use crate::run::context::StatementContext;
 use crate::run::instance::Instance;
 use crate::run::stream::{AbortOnDrop, AnswerStream};
 use crate::run::{native, query};
-use crate::statements::dispatch::run;
+use crate::statements::entered::{Entered, Shared, within};
 use crate::statements::explain;
-use crate::statements::write::Writing;
 
 impl Instance {
     /// A new session.
@@ -60,7 +60,8 @@ pub enum Program {
 /// Batches that wait for a slow reader of a stream.
 const QUEUE: usize = 2;
 
-/// Runs statements. Each is a transaction of its own.
+/// Runs statements. Each is a transaction of its own, unless `begin` has started one of several statements: that lasts
+/// until `commit` or `rollback`, or until the last clone of the session is dropped, which rolls it back.
 ///
 /// Futures of this type may be awaited on any runtime: the workers of the instance do the work.
 /// Dropping a future cancels its statement. They are boxed so that what runs statements is compiled here, once, and not
@@ -68,11 +69,50 @@ const QUEUE: usize = 2;
 #[derive(Clone, Debug)]
 pub struct Session {
     instance: Arc<Instance>,
+    open: Shared,
+}
+
+/// Whether a session has a transaction of several statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TransactionStatus {
+    /// None: each statement is a transaction of its own.
+    Idle,
+    /// One is in progress.
+    Open,
+    /// A statement of it has failed, so it can only be rolled back, as a whole or to a savepoint.
+    Failed,
 }
 
 impl Session {
     pub(crate) fn new(instance: Arc<Instance>) -> Session {
-        Session { instance }
+        Session {
+            instance,
+            open: Shared::default(),
+        }
+    }
+
+    /// Whether a transaction of several statements is in progress. While one of its statements runs it is open.
+    pub fn transaction(&self) -> TransactionStatus {
+        match self.open.try_lock() {
+            Err(_) => TransactionStatus::Open,
+            Ok(open) => match &*open {
+                None => TransactionStatus::Idle,
+                Some(open) if open.is_failed() => TransactionStatus::Failed,
+                Some(_) => TransactionStatus::Open,
+            },
+        }
+    }
+
+    /// The statements of `text`. One that cannot be read fails the transaction in progress, as any other that fails.
+    async fn parsed(&self, text: &str) -> Result<Vec<Parsed>> {
+        let statements = parse(text);
+        if statements.is_err()
+            && let Some(open) = self.open.lock().await.as_mut()
+        {
+            open.fail();
+        }
+        statements
     }
 
     /// Runs the statements of `text`, which semicolons separate, one after the other.
@@ -80,13 +120,19 @@ impl Session {
     /// # Errors
     ///
     /// The first failure. After a syntax error anywhere in the text nothing has run. After any other error the
-    /// statements before the failed one are done, and the failed one is undone as a whole.
+    /// statements before the failed one are done, and the failed one is undone as a whole. Within a transaction of
+    /// several statements, an error of either kind leaves only `rollback` to do.
     pub fn execute<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<Vec<Answer>>> {
         async move {
             let mut started = Instant::now();
             let mut answers = Vec::new();
-            for Parsed { statement, depth } in parse(text)? {
-                let work = run(Arc::clone(&self.instance), statement, started);
+            for Parsed { statement, depth } in self.parsed(text).await? {
+                let work = within(
+                    Arc::clone(&self.instance),
+                    self.open.clone(),
+                    statement,
+                    started,
+                );
                 answers.push(
                     self.on_workers(guard::polled_with_room(depth, work))
                         .await?,
@@ -110,7 +156,7 @@ impl Session {
 
     async fn stream_one(&self, text: &str) -> Result<AnswerStream> {
         let started = Instant::now();
-        let mut statements = parse(text)?;
+        let mut statements = self.parsed(text).await?;
         let (statement, depth) = match (statements.pop(), statements.is_empty()) {
             (Some(Parsed { statement, depth }), true) => (statement, depth),
             _ => return Err(Error::invalid("expected exactly one statement")),
@@ -120,7 +166,12 @@ impl Session {
                 self.stream_query(*sql, depth, started).await
             }
             other => {
-                let work = run(Arc::clone(&self.instance), other, started);
+                let work = within(
+                    Arc::clone(&self.instance),
+                    self.open.clone(),
+                    other,
+                    started,
+                );
                 let answer = self
                     .on_workers(guard::polled_with_room(depth, work))
                     .await?;
@@ -144,23 +195,25 @@ impl Session {
         F: Future<Output = std::result::Result<Program, E>> + Send + 'static,
     {
         let started = Instant::now();
-        let instance = Arc::clone(&self.instance);
+        let (instance, open) = (Arc::clone(&self.instance), self.open.clone());
         let work = self.on_workers(async move {
-            let mut context =
-                StatementContext::new(&instance, &instance.store.snapshot(), started)?;
+            let mut entered = Entered::new(instance, open).await?;
+            let mut context = entered.scope().read(started).await?;
             let program = match plan(Arc::clone(&context.tables)).await {
                 Ok(program) => program,
                 Err(e) => return Ok(Err(e)),
             };
             context.clock.planned();
             context.clock.ran_on = "algebra";
-            perform(context, program).await.map(Ok)
+            let answer = perform(context, program).await?;
+            entered.succeed();
+            Ok(Ok(answer))
         });
         work.await?
     }
 
-    /// Appends `rows`, whose columns are in the order of the table's, to `table` in one transaction. Returns how many
-    /// there were.
+    /// Appends `rows`, whose columns are in the order of the table's, to `table` in one transaction, or in that which
+    /// is in progress. Returns how many there were.
     ///
     /// # Errors
     ///
@@ -170,8 +223,9 @@ impl Session {
         table: &str,
         rows: impl Stream<Item = Result<RecordBatch>> + Send + Unpin + 'static,
     ) -> Result<u64> {
-        let (instance, name) = (Arc::clone(&self.instance), table.to_string());
-        self.on_workers(append(instance, name, rows.boxed())).await
+        let (instance, open) = (Arc::clone(&self.instance), self.open.clone());
+        let (name, rows) = (table.to_string(), rows.boxed());
+        self.on_workers(append(instance, open, name, rows)).await
     }
 
     async fn stream_query(
@@ -182,11 +236,11 @@ impl Session {
     ) -> Result<AnswerStream> {
         let (opened, open) = oneshot::channel();
         let (sender, mut rows) = mpsc::channel(QUEUE);
-        let instance = Arc::clone(&self.instance);
+        let (instance, open_transaction) = (Arc::clone(&self.instance), self.open.clone());
         let stop = Stop::default();
         let task = stop::over(stop.clone(), async move {
             let failed = sender.clone();
-            let work = deliver(instance, query, started, opened, sender);
+            let work = deliver(instance, open_transaction, query, (started, opened), sender);
             let work = AssertUnwindSafe(guard::polled_with_room(depth, work));
             if let Err(panic) = work.catch_unwind().await {
                 let _ = failed.send(Err(Error::of_panic(panic.as_ref()))).await;
@@ -240,33 +294,38 @@ fn perform(context: StatementContext, program: Program) -> BoxFuture<'static, Re
 /// Appends `rows` to the table `name` in one transaction and returns how many there were.
 fn append(
     instance: Arc<Instance>,
+    open: Shared,
     name: String,
     rows: BoxStream<'static, Result<RecordBatch>>,
 ) -> BoxFuture<'static, Result<u64>> {
     async move {
-        let writing = Writing::begin(&instance).await?;
-        let context = StatementContext::new(&instance, writing.tx.base(), Instant::now())?;
+        let width = instance.workers().width();
+        let mut entered = Entered::new(instance, open).await?;
+        let mut scope = entered.scope();
+        let (writing, context) = scope.write("INSERT", &[&name], Instant::now()).await?;
         let table = context.table(&name)?;
         let (writing, count) = writing
-            .append(&name, table.definition(), rows, instance.workers().width())
+            .append(&name, table.definition(), rows, width)
             .await?;
-        writing.commit().await?;
+        scope.keep(writing).await?;
+        entered.succeed();
         Ok(count)
     }
     .boxed()
 }
 
-/// Plans `query`, sends its columns through `opened`, and then its rows to `sender`.
+/// Plans `query`, sends its columns and its clock through `opened`, and then its rows to `sender`.
 async fn deliver(
     instance: Arc<Instance>,
+    open: Shared,
     query: Sql,
-    started: Instant,
-    opened: oneshot::Sender<Result<(SchemaRef, Clock)>>,
+    (started, opened): (Instant, oneshot::Sender<Result<(SchemaRef, Clock)>>),
     sender: mpsc::Sender<Result<RecordBatch>>,
 ) {
-    let mut stream = match query::open(&instance, query, started).await {
-        Ok((stream, clock)) => match opened.send(Ok((stream.schema(), clock))) {
-            Ok(()) => stream,
+    let begun = begin(Arc::clone(&instance), open.clone(), query, started).await;
+    let (mut stream, number) = match begun {
+        Ok((stream, clock, number)) => match opened.send(Ok((stream.schema(), clock))) {
+            Ok(()) => (stream, number),
             Err(_) => return,
         },
         Err(e) => {
@@ -276,10 +335,30 @@ async fn deliver(
     };
     while let Some(batch) = stream.next().await {
         let failed = batch.is_err();
+        if failed
+            && let Some(open) = open.lock().await.as_mut()
+            && Some(open.number()) == number
+        {
+            open.fail();
+        }
         if sender.send(batch.map_err(Error::from)).await.is_err() || failed {
             return;
         }
     }
+}
+
+/// Runs `query` until its first rows come: they, its clock, and the number of the transaction that it belongs to.
+async fn begin(
+    instance: Arc<Instance>,
+    open: Shared,
+    query: Sql,
+    started: Instant,
+) -> Result<(SendableRecordBatchStream, Clock, Option<u64>)> {
+    let mut entered = Entered::new(instance, open).await?;
+    let context = entered.scope().read(started).await?;
+    let (stream, clock) = query::open(context, query).await?;
+    let number = entered.succeed();
+    Ok((stream, clock, number))
 }
 
 /// A complete answer as a stream.

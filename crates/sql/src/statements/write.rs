@@ -7,24 +7,28 @@ use futures::{Stream, StreamExt};
 use memory::Budget;
 use store::Transaction;
 use table::{Chunker, Definition, Loader};
-use tokio::sync::MutexGuard;
 use tokio::task::JoinSet;
 
 use crate::error::{Error, Result};
 use crate::resources::budget::{Held, footprint};
+use crate::resources::turn::Turn;
 use crate::run::instance::Instance;
 
-/// A transaction with the right to write, which it holds from the first look at the tables to the commit.
-pub(crate) struct Writing<'e> {
+/// A transaction with the right to write.
+pub(crate) struct Writing {
     pub tx: Transaction,
     budget: Arc<Budget>,
-    _lock: MutexGuard<'e, ()>,
+    /// The turn of a statement that is a transaction of its own, from its first look at the tables to the commit.
+    pub turn: Option<Turn>,
 }
 
-impl<'e> Writing<'e> {
+impl Writing {
     /// Waits for other writers without holding a worker, and begins a transaction.
-    pub(crate) async fn begin(instance: &'e Instance) -> Result<Writing<'e>> {
-        let lock = instance.writing.lock().await;
+    ///
+    /// # Errors
+    /// Those of waiting for the turn, and of the store.
+    pub(crate) async fn begin(instance: &Instance) -> Result<Writing> {
+        let turn = instance.turns.wait().await?;
         let store = Arc::clone(&instance.store);
         let tx = tokio::task::spawn_blocking(move || store.begin())
             .await
@@ -32,13 +36,24 @@ impl<'e> Writing<'e> {
         Ok(Writing {
             tx,
             budget: Arc::clone(&instance.budget),
-            _lock: lock,
+            turn: Some(turn),
         })
+    }
+
+    /// Writes to `tx`, which is nested in a transaction that has the turn.
+    pub(crate) fn within(tx: Transaction, instance: &Instance) -> Writing {
+        Writing {
+            tx,
+            budget: Arc::clone(&instance.budget),
+            turn: None,
+        }
     }
 
     /// Makes everything durable and visible.
     pub(crate) async fn commit(self) -> Result<()> {
-        let tx = self.tx;
+        let Writing {
+            tx, turn: _turn, ..
+        } = self;
         tokio::task::spawn_blocking(move || tx.commit())
             .await
             .map_err(Error::of_task)??;
@@ -56,7 +71,7 @@ impl<'e> Writing<'e> {
         definition: &Definition,
         rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
         width: usize,
-    ) -> Result<(Writing<'e>, u64)> {
+    ) -> Result<(Writing, u64)> {
         self.replace(name, definition, rows, width, |_| Ok(()))
             .await
     }
@@ -81,7 +96,7 @@ impl<'e> Writing<'e> {
         mut rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
         width: usize,
         remove: impl FnOnce(&mut Transaction) -> Result<()>,
-    ) -> Result<(Writing<'e>, u64)> {
+    ) -> Result<(Writing, u64)> {
         let (mut chunker, mut few) = (Chunker::default(), Vec::new());
         while let Some(batch) = rows.next().await {
             let batch = table::normalise(&batch?, definition)?;
@@ -97,11 +112,11 @@ impl<'e> Writing<'e> {
         let Writing {
             mut tx,
             budget,
-            _lock,
+            turn,
         } = self;
         remove(&mut tx)?;
         let (tx, count) = table::insert(tx, name, &few).await?;
-        Ok((Writing { tx, budget, _lock }, count))
+        Ok((Writing { tx, budget, turn }, count))
     }
 
     async fn load(
@@ -110,8 +125,8 @@ impl<'e> Writing<'e> {
         (mut full, mut chunker): (Vec<Vec<RecordBatch>>, Chunker),
         mut rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
         width: usize,
-    ) -> Result<(Writing<'e>, u64)> {
-        let Writing { tx, budget, _lock } = self;
+    ) -> Result<(Writing, u64)> {
+        let Writing { tx, budget, turn } = self;
         let mut blocks = Blocks::new(Loader::new(tx, name).await?, &budget, width);
         loop {
             for block in full {
@@ -126,7 +141,7 @@ impl<'e> Writing<'e> {
             blocks.encode(rest).await?;
         }
         let (tx, count) = blocks.finish().await?;
-        Ok((Writing { tx, budget, _lock }, count))
+        Ok((Writing { tx, budget, turn }, count))
     }
 }
 

@@ -28,15 +28,16 @@ impl Store {
         }
     }
 
-    /// Undoes the writing of pages that no version has.
-    pub(crate) fn undo(&self, written: Vec<PageId>) {
+    /// Undoes the writing of pages that no version has. Who holds a version before `without` may see them still;
+    /// 0 says that nobody does.
+    pub(crate) fn undo(&self, written: Vec<PageId>, without: u64) {
         // After the latch a record on disk may refer to them, so they must stay as they are.
         if written.is_empty() || self.latch.get().is_some() {
             return;
         }
         let mut writer = self.writer.lock();
-        // No snapshot has them, so only a pin can keep these pages: that is what version 0 says.
-        self.pend(&mut writer, 0, written.into_iter());
+        // If no snapshot has them only a pin can keep these pages: that is what version 0 says.
+        self.pend(&mut writer, without, written.into_iter());
         self.reclaim(&mut writer);
     }
 

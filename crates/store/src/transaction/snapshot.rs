@@ -1,6 +1,7 @@
 //! Snapshots: a version of the store, unchanged for as long as it is held.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::catalog::spaces::{Catalog, Entries};
 use crate::state::version::Version;
@@ -13,18 +14,70 @@ use crate::store::handle::Store;
 pub struct Snapshot {
     store: Arc<Store>,
     version: Arc<Version>,
+    /// Of a snapshot of a transaction under way: what keeps its pages.
+    open: Option<Arc<View>>,
+}
+
+/// Counts the snapshots of transactions under way that share a gate.
+#[derive(Debug, Default)]
+pub(crate) struct Views(AtomicUsize);
+
+impl Views {
+    /// Whether none is left.
+    pub(super) fn are_gone(&self) -> bool {
+        // Pairs with the release in the last one's drop: what it read, it read before we write.
+        self.0.load(Ordering::Acquire) == 0
+    }
+}
+
+/// Keeps the version that a transaction began from, and with it the pages that it frees, and those that it writes.
+#[derive(Debug)]
+struct View {
+    _base: Arc<Version>,
+    views: Arc<Views>,
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        self.views.0.fetch_sub(1, Ordering::Release);
+    }
 }
 
 impl Snapshot {
     pub(crate) fn new(store: Arc<Store>, version: Arc<Version>) -> Snapshot {
-        Snapshot { store, version }
+        Snapshot {
+            store,
+            version,
+            open: None,
+        }
+    }
+
+    /// The state of a transaction that began from `self` and whose catalog is `catalog` now.
+    pub(super) fn of_open(&self, catalog: Catalog, views: &Arc<Views>) -> Snapshot {
+        views.0.fetch_add(1, Ordering::Relaxed);
+        let number = self.version.number;
+        Snapshot {
+            store: self.store.clone(),
+            version: Arc::new(Version { number, catalog }),
+            open: Some(Arc::new(View {
+                _base: self.version.clone(),
+                views: views.clone(),
+            })),
+        }
+    }
+
+    /// Whether it is the state of a transaction that was under way when it was taken
+    /// ([`Transaction::view`](crate::Transaction::view)), and not of a commit.
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
     }
 
     pub(crate) fn catalog(&self) -> &Catalog {
         &self.version.catalog
     }
 
-    /// The number of the commit: 0 for a store just created, then one more for each.
+    /// The number of the commit: 0 for a store just created, then one more for each. That of a transaction under way
+    /// is the one that it began from.
     pub fn version(&self) -> u64 {
         self.version.number
     }

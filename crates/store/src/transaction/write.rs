@@ -18,17 +18,18 @@ use crate::options::Durability;
 use crate::store::commit::Logged;
 use crate::store::gate::Gate;
 use crate::store::handle::Store;
-use crate::transaction::snapshot::Snapshot;
+use crate::transaction::snapshot::{Snapshot, Views};
 
 /// The pages that a transaction has written.
 #[derive(Debug, Default)]
-struct Written {
-    pages: Vec<PageId>,
+pub(super) struct Written {
+    pub(super) pages: Vec<PageId>,
     /// Their stored bytes, as long as they are few: then the log is to have them.
-    images: Vec<Arc<[u8]>>,
+    pub(super) images: Vec<Arc<[u8]>>,
     /// Those of them that were not written to their places.
-    dirty: Vec<PageId>,
-    bytes: usize,
+    pub(super) dirty: Vec<PageId>,
+    /// Bytes of these, and of those of the transactions around.
+    pub(super) bytes: usize,
 }
 
 /// Changes that become visible and durable together, or not at all.
@@ -37,15 +38,19 @@ struct Written {
 /// Pages may be written from many threads at once.
 #[derive(Debug)]
 pub struct Transaction {
-    base: Snapshot,
+    pub(super) base: Snapshot,
     /// The catalog with our own changes.
-    catalog: Catalog,
-    changes: Changes,
-    freed: BTreeSet<PageId>,
-    written: Mutex<Written>,
-    durability: Durability,
-    /// Lets the next writer in when it is dropped; dropped last, being the last field.
-    gate: Gate,
+    pub(super) catalog: Catalog,
+    pub(super) changes: Changes,
+    pub(super) freed: BTreeSet<PageId>,
+    pub(super) written: Mutex<Written>,
+    pub(super) durability: Durability,
+    /// Counts the snapshots that were taken of this transaction, of those around it and of those within it.
+    pub(super) views: Arc<Views>,
+    /// Whether it stands within another.
+    pub(super) nested: bool,
+    /// Lets the next writer in when the last that has it is dropped; dropped last, being the last field.
+    pub(super) gate: Arc<Gate>,
 }
 
 impl Transaction {
@@ -58,7 +63,9 @@ impl Transaction {
             freed: BTreeSet::new(),
             written: Mutex::default(),
             durability,
-            gate,
+            views: Arc::default(),
+            nested: false,
+            gate: Arc::new(gate),
         }
     }
 
@@ -67,7 +74,7 @@ impl Transaction {
         &self.base
     }
 
-    fn store(&self) -> &Arc<Store> {
+    pub(super) fn store(&self) -> &Arc<Store> {
         self.base.store()
     }
 
@@ -254,6 +261,7 @@ impl Transaction {
     /// [`Error::NoSuchPage`]: a page was freed that is not live; undone. [`Error::Damaged`]: of one that was freed,
     /// the page map is damaged; undone.
     /// [`Error::RecordTooLarge`]: undone.
+    /// [`Error::Nested`]: it stands within another transaction, which is to adopt it; undone.
     /// [`Error::Latched`]: an earlier failure, or now one of the data file; undone.
     /// [`Error::Uncertain`]: the log failed, so whether the changes are durable is known only when
     /// the store is opened again. After this and the former, every later commit fails.
@@ -265,6 +273,11 @@ impl Transaction {
     /// that gets in. It is not durable yet, and perhaps will never be.
     pub(crate) fn commit_then(mut self, then: impl FnOnce(Snapshot)) -> Result<u64> {
         let store = self.base.store().clone();
+        if self.nested {
+            return Err(Error::Nested {
+                path: store.path().to_path_buf(),
+            });
+        }
         let Some(logged) = self.log()? else {
             let base = self.base.version();
             if base > store.current().number {
@@ -342,8 +355,19 @@ impl Transaction {
         changes.freed = freed;
         changes.next_space = self.catalog.next_space;
         // Before the commit, which may write a checkpoint: that takes what is in the page map.
-        self.base.store().undo(unwritten);
+        self.undo(unwritten);
         changes
+    }
+
+    /// Undoes the writing of pages. Where a snapshot of this transaction lives, they stay until another commit has
+    /// come and that snapshot has gone: it holds the version that this began from.
+    fn undo(&self, pages: Vec<PageId>) {
+        let without = if self.views.are_gone() {
+            0
+        } else {
+            self.base.version() + 1
+        };
+        self.base.store().undo(pages, without);
     }
 }
 
@@ -367,7 +391,7 @@ fn close_pages(store: &Store, ids: &[PageId]) {
 impl Drop for Transaction {
     fn drop(&mut self) {
         let written = std::mem::take(&mut self.written.get_mut().pages);
-        self.base.store().undo(written);
+        self.undo(written);
     }
 }
 

@@ -11,6 +11,7 @@ mod files;
 mod lies;
 mod mapped;
 mod model;
+mod nested;
 mod old;
 mod ondemand;
 mod proof;

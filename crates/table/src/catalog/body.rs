@@ -26,8 +26,8 @@ pub(crate) fn body(
     before: Option<&Arc<Body>>,
 ) -> Result<Arc<Body>> {
     let damaged = |what: &str| damaged(name, what);
-    let stamp = key::counter(snapshot.get(space, key::STAMP).as_deref());
-    if let Some(body) = before.filter(|b| b.stamp == stamp) {
+    let stamp = snapshot.get(space, key::STAMP);
+    if let Some(body) = before.filter(|b| b.is_of(stamp.as_ref())) {
         return Ok(body.clone());
     }
     let record = snapshot.get(space, key::DEFINITION);
@@ -104,7 +104,8 @@ fn records<T>(
     Some(found)
 }
 
-/// The dictionary of a column; one that is in memory stays there if its record is the same.
+/// The dictionary of a column; one that is in memory stays there if its record is the same, and not only an equal one:
+/// pages that were undone may have been written anew.
 fn dictionary_slot(
     snapshot: &Snapshot,
     space: u32,
@@ -115,14 +116,15 @@ fn dictionary_slot(
         return Some(DictionarySlot::default());
     };
     let record: DictionaryRecord = postcard::from_bytes(&bytes).ok()?;
+    let old = before.and_then(|b| b.dictionaries.get(column));
+    let same = |old: &&DictionarySlot| old.bytes.as_ref().is_some_and(|b| Arc::ptr_eq(b, &bytes));
+    let kept = old.filter(same).and_then(|old| old.loaded.get());
     let slot = DictionarySlot {
         record: Some(record),
+        bytes: Some(bytes.clone()),
         loaded: Default::default(),
     };
-    let old = before.and_then(|b| b.dictionaries.get(column));
-    if let Some(old) = old.filter(|old| old.record == slot.record)
-        && let Some(dictionary) = old.loaded.get()
-    {
+    if let Some(dictionary) = kept {
         // The cell is new, so setting it cannot fail.
         let _ = slot.loaded.set(dictionary.clone());
     }

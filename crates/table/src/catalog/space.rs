@@ -22,6 +22,31 @@ pub(crate) fn space(tx: &Transaction, name: &str) -> Result<u32> {
     }
 }
 
+/// That no table or view has this name.
+///
+/// # Errors
+/// [`Error::Exists`].
+pub(crate) fn free_name(tx: &Transaction, name: &str) -> Result<()> {
+    let taken = |key: Vec<u8>| tx.get(key::DIRECTORY, &key).is_some();
+    if taken(key::table(name)) || taken(key::view(name)) {
+        return Err(Error::Exists {
+            name: name.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// The names of all tables, and their spaces.
+///
+/// # Errors
+/// [`Error::Damaged`].
+pub(crate) fn all(tx: &Transaction) -> Result<Vec<(String, u32)>> {
+    let entries = tx.prefix(key::DIRECTORY, key::TABLE);
+    entries
+        .map(|(entry, value)| key::directory_entry(&entry, &value))
+        .collect()
+}
+
 /// The definition of a table as the transaction sees it.
 ///
 /// # Errors

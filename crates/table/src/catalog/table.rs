@@ -29,8 +29,9 @@ pub struct Table {
 pub(crate) struct Body {
     pub definition: Definition,
     pub schema: SchemaRef,
-    /// Changes with every change of the table.
-    pub stamp: u64,
+    /// Changes with every change of the table. It is compared by where it lies: what was undone may have had the same
+    /// number.
+    pub stamp: Option<Arc<[u8]>>,
     pub blocks: Vec<Stored<Block>>,
     /// Deleted rows by the key of their block.
     pub deleted: BTreeMap<u32, Stored<RoaringBitmap>>,
@@ -54,6 +55,8 @@ pub(crate) struct Stored<T> {
 #[derive(Debug, Default)]
 pub(crate) struct DictionarySlot {
     pub record: Option<DictionaryRecord>,
+    /// Its record as it lies in the catalog.
+    pub bytes: Option<Arc<[u8]>>,
     pub loaded: tokio::sync::OnceCell<Arc<Dictionary>>,
 }
 
@@ -65,6 +68,13 @@ impl<T> Clone for Stored<T> {
             bytes: self.bytes.clone(),
             value: self.value.clone(),
         }
+    }
+}
+
+impl Body {
+    /// Whether the table that has this stamp now has not changed since.
+    pub(crate) fn is_of(&self, stamp: Option<&Arc<[u8]>>) -> bool {
+        matches!((&self.stamp, stamp), (Some(mine), Some(now)) if Arc::ptr_eq(mine, now))
     }
 }
 
@@ -104,6 +114,11 @@ impl Table {
     /// The number of rows in the tail: of small inserts, which are not in blocks yet.
     pub fn tail_rows(&self) -> usize {
         self.body.tail.iter().map(|t| t.value.num_rows()).sum()
+    }
+
+    /// Whether `other`, of another snapshot of the same store, is this table without any change.
+    pub fn is_unchanged_in(&self, other: &Table) -> bool {
+        Arc::ptr_eq(&self.body, &other.body) || self.body.is_of(other.body.stamp.as_ref())
     }
 
     /// The snapshot it belongs to.

@@ -10,6 +10,7 @@ use crate::catalog::body::body;
 use crate::catalog::table::{Body, Table};
 use crate::error::Result;
 use crate::format::key;
+use crate::format::record::damaged;
 
 /// Gives the tables of snapshots. A table that did not change from one snapshot to the next is not
 /// decoded again.
@@ -30,6 +31,8 @@ struct Kept {
 pub struct Tables {
     version: u64,
     tables: BTreeMap<String, Arc<Table>>,
+    /// Texts of queries, as they lie in the catalog.
+    views: BTreeMap<String, Arc<[u8]>>,
 }
 
 impl Catalog {
@@ -38,7 +41,19 @@ impl Catalog {
         Catalog::default()
     }
 
-    /// The tables of `snapshot`.
+    /// A catalog that has decoded what this one has, for the snapshots of a transaction under way: what it reads does
+    /// not show here.
+    pub fn fork(&self) -> Catalog {
+        Catalog {
+            kept: Mutex::new(Kept {
+                bodies: self.kept.lock().bodies.clone(),
+                latest: Weak::new(),
+            }),
+        }
+    }
+
+    /// The tables of `snapshot`. Those of transactions under way are better read with a [fork](Catalog::fork), or
+    /// what others have decoded is let go for them.
     ///
     /// # Errors
     /// [`Error::Damaged`](crate::Error::Damaged) if a record does not decode.
@@ -47,7 +62,7 @@ impl Catalog {
         if let Some(tables) = kept
             .latest
             .upgrade()
-            .filter(|t| t.version == snapshot.version())
+            .filter(|t| t.version == snapshot.version() && !snapshot.is_open())
         {
             return Ok(tables);
         }
@@ -68,13 +83,32 @@ impl Catalog {
         let tables = Arc::new(Tables {
             version: snapshot.version(),
             tables,
+            views: views(snapshot)?,
         });
-        *kept = Kept {
-            bodies,
-            latest: Arc::downgrade(&tables),
+        let latest = if snapshot.is_open() {
+            Weak::new()
+        } else {
+            Arc::downgrade(&tables)
         };
+        *kept = Kept { bodies, latest };
         Ok(tables)
     }
+}
+
+/// The views of a snapshot.
+fn views(snapshot: &Snapshot) -> Result<BTreeMap<String, Arc<[u8]>>> {
+    let view = |(entry, text): (Arc<[u8]>, Arc<[u8]>)| {
+        let name = std::str::from_utf8(&entry[key::VIEW.len()..]);
+        match (name, std::str::from_utf8(&text)) {
+            (Ok(name), Ok(_)) => Ok((name.to_owned(), text.clone())),
+            _ => Err(damaged(
+                &String::from_utf8_lossy(&entry),
+                "the text of a view",
+            )),
+        }
+    };
+    let entries = snapshot.prefix(key::DIRECTORY, key::VIEW);
+    entries.map(view).collect()
 }
 
 impl Tables {
@@ -86,6 +120,59 @@ impl Tables {
     /// The table called `name`.
     pub fn get(&self, name: &str) -> Option<&Arc<Table>> {
         self.tables.get(name)
+    }
+
+    /// The text of the view called `name`.
+    pub fn view(&self, name: &str) -> Option<&str> {
+        let text = self.views.get(name)?;
+        std::str::from_utf8(text).ok()
+    }
+
+    /// The names of the views, in alphabetical order.
+    pub fn views(&self) -> Vec<&str> {
+        self.views.keys().map(String::as_str).collect()
+    }
+
+    /// Whether the table or view called `name` is another in `other`, which is of the same store: there is one in only
+    /// one of them, or it was changed, or dropped and made again.
+    pub fn differs(&self, other: &Tables, name: &str) -> bool {
+        let same_view = match (self.views.get(name), other.views.get(name)) {
+            (None, None) => true,
+            (Some(here), Some(there)) => Arc::ptr_eq(here, there),
+            _ => false,
+        };
+        !same_view || self.differs_as_table(other, name)
+    }
+
+    fn differs_as_table(&self, other: &Tables, name: &str) -> bool {
+        match (self.get(name), other.get(name)) {
+            (None, None) => false,
+            (Some(here), Some(there)) => !here.is_unchanged_in(there),
+            _ => true,
+        }
+    }
+
+    /// These tables with what a transaction has changed, which began at `base` and has come to `own`: its own tables
+    /// where the two differ, and ours where they do not, although `base` may be later than we are.
+    pub fn overlaid(&self, base: &Tables, own: &Tables) -> Tables {
+        let (mut tables, mut views) = (self.tables.clone(), self.views.clone());
+        let names = [base, own].into_iter();
+        let names = names.flat_map(|all| all.tables.keys().chain(all.views.keys()));
+        for name in names.filter(|name| base.differs(own, name)) {
+            match own.get(name) {
+                Some(table) => tables.insert(name.clone(), table.clone()),
+                None => tables.remove(name),
+            };
+            match own.views.get(name) {
+                Some(text) => views.insert(name.clone(), text.clone()),
+                None => views.remove(name),
+            };
+        }
+        Tables {
+            version: self.version,
+            tables,
+            views,
+        }
     }
 
     /// The version of their snapshot.

@@ -3,9 +3,10 @@
 use arrow::datatypes::{DataType, TimeUnit};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::record::damaged;
-use crate::schema::{Column, Definition, ForeignKey};
+use crate::format::record::encode;
+use crate::schema::{Check, Column, Definition, ForeignKey};
 
 /// [`DataType`] in the catalog's own numbering, so that the format does not move with Arrow's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +106,14 @@ pub(crate) struct DefinitionRecord {
     foreign_keys: Vec<ForeignKey>,
 }
 
+/// What may stand behind it, since 0.2: earlier versions read over it.
+#[derive(Default, PartialEq, Serialize, Deserialize)]
+struct More {
+    /// Columns that have one, by position.
+    defaults: Vec<(usize, String)>,
+    checks: Vec<Check>,
+}
+
 impl DefinitionRecord {
     /// The definition of table `name` from its record.
     ///
@@ -112,12 +121,46 @@ impl DefinitionRecord {
     /// [`crate::Error::Damaged`] if there is none, or it does not decode.
     pub(crate) fn read(record: Option<&[u8]>, name: &str) -> Result<Definition> {
         record
-            .and_then(|bytes| postcard::from_bytes::<DefinitionRecord>(bytes).ok())
-            .and_then(DefinitionRecord::definition)
+            .and_then(DefinitionRecord::decode)
             .ok_or_else(|| damaged(name, "its definition"))
     }
 
-    pub(crate) fn of(definition: &Definition) -> Option<DefinitionRecord> {
+    fn decode(bytes: &[u8]) -> Option<Definition> {
+        let (record, rest) = postcard::take_from_bytes::<DefinitionRecord>(bytes).ok()?;
+        let mut definition = record.definition()?;
+        if !rest.is_empty() {
+            let more: More = postcard::from_bytes(rest).ok()?;
+            for (position, default) in more.defaults {
+                definition.columns.get_mut(position)?.default = Some(default);
+            }
+            definition.checks = more.checks;
+        }
+        Some(definition)
+    }
+
+    /// The bytes of the record of a definition.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] for a type that has no place in the catalog.
+    pub(crate) fn write(definition: &Definition) -> Result<Vec<u8>> {
+        let record = DefinitionRecord::of(definition).ok_or_else(|| Error::Mismatch {
+            table: definition.name.clone(),
+            what: "a type has no place in the catalog".to_owned(),
+        })?;
+        let mut bytes = encode(&record, &definition.name)?;
+        let columns = definition.columns.iter().enumerate();
+        let defaults = columns.filter_map(|(at, column)| Some((at, column.default.clone()?)));
+        let more = More {
+            defaults: defaults.collect(),
+            checks: definition.checks.clone(),
+        };
+        if more != More::default() {
+            bytes.extend(encode(&more, &definition.name)?);
+        }
+        Ok(bytes)
+    }
+
+    fn of(definition: &Definition) -> Option<DefinitionRecord> {
         let columns = definition
             .columns
             .iter()
@@ -140,6 +183,7 @@ impl DefinitionRecord {
                     name,
                     data_type: record.data_type()?,
                     nullable,
+                    default: None,
                 })
             })
             .collect::<Option<Vec<_>>>()?;
@@ -148,6 +192,7 @@ impl DefinitionRecord {
             columns,
             primary_key: self.primary_key,
             foreign_keys: self.foreign_keys,
+            checks: vec![],
         })
     }
 }

@@ -8,6 +8,8 @@ pub(crate) const DIRECTORY: u32 = 0;
 pub(crate) const TABLE: &[u8] = b"t";
 /// Prefix of settings of the store: `s` and the name; the value is text.
 pub(crate) const SETTING: &[u8] = b"s";
+/// Prefix of views: `w` and the name; the value is the text of its query.
+pub(crate) const VIEW: &[u8] = b"w";
 /// The table's definition.
 pub(crate) const DEFINITION: &[u8] = b"def";
 /// A counter that every change of the table raises.
@@ -32,6 +34,10 @@ pub(crate) const INDEX: &[u8] = b"i";
 
 pub(crate) fn table(name: &str) -> Vec<u8> {
     [TABLE, name.as_bytes()].concat()
+}
+
+pub(crate) fn view(name: &str) -> Vec<u8> {
+    [VIEW, name.as_bytes()].concat()
 }
 
 pub(crate) fn setting(name: &str) -> Vec<u8> {

@@ -22,6 +22,17 @@ pub struct Definition {
     pub primary_key: Vec<usize>,
     /// Declared foreign keys.
     pub foreign_keys: Vec<ForeignKey>,
+    /// Conditions that no row may fail. Whoever writes rows tests them: this crate only keeps them.
+    pub checks: Vec<Check>,
+}
+
+/// A condition on the rows of a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// Its name, unique in the table.
+    pub name: String,
+    /// The condition, in the language of whoever declared it.
+    pub text: String,
 }
 
 /// A column of a [`Definition`].
@@ -33,6 +44,9 @@ pub struct Column {
     pub data_type: DataType,
     /// Whether NULL is allowed.
     pub nullable: bool,
+    /// What a new row has here that does not say: an expression in the language of whoever declared it; NULL where
+    /// there is none.
+    pub default: Option<String>,
 }
 
 /// A declared reference to the primary key of another table.
@@ -64,6 +78,7 @@ impl Definition {
                 name: field.name().clone(),
                 data_type,
                 nullable: field.is_nullable(),
+                default: None,
             });
         }
         let definition = Definition {
@@ -71,6 +86,7 @@ impl Definition {
             columns,
             primary_key: vec![],
             foreign_keys: vec![],
+            checks: vec![],
         };
         definition.validate()?;
         Ok(definition)

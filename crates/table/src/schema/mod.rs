@@ -4,6 +4,6 @@ mod definition;
 mod normalise;
 mod types;
 
-pub use definition::{Column, Definition, ForeignKey, MAX_COLUMNS};
+pub use definition::{Check, Column, Definition, ForeignKey, MAX_COLUMNS};
 pub use normalise::normalise;
 pub use types::stored_type;

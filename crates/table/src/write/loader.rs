@@ -166,7 +166,7 @@ impl Loader {
 }
 
 /// Writes the pages of the matrix that `encode` makes, neighbours of one kind in one go.
-fn write_matrix(
+pub(super) fn write_matrix(
     tx: &Transaction,
     bucket: u8,
     encode: impl FnOnce(&mut Sink<'_>) -> Result<Matrix>,
@@ -201,7 +201,7 @@ async fn existing(
 }
 
 /// Writes a dictionary anew if it grew.
-fn save(
+pub(super) fn save(
     tx: &mut Transaction,
     space: u32,
     column: usize,

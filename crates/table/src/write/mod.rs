@@ -1,6 +1,7 @@
 //! Changing tables. Everything happens in a transaction of the store, so it is all there after a
 //! commit and not at all before.
 
+mod alter;
 mod chunker;
 mod co_partition;
 mod delete;
@@ -8,10 +9,13 @@ mod encode;
 mod insert;
 mod loader;
 mod tables;
+mod views;
 
+pub use alter::{add_column, drop_column, redefine, rename, rename_column};
 pub use chunker::Chunker;
 pub use delete::delete;
 pub use encode::LONGEST_TEXT;
 pub use insert::insert;
 pub use loader::Loader;
 pub use tables::{create, drop, truncate};
+pub use views::{create_view, drop_view};

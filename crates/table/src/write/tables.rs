@@ -3,13 +3,13 @@
 use store::Transaction;
 
 use crate::catalog::row_index;
-use crate::catalog::space::{changed, definition, space};
+use crate::catalog::space::{changed, definition, free_name, space};
 use crate::error::{Error, Result};
 use crate::format::block::Block;
 use crate::format::definition::DefinitionRecord;
 use crate::format::dictionary::DictionaryRecord;
 use crate::format::key;
-use crate::format::record::{decode, encode};
+use crate::format::record::decode;
 use crate::schema::Definition;
 
 /// Creates an empty table.
@@ -19,11 +19,7 @@ use crate::schema::Definition;
 /// for a foreign key to a table or columns that do not exist.
 pub fn create(tx: &mut Transaction, definition: &Definition) -> Result<()> {
     definition.validate()?;
-    if space(tx, &definition.name).is_ok() {
-        return Err(Error::Exists {
-            name: definition.name.clone(),
-        });
-    }
+    free_name(tx, &definition.name)?;
     for foreign in &definition.foreign_keys {
         let itself = foreign.parent == definition.name;
         let parent = if itself {
@@ -35,17 +31,14 @@ pub fn create(tx: &mut Transaction, definition: &Definition) -> Result<()> {
             parent.position(column)?;
         }
     }
-    let record = DefinitionRecord::of(definition).ok_or_else(|| Error::Mismatch {
-        table: definition.name.clone(),
-        what: "a type has no place in the catalog".to_owned(),
-    })?;
+    let record = DefinitionRecord::write(definition)?;
     let space = tx.new_space();
     tx.put(
         key::DIRECTORY,
         &key::table(&definition.name),
         &space.to_le_bytes(),
     );
-    tx.put(space, key::DEFINITION, &encode(&record, &definition.name)?);
+    tx.put(space, key::DEFINITION, &record);
     changed(tx, &definition.name, space)
 }
 

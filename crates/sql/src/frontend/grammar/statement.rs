@@ -3,7 +3,7 @@
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, ConstraintCharacteristics, CreateTable, CreateTableOptions,
     Delete, ForeignKeyConstraint, HiveDistributionStyle, HiveFormat, IndexColumn, Insert,
-    ObjectType, OrderByExpr, OrderByOptions, PrimaryKeyConstraint, ShowStatementOptions,
+    ObjectType, OrderByExpr, OrderByOptions, PrimaryKeyConstraint, Set, ShowStatementOptions,
     SqliteOnConflict, Statement, TableConstraint, TableObject, Truncate, TruncateTableTarget,
     Update, UpdateTableFromKind,
 };
@@ -75,6 +75,41 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
             has_table_keyword: _,
             table_name: _,
         } => none_of(&[(hive_format.is_some(), "describe extended or formatted")]),
+        Statement::StartTransaction {
+            modes: _,
+            begin: _,
+            transaction: _,
+            modifier,
+            statements,
+            exception,
+            has_end_keyword,
+        } => none_of(&[
+            (
+                modifier.is_some(),
+                "begin deferred, immediate, exclusive, try or catch",
+            ),
+            (
+                !statements.is_empty() || exception.is_some() || *has_end_keyword,
+                "begin ... end blocks",
+            ),
+        ]),
+        Statement::Commit {
+            chain: _,
+            end: _,
+            modifier,
+        } => none_of(&[(modifier.is_some(), "end try or catch")]),
+        Statement::Rollback {
+            chain,
+            savepoint: Some(_),
+        } => none_of(&[(*chain, "rollback and chain to a savepoint")]),
+        Statement::Set(Set::SetTransaction {
+            modes: _,
+            snapshot,
+            session,
+        }) => none_of(&[
+            (snapshot.is_some(), "set transaction snapshot"),
+            (*session, "set session characteristics"),
+        ]),
         _ => Ok(()),
     }
 }

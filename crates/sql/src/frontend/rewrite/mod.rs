@@ -11,5 +11,5 @@ mod similar;
 mod tokens;
 mod tree;
 
-pub(crate) use tokens::{end, numbers, tables};
+pub(crate) use tokens::{abort, end, numbers, tables};
 pub(crate) use tree::{query, statement};

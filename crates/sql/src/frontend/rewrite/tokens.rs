@@ -47,6 +47,20 @@ pub(crate) fn numbers(
     Ok(changed)
 }
 
+/// `abort` as the parser knows it: `rollback`.
+pub(crate) fn abort(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let first = tokens
+        .iter_mut()
+        .find(|token| !matches!(token.token, Token::Whitespace(_)));
+    if let Some(Token::Word(word)) = first.map(|first| &mut first.token)
+        && word.keyword == Keyword::ABORT
+        && word.quote_style.is_none()
+    {
+        (word.keyword, word.value) = (Keyword::ROLLBACK, "rollback".into());
+    }
+    tokens
+}
+
 /// `table t` as the planner knows it, wherever a query may stand: `select * from t`.
 pub(crate) fn tables(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let keyword = |token: Option<&TokenWithSpan>| match token.map(|token| &token.token) {

@@ -1,0 +1,150 @@
+//! `begin`, `commit`, `rollback`, and savepoints.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use datafusion::sql::sqlparser::ast::{
+    Set, Statement as Sql, TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
+};
+
+use crate::error::{Error, Result};
+use crate::frontend::parse::Statement;
+use crate::names::column_name;
+use crate::run::answer::Answer;
+use crate::run::instance::Instance;
+use crate::statements::transaction::{Modes, OpenTransaction, clock};
+
+/// A statement about the transaction itself.
+#[derive(Clone, Debug)]
+pub(crate) enum Control {
+    Begin(Modes),
+    /// `set transaction`: what is named changes.
+    Set(Vec<TransactionMode>),
+    Commit {
+        chain: bool,
+    },
+    Rollback {
+        chain: bool,
+    },
+    Savepoint(String),
+    RollbackTo(String),
+    Release(String),
+}
+
+impl Control {
+    /// What `statement` does to the transaction; none if it is any other.
+    ///
+    /// # Errors
+    /// For modes that there are not.
+    pub(crate) fn of(statement: &Statement) -> Result<Option<Control>> {
+        let Statement::Sql(sql) = statement else {
+            return Ok(None);
+        };
+        Ok(Some(match &**sql {
+            Sql::StartTransaction { modes, .. } => Control::Begin(with(Modes::default(), modes)?),
+            Sql::Set(Set::SetTransaction { modes, .. }) => {
+                with(Modes::default(), modes)?;
+                Control::Set(modes.clone())
+            }
+            Sql::Commit { chain, .. } => Control::Commit { chain: *chain },
+            Sql::Rollback {
+                chain,
+                savepoint: None,
+            } => Control::Rollback { chain: *chain },
+            Sql::Rollback {
+                savepoint: Some(name),
+                ..
+            } => Control::RollbackTo(column_name(name)),
+            Sql::Savepoint { name } => Control::Savepoint(column_name(name)),
+            Sql::ReleaseSavepoint { name } => Control::Release(column_name(name)),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Does it to `open`, the transaction of a session.
+    ///
+    /// # Errors
+    /// If there is no transaction, or already one; if it had failed; those of the store.
+    pub(crate) async fn run(
+        self,
+        instance: &Arc<Instance>,
+        open: &mut Option<OpenTransaction>,
+        started: Instant,
+    ) -> Result<Answer> {
+        match self {
+            Control::Begin(_) if open.is_some() => {
+                return Err(Error::Transaction {
+                    message: "there is already a transaction in progress: it goes on; `commit` or `rollback` ends it".into(),
+                });
+            }
+            Control::Begin(modes) => *open = Some(OpenTransaction::new(modes)),
+            Control::Commit { chain } => {
+                let transaction = open.take().ok_or_else(|| none("commit"))?;
+                let modes = transaction.modes();
+                transaction.commit().await?;
+                *open = chain.then(|| OpenTransaction::new(modes));
+            }
+            Control::Rollback { chain } => {
+                let transaction = open.take().ok_or_else(|| none("rollback"))?;
+                let modes = transaction.modes();
+                drop(transaction);
+                *open = chain.then(|| OpenTransaction::new(modes));
+            }
+            Control::Set(modes) => {
+                let transaction = open.as_mut().ok_or_else(|| none("set transaction"))?;
+                transaction.enter()?;
+                transaction.set_modes(with(transaction.modes(), &modes)?)?;
+                transaction.succeed();
+            }
+            Control::Savepoint(name) => {
+                let transaction = open.as_mut().ok_or_else(|| none("savepoint"))?;
+                transaction.enter()?;
+                transaction.savepoint(name);
+                transaction.succeed();
+            }
+            Control::RollbackTo(name) => {
+                let transaction = open.as_mut().ok_or_else(|| none("rollback to"))?;
+                let done = transaction.rollback_to(&name);
+                if done.is_err() {
+                    transaction.fail();
+                }
+                done?;
+            }
+            Control::Release(name) => {
+                let transaction = open.as_mut().ok_or_else(|| none("release"))?;
+                transaction.enter()?;
+                transaction.release(&name)?;
+                transaction.succeed();
+            }
+        }
+        Ok(Answer::changed(None, &clock(instance, started)))
+    }
+}
+
+fn none(what: &str) -> Error {
+    Error::Transaction {
+        message: format!("`{what}`: there is no transaction in progress; `begin` starts one"),
+    }
+}
+
+/// `before` with what `modes` say. All levels but `serializable` are snapshot isolation, which is more than those below
+/// `repeatable read` ask for.
+fn with(before: Modes, modes: &[TransactionMode]) -> Result<Modes> {
+    use TransactionIsolationLevel as Level;
+    let mut all = before;
+    for mode in modes {
+        match mode {
+            TransactionMode::AccessMode(access) => {
+                all.read_only = *access == TransactionAccessMode::ReadOnly;
+            }
+            TransactionMode::IsolationLevel(level) => match level {
+                Level::ReadUncommitted
+                | Level::ReadCommitted
+                | Level::RepeatableRead
+                | Level::Snapshot => all.serializable = false,
+                Level::Serializable => all.serializable = true,
+            },
+        }
+    }
+    Ok(all)
+}

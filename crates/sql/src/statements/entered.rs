@@ -1,0 +1,81 @@
+//! A statement in its session: where it runs, and what becomes of the session's transaction if it fails.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use crate::error::Result;
+use crate::frontend::parse::Statement;
+use crate::run::answer::Answer;
+use crate::run::instance::Instance;
+use crate::statements::control::Control;
+use crate::statements::dispatch;
+use crate::statements::scope::Scope;
+use crate::statements::transaction::OpenTransaction;
+
+/// The transaction of a session, if one is in progress. Its statements hold it one after the other; those of a session
+/// without one run at the same time.
+pub(crate) type Shared = Arc<Mutex<Option<OpenTransaction>>>;
+
+/// A statement that runs in a session. If it is dropped before it [succeeds](Entered::succeed) it has failed, and the
+/// transaction in progress with it.
+pub(crate) struct Entered {
+    instance: Arc<Instance>,
+    /// None if no transaction is in progress.
+    open: Option<OwnedMutexGuard<Option<OpenTransaction>>>,
+}
+
+impl Entered {
+    /// Waits for the statement of the same transaction that runs, if one does.
+    ///
+    /// # Errors
+    /// If one has failed before.
+    pub(crate) async fn new(instance: Arc<Instance>, shared: Shared) -> Result<Entered> {
+        let mut guard = shared.lock_owned().await;
+        let open = match guard.as_mut() {
+            None => None,
+            Some(open) => {
+                open.enter()?;
+                Some(guard)
+            }
+        };
+        Ok(Entered { instance, open })
+    }
+
+    /// Where the statement reads and writes.
+    pub(crate) fn scope(&mut self) -> Scope<'_> {
+        let instance = Arc::clone(&self.instance);
+        match self.open.as_mut().and_then(|open| open.as_mut()) {
+            None => Scope::alone(instance),
+            Some(open) => Scope::within(instance, open),
+        }
+    }
+
+    /// The statement is done. Returns the number of the transaction that it belongs to.
+    pub(crate) fn succeed(mut self) -> Option<u64> {
+        let open = self.open.as_mut().and_then(|open| open.as_mut())?;
+        open.succeed();
+        Some(open.number())
+    }
+}
+
+/// Runs one statement in a session.
+///
+/// # Errors
+/// Those of the statement; a transaction in progress has failed then.
+pub(crate) async fn within(
+    instance: Arc<Instance>,
+    shared: Shared,
+    statement: Statement,
+    started: Instant,
+) -> Result<Answer> {
+    if let Some(control) = Control::of(&statement)? {
+        let mut open = shared.lock_owned().await;
+        return control.run(&instance, &mut open, started).await;
+    }
+    let mut entered = Entered::new(instance, shared).await?;
+    let answer = dispatch::run(&mut entered.scope(), statement, started).await?;
+    entered.succeed();
+    Ok(answer)
+}

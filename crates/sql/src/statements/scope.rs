@@ -1,0 +1,89 @@
+//! Where a statement runs: as a transaction of its own, or within the open transaction of its session.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::error::Result;
+use crate::run::context::StatementContext;
+use crate::run::instance::Instance;
+use crate::statements::transaction::OpenTransaction;
+use crate::statements::write::Writing;
+
+/// What a statement sees and writes to.
+pub(crate) struct Scope<'t> {
+    pub instance: Arc<Instance>,
+    /// The open transaction of the session; none where the statement is one itself.
+    transaction: Option<&'t mut OpenTransaction>,
+}
+
+impl<'t> Scope<'t> {
+    /// The scope of a statement that is a transaction of its own.
+    pub(crate) fn alone(instance: Arc<Instance>) -> Scope<'static> {
+        Scope {
+            instance,
+            transaction: None,
+        }
+    }
+
+    /// The scope of a statement in `transaction`.
+    pub(crate) fn within(
+        instance: Arc<Instance>,
+        transaction: &'t mut OpenTransaction,
+    ) -> Scope<'t> {
+        Scope {
+            instance,
+            transaction: Some(transaction),
+        }
+    }
+
+    /// What a statement that only reads sees.
+    ///
+    /// # Errors
+    /// Those of reading the catalog, and of waiting for the turn, which a serializable transaction needs.
+    pub(crate) async fn read(&mut self, started: Instant) -> Result<StatementContext> {
+        match &mut self.transaction {
+            None => {
+                let snapshot = self.instance.store.snapshot();
+                StatementContext::new(&self.instance, &snapshot, started)
+            }
+            Some(transaction) => transaction.read(&self.instance, started).await,
+        }
+    }
+
+    /// The right to write, and what the statement sees. `what` is the statement for messages, `names` are the tables
+    /// that it changes.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if another has the turn for too long, or has changed one of `names` since the transaction
+    /// began; [`Error::Transaction`] if that is to read only; those of the store.
+    pub(crate) async fn write(
+        &mut self,
+        what: &str,
+        names: &[&str],
+        started: Instant,
+    ) -> Result<(Writing, StatementContext)> {
+        match &mut self.transaction {
+            None => {
+                let writing = Writing::begin(&self.instance).await?;
+                let context = StatementContext::new(&self.instance, writing.tx.base(), started)?;
+                Ok((writing, context))
+            }
+            Some(transaction) => {
+                transaction
+                    .write(&self.instance, what, names, started)
+                    .await
+            }
+        }
+    }
+
+    /// Keeps what was written: makes it durable and visible where the statement is a transaction of its own.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn keep(&mut self, writing: Writing) -> Result<()> {
+        match &mut self.transaction {
+            None => writing.commit().await,
+            Some(transaction) => transaction.keep(writing),
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Transactions of several statements.
+//!
+//! A transaction has a snapshot from its first statement on. When it writes for the first time it takes the turn to
+//! write, and begins a transaction of the store, which may start from a later version than the snapshot is: it goes on
+//! only if the tables that it changes are in both the same. What it sees is the snapshot with its own tables over it.
+//!
+//! Each savepoint is a transaction of the store nested in the one before, and each statement is one that is nested in
+//! the last of them, so that what fails is undone alone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use memory::Traffic;
+use store::Snapshot;
+use table::Tables;
+
+use crate::error::{Error, Result};
+use crate::resources::turn::Turn;
+use crate::run::clock::Clock;
+use crate::run::context::StatementContext;
+use crate::run::instance::Instance;
+use crate::statements::write::Writing;
+
+/// What was asked of a transaction when it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Modes {
+    pub read_only: bool,
+    /// It takes the turn before it reads, so that nothing changes under what it has read.
+    pub serializable: bool,
+}
+
+/// A transaction of several statements that has neither committed nor rolled back.
+#[derive(Debug)]
+pub(crate) struct OpenTransaction {
+    /// No other of this process has it.
+    number: u64,
+    modes: Modes,
+    /// A statement has failed, or one is running: if nobody says that it was done, it was not.
+    failed: bool,
+    /// From the first statement on.
+    seen: Option<Seen>,
+    /// From the first statement on that writes.
+    writes: Option<Writes>,
+    /// The transaction itself, and its savepoints. Never empty.
+    levels: Vec<Level>,
+}
+
+/// What was committed when the transaction began.
+#[derive(Debug)]
+struct Seen {
+    snapshot: Snapshot,
+    tables: Arc<Tables>,
+}
+
+/// What a transaction has that writes.
+#[derive(Debug)]
+struct Writes {
+    /// The tables of the version that it writes over.
+    base: Arc<Tables>,
+    /// Decodes what it wrote.
+    catalog: table::Catalog,
+    // Last: the next writer begins when what was written is undone.
+    _turn: Turn,
+}
+
+/// The transaction, or a savepoint in it.
+#[derive(Debug, Default)]
+struct Level {
+    /// Of a savepoint.
+    name: Option<String>,
+    /// What was changed up to here, and what was seen then; none as long as nothing was.
+    tx: Option<store::Transaction>,
+    tables: Option<Arc<Tables>>,
+}
+
+impl OpenTransaction {
+    pub(crate) fn new(modes: Modes) -> OpenTransaction {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        OpenTransaction {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            modes,
+            failed: false,
+            seen: None,
+            writes: None,
+            levels: vec![Level::default()],
+        }
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(crate) fn modes(&self) -> Modes {
+        self.modes
+    }
+
+    /// Changes what was asked of it.
+    ///
+    /// # Errors
+    /// If a statement has run already.
+    pub(crate) fn set_modes(&mut self, modes: Modes) -> Result<()> {
+        if self.seen.is_some() || self.levels.len() > 1 {
+            return Err(Error::Transaction {
+                message: "`set transaction` must come before any statement of the transaction"
+                    .into(),
+            });
+        }
+        self.modes = modes;
+        Ok(())
+    }
+
+    /// Whether a statement has failed, so that it can only be rolled back, as a whole or to a savepoint.
+    pub(crate) fn is_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// A statement begins. Unless it [succeeds](OpenTransaction::succeed) it has failed.
+    ///
+    /// # Errors
+    /// If one has failed already.
+    pub(crate) fn enter(&mut self) -> Result<()> {
+        if self.failed {
+            return Err(Error::Transaction {
+                message: "current transaction is aborted, commands ignored until end of transaction block: `rollback` ends it, `rollback to` goes back to a savepoint".into(),
+            });
+        }
+        self.failed = true;
+        Ok(())
+    }
+
+    /// The statement that was entered has done what it was to do.
+    pub(crate) fn succeed(&mut self) {
+        self.failed = false;
+    }
+
+    /// A statement has failed, or its text was none.
+    pub(crate) fn fail(&mut self) {
+        self.failed = true;
+    }
+
+    fn top(&mut self) -> &mut Level {
+        match self.levels.last_mut() {
+            Some(level) => level,
+            None => unreachable!("a transaction is a level itself"),
+        }
+    }
+
+    /// What a statement that reads sees.
+    ///
+    /// # Errors
+    /// As [`Scope::read`](crate::statements::scope::Scope::read).
+    pub(crate) async fn read(
+        &mut self,
+        instance: &Arc<Instance>,
+        started: Instant,
+    ) -> Result<StatementContext> {
+        if self.seen.is_none() {
+            if self.modes.serializable && !self.modes.read_only {
+                self.begin_writing(instance, &[]).await?;
+            } else {
+                self.see(instance, instance.store.snapshot())?;
+            }
+        }
+        self.context(instance, started)
+    }
+
+    fn see(&mut self, instance: &Instance, snapshot: Snapshot) -> Result<()> {
+        let tables = instance.catalog.tables(&snapshot)?;
+        self.seen = Some(Seen { snapshot, tables });
+        Ok(())
+    }
+
+    fn context(&mut self, instance: &Arc<Instance>, started: Instant) -> Result<StatementContext> {
+        let own = self.top().tables.clone();
+        let seen = self.seen.as_ref().ok_or_else(no_snapshot)?;
+        let tables = own.unwrap_or_else(|| Arc::clone(&seen.tables));
+        Ok(StatementContext::over(
+            instance,
+            &seen.snapshot,
+            tables,
+            started,
+        ))
+    }
+
+    /// The right to write to `names`, and what the statement sees.
+    ///
+    /// # Errors
+    /// As [`Scope::write`](crate::statements::scope::Scope::write).
+    pub(crate) async fn write(
+        &mut self,
+        instance: &Arc<Instance>,
+        what: &str,
+        names: &[&str],
+        started: Instant,
+    ) -> Result<(Writing, StatementContext)> {
+        if self.modes.read_only {
+            return Err(Error::Transaction {
+                message: format!("cannot execute {what} in a read-only transaction"),
+            });
+        }
+        match &self.writes {
+            None => self.begin_writing(instance, names).await?,
+            Some(writes) => self.unchanged(&writes.base, names)?,
+        }
+        let context = self.context(instance, started)?;
+        let tx = self.top().tx.as_ref().ok_or_else(no_snapshot)?.nested();
+        Ok((Writing::within(tx, instance), context))
+    }
+
+    /// Takes the turn and begins a transaction of the store, unless somebody has changed one of `names` since the
+    /// snapshot was taken.
+    async fn begin_writing(&mut self, instance: &Arc<Instance>, names: &[&str]) -> Result<()> {
+        let Writing { tx, turn, .. } = Writing::begin(instance).await?;
+        let turn = turn.ok_or_else(no_snapshot)?;
+        if self.seen.is_none() {
+            self.see(instance, tx.base().clone())?;
+        }
+        let base = instance.catalog.tables(tx.base())?;
+        self.unchanged(&base, names)?;
+        turn.lend();
+        self.writes = Some(Writes {
+            base,
+            catalog: instance.catalog.fork(),
+            _turn: turn,
+        });
+        let mut around = tx;
+        for level in &mut self.levels {
+            let nested = around.nested();
+            level.tx = Some(std::mem::replace(&mut around, nested));
+        }
+        Ok(())
+    }
+
+    /// First updater wins, by tables.
+    fn unchanged(&self, base: &Tables, names: &[&str]) -> Result<()> {
+        let seen = self.seen.as_ref().ok_or_else(no_snapshot)?;
+        match names.iter().find(|name| seen.tables.differs(base, name)) {
+            None => Ok(()),
+            Some(name) => Err(Error::Conflict {
+                message: format!(
+                    "could not serialize access to table \"{name}\" due to a concurrent change: it was committed after this transaction had begun to read; roll back and try again"
+                ),
+            }),
+        }
+    }
+
+    /// Takes what a statement has written into the transaction.
+    ///
+    /// # Errors
+    /// Those of reading the catalog back.
+    pub(crate) fn keep(&mut self, writing: Writing) -> Result<()> {
+        let view = writing.tx.view();
+        let (Some(seen), Some(writes)) = (&self.seen, &self.writes) else {
+            return Err(no_snapshot());
+        };
+        let own = writes.catalog.tables(&view)?;
+        let tables = if seen.tables.version() == writes.base.version() {
+            own
+        } else {
+            Arc::new(seen.tables.overlaid(&writes.base, &own))
+        };
+        let level = self.top();
+        level.tx.as_mut().ok_or_else(no_snapshot)?.adopt(writing.tx);
+        level.tables = Some(tables);
+        Ok(())
+    }
+
+    /// `savepoint name`.
+    pub(crate) fn savepoint(&mut self, name: String) {
+        let top = self.top();
+        let level = Level {
+            name: Some(name),
+            tx: top.tx.as_ref().map(store::Transaction::nested),
+            tables: top.tables.clone(),
+        };
+        self.levels.push(level);
+    }
+
+    /// The last savepoint of that name. Those of the same name before it come to light when it is released.
+    fn find(&self, name: &str) -> Result<usize> {
+        let named = |level: &Level| level.name.as_deref() == Some(name);
+        self.levels
+            .iter()
+            .rposition(named)
+            .ok_or_else(|| Error::Transaction {
+                message: format!("savepoint \"{name}\" does not exist"),
+            })
+    }
+
+    /// `rollback to savepoint name`: what came after it is undone, and it stays.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn rollback_to(&mut self, name: &str) -> Result<()> {
+        let at = self.find(name)?;
+        // From the last: each is nested in the one before.
+        while self.levels.len() > at {
+            self.levels.pop();
+        }
+        self.savepoint(name.to_string());
+        self.failed = false;
+        Ok(())
+    }
+
+    /// `release savepoint name`: it and those after it are forgotten, what was done stays.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn release(&mut self, name: &str) -> Result<()> {
+        let at = self.find(name)?;
+        self.fold(at);
+        Ok(())
+    }
+
+    /// Makes one of the levels from the one before `at` on.
+    fn fold(&mut self, at: usize) {
+        while self.levels.len() > at.max(1) {
+            let Some(inner) = self.levels.pop() else {
+                return;
+            };
+            let outer = self.top();
+            if let (Some(around), Some(tx)) = (&mut outer.tx, inner.tx) {
+                around.adopt(tx);
+            }
+            outer.tables = inner.tables;
+        }
+    }
+
+    /// Makes everything durable and visible.
+    ///
+    /// # Errors
+    /// [`Error::Transaction`] if a statement has failed: nothing is committed then; those of the store.
+    pub(crate) async fn commit(mut self) -> Result<()> {
+        if self.failed {
+            return Err(Error::Transaction {
+                message: "a statement of the transaction had failed: it was rolled back".into(),
+            });
+        }
+        self.fold(1);
+        let Some(tx) = self.top().tx.take() else {
+            return Ok(());
+        };
+        let done = tokio::task::spawn_blocking(move || tx.commit()).await;
+        done.map_err(Error::of_task)??;
+        Ok(())
+    }
+}
+
+impl Drop for OpenTransaction {
+    fn drop(&mut self) {
+        while self.levels.pop().is_some() {}
+    }
+}
+
+/// The clock of a statement that reads nothing.
+pub(crate) fn clock(instance: &Instance, started: Instant) -> Clock {
+    let traffic = Arc::new(Traffic::new(instance.workers().nodes()));
+    Clock::new(started, traffic)
+}
+
+fn no_snapshot() -> Error {
+    Error::Defect {
+        message: "a transaction writes without having begun to".into(),
+    }
+}
