@@ -1,5 +1,6 @@
 //! The codecs of chunks: bytes to bytes.
 
+use std::borrow::Cow;
 use std::io::Read;
 
 use crate::options::Packing;
@@ -96,16 +97,16 @@ fn checked(mut bytes: Vec<u8>) -> Result<Vec<u8>, String> {
 ///
 /// # Errors
 /// What the compressor says: of a level that there is not, for one.
-pub(super) fn pack(bytes: &[u8], packing: Packing) -> std::io::Result<Vec<u8>> {
+pub(super) fn pack(bytes: &[u8], packing: Packing) -> std::io::Result<Cow<'_, [u8]>> {
     match packing {
-        Packing::None => Ok(bytes.to_vec()),
-        Packing::Usual => zstd::bulk::compress(bytes, USUAL_LEVEL),
-        Packing::Zstd(level) => zstd::bulk::compress(bytes, level),
+        Packing::None => Ok(bytes.into()),
+        Packing::Usual => Ok(zstd::bulk::compress(bytes, USUAL_LEVEL)?.into()),
+        Packing::Zstd(level) => Ok(zstd::bulk::compress(bytes, level)?.into()),
         Packing::Gzip(level) => {
             let level = flate2::Compression::new(level.min(9));
             let mut packed = Vec::new();
             flate2::read::GzEncoder::new(bytes, level).read_to_end(&mut packed)?;
-            Ok(packed)
+            Ok(packed.into())
         }
     }
 }
@@ -126,7 +127,7 @@ mod tests {
             (Codec::Gzip, Packing::Gzip(6)),
             (Codec::Zstd, Packing::Usual),
         ] {
-            let packed = pack(&vec![0; 32 << 20], packing).unwrap();
+            let packed = pack(&vec![0; 32 << 20], packing).unwrap().into_owned();
             assert!(packed.len() < 1 << 16);
             assert!(unpack(packed.clone(), &[codec], 100).is_err());
             let cut = packed[..packed.len() / 2].to_vec();

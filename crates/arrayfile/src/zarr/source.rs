@@ -105,7 +105,8 @@ impl ZarrSource {
         };
         let expected = self.metadata.chunk_bytes();
         let limit = most(expected) as u64;
-        let mut bytes = Vec::new();
+        let length = file.metadata().map_or(0, |of| of.len().min(limit));
+        let mut bytes = Vec::with_capacity(length as usize + 1);
         let read = file.take(limit + 1).read_to_end(&mut bytes);
         read.map_err(Error::system(&path, "read"))?;
         if bytes.len() as u64 > limit {
@@ -186,9 +187,17 @@ impl Source for ZarrSource {
         }
         let ranges = region.ranges().iter().zip(&self.metadata.chunk);
         let chunks = Region::new(ranges.map(|((start, end), by)| (start / by, (end - 1) / by + 1)));
+        let whole = Region::of_shape(&self.metadata.shape);
         for at in self.stored_within(&chunks) {
-            if let Some(values) = self.chunk(&at)? {
-                copy_common(width, (&self.region(&at), &values), (region, into));
+            let of_chunk = self.region(&at);
+            // What lies in the region as a whole is not asked for again.
+            let values = if region.contains(&of_chunk.intersection(&whole)) {
+                self.load(&at)?.map(Arc::new)
+            } else {
+                self.chunk(&at)?
+            };
+            if let Some(values) = values {
+                copy_common(width, (&of_chunk, &values), (region, into));
             }
         }
         Ok(())

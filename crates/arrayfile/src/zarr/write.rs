@@ -95,10 +95,7 @@ impl ZarrTarget {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(Error::system(folder, "make the folder"))?;
         }
-        let written = fs::File::create_new(&path).and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        });
+        let written = fs::File::create_new(&path).and_then(|mut file| file.write_all(bytes));
         written.map_err(Error::system(&path, "write"))?;
         self.written += bytes.len() as u64;
         Ok(())
@@ -140,19 +137,23 @@ impl Target for ZarrTarget {
     }
 
     fn finish(self: Box<Self>) -> Result<u64> {
-        sync_folders(self.aside.path())?;
+        sync_all(self.aside.path())?;
         let written = self.written;
         self.aside.publish()?;
         Ok(written)
     }
 }
 
-/// Makes the names in a folder and below survive a loss of power.
-fn sync_folders(folder: &Path) -> Result<()> {
+/// Makes a folder and all in it survive a loss of power. At the end rather than file by file: the system has begun to write
+/// them meanwhile.
+fn sync_all(folder: &Path) -> Result<()> {
     for entry in fs::read_dir(folder).map_err(Error::system(folder, "read"))? {
         let path = entry.map_err(Error::system(folder, "read"))?.path();
         if path.is_dir() {
-            sync_folders(&path)?;
+            sync_all(&path)?;
+        } else {
+            let synced = fs::File::open(&path).and_then(|file| file.sync_all());
+            synced.map_err(Error::system(&path, "sync"))?;
         }
     }
     sync_folder(folder)
