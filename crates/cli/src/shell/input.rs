@@ -1,5 +1,6 @@
 //! Turns typed lines into statements and `\` commands.
 
+use atoll::TransactionStatus;
 use atoll::script::{Splitter, Statement};
 
 /// A statement or command that a line completes.
@@ -78,10 +79,15 @@ impl Input {
         self.splitter = Splitter::default();
     }
 
-    /// The prompt of the next line, which shows what is still open.
-    pub fn prompt(&self) -> &'static str {
+    /// The prompt of the next line, which shows what is still open: a statement, or a transaction (`*`), which may have
+    /// failed (`!`).
+    pub fn prompt(&self, transaction: TransactionStatus) -> &'static str {
         match (self.splitter.open(), self.splitter.pending()) {
-            (None, false) => "atoll> ",
+            (None, false) => match transaction {
+                TransactionStatus::Open => "atoll*> ",
+                TransactionStatus::Failed => "atoll!> ",
+                _ => "atoll> ",
+            },
             (None, true) => "    -> ",
             (Some('\''), _) => "    '> ",
             (Some('"'), _) => "    \"> ",
@@ -136,7 +142,7 @@ mod tests {
         let mut input = Input::default();
         let mut prompt = |line: &str| {
             input.push(line);
-            input.prompt()
+            input.prompt(TransactionStatus::Idle)
         };
         assert_eq!(prompt(""), "atoll> ");
         assert_eq!(prompt("select"), "    -> ");
@@ -147,6 +153,9 @@ mod tests {
         assert_eq!(prompt("$x$"), "    -> ");
         assert_eq!(prompt(";"), "atoll> ");
         assert_eq!(prompt("-- a comment"), "atoll> ");
+        let input = Input::default();
+        assert_eq!(input.prompt(TransactionStatus::Open), "atoll*> ");
+        assert_eq!(input.prompt(TransactionStatus::Failed), "atoll!> ");
     }
 
     #[test]

@@ -53,7 +53,8 @@ pub fn run(runner: &mut Runner) -> Result<(), Failure> {
         shell.measure();
         editor.set_helper(Some(shell.words(input.text())));
         let draft = shell.draft.take().unwrap_or_default();
-        match editor.readline_with_initial(input.prompt(), (&draft, "")) {
+        let prompt = input.prompt(shell.runner.transaction());
+        match editor.readline_with_initial(prompt, (&draft, "")) {
             Ok(line) => {
                 entry += &line;
                 entry.push('\n');

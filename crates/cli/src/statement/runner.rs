@@ -6,7 +6,9 @@ use std::path::Path;
 use anyhow::anyhow;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use atoll::{Database, QueryStatistics as Statistics, Rows, Session, TableSummary};
+use atoll::{
+    Database, QueryStatistics as Statistics, Rows, Session, TableSummary, TransactionStatus,
+};
 
 use crate::failure::{Failure, one_line};
 use crate::options::results::{Cache, ResultOptions};
@@ -132,15 +134,14 @@ impl Runner {
         mut work: impl FnMut(&Session) -> atoll::Result<Box<dyn Results>>,
     ) -> Result<(), Failure> {
         let (cache, sink, timing) = (self.cache, &mut self.sink, self.timing);
-        self.opened.run(|database| {
+        self.opened.run(|database, session| {
             empty(database, cache)?;
-            let session = database.session();
             let interrupter = session.interrupter();
             let _guard = interrupt::during(move || interrupter.interrupt());
             if interrupt::asked() {
                 return Err(Failure::Interrupted);
             }
-            let mut results = work(&session)?;
+            let mut results = work(session)?;
             sink.write(&mut *results)?;
             if timing {
                 eprintln!("{}", time_line(&results.statistics()));
@@ -160,6 +161,11 @@ impl Runner {
             Failure::Error(error) => error,
             _ => anyhow!("interrupted"),
         })
+    }
+
+    /// Whether a transaction of several statements is in progress.
+    pub fn transaction(&self) -> TransactionStatus {
+        self.opened.transaction()
     }
 
     /// The data file.

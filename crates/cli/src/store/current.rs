@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use atoll::{Database, Options};
+use atoll::{Database, Options, Session, TransactionStatus};
 
 use crate::failure::Failure;
 use crate::terminal::interrupt;
@@ -12,7 +12,8 @@ use crate::units;
 /// How often opening a store that another process writes is tried again.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// An open store. It is opened again when another process has committed, so that statements see the last commit.
+/// An open store. It is opened again when another process has committed, so that statements see the last commit, but
+/// not within a transaction of several statements.
 pub struct CurrentStore {
     path: PathBuf,
     options: Options,
@@ -20,6 +21,8 @@ pub struct CurrentStore {
     wait: Duration,
     /// `None` while opening it again has failed.
     database: Option<Database>,
+    /// What runs the statements of `database`.
+    session: Option<Session>,
 }
 
 impl CurrentStore {
@@ -35,15 +38,23 @@ impl CurrentStore {
             options,
             wait,
             database: Some(database),
+            session: None,
         }
     }
 
-    /// The store as the last commit of any process left it.
+    /// Whether a transaction of several statements is in progress.
+    pub fn transaction(&self) -> TransactionStatus {
+        let session = self.session.as_ref();
+        session.map_or(TransactionStatus::Idle, Session::transaction)
+    }
+
+    /// The store as the last commit of any process left it, or as the transaction in progress began with.
     ///
     /// # Errors
     /// If it must be opened again and cannot be.
     pub fn fresh(&mut self) -> Result<&Database, Failure> {
         if let Some(database) = &self.database
+            && self.transaction() == TransactionStatus::Idle
             && !database.is_current()?
         {
             self.leave()?;
@@ -55,18 +66,25 @@ impl CurrentStore {
         Ok(self.database.insert(database))
     }
 
-    /// Runs `work` on the store. Runs it again if another process was writing and ended within the time to wait, or has
-    /// committed meanwhile; a `work` that fails for these reasons must have changed nothing.
+    /// Runs `work` on the store, in the session of its statements. Runs it again if another process was writing and ended within the time to wait, or has
+    /// committed meanwhile; a `work` that fails for these reasons must have changed nothing. A transaction in progress has
+    /// failed then.
     pub fn run<T>(
         &mut self,
-        mut work: impl FnMut(&Database) -> Result<T, Failure>,
+        mut work: impl FnMut(&Database, &Session) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let mut waiting = Waiting::new(self.wait);
         loop {
-            let failure = match work(self.fresh()?) {
+            let database = self.fresh()?.clone();
+            let session = self.session.get_or_insert_with(|| database.session());
+            let failure = match work(&database, session) {
                 Err(Failure::Error(error)) => error,
                 done => return done,
             };
+            drop(database);
+            if self.transaction() != TransactionStatus::Idle {
+                return Err(Failure::Error(failure));
+            }
             match failure.downcast_ref::<atoll::Error>() {
                 Some(error) if error.is_changed() => {}
                 Some(error) if waiting.goes_on(error)? => {}
@@ -89,6 +107,8 @@ impl CurrentStore {
     }
 
     fn leave(&mut self) -> Result<(), Failure> {
+        // What it has in progress is rolled back.
+        self.session = None;
         match self.database.take() {
             Some(database) => Ok(database.close()?),
             None => Ok(()),
