@@ -75,6 +75,13 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
             has_table_keyword: _,
             table_name: _,
         } => none_of(&[(hive_format.is_some(), "describe extended or formatted")]),
+        _ => transaction(statement),
+    }
+}
+
+/// Those that begin, end and set transactions.
+fn transaction(statement: &Statement) -> Result<()> {
+    match statement {
         Statement::StartTransaction {
             modes: _,
             begin: _,
