@@ -88,21 +88,12 @@ fn wrong_statements_are_named_with_their_place() {
         ("create array depth <m:double> [x=0:9]", "exists already"),
         ("subarray(depth, -25.5, 2000, -25.6, 2001)", "lat"),
     ] {
-        let ran = folder.run(&["afl", "s.atoll", text]);
-        assert_eq!(ran.code, Some(1), "{text}");
-        assert!(
-            ran.stderr.starts_with("atoll: ") && ran.stderr.contains(wanted),
-            "{text}: {}",
-            ran.stderr
-        );
+        folder.run(&["afl", "s.atoll", text]).failed_in_text(wanted);
     }
     folder
         .run(&["afl", "none.atoll", "list()"])
         .failed(1, &["none.atoll"]);
-    let ran = folder.run(&["afl", "s.atoll", "list()", "--explain"]);
-    assert!(
-        ran.code == Some(1) && ran.stderr.contains("no query"),
-        "{}",
-        ran.stderr
-    );
+    folder
+        .run(&["afl", "s.atoll", "list()", "--explain"])
+        .failed_in_text("no query");
 }

@@ -116,6 +116,24 @@ impl Run {
         }
     }
 
+    /// It failed with one line of error that contains `part`, and below it perhaps the place in the text.
+    #[track_caller]
+    pub fn failed_in_text(&self, part: &str) {
+        let first = self.stderr.lines().next().unwrap_or_default();
+        assert_eq!(
+            self.code,
+            Some(1),
+            "atoll {}: {}",
+            self.arguments,
+            self.stderr
+        );
+        assert!(
+            first.starts_with("atoll: ") && first.contains(part),
+            "atoll {}: {part:?} is not in {first:?}",
+            self.arguments
+        );
+    }
+
     /// It failed with `code` and one line of error that contains all of `parts`.
     #[track_caller]
     pub fn failed(&self, code: i32, parts: &[&str]) {
