@@ -29,14 +29,13 @@ impl Fixture {
             let mut store = store::Options::default();
             store.pool.bytes = 8 << 20;
             let path = directory.path().join(format!("{executor:?}.atoll"));
-            let created = store::Store::create(&path, &store).unwrap();
-            let mut writer = Writer::begin(&created).unwrap();
-            fill(&mut writer);
-            writer.commit().unwrap();
             let mut options = sql::Options::spilling_to(directory.path());
             options.executor = *executor;
-            let budget = memory::Budget::new(1 << 30);
-            sql::Instance::new(created, Arc::clone(&workers), budget, options).unwrap()
+            let instance = fixture::instance(&workers, &path, 1 << 30, store, options);
+            let mut writer = Writer::begin(instance.store()).unwrap();
+            fill(&mut writer);
+            writer.commit().unwrap();
+            instance
         };
         Fixture {
             instances: EXECUTORS.iter().map(instance).collect(),
