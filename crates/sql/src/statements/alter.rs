@@ -84,16 +84,7 @@ pub(crate) async fn alter(
             column_names,
             if_exists,
             ..
-        } => {
-            stays_unused(&context, &[&name])?;
-            for column in &column_names {
-                let column = column_name(column);
-                if !(if_exists && definition.position(&column).is_err()) {
-                    known(definition, &column)?;
-                    table::drop_column(&mut writing.tx, &name, &column)?;
-                }
-            }
-        }
+        } => drop_columns(&context, &mut writing, definition, &column_names, if_exists)?,
         Operation::AlterColumn { column_name, op } => {
             column(&mut context, &mut writing, definition, &column_name, op).await?;
         }
@@ -161,6 +152,25 @@ async fn add(
     };
     let value = context.default_value(&column).await?;
     table::add_column(&mut writing.tx, &definition.name, column, &value)?;
+    Ok(())
+}
+
+fn drop_columns(
+    context: &StatementContext,
+    writing: &mut Writing,
+    definition: &Definition,
+    columns: &[Ident],
+    if_exists: bool,
+) -> Result<()> {
+    let table = &definition.name;
+    stays_unused(context, &[table])?;
+    for column in columns {
+        let column = column_name(column);
+        if !(if_exists && definition.position(&column).is_err()) {
+            known(definition, &column)?;
+            table::drop_column(&mut writing.tx, table, &column)?;
+        }
+    }
     Ok(())
 }
 
