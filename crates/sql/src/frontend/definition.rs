@@ -10,8 +10,8 @@ use datafusion::sql::sqlparser::ast::{
 use table::{Definition, ForeignKey, Tables};
 
 use crate::error::{Error, Result};
-use crate::frontend::grammar;
 use crate::frontend::parse::{Statement, parse};
+use crate::frontend::{grammar, kept};
 use crate::messages::nearest::{unknown_column, unknown_table};
 use crate::messages::types::type_name;
 use crate::names::{check_column, check_new, column_name, table_name};
@@ -77,9 +77,12 @@ pub(crate) fn define(
             "table \"{name}\" needs at least one column"
         )));
     }
-    let (columns, keys) = split_columns(columns)?;
+    let (columns, keys, defaults) = split_columns(columns)?;
     let schema = column_types(context, columns)?;
     let mut definition = Definition::from_schema(name, &schema)?;
+    for (column, default) in definition.columns.iter_mut().zip(defaults) {
+        column.default = default;
+    }
     for key in keys.into_iter().chain(table_keys(constraints)?) {
         match key {
             Key::Primary(columns) => {
@@ -117,14 +120,17 @@ enum Key {
     },
 }
 
-/// Separates the keys from the columns, which keep their name, type and NOT NULL.
-fn split_columns(columns: Vec<ColumnDef>) -> Result<(Vec<ColumnDef>, Vec<Key>)> {
-    let mut keys = Vec::new();
+/// Columns with name, type and NOT NULL, their keys, and the default of each.
+type Split = (Vec<ColumnDef>, Vec<Key>, Vec<Option<String>>);
+
+/// Separates keys and defaults from the columns.
+fn split_columns(columns: Vec<ColumnDef>) -> Result<Split> {
+    let (mut keys, mut defaults) = (Vec::new(), Vec::new());
     let mut plain = Vec::with_capacity(columns.len());
     for mut column in columns {
         let name = column_name(&column.name);
         check_column(&name)?;
-        let mut kept = Vec::new();
+        let (mut kept, mut default) = (Vec::new(), None);
         for option in std::mem::take(&mut column.options) {
             match option.option {
                 ColumnOption::NotNull => kept.push(option),
@@ -134,12 +140,7 @@ fn split_columns(columns: Vec<ColumnDef>) -> Result<(Vec<ColumnDef>, Vec<Key>)> 
                     keys.push(Key::Primary(vec![name.clone()]));
                 }
                 ColumnOption::ForeignKey(key) => keys.push(foreign(key, Some(&name))?),
-                ColumnOption::Default(_) => {
-                    return Err(refused(
-                        &name,
-                        "default values are not supported yet; write the value in `insert`",
-                    ));
-                }
+                ColumnOption::Default(value) => default = Some(kept::text(&value)?),
                 ColumnOption::Unique(_) => {
                     return Err(refused(
                         &name,
@@ -154,8 +155,9 @@ fn split_columns(columns: Vec<ColumnDef>) -> Result<(Vec<ColumnDef>, Vec<Key>)> 
         }
         column.options = kept;
         plain.push(column);
+        defaults.push(default);
     }
-    Ok((plain, keys))
+    Ok((plain, keys, defaults))
 }
 
 fn refused(column: &str, why: &str) -> Error {

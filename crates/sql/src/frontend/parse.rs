@@ -6,15 +6,17 @@
 
 use datafusion::common::format::ExplainStatementOptions;
 use datafusion::sql::parser::{DFParserBuilder, ExplainStatement, Statement as Extended};
-use datafusion::sql::sqlparser::ast::Statement as Sql;
+use datafusion::sql::sqlparser::ast::{CreateView, Expr, Query, Statement as Sql};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::ParserError;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Result};
 use crate::frontend::copy::{Copy, CopyFrom, CopyTo, copy};
 use crate::frontend::dialect::DIALECT;
-use crate::frontend::{distinct, grammar, rewrite};
+use crate::frontend::prepared::Prepared;
+use crate::frontend::{distinct, grammar, kept, prepared, returning, rewrite};
+use crate::names::{column_name, table_name};
 use crate::resources::guard;
 
 /// One statement, by what runs it.
@@ -22,6 +24,19 @@ use crate::resources::guard;
 pub(crate) enum Statement {
     /// Anything of the SQL grammar.
     Sql(Box<Sql>),
+    /// `insert`, `update` or `delete` with a `returning`, which is a query over the rows that are written.
+    Returning {
+        statement: Box<Sql>,
+        query: Box<Query>,
+    },
+    /// `prepare name as ...`.
+    Prepare { name: String, prepared: Prepared },
+    /// `execute name (arguments)`.
+    Execute { name: String, arguments: Vec<Expr> },
+    /// `deallocate name`, or `all`.
+    Deallocate(Option<String>),
+    /// `create view`, and its whole text.
+    View { view: Box<CreateView>, text: String },
     /// `explain [analyze] [verbose] statement`.
     Explain {
         analyze: bool,
@@ -67,12 +82,51 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
                 _ => rewritten(tokens).map_err(Error::from).and_then(plain),
             });
             match parsed {
-                Ok(statement) => Ok(Parsed { statement, depth }),
+                Ok(statement) => Ok(Parsed {
+                    statement: with_text(statement, || source(text, tokens)),
+                    depth,
+                }),
                 // Where the parser misses something at the end, the error has no position of its own.
                 Err(e) => Err(e.at(rewrite::end(tokens))),
             }
         })
         .collect()
+}
+
+/// A `create view` with its text, which is what is kept of it.
+fn with_text(statement: Statement, text: impl FnOnce() -> String) -> Statement {
+    match statement {
+        Statement::Sql(sql) => match *sql {
+            Sql::CreateView(view) => Statement::View {
+                view: Box::new(view),
+                text: text(),
+            },
+            other => Statement::Sql(Box::new(other)),
+        },
+        other => other,
+    }
+}
+
+/// The part of `text` that `tokens` were made of.
+fn source(text: &str, tokens: &[TokenWithSpan]) -> String {
+    let offset = |place: Location| {
+        let lines = text
+            .split_inclusive('\n')
+            .take((place.line as usize).saturating_sub(1));
+        let before: usize = lines.map(str::len).sum();
+        let rest = text[before..]
+            .chars()
+            .take((place.column as usize).saturating_sub(1));
+        before + rest.map(char::len_utf8).sum::<usize>()
+    };
+    let mut words = tokens
+        .iter()
+        .filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF));
+    let Some(first) = words.next() else {
+        return String::new();
+    };
+    let last = words.next_back().unwrap_or(first);
+    text[offset(first.span.start)..offset(last.span.end)].to_string()
 }
 
 fn rewritten(tokens: &[TokenWithSpan]) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
@@ -109,34 +163,44 @@ fn sort(statement: Extended) -> Result<Statement> {
     match statement {
         Extended::Statement(mut sql) => {
             distinct::associate(&mut *sql);
+            match *sql {
+                Sql::Prepare {
+                    name,
+                    data_types,
+                    statement,
+                } => {
+                    let prepared = Prepared::new(statement, data_types)?;
+                    bound(prepared.with_nulls()?)?;
+                    let name = column_name(&name);
+                    return Ok(Statement::Prepare { name, prepared });
+                }
+                Sql::Execute { .. } => {
+                    let (name, arguments) = prepared::execute(*sql)?;
+                    let name = table_name(&name)?;
+                    return Ok(Statement::Execute { name, arguments });
+                }
+                Sql::Deallocate { name, prepare: _ } => {
+                    let all = name.quote_style.is_none() && name.value.eq_ignore_ascii_case("all");
+                    let name = (!all).then(|| column_name(&name));
+                    return Ok(Statement::Deallocate(name));
+                }
+                _ => {}
+            }
+            let returning = returning::take(&mut sql)?;
+            kept::keep(&mut sql);
             rewrite::statement(&mut sql)?;
             grammar::check(&*sql)?;
-            Ok(Statement::Sql(sql))
-        }
-        Extended::Explain(ExplainStatement { options, statement }) => {
-            let ExplainStatementOptions {
-                analyze,
-                verbose,
-                format,
-                analyze_level,
-                analyze_categories,
-                show_statistics,
-            } = options;
-            if format.is_some()
-                || analyze_level.is_some()
-                || analyze_categories.is_some()
-                || show_statistics.is_some()
-            {
-                return Err(Error::unsupported(
-                    "`explain` takes `analyze` and `verbose`: `format` and other options are not supported",
-                ));
-            }
-            Ok(Statement::Explain {
-                analyze,
-                verbose,
-                statement: Box::new(sort(*statement)?),
+            let Some(mut query) = returning else {
+                return Ok(Statement::Sql(sql));
+            };
+            rewrite::query(&mut query)?;
+            grammar::check(&*query)?;
+            Ok(Statement::Returning {
+                statement: sql,
+                query,
             })
         }
+        Extended::Explain(explain) => explained(explain),
         Extended::CreateExternalTable(_) => Err(Error::unsupported(
             "`create external table` is not supported: name the file in a query (select ... from 'file.parquet') or load it with `copy table from 'file'`",
         )),
@@ -147,6 +211,40 @@ fn sort(statement: Extended) -> Result<Statement> {
             "`reset` is not supported: options are given when the database is opened",
         )),
     }
+}
+
+/// An `explain`, and what it explains.
+fn explained(ExplainStatement { options, statement }: ExplainStatement) -> Result<Statement> {
+    let ExplainStatementOptions {
+        analyze,
+        verbose,
+        format,
+        analyze_level,
+        analyze_categories,
+        show_statistics,
+    } = options;
+    if format.is_some()
+        || analyze_level.is_some()
+        || analyze_categories.is_some()
+        || show_statistics.is_some()
+    {
+        return Err(Error::unsupported(
+            "`explain` takes `analyze` and `verbose`: `format` and other options are not supported",
+        ));
+    }
+    Ok(Statement::Explain {
+        analyze,
+        verbose,
+        statement: Box::new(sort(*statement)?),
+    })
+}
+
+/// A prepared statement that has its parameters.
+///
+/// # Errors
+/// Those of its grammar.
+pub(crate) fn bound(statement: Box<Sql>) -> Result<Statement> {
+    sort(Extended::Statement(statement))
 }
 
 /// A `copy` as a statement; its query is rewritten and checked as [`sort`] does it for others.

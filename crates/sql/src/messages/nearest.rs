@@ -26,7 +26,8 @@ pub(crate) fn nearest(name: &str, names: impl IntoIterator<Item = String>) -> Ve
 
 /// The error for a table that is not among `tables`.
 pub(crate) fn unknown_table(name: &str, tables: &Tables) -> Error {
-    let names = tables.names().into_iter().map(str::to_string);
+    let names = tables.names().into_iter().chain(tables.views());
+    let names = names.map(str::to_string);
     Error::UnknownTable {
         name: name.to_string(),
         candidates: nearest(name, names),

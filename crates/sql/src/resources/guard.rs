@@ -16,6 +16,8 @@ pub(crate) const MAX_TEXT: usize = 64 << 20;
 
 /// Statements with deeper trees are planned with a larger stack.
 const DEEP: usize = 100;
+/// The depth that is assumed of a statement which may name views: their trees come to its own.
+pub(crate) const ROOMY: usize = DEEP + 1;
 /// A larger stack is made if less than this is left.
 const RED_ZONE: usize = 32 << 20;
 /// Size of the larger stack. Only what is touched takes memory.

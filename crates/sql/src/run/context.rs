@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use datafusion::catalog::TableProvider;
 use datafusion::execution::{SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
@@ -20,8 +21,10 @@ use crate::messages::nearest::unknown_table;
 use crate::optimize::rules;
 use crate::resources::stop;
 use crate::run::clock::Clock;
+use crate::run::depth::Depth;
 use crate::run::instance::Instance;
 use crate::run::resolver::{Calls, Resolver};
+use crate::run::values::Defaults;
 use crate::scan;
 use crate::scan::context::ScanContext;
 
@@ -32,6 +35,8 @@ pub(crate) struct StatementContext {
     pub tables: Arc<Tables>,
     /// What `tables` are of, but for what an open transaction has changed.
     snapshot: Snapshot,
+    /// The rows that the statement has written, for `returning`.
+    pub written: Option<Arc<dyn TableProvider>>,
     pub clock: Clock,
 }
 
@@ -73,6 +78,7 @@ impl StatementContext {
             state,
             tables,
             snapshot: snapshot.clone(),
+            written: None,
             clock: Clock::new(started, traffic),
         }
     }
@@ -81,24 +87,36 @@ impl StatementContext {
     ///
     /// # Errors
     ///
-    /// [`Error::UnknownTable`] with the nearest names.
+    /// [`Error::UnknownTable`] with the nearest names; if it is a view.
     pub(crate) fn table(&self, name: &str) -> Result<Arc<Table>> {
-        self.tables
-            .get(name)
-            .cloned()
-            .ok_or_else(|| unknown_table(name, &self.tables))
+        match self.tables.get(name) {
+            Some(table) => Ok(Arc::clone(table)),
+            None if self.tables.view(name).is_some() => Err(Error::invalid(format!(
+                "\"{name}\" is a view, which is only read; `drop view` removes it"
+            ))),
+            None => Err(unknown_table(name, &self.tables)),
+        }
     }
 
     /// The logical plan of `statement`, not optimised yet. `target` is the table that it deletes from or updates; it is
     /// scanned with its row ids.
-    pub(crate) async fn plan(
+    pub(crate) async fn plan(&self, statement: Sql, target: Option<&str>) -> Result<LogicalPlan> {
+        self.plan_within(statement, target, Depth::default()).await
+    }
+
+    /// The same, within views so deep.
+    pub(super) async fn plan_within(
         &self,
         mut statement: Sql,
         target: Option<&str>,
+        depth: Depth,
     ) -> Result<LogicalPlan> {
-        let calls = self.calls(&mut statement).await?;
+        let defaults = self.defaults(&statement).await?;
+        let mut calls = self.calls(&mut statement).await?;
         grammar::check_calls(&statement, &self.state)?;
         let statement = Extended::Statement(Box::new(statement));
+        calls.views = self.views(&statement, depth).await?;
+        calls.defaults = defaults;
         let names = Resolver::resolve(
             &self.state,
             &self.tables,
@@ -170,6 +188,9 @@ impl StatementContext {
         Ok(Calls {
             files,
             graphs: tables,
+            written: self.written.clone(),
+            views: HashMap::new(),
+            defaults: Defaults::default(),
         })
     }
 }

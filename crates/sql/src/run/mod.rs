@@ -1,13 +1,15 @@
 //! Running one statement: what it sees, which executor runs it, and what it returns.
 //!
 //! An [`instance`] is shared by all statements on a store. Each statement gets a [`context`] with a snapshot;
-//! [`query`] chooses between Atoll's own engine ([`native`]) and DataFusion, whose settings are in [`environment`].
+//! [`views`] are planned with it. [`query`] chooses between Atoll's own engine ([`native`]) and DataFusion, whose settings are in [`environment`].
 //!
 //! Uses all layers but `statements`.
 
 pub(crate) mod answer;
 pub(crate) mod clock;
 pub(crate) mod context;
+pub(crate) mod defaults;
+pub(crate) mod depth;
 mod environment;
 pub(crate) mod instance;
 pub(crate) mod native;
@@ -16,3 +18,5 @@ pub(crate) mod output;
 pub(crate) mod query;
 mod resolver;
 pub(crate) mod stream;
+mod values;
+pub(crate) mod views;

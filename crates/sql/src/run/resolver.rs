@@ -23,8 +23,10 @@ use table::Tables;
 use crate::error::{Error, Result};
 use crate::frontend::planners::{Operators, Types};
 use crate::frontend::readers;
+use crate::frontend::returning::WRITTEN;
 use crate::messages::nearest::unknown_table;
 use crate::names::{CATALOG, SCHEMA, looks_like_file};
+use crate::run::values::Defaults;
 use crate::scan::arrays::table::ArrayTable;
 use crate::scan::files::table::FileTable;
 use crate::scan::information;
@@ -34,6 +36,12 @@ use crate::scan::provider::Provider;
 pub(crate) struct Calls {
     pub files: HashMap<String, readers::Call>,
     pub graphs: HashMap<String, Arc<dyn TableProvider>>,
+    /// The rows that the statement has written, for `returning`.
+    pub written: Option<Arc<dyn TableProvider>>,
+    /// The views that the statement names, planned.
+    pub views: HashMap<String, Arc<dyn TableProvider>>,
+    /// Of the table that the statement inserts into.
+    pub defaults: Defaults,
 }
 
 /// Resolves the names of one statement for DataFusion's planner.
@@ -107,11 +115,23 @@ async fn find(
         }
         Some(_) => return Ok(None),
     }
+    if let Some(rows) = &calls.written
+        && reference.table() == WRITTEN
+    {
+        return Ok(Some(Arc::clone(rows)));
+    }
     if let Some(table) = tables.get(reference.table()) {
         let row_ids = target == Some(reference.table());
-        return Ok(Some(Arc::new(Provider::new(Arc::clone(table), row_ids))));
+        let mut provider = Provider::new(Arc::clone(table), row_ids);
+        if calls.defaults.table == reference.table() {
+            provider = provider.with_defaults(calls.defaults.columns.clone());
+        }
+        return Ok(Some(Arc::new(provider)));
     }
     let name = reference.table();
+    if let Some(view) = calls.views.get(name) {
+        return Ok(Some(Arc::clone(view)));
+    }
     if let Some(array) = ArrayTable::find(snapshot, name)? {
         return Ok(Some(Arc::new(array)));
     }

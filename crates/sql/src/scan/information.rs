@@ -111,7 +111,8 @@ struct SnapshotSchema(Arc<Tables>);
 #[async_trait]
 impl SchemaProvider for SnapshotSchema {
     fn table_names(&self) -> Vec<String> {
-        self.0.names().into_iter().map(str::to_string).collect()
+        let names = self.0.names().into_iter().chain(self.0.views());
+        names.map(str::to_string).collect()
     }
 
     async fn table(&self, name: &str) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
@@ -122,7 +123,10 @@ impl SchemaProvider for SnapshotSchema {
     }
 
     async fn table_type(&self, name: &str) -> DataFusionResult<Option<TableType>> {
-        Ok(self.table_exist(name).then_some(TableType::Base))
+        Ok(match self.0.view(name) {
+            Some(_) => Some(TableType::View),
+            None => self.table_exist(name).then_some(TableType::Base),
+        })
     }
 
     fn table_exist(&self, name: &str) -> bool {

@@ -1,5 +1,6 @@
 //! A table of a snapshot as DataFusion sees it: its columns, filters and statistics.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, SchemaRef};
@@ -23,6 +24,8 @@ pub(crate) struct Provider {
     /// The table's columns, and the row ids as the last one if there are any.
     schema: SchemaRef,
     row_ids: bool,
+    /// What an `insert` puts into columns that it does not name.
+    defaults: HashMap<String, Expr>,
 }
 
 impl Provider {
@@ -34,7 +37,13 @@ impl Provider {
             table,
             schema,
             row_ids,
+            defaults: HashMap::new(),
         }
+    }
+
+    /// The same with these defaults of its columns.
+    pub(crate) fn with_defaults(self, defaults: HashMap<String, Expr>) -> Provider {
+        Provider { defaults, ..self }
     }
 
     pub(crate) fn table(&self) -> &Arc<Table> {
@@ -204,6 +213,10 @@ impl TableProvider for Provider {
 
     fn table_type(&self) -> TableType {
         TableType::Base
+    }
+
+    fn get_column_default(&self, column: &str) -> Option<&Expr> {
+        self.defaults.get(column)
     }
 
     fn supports_filters_pushdown(

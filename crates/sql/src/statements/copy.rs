@@ -135,7 +135,7 @@ fn writer_options(format: &str, target: &str, options: &FileOptions) -> HashMap<
 /// Appends the rows of a file to a table.
 ///
 /// Columns are matched by name where the file has names and knows all of the statement's columns, by
-/// position otherwise. Columns of the table that the statement does not name become NULL.
+/// position otherwise. Columns of the table that the statement does not name get their default, or NULL.
 pub(crate) async fn from(
     scope: &mut Scope<'_>,
     statement: CopyFrom,
@@ -150,7 +150,8 @@ pub(crate) async fn from(
         source, options, ..
     } = statement;
     let file = open(definition, &columns, &source, &options).await?;
-    let plan = projection(definition, &columns, file)?;
+    let defaults = context.defaults_of(definition).await?;
+    let plan = projection(definition, &columns, &defaults, file)?;
     let in_file = |e: Error| match e {
         Error::Execution { message } | Error::Arithmetic { message } => Error::File {
             path: source.clone().into(),
@@ -259,8 +260,13 @@ fn other_columns(
     }
 }
 
-/// `select cast(file column as the table's type), ..., null, ... from file`.
-fn projection(definition: &Definition, columns: &[usize], file: FileTable) -> Result<LogicalPlan> {
+/// `select cast(file column as the table's type), ..., default or null, ... from file`.
+fn projection(
+    definition: &Definition,
+    columns: &[usize],
+    defaults: &HashMap<String, Expr>,
+    file: FileTable,
+) -> Result<LogicalPlan> {
     let source = provider_as_source(Arc::new(file));
     let scan = LogicalPlanBuilder::scan("file", source, None)?.build()?;
     let expressions = definition
@@ -270,6 +276,8 @@ fn projection(definition: &Definition, columns: &[usize], file: FileTable) -> Re
         .map(|(i, column)| {
             let value = if columns.contains(&i) {
                 ident(&column.name).cast_to(&column.data_type, scan.schema())?
+            } else if let Some(default) = defaults.get(&column.name) {
+                default.clone()
             } else {
                 Expr::Literal(ScalarValue::Null, None)
                     .cast_to(&column.data_type, &DFSchema::empty())?

@@ -15,6 +15,7 @@ use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::query;
 use crate::statements::scope::Scope;
+use crate::statements::views::stays_unused;
 use crate::statements::write::Writing;
 
 /// `create [or replace] table [if not exists] name (columns) | as query`.
@@ -34,7 +35,10 @@ pub(crate) async fn create(
             return Err(Error::TableExists { name });
         }
         drop_order(&context.tables, &[&name])?;
+        stays_unused(&context, &[&name])?;
         table::drop(&mut writing.tx, &name)?;
+    } else if context.tables.view(&name).is_some() {
+        return Err(Error::TableExists { name });
     }
     let changed = match statement.query {
         Some(query) if statement.columns.is_empty() => {
@@ -55,6 +59,7 @@ pub(crate) async fn create(
                 &context.types(),
                 &context.tables,
             )?;
+            context.defaults_of(&definition).await?;
             table::create(&mut writing.tx, &definition)?;
             None
         }
@@ -160,6 +165,7 @@ pub(crate) async fn drop(
             Err(e) => return Err(e),
         }
     }
+    stays_unused(&context, &there)?;
     for name in drop_order(&context.tables, &there)? {
         table::drop(&mut writing.tx, &name)?;
     }

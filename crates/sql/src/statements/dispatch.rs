@@ -10,7 +10,7 @@ use crate::names::table_name;
 use crate::run::answer::Answer;
 use crate::run::query;
 use crate::statements::scope::Scope;
-use crate::statements::{copy, ddl, dml, explain, show};
+use crate::statements::{alter, copy, ddl, dml, explain, show, views};
 
 /// Runs one statement, which says nothing about transactions.
 pub(crate) async fn run(
@@ -20,11 +20,21 @@ pub(crate) async fn run(
 ) -> Result<Answer> {
     match statement {
         Statement::Sql(sql) => run_sql(scope, *sql, started).await,
+        Statement::Returning { statement, query } => match *statement {
+            Sql::Insert(insert) => dml::insert(scope, insert, Some(query), started).await,
+            Sql::Delete(delete) => dml::delete(scope, delete, Some(query), started).await,
+            Sql::Update(update) => dml::update(scope, update, Some(query), started).await,
+            other => Err(Error::unsupported(refusal(&other))),
+        },
         Statement::Explain {
             analyze,
             verbose,
             statement,
         } => explain::explain(scope.read(started).await?, *statement, analyze, verbose).await,
+        Statement::View { view, text } => views::create(scope, *view, &text, started).await,
+        Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) => Err(
+            Error::unsupported("prepared statements are executed by themselves, not explained"),
+        ),
         Statement::CopyTo(copy) => copy::to(scope, copy, started).await,
         Statement::CopyFrom(copy) => copy::from(scope, copy, started).await,
     }
@@ -33,10 +43,11 @@ pub(crate) async fn run(
 async fn run_sql(scope: &mut Scope<'_>, statement: Sql, started: Instant) -> Result<Answer> {
     match statement {
         Sql::Query(_) => query::run(scope.read(started).await?, statement).await,
-        Sql::Insert(insert) => dml::insert(scope, insert, started).await,
-        Sql::Delete(delete) => dml::delete(scope, delete, started).await,
-        Sql::Update(update) => dml::update(scope, update, started).await,
+        Sql::Insert(insert) => dml::insert(scope, insert, None, started).await,
+        Sql::Delete(delete) => dml::delete(scope, delete, None, started).await,
+        Sql::Update(update) => dml::update(scope, update, None, started).await,
         Sql::CreateTable(create) => ddl::create(scope, create, started).await,
+        Sql::AlterTable(change) => alter::alter(scope, change, started).await,
         Sql::Truncate(truncate) => {
             let names = truncate
                 .table_names
@@ -53,10 +64,18 @@ async fn run_sql(scope: &mut Scope<'_>, statement: Sql, started: Instant) -> Res
             temporary: false,
             ..
         } => ddl::drop(scope, names, if_exists, started).await,
+        Sql::Drop {
+            object_type: ObjectType::View,
+            if_exists,
+            names,
+            cascade: false,
+            temporary: false,
+            ..
+        } => views::drop(scope, names, if_exists, started).await,
         Sql::ShowTables { .. } => show::show_tables(&scope.read(started).await?),
         Sql::ExplainTable {
             table_name: name, ..
-        } => show::describe(&scope.read(started).await?, &table_name(&name)?),
+        } => show::describe(&scope.read(started).await?, &table_name(&name)?).await,
         other => Err(Error::unsupported(refusal(&other))),
     }
 }
@@ -64,15 +83,25 @@ async fn run_sql(scope: &mut Scope<'_>, statement: Sql, started: Instant) -> Res
 /// Why a statement is not supported, and what to do instead.
 fn refusal(statement: &Sql) -> String {
     match statement {
-        Sql::CreateView { .. } => "views are not supported: use a `with` clause, or `create table ... as`".into(),
-        Sql::CreateIndex(_) => "indexes are not supported, and not needed: scans skip what statistics rule out".into(),
-        Sql::AlterTable(_) => "`alter table` is not supported: use `create table new as select ...` and drop the old one".into(),
+        Sql::CreateIndex(_) => {
+            "indexes are not supported, and not needed: scans skip what statistics rule out".into()
+        }
         Sql::Merge(_) => "`merge` is not supported: use `update`, `delete` and `insert`".into(),
         Sql::Set(_) | Sql::ShowVariable { .. } => {
             "settings are not supported: options are given when the database is opened".into()
         }
-        Sql::Drop { object_type: ObjectType::Table, .. } => "`drop table` takes no `cascade`: drop the tables that refer to it first".into(),
-        Sql::Drop { object_type, .. } => format!("there is no {} to drop: only tables exist", object_type.to_string().to_lowercase()),
+        Sql::Drop {
+            object_type: ObjectType::Table,
+            ..
+        } => "`drop table` takes no `cascade`: drop the tables that refer to it first".into(),
+        Sql::Drop {
+            object_type: ObjectType::View,
+            ..
+        } => "`drop view` takes no `cascade`: drop the views that depend on it first".into(),
+        Sql::Drop { object_type, .. } => format!(
+            "there is no {} to drop: only tables and views exist",
+            object_type.to_string().to_lowercase()
+        ),
         Sql::ShowColumns { .. } => "`show columns` is not supported: use `describe table`".into(),
         other => {
             let text = other.to_string();

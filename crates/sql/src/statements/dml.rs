@@ -13,8 +13,8 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, col};
 use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{
-    AssignmentTarget, Delete, FromTable, Insert, ObjectName, ObjectNamePart, Statement as Sql,
-    TableFactor, TableObject, TableWithJoins, Update,
+    AssignmentTarget, Delete, FromTable, Insert, ObjectName, ObjectNamePart, Query,
+    Statement as Sql, TableFactor, TableObject, TableWithJoins, Update,
 };
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
@@ -27,13 +27,15 @@ use crate::names::{column_name, table_name};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::query;
-use crate::statements::ddl;
 use crate::statements::scope::Scope;
+use crate::statements::written::Written;
+use crate::statements::{ddl, default};
 
 /// `insert into table [(columns)] values ... | query`.
 pub(crate) async fn insert(
     scope: &mut Scope<'_>,
-    statement: Insert,
+    mut statement: Insert,
+    returning: Option<Box<Query>>,
     started: Instant,
 ) -> Result<Answer> {
     let name = match &statement.table {
@@ -42,25 +44,24 @@ pub(crate) async fn insert(
     };
     let (writing, mut context) = scope.write("INSERT", &[&name], started).await?;
     let table = context.table(&name)?;
-    let named: Vec<String> = match statement.columns.as_slice() {
-        [] => table
-            .definition()
-            .columns
-            .iter()
-            .map(|c| c.name.clone())
-            .collect(),
-        columns => columns.iter().map(ObjectName::to_string).collect(),
-    };
+    let named = default::named(&statement, table.definition());
+    default::fill_insert(&mut statement, table.definition(), &named)?;
     let in_values = |e: Error| null_in_values(e, &named, &name);
-    let rows = rows_of(&mut context, Sql::Insert(statement), None)
+    let rows = rows_of(&mut context, Sql::Insert(statement), None, true)
         .await
-        .map_err(in_values)?
-        .map_err(Error::from);
+        .map_err(in_values)?;
+    let mut written = Written::new(&context, table.definition(), returning);
     let width = scope.instance.workers().width();
-    let appended = writing.append(&name, table.definition(), rows, width).await;
+    let appended = writing
+        .append(
+            &name,
+            table.definition(),
+            rows.map(|batch| written.take(batch?)),
+            width,
+        )
+        .await;
     let (writing, count) = appended.map_err(in_values)?;
-    scope.keep(writing).await?;
-    Ok(Answer::changed(Some(count), &context.clock))
+    written.finish(scope, context, writing, count).await
 }
 
 /// Names the column in DataFusion's refusal of a NULL in `values`, which only has the column's number.
@@ -84,21 +85,27 @@ fn null_in_values(e: Error, named: &[String], table: &str) -> Error {
 pub(crate) async fn delete(
     scope: &mut Scope<'_>,
     statement: Delete,
+    returning: Option<Box<Query>>,
     started: Instant,
 ) -> Result<Answer> {
     let name = delete_target(&statement)?;
     let (mut writing, mut context) = scope.write("DELETE", &[&name], started).await?;
-    context.table(&name)?;
-    let count = if statement.selection.is_none() {
+    let table = context.table(&name)?;
+    let mut written = Written::new(&context, table.definition(), returning);
+    let count = if statement.selection.is_none() && !written.is_wanted() {
         ddl::empty(&context, &mut writing, &name)?
     } else {
-        let rows = rows_of(&mut context, Sql::Delete(statement), Some(&name)).await?;
         let mut ids = RowIds::default();
-        ids.collect(rows).await?;
+        let statement = Sql::Delete(statement);
+        let mut rows = rows_of(&mut context, statement, Some(&name), written.is_wanted()).await?;
+        while let Some(batch) = rows.try_next().await? {
+            let others = ids.strip(&batch)?;
+            written.take(others)?;
+        }
+        drop(rows);
         ids.delete(&mut writing.tx, &name)?
     };
-    scope.keep(writing).await?;
-    Ok(Answer::changed(Some(count), &context.clock))
+    written.finish(scope, context, writing, count).await
 }
 
 /// `update table set column = expression, ... [where ...]`: appends the new rows as they come, and then deletes those
@@ -106,6 +113,7 @@ pub(crate) async fn delete(
 pub(crate) async fn update(
     scope: &mut Scope<'_>,
     mut statement: Update,
+    returning: Option<Box<Query>>,
     started: Instant,
 ) -> Result<Answer> {
     let name = match &statement.table.relation {
@@ -115,25 +123,27 @@ pub(crate) async fn update(
     let (writing, mut context) = scope.write("UPDATE", &[&name], started).await?;
     let table = context.table(&name)?;
     fold_targets(&mut statement)?;
-    let rows = rows_of(&mut context, Sql::Update(statement), Some(&name)).await?;
+    default::fill_update(&mut statement, table.definition())?;
+    let rows = rows_of(&mut context, Sql::Update(statement), Some(&name), true).await?;
     let ids = Mutex::new(RowIds::default());
-    let rows = rows.map(|batch| ids.lock().split(&batch?));
+    let mut written = Written::new(&context, table.definition(), returning);
+    let rows = rows.map(|batch| written.take(ids.lock().split(&batch?)?));
     let remove = |tx: &mut Transaction| ids.lock().delete(tx, &name).map(drop);
     let width = scope.instance.workers().width();
     let (writing, count) = writing
         .replace(&name, table.definition(), rows, width, remove)
         .await?;
-    scope.keep(writing).await?;
-    Ok(Answer::changed(Some(count), &context.clock))
+    written.finish(scope, context, writing, count).await
 }
 
-/// The rows that the query inside a statement returns.
+/// The rows that the query inside a statement returns; of a `delete` that is not `whole`, only their ids.
 async fn rows_of(
     context: &mut StatementContext,
     statement: Sql,
     target: Option<&str>,
+    whole: bool,
 ) -> Result<SendableRecordBatchStream> {
-    let plan = input(context.plan(statement, target).await?)?;
+    let plan = input(context.plan(statement, target).await?, whole)?;
     if target.is_none() {
         return query::rows(context, &plan).await;
     }
@@ -142,8 +152,8 @@ async fn rows_of(
     Ok(execute_stream(physical, context.task())?)
 }
 
-/// The query inside a planned statement; for `delete`, only its row ids.
-pub(crate) fn input(plan: LogicalPlan) -> Result<LogicalPlan> {
+/// The query inside a planned statement; for a `delete` that is not `whole`, only its row ids.
+pub(crate) fn input(plan: LogicalPlan, whole: bool) -> Result<LogicalPlan> {
     let LogicalPlan::Dml(statement) = plan else {
         return Err(Error::Defect {
             message: format!("expected a statement that writes, found {}", plan.display()),
@@ -151,7 +161,7 @@ pub(crate) fn input(plan: LogicalPlan) -> Result<LogicalPlan> {
     };
     let input = Arc::unwrap_or_clone(statement.input);
     match statement.op {
-        datafusion::logical_expr::WriteOp::Delete => Ok(LogicalPlanBuilder::from(input)
+        datafusion::logical_expr::WriteOp::Delete if !whole => Ok(LogicalPlanBuilder::from(input)
             .project([col(ROW_COLUMN)])?
             .build()?),
         _ => Ok(input),
@@ -209,16 +219,14 @@ const AT_ONCE: usize = 1 << 20;
 struct RowIds(RoaringTreemap);
 
 impl RowIds {
-    /// Takes the ids of `rows`, their only column.
-    async fn collect(&mut self, mut rows: SendableRecordBatchStream) -> Result<()> {
-        while let Some(batch) = rows.try_next().await? {
-            let at = batch.num_columns().saturating_sub(1);
-            self.take(&batch, at)?;
-        }
-        Ok(())
+    /// Takes the ids of `batch`, its last column, and returns the others.
+    fn strip(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let last = batch.num_columns().saturating_sub(1);
+        self.take(batch, last)?;
+        Ok(batch.project(&(0..last).collect::<Vec<_>>())?)
     }
 
-    /// Takes the ids of `batch`, its last column, and returns the others.
+    /// The same for rows that must each come once.
     fn split(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         let last = batch.num_columns().saturating_sub(1);
         if self.take(batch, last)? < batch.num_rows() {

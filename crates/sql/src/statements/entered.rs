@@ -11,8 +11,9 @@ use crate::run::answer::Answer;
 use crate::run::instance::Instance;
 use crate::statements::control::Control;
 use crate::statements::dispatch;
+use crate::statements::prepare::Names;
 use crate::statements::scope::Scope;
-use crate::statements::transaction::OpenTransaction;
+use crate::statements::transaction::{OpenTransaction, clock};
 
 /// The transaction of a session, if one is in progress. Its statements hold it one after the other; those of a session
 /// without one run at the same time.
@@ -67,6 +68,7 @@ impl Entered {
 pub(crate) async fn within(
     instance: Arc<Instance>,
     shared: Shared,
+    names: Names,
     statement: Statement,
     started: Instant,
 ) -> Result<Answer> {
@@ -74,8 +76,17 @@ pub(crate) async fn within(
         let mut open = shared.lock_owned().await;
         return control.run(&instance, &mut open, started).await;
     }
-    let mut entered = Entered::new(instance, shared).await?;
-    let answer = dispatch::run(&mut entered.scope(), statement, started).await?;
+    let mut entered = Entered::new(Arc::clone(&instance), shared).await?;
+    let done = || Answer::changed(None, &clock(&instance, started));
+    let answer = match statement {
+        Statement::Prepare { name, prepared } => names.prepare(name, prepared).map(|()| done())?,
+        Statement::Deallocate(name) => names.deallocate(name.as_deref()).map(|()| done())?,
+        Statement::Execute { name, arguments } => {
+            let bound = names.execute(&name, &arguments)?;
+            dispatch::run(&mut entered.scope(), bound, started).await?
+        }
+        other => dispatch::run(&mut entered.scope(), other, started).await?,
+    };
     entered.succeed();
     Ok(answer)
 }

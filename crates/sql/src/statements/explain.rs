@@ -139,13 +139,13 @@ async fn plan(
         Sql::Query(_) => Ok((None, context.plan(*sql, None).await?)),
         Sql::Insert(_) => Ok((
             Some("insert".into()),
-            dml::input(context.plan(*sql, None).await?)?,
+            dml::input(context.plan(*sql, None).await?, true)?,
         )),
         Sql::Delete(ref delete) => {
             let name = dml::delete_target(delete)?;
             Ok((
                 Some(format!("delete from {name}")),
-                dml::input(context.plan(*sql, Some(&name)).await?)?,
+                dml::input(context.plan(*sql, Some(&name)).await?, false)?,
             ))
         }
         Sql::Update(mut update) => {
@@ -157,7 +157,7 @@ async fn plan(
                 _ => return Err(Error::unsupported("`update` needs the name of a table")),
             };
             let plan = context.plan(Sql::Update(update), Some(&name)).await?;
-            Ok((Some(format!("update {name}")), dml::input(plan)?))
+            Ok((Some(format!("update {name}")), dml::input(plan, true)?))
         }
         Sql::CreateTable(create) => match create.query {
             Some(query) => Ok((

@@ -6,15 +6,20 @@
 //!
 //! The highest layer: uses all others.
 
+mod alter;
 mod control;
 mod copy;
 mod ddl;
+mod default;
 mod dispatch;
 mod dml;
 mod entered;
 mod explain;
+mod prepare;
 mod scope;
 pub(crate) mod session;
 mod show;
 mod transaction;
+mod views;
 mod write;
+mod written;

@@ -26,6 +26,7 @@ use crate::run::stream::{AbortOnDrop, AnswerStream};
 use crate::run::{native, query};
 use crate::statements::entered::{Entered, Shared, within};
 use crate::statements::explain;
+use crate::statements::prepare::Names;
 
 impl Instance {
     /// A new session.
@@ -70,6 +71,7 @@ const QUEUE: usize = 2;
 pub struct Session {
     instance: Arc<Instance>,
     open: Shared,
+    prepared: Names,
 }
 
 /// Whether a session has a transaction of several statements.
@@ -89,6 +91,7 @@ impl Session {
         Session {
             instance,
             open: Shared::default(),
+            prepared: Names::default(),
         }
     }
 
@@ -115,6 +118,20 @@ impl Session {
         statements
     }
 
+    /// How deep the tree of a statement may become that has this depth itself: views come to it, or what it executes.
+    fn room(&self, depth: usize, executes: bool) -> usize {
+        let tables = self
+            .instance
+            .catalog
+            .tables(&self.instance.store.snapshot());
+        let views = tables.is_ok_and(|tables| !tables.views().is_empty());
+        if views || executes || self.transaction() != TransactionStatus::Idle {
+            depth.max(guard::ROOMY)
+        } else {
+            depth
+        }
+    }
+
     /// Runs the statements of `text`, which semicolons separate, one after the other.
     ///
     /// # Errors
@@ -127,16 +144,10 @@ impl Session {
             let mut started = Instant::now();
             let mut answers = Vec::new();
             for Parsed { statement, depth } in self.parsed(text).await? {
-                let work = within(
-                    Arc::clone(&self.instance),
-                    self.open.clone(),
-                    statement,
-                    started,
-                );
-                answers.push(
-                    self.on_workers(guard::polled_with_room(depth, work))
-                        .await?,
-                );
+                let (open, names) = (self.open.clone(), self.prepared.clone());
+                let room = self.room(depth, is_execute(&statement));
+                let work = within(Arc::clone(&self.instance), open, names, statement, started);
+                answers.push(self.on_workers(guard::polled_with_room(room, work)).await?);
                 started = Instant::now();
             }
             Ok(answers)
@@ -163,18 +174,14 @@ impl Session {
         };
         match statement {
             Statement::Sql(sql) if matches!(*sql, Sql::Query(_)) => {
+                let depth = self.room(depth, false);
                 self.stream_query(*sql, depth, started).await
             }
             other => {
-                let work = within(
-                    Arc::clone(&self.instance),
-                    self.open.clone(),
-                    other,
-                    started,
-                );
-                let answer = self
-                    .on_workers(guard::polled_with_room(depth, work))
-                    .await?;
+                let (open, names) = (self.open.clone(), self.prepared.clone());
+                let room = self.room(depth, is_execute(&other));
+                let work = within(Arc::clone(&self.instance), open, names, other, started);
+                let answer = self.on_workers(guard::polled_with_room(room, work)).await?;
                 Ok(finished(answer, &self.instance))
             }
         }
@@ -273,6 +280,11 @@ impl Session {
         };
         task.await.map_err(Error::of_task)?
     }
+}
+
+/// Whether another statement comes in the place of this one.
+fn is_execute(statement: &Statement) -> bool {
+    matches!(statement, Statement::Execute { .. })
 }
 
 /// Runs a program of another language.

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::messages::types;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
+use crate::run::depth::Depth;
 
 /// `show tables`: name, rows, columns.
 pub(crate) fn show_tables(context: &StatementContext) -> Result<Answer> {
@@ -33,10 +34,21 @@ pub(crate) fn show_tables(context: &StatementContext) -> Result<Answer> {
     )
 }
 
-/// `describe table`: column, type, whether it may be null, which key it belongs to.
-pub(crate) fn describe(context: &StatementContext, name: &str) -> Result<Answer> {
-    let table = context.table(name)?;
-    let definition = table.definition();
+/// `describe table`: column, type, whether it may be null, which key it belongs to. Of a view, too.
+pub(crate) async fn describe(context: &StatementContext, name: &str) -> Result<Answer> {
+    let table;
+    let of_view;
+    let definition = match context.tables.view(name) {
+        Some(text) => {
+            let plan = context.view(name, text, Depth::default()).await?;
+            of_view = Definition::from_schema(name, plan.schema().as_arrow())?;
+            &of_view
+        }
+        None => {
+            table = context.table(name)?;
+            table.definition()
+        }
+    };
     let columns = &definition.columns;
     let nullable = |nullable: bool| if nullable { "yes" } else { "no" };
     Answer::of_columns(

@@ -6,6 +6,7 @@
 //! apart without `..`, so that a release that adds a part to one does not compile until the part is handled here.
 
 mod calls;
+mod catalog;
 mod checker;
 mod expr;
 mod query;
@@ -14,4 +15,5 @@ mod statement;
 
 pub(crate) use calls::check as check_calls;
 pub(crate) use checker::check;
+pub(crate) use refuse::{none_of, refused_for};
 pub(crate) use statement::{foreign_key, primary_key_parts};

@@ -9,6 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
+use crate::frontend::grammar::catalog::{alter_table, create_view};
 use crate::frontend::grammar::query::table_with_joins;
 use crate::frontend::grammar::refuse::{none_of, refused, refused_for};
 
@@ -20,9 +21,11 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         Statement::Update(statement) => update(statement),
         Statement::Delete(statement) => delete(statement),
         Statement::CreateTable(statement) => create_table(statement),
+        Statement::CreateView(statement) => create_view(statement),
+        Statement::AlterTable(statement) => alter_table(statement),
         Statement::Truncate(statement) => truncate(statement),
         Statement::Drop {
-            object_type: ObjectType::Table,
+            object_type: ObjectType::Table | ObjectType::View,
             if_exists: _,
             names: _,
             // Refused with advice where tables are dropped.
@@ -32,9 +35,22 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
             temporary: _,
             table,
         } => none_of(&[
-            (*purge, "drop table ... purge"),
+            (*purge, "drop ... purge"),
             (table.is_some(), "drop ... on a table"),
         ]),
+        Statement::ShowTables { .. } => show_tables(statement),
+        Statement::ExplainTable {
+            describe_alias: _,
+            hive_format,
+            has_table_keyword: _,
+            table_name: _,
+        } => none_of(&[(hive_format.is_some(), "describe extended or formatted")]),
+        _ => transaction(statement),
+    }
+}
+
+fn show_tables(statement: &Statement) -> Result<()> {
+    match statement {
         Statement::ShowTables {
             terse,
             history,
@@ -69,17 +85,11 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
                 Ok(())
             }
         }
-        Statement::ExplainTable {
-            describe_alias: _,
-            hive_format,
-            has_table_keyword: _,
-            table_name: _,
-        } => none_of(&[(hive_format.is_some(), "describe extended or formatted")]),
-        _ => transaction(statement),
+        _ => Ok(()),
     }
 }
 
-/// Those that begin, end and set transactions.
+/// Checks a statement about the transaction that it stands in.
 fn transaction(statement: &Statement) -> Result<()> {
     match statement {
         Statement::StartTransaction {
@@ -188,7 +198,8 @@ fn insert(statement: &Insert) -> Result<()> {
     ])?;
     match source {
         Some(_) => Ok(()),
-        None => Err(refused_for("default values", "there are no defaults")),
+        // `default values`.
+        None => Ok(()),
     }
 }
 

@@ -1,0 +1,38 @@
+//! Expressions from the texts that tables [keep](crate::frontend::kept).
+
+use datafusion::sql::sqlparser::ast::{Expr, Query, SelectItem, SetExpr, Statement as Sql};
+
+use crate::error::{Error, Result};
+use crate::frontend::parse::{Statement, parse};
+
+/// `select text`.
+///
+/// # Errors
+/// If the text is not one expression.
+pub(crate) fn query(text: &str) -> Result<Box<Query>> {
+    let mut statements = parse(&format!("select {text}"))?;
+    if let (Some(parsed), true) = (statements.pop(), statements.is_empty())
+        && let Statement::Sql(statement) = parsed.statement
+        && let Sql::Query(query) = *statement
+        && let SetExpr::Select(select) = query.body.as_ref()
+        && let ([_], []) = (&select.projection[..], &select.from[..])
+    {
+        return Ok(query);
+    }
+    Err(Error::invalid(format!("{text}: expected one expression")))
+}
+
+/// The expression of a text, to stand in a statement that is planned.
+///
+/// # Errors
+/// As [`query`].
+pub(crate) fn expression(text: &str) -> Result<Expr> {
+    let mut query = query(text)?;
+    if let SetExpr::Select(select) = query.body.as_mut()
+        && let Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) =
+            select.projection.pop()
+    {
+        return Ok(Expr::Nested(Box::new(expr)));
+    }
+    Err(Error::invalid(format!("{text}: expected one expression")))
+}

@@ -1,0 +1,100 @@
+//! Statements that change tables, and make views.
+
+use datafusion::sql::sqlparser::ast::{
+    AlterTable, AlterTableOperation, CreateTableOptions, CreateView, DropBehavior, ViewColumnDef,
+};
+
+use crate::error::Result;
+use crate::frontend::grammar::refuse::none_of;
+
+/// Checks an `alter table`; changes that are not made are refused where the table is altered.
+pub(super) fn alter_table(statement: &AlterTable) -> Result<()> {
+    let AlterTable {
+        name: _,
+        if_exists: _,
+        only: _,
+        operations,
+        location,
+        on_cluster,
+        table_type,
+        end_token: _,
+    } = statement;
+    none_of(&[
+        (location.is_some(), "set location"),
+        (on_cluster.is_some(), "on cluster"),
+        (table_type.is_some(), "alter of other than a plain table"),
+    ])?;
+    operations.iter().try_for_each(|operation| match operation {
+        AlterTableOperation::AddColumn {
+            column_keyword: _,
+            if_not_exists: _,
+            column_def: _,
+            column_position,
+        } => none_of(&[(column_position.is_some(), "first or after in `add column`")]),
+        AlterTableOperation::DropColumn {
+            has_column_keyword: _,
+            column_names: _,
+            if_exists: _,
+            drop_behavior,
+        } => none_of(&[(
+            matches!(drop_behavior, Some(DropBehavior::Cascade)),
+            "drop column ... cascade",
+        )]),
+        // Done, or refused where the table is altered.
+        _ => Ok(()),
+    })
+}
+
+/// Checks a `create view`.
+pub(super) fn create_view(statement: &CreateView) -> Result<()> {
+    let CreateView {
+        or_alter,
+        or_replace: _,
+        materialized,
+        secure,
+        name: _,
+        name_before_not_exists: _,
+        columns,
+        query: _,
+        options,
+        cluster_by,
+        comment,
+        with_no_schema_binding,
+        if_not_exists: _,
+        temporary,
+        copy_grants,
+        to,
+        params,
+    } = statement;
+    let typed = |column: &ViewColumnDef| {
+        let ViewColumnDef {
+            name: _,
+            data_type,
+            options,
+        } = column;
+        data_type.is_some() || options.is_some()
+    };
+    none_of(&[
+        (*or_alter, "create or alter view"),
+        (*materialized, "create materialized view"),
+        (*secure, "create secure view"),
+        (*temporary, "create temporary view"),
+        (
+            columns.iter().any(typed),
+            "a type or an option of a view's column",
+        ),
+        (
+            !matches!(options, CreateTableOptions::None),
+            "an option of a view",
+        ),
+        (!cluster_by.is_empty(), "cluster by in a view"),
+        (comment.is_some(), "comment in a view"),
+        (*with_no_schema_binding, "with no schema binding"),
+        (*copy_grants, "copy grants"),
+        (to.is_some(), "to in a view"),
+        (
+            params.is_some(),
+            "algorithm, definer or sql security of a view",
+        ),
+    ])
+}

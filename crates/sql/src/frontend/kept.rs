@@ -1,0 +1,67 @@
+//! Expressions that a table keeps as texts: defaults and checks.
+//!
+//! They are taken out of a statement before it is rewritten, and parsed again, rewritten and checked wherever they are
+//! used. What stands in their place meanwhile is a string with their text.
+
+use datafusion::sql::sqlparser::ast::{
+    AlterColumnOperation, AlterTableOperation, ColumnOption, ColumnOptionDef, Expr,
+    Statement as Sql, Value,
+};
+
+use crate::error::{Error, Result};
+
+/// Puts texts in the places of the expressions that a table would keep.
+pub(crate) fn keep(statement: &mut Sql) {
+    match statement {
+        Sql::CreateTable(create) => {
+            let columns = create.columns.iter_mut();
+            columns.for_each(|column| options(&mut column.options));
+        }
+        Sql::AlterTable(alter) => alter.operations.iter_mut().for_each(operation),
+        _ => {}
+    }
+}
+
+fn operation(operation: &mut AlterTableOperation) {
+    match operation {
+        AlterTableOperation::AddColumn { column_def, .. } => options(&mut column_def.options),
+        AlterTableOperation::AlterColumn {
+            op: AlterColumnOperation::SetDefault { value },
+            ..
+        } => as_text(value),
+        _ => {}
+    }
+}
+
+fn options(options: &mut [ColumnOptionDef]) {
+    for option in options {
+        if let ColumnOption::Default(value) = &mut option.option {
+            as_text(value);
+        }
+    }
+}
+
+fn as_text(expr: &mut Expr) {
+    let text = Value::SingleQuotedString(expr.to_string());
+    *expr = Expr::Value(text.with_empty_span());
+}
+
+/// The text that [`keep`] has put in the place of an expression.
+///
+/// # Errors
+/// If it has not.
+pub(crate) fn text(expr: &Expr) -> Result<String> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => Ok(text.clone()),
+            _ => Err(lost()),
+        },
+        _ => Err(lost()),
+    }
+}
+
+fn lost() -> Error {
+    Error::Defect {
+        message: "an expression was not kept as a text".into(),
+    }
+}

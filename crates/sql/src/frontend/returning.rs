@@ -1,0 +1,90 @@
+//! `returning`: a query over the rows that a statement writes.
+
+use datafusion::sql::parser::{DFParserBuilder, Statement as Extended};
+use datafusion::sql::sqlparser::ast::{
+    FromTable, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement,
+    TableAlias, TableFactor, TableObject,
+};
+
+use crate::error::{Error, Result};
+use crate::frontend::dialect::DIALECT;
+
+/// Takes the `returning` out of an `insert`, `update` or `delete`: as a query over a table of the same name.
+///
+/// # Errors
+/// If the statement is not about one table.
+pub(crate) fn take(statement: &mut Statement) -> Result<Option<Box<Query>>> {
+    let (items, target) = match statement {
+        Statement::Insert(insert) => match (insert.returning.take(), &insert.table) {
+            (Some(items), TableObject::TableName(name)) => (items, (name.clone(), None)),
+            (None, _) => return Ok(None),
+            (Some(_), _) => return Err(no_table()),
+        },
+        Statement::Update(update) => match update.returning.take() {
+            Some(items) => (items, target(Some(&update.table.relation))?),
+            None => return Ok(None),
+        },
+        Statement::Delete(delete) => match delete.returning.take() {
+            Some(items) => {
+                let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) =
+                    &delete.from;
+                (items, target(from.first().map(|first| &first.relation))?)
+            }
+            None => return Ok(None),
+        },
+        _ => return Ok(None),
+    };
+    over(items, target).map(Some)
+}
+
+type Target = (ObjectName, Option<TableAlias>);
+
+fn target(factor: Option<&TableFactor>) -> Result<Target> {
+    match factor {
+        Some(TableFactor::Table { name, alias, .. }) => Ok((name.clone(), alias.clone())),
+        _ => Err(no_table()),
+    }
+}
+
+fn no_table() -> Error {
+    Error::unsupported("`returning` needs a statement that names one table")
+}
+
+/// The name of the rows that a statement writes, which `returning` knows by that of the table.
+pub(crate) const WRITTEN: &str = "__written";
+
+/// `select items from __written as name`: queries within see the table as it was before.
+fn over(items: Vec<SelectItem>, (name, alias): Target) -> Result<Box<Query>> {
+    let own = name.0.last().and_then(ObjectNamePart::as_ident).cloned();
+    let alias = match (alias, own) {
+        (Some(alias), _) => alias,
+        (None, Some(name)) => TableAlias {
+            explicit: true,
+            name,
+            columns: Vec::new(),
+            at: None,
+        },
+        (None, None) => return Err(no_table()),
+    };
+    let mut parsed = DFParserBuilder::new("select 1 from t")
+        .with_dialect(&DIALECT)
+        .build()?
+        .parse_statements()?;
+    if let Some(Extended::Statement(statement)) = parsed.pop_front()
+        && let Statement::Query(mut query) = *statement
+        && let SetExpr::Select(select) = query.body.as_mut()
+        && let Some(TableFactor::Table {
+            name: from,
+            alias: called,
+            ..
+        }) = select.from.first_mut().map(|first| &mut first.relation)
+    {
+        *from = ObjectName::from(vec![Ident::new(WRITTEN)]);
+        *called = Some(alias);
+        select.projection = items;
+        return Ok(query);
+    }
+    Err(Error::Defect {
+        message: "a query of one table does not parse".into(),
+    })
+}

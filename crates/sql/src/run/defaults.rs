@@ -1,0 +1,123 @@
+//! Defaults of columns in a statement: planned from the texts that the table keeps.
+
+use std::collections::HashMap;
+
+use arrow::array::{ArrayRef, new_null_array};
+use arrow::datatypes::DataType;
+use datafusion::common::DFSchema;
+use datafusion::common::tree_node::TreeNode;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
+use datafusion::sql::sqlparser::ast::{Insert, Statement as Sql, TableObject};
+use futures::future::BoxFuture;
+use futures::{FutureExt, TryStreamExt};
+use table::Definition;
+
+use crate::error::{Error, Result};
+use crate::frontend::expression;
+use crate::names::table_name;
+use crate::run::context::StatementContext;
+use crate::run::depth::Depth;
+use crate::run::query;
+use crate::run::values::Defaults;
+
+impl StatementContext {
+    /// The defaults of the table that `statement` inserts into, if it does.
+    pub(super) async fn defaults(&self, statement: &Sql) -> Result<Defaults> {
+        let Sql::Insert(Insert {
+            table: TableObject::TableName(name),
+            ..
+        }) = statement
+        else {
+            return Ok(Defaults::default());
+        };
+        let name = table_name(name)?;
+        let Some(table) = self.tables.get(&name) else {
+            return Ok(Defaults::default());
+        };
+        let columns = self.defaults_of(table.definition()).await?;
+        Ok(Defaults {
+            table: name,
+            columns,
+        })
+    }
+
+    /// The defaults of a table, by column.
+    ///
+    /// # Errors
+    /// Those of [`default`](StatementContext::default).
+    pub(crate) async fn defaults_of(
+        &self,
+        definition: &Definition,
+    ) -> Result<HashMap<String, Expr>> {
+        let mut columns = HashMap::new();
+        for column in &definition.columns {
+            if let Some(text) = &column.default {
+                let value = self.default(&column.name, text, &column.data_type).await?;
+                columns.insert(column.name.clone(), value);
+            }
+        }
+        Ok(columns)
+    }
+
+    /// The default `text` of a column, as a value of its type.
+    ///
+    /// # Errors
+    /// If it is no expression of constants and functions of one value.
+    pub(crate) fn default<'a>(
+        &'a self,
+        column: &'a str,
+        text: &'a str,
+        data_type: &'a DataType,
+    ) -> BoxFuture<'a, Result<Expr>> {
+        async move {
+            let refused = |e: Error| Error::invalid(format!("default of column \"{column}\": {e}"));
+            let query = Sql::Query(expression::query(text).map_err(refused)?);
+            let plan = self.plan_within(query, None, Depth::default()).await;
+            let value = match plan.map_err(refused)? {
+                LogicalPlan::Projection(projection)
+                    if matches!(*projection.input, LogicalPlan::EmptyRelation(_)) =>
+                {
+                    projection.expr.first().cloned().map(Expr::unalias_nested)
+                }
+                _ => None,
+            };
+            let value = value.map(|value| value.data).filter(|value| {
+                let subquery = value.exists(|part| {
+                    Ok(matches!(
+                        part,
+                        Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_)
+                    ))
+                });
+                !subquery.unwrap_or(true)
+            });
+            let Some(value) = value else {
+                return Err(refused(Error::invalid(
+                    "a default is made of constants and functions, not of columns, aggregates or queries",
+                )));
+            };
+            let cast = value.cast_to(data_type, &DFSchema::empty());
+            cast.map_err(|e| refused(Error::from(e)))
+        }
+        .boxed()
+    }
+
+    /// The value of a default now, or NULL: an array of one row.
+    ///
+    /// # Errors
+    /// If it cannot be computed, or does not fit the type.
+    pub(crate) async fn default_value(&mut self, column: &table::Column) -> Result<ArrayRef> {
+        let Some(text) = &column.default else {
+            return Ok(new_null_array(&column.data_type, 1));
+        };
+        let value = self.default(&column.name, text, &column.data_type).await?;
+        let plan = LogicalPlanBuilder::empty(true).project([value])?.build()?;
+        let batches: Vec<_> = query::rows(self, &plan).await?.try_collect().await?;
+        let mut rows = batches.iter().filter(|batch| batch.num_rows() == 1);
+        match rows.next() {
+            Some(batch) => Ok(batch.column(0).clone()),
+            None => Err(Error::Defect {
+                message: "a default has no value".into(),
+            }),
+        }
+    }
+}

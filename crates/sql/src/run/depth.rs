@@ -1,0 +1,31 @@
+//! How deep views nest in a statement.
+
+use crate::error::{Error, MAX_NESTING, Result};
+use crate::frontend::views::View;
+
+/// How many views a query stands within, and how deep their trees are together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Depth {
+    views: usize,
+    tree: usize,
+}
+
+/// Most levels in the trees of views that are named by each other.
+const DEEPEST: usize = 500;
+
+impl Depth {
+    /// That of the query of `view`.
+    ///
+    /// # Errors
+    /// [`Error::TooComplex`]; so end views that name each other, if there ever are such.
+    pub(super) fn within(self, view: &View) -> Result<Depth> {
+        let deeper = Depth {
+            views: self.views + 1,
+            tree: self.tree + view.depth,
+        };
+        if deeper.views > MAX_NESTING || deeper.tree > DEEPEST {
+            return Err(Error::too_deep());
+        }
+        Ok(deeper)
+    }
+}

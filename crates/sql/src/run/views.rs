@@ -1,0 +1,130 @@
+//! Views in a statement: each is planned from its text, and stands in the plan in place of its name.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::catalog::TableProvider;
+use datafusion::common::{Column, TableReference};
+use datafusion::datasource::ViewTable;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::sql::parser::Statement as Extended;
+use datafusion::sql::sqlparser::ast::Statement as Sql;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use crate::error::{Error, Result};
+use crate::frontend::views::of_text;
+use crate::messages::tags::shown;
+use crate::names::{CATALOG, SCHEMA};
+use crate::run::context::StatementContext;
+use crate::run::depth::Depth;
+
+impl StatementContext {
+    /// The views that `statement` names, planned.
+    pub(super) async fn views(
+        &self,
+        statement: &Extended,
+        depth: Depth,
+    ) -> Result<HashMap<String, Arc<dyn TableProvider>>> {
+        let mut planned: HashMap<String, Arc<dyn TableProvider>> = HashMap::new();
+        if self.tables.views().is_empty() {
+            return Ok(planned);
+        }
+        for name in self.named(statement)? {
+            if let Some(text) = self.tables.view(&name)
+                && !planned.contains_key(&name)
+            {
+                let plan = self.view(&name, text, depth).await?;
+                planned.insert(name, Arc::new(ViewTable::new(plan, Some(text.to_string()))));
+            }
+        }
+        Ok(planned)
+    }
+
+    /// The names in the one schema that `statement` uses as tables.
+    fn named(&self, statement: &Extended) -> Result<Vec<String>> {
+        let references = self.state.resolve_table_references(statement)?;
+        let here = |reference: &TableReference| {
+            reference.schema().is_none_or(|schema| schema == SCHEMA)
+                && reference.catalog().is_none_or(|catalog| catalog == CATALOG)
+        };
+        let names = references.iter().filter(|reference| here(reference));
+        Ok(names
+            .map(|reference| reference.table().to_string())
+            .collect())
+    }
+
+    /// The plan of a view, with the names of its columns.
+    ///
+    /// # Errors
+    /// If it does not go with the tables that there are, or two columns have one name.
+    pub(crate) fn view<'a>(
+        &'a self,
+        name: &'a str,
+        text: &'a str,
+        depth: Depth,
+    ) -> BoxFuture<'a, Result<LogicalPlan>> {
+        async move {
+            let view = of_text(text)?;
+            let depth = depth.within(&view)?;
+            let plan = self
+                .plan_within(Sql::Query(view.query), None, depth)
+                .await
+                .map_err(|e| match e {
+                    Error::TooComplex { .. } => e,
+                    e => Error::invalid(format!("view \"{name}\": {e}")),
+                })?;
+            named_columns(name, plan, &view.columns)
+        }
+        .boxed()
+    }
+
+    /// The tables and views that a view names.
+    pub(crate) fn uses(&self, text: &str) -> Result<Vec<String>> {
+        let query = Sql::Query(of_text(text)?.query);
+        self.named(&Extended::Statement(Box::new(query)))
+    }
+
+    /// The first view, other than `but`, that names one of `names`.
+    ///
+    /// # Errors
+    /// If the text of a view is none any more.
+    pub(crate) fn dependent(&self, names: &[&str], but: &[&str]) -> Result<Option<String>> {
+        for view in self.tables.views() {
+            let Some(text) = self.tables.view(view).filter(|_| !but.contains(&view)) else {
+                continue;
+            };
+            if self
+                .uses(text)?
+                .iter()
+                .any(|used| names.contains(&used.as_str()))
+            {
+                return Ok(Some(view.to_string()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// `plan` with the names that people see, or with those that the view declares.
+fn named_columns(view: &str, plan: LogicalPlan, declared: &[String]) -> Result<LogicalPlan> {
+    let columns: Vec<Column> = plan.schema().iter().map(Column::from).collect();
+    if declared.len() > columns.len() {
+        return Err(Error::invalid(format!(
+            "view \"{view}\" names {} columns of a query that has {}",
+            declared.len(),
+            columns.len()
+        )));
+    }
+    let mut names: Vec<String> = declared.to_vec();
+    let rest = plan.schema().fields().iter().skip(declared.len());
+    names.extend(rest.map(|field| shown(field.name()).to_string()));
+    if let Some(at) = (0..names.len()).find(|&at| names[..at].contains(&names[at])) {
+        return Err(Error::duplicate_column(&names[at]));
+    }
+    let columns = columns.into_iter().zip(names);
+    let columns: Vec<Expr> = columns
+        .map(|(column, name)| Expr::Column(column).alias(name))
+        .collect();
+    Ok(LogicalPlanBuilder::from(plan).project(columns)?.build()?)
+}

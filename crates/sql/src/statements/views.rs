@@ -1,0 +1,121 @@
+//! `create view`, `drop view`.
+
+use std::time::Instant;
+
+use datafusion::sql::sqlparser::ast::{CreateView, ObjectName};
+use table::Tables;
+
+use crate::error::{Error, Result};
+use crate::names::{check_new, table_name};
+use crate::run::answer::Answer;
+use crate::run::context::StatementContext;
+use crate::run::depth::Depth;
+use crate::statements::scope::Scope;
+
+/// `create [or replace] view [if not exists] name [(columns)] as query`, whose whole text is `text`.
+pub(crate) async fn create(
+    scope: &mut Scope<'_>,
+    view: CreateView,
+    text: &str,
+    started: Instant,
+) -> Result<Answer> {
+    let name = table_name(&view.name)?;
+    check_new(&name)?;
+    let (mut writing, context) = scope.write("CREATE VIEW", &[&name], started).await?;
+    let before = context.tables.view(&name);
+    if context.tables.get(&name).is_some() || before.is_some() {
+        if view.if_not_exists {
+            return Ok(Answer::changed(None, &context.clock));
+        }
+        if before.is_none() || !view.or_replace {
+            return Err(Error::TableExists { name });
+        }
+    }
+    if reaches(&context, text, &name)? {
+        return Err(Error::invalid(format!("view \"{name}\" would name itself")));
+    }
+    let plan = context.view(&name, text, Depth::default()).await?;
+    if let Some(before) = before {
+        let old = context.view(&name, before, Depth::default()).await?;
+        let (old, new) = (old.schema().fields(), plan.schema().fields());
+        let kept = old
+            .iter()
+            .zip(new)
+            .all(|(old, new)| old.name() == new.name() && old.data_type() == new.data_type());
+        if !kept || new.len() < old.len() {
+            return Err(Error::invalid(format!(
+                "`create or replace view` keeps the columns of view \"{name}\" and may add others behind them; drop it first"
+            )));
+        }
+        table::drop_view(&mut writing.tx, &name)?;
+    }
+    table::create_view(&mut writing.tx, &name, text)?;
+    scope.keep(writing).await?;
+    Ok(Answer::changed(None, &context.clock))
+}
+
+/// Whether a view of this text names `name`, itself or through other views.
+fn reaches(context: &StatementContext, text: &str, name: &str) -> Result<bool> {
+    let tables: &Tables = &context.tables;
+    let (mut left, mut seen) = (context.uses(text)?, Vec::new());
+    while let Some(used) = left.pop() {
+        if used == name {
+            return Ok(true);
+        }
+        if let Some(text) = tables.view(&used).filter(|_| !seen.contains(&used)) {
+            left.extend(context.uses(text)?);
+            seen.push(used);
+        }
+    }
+    Ok(false)
+}
+
+/// `drop view [if exists] a, b`.
+pub(crate) async fn drop(
+    scope: &mut Scope<'_>,
+    names: Vec<ObjectName>,
+    if_exists: bool,
+    started: Instant,
+) -> Result<Answer> {
+    let names = names.iter().map(table_name).collect::<Result<Vec<_>>>()?;
+    let targets: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (mut writing, context) = scope.write("DROP VIEW", &targets, started).await?;
+    let mut there: Vec<&str> = Vec::new();
+    for name in targets {
+        match context.tables.view(name) {
+            Some(_) if there.contains(&name) => {}
+            Some(_) => there.push(name),
+            None if context.tables.get(name).is_some() => {
+                return Err(Error::invalid(format!(
+                    "\"{name}\" is not a view; use `drop table`"
+                )));
+            }
+            None if if_exists => {}
+            None => {
+                return Err(Error::invalid(format!("there is no view \"{name}\"")));
+            }
+        }
+    }
+    stays_unused(&context, &there)?;
+    for name in &there {
+        table::drop_view(&mut writing.tx, name)?;
+    }
+    scope.keep(writing).await?;
+    Ok(Answer::changed(None, &context.clock))
+}
+
+/// That no view that stays names one of `names`, which go or change.
+///
+/// # Errors
+/// [`Error::Constraint`] with the first that does.
+pub(crate) fn stays_unused(context: &StatementContext, names: &[&str]) -> Result<()> {
+    match context.dependent(names, names)? {
+        None => Ok(()),
+        Some(view) => Err(Error::Constraint {
+            message: format!(
+                "view \"{view}\" depends on {}; drop \"{view}\" first",
+                names.join(", ")
+            ),
+        }),
+    }
+}

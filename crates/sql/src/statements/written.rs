@@ -1,0 +1,85 @@
+//! The rows that a statement writes, kept for its `returning`.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use datafusion::datasource::MemTable;
+use datafusion::sql::sqlparser::ast::{Query, Statement as Sql};
+use table::Definition;
+
+use crate::error::{Error, Result};
+use crate::resources::budget::{Held, footprint};
+use crate::run::answer::Answer;
+use crate::run::context::StatementContext;
+use crate::run::query;
+use crate::statements::scope::Scope;
+use crate::statements::write::Writing;
+
+/// The rows of a statement, if it has a `returning`.
+pub(crate) struct Written {
+    query: Option<Box<Query>>,
+    definition: Definition,
+    batches: Vec<RecordBatch>,
+    held: Held,
+}
+
+impl Written {
+    /// Rows of the table of `definition` for `query`.
+    pub(crate) fn new(
+        context: &StatementContext,
+        definition: &Definition,
+        query: Option<Box<Query>>,
+    ) -> Written {
+        Written {
+            query,
+            definition: definition.clone(),
+            batches: Vec::new(),
+            held: Held::of(&context.instance.budget),
+        }
+    }
+
+    /// Whether the statement has a `returning`.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.query.is_some()
+    }
+
+    /// Keeps rows if they are wanted, and hands them on.
+    ///
+    /// # Errors
+    /// If they do not fit the table; [`Error::Memory`].
+    pub(crate) fn take(&mut self, rows: RecordBatch) -> Result<RecordBatch> {
+        if self.is_wanted() {
+            let kept = table::normalise(&rows, &self.definition)?;
+            self.held
+                .more(footprint(&kept))
+                .map_err(|e| Error::Memory {
+                    message: format!("`returning` keeps the rows of the statement in memory: {e}"),
+                })?;
+            self.batches.push(kept);
+        }
+        Ok(rows)
+    }
+
+    /// Keeps what the statement has written, and answers with its `returning`, or with the number of rows alone.
+    ///
+    /// # Errors
+    /// Those of the query, and of the store.
+    pub(crate) async fn finish(
+        self,
+        scope: &mut Scope<'_>,
+        mut context: StatementContext,
+        writing: Writing,
+        count: u64,
+    ) -> Result<Answer> {
+        let Some(query) = self.query else {
+            scope.keep(writing).await?;
+            return Ok(Answer::changed(Some(count), &context.clock));
+        };
+        let rows = MemTable::try_new(self.definition.schema(), vec![self.batches])?;
+        context.written = Some(Arc::new(rows));
+        let mut answer = query::run(context, Sql::Query(query)).await?;
+        scope.keep(writing).await?;
+        answer.changed = Some(count);
+        Ok(answer)
+    }
+}
