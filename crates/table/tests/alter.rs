@@ -98,6 +98,10 @@ fn column(name: &str, data_type: DataType, nullable: bool) -> Column {
 }
 
 #[test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "one history of a table, step by step"
+)]
 fn columns_come_and_go_and_rows_stay() {
     let (_folder, store) = store();
     filled(&store).commit().unwrap();
