@@ -167,7 +167,7 @@ mod tests {
             ("describe extended t", "describe extended"),
             ("drop table t purge", "purge"),
             ("create materialized view v as select 1", "materialized"),
-            ("create view v (a int) as select 1", "type"),
+            ("create view v (a int) as select 1", "int"),
             ("alter table t add column a int first", "first"),
             ("alter table t drop column a cascade", "cascade"),
             ("begin immediate", "immediate"),
