@@ -27,7 +27,7 @@ use crate::frontend::returning::WRITTEN;
 use crate::messages::nearest::unknown_table;
 use crate::names::{CATALOG, SCHEMA, looks_like_file};
 use crate::run::values::Defaults;
-use crate::scan::arrays::table::ArrayTable;
+use crate::scan::arrays::definition::ArrayTable;
 use crate::scan::files::table::FileTable;
 use crate::scan::information;
 use crate::scan::provider::Provider;

@@ -7,8 +7,8 @@ use clap::ValueEnum;
 use futures::executor::block_on;
 use serde_json::{Value, json};
 
-use crate::commands::afl::stop;
 use crate::failure::Failure;
+use crate::terminal::interrupt;
 use crate::units;
 
 /// Cells that a table shows.
@@ -43,6 +43,14 @@ pub fn write(plan: &Plan, run: &Run, format: Format, out: &mut impl Write) -> Re
         stop()?;
     }
     writer.end()
+}
+
+/// Ends the command if Ctrl-C was pressed.
+pub fn stop() -> Result<(), Failure> {
+    if interrupt::asked() {
+        return Err(Failure::Interrupted);
+    }
+    Ok(())
 }
 
 struct Writer<'a, W> {

@@ -16,7 +16,7 @@ use crate::commands::afl::cells::Format;
 use crate::failure::Failure;
 use crate::options::resources::Compute;
 use crate::store::plain::{self, Open, Plain};
-use crate::terminal::{interrupt, out};
+use crate::terminal::out;
 use crate::{text, units};
 
 /// `atoll afl`
@@ -159,7 +159,7 @@ fn analyze(
     while let Some(block) = block_on(stream.next()) {
         cells += block?.existing();
         chunks += 1;
-        stop()?;
+        cells::stop()?;
     }
     let after = opened.store.pool().statistics();
     writeln!(
@@ -171,14 +171,6 @@ fn analyze(
         units::count(after.loads - before.loads),
         units::seconds(begun.elapsed().as_secs_f64()),
     )?;
-    Ok(())
-}
-
-/// Ends the command if Ctrl-C was pressed.
-fn stop() -> Result<(), Failure> {
-    if interrupt::asked() {
-        return Err(Failure::Interrupted);
-    }
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
 
 use crate::error::Error;
-use crate::scan::arrays::table::{ArrayTable, scale_of, units};
+use crate::scan::arrays::definition::{ArrayTable, scale_of, units};
 
 /// The rows of a piece: `columns` of the table, in the order of `schema`.
 ///

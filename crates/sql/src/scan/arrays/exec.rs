@@ -23,9 +23,9 @@ use datafusion::physical_plan::{
 use parking_lot::Mutex;
 
 use crate::scan::arrays::columns;
+use crate::scan::arrays::definition::ArrayTable;
 use crate::scan::arrays::pieces::Pieces;
 use crate::scan::arrays::prune::Wanted;
-use crate::scan::arrays::table::ArrayTable;
 use crate::scan::runs::{Delivered, Runs};
 
 /// The most rows of a batch.

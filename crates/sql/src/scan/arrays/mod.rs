@@ -1,12 +1,13 @@
 //! Arrays as tables: a row for each cell, with a column for each dimension and one for each attribute.
 //!
-//! A [`table`] is an array as the planner sees it. What filters say of dimensions becomes a box of cells, and chunks whose
+//! A [`definition`] has the columns of an array, a [`table`] is it as the planner sees it. What filters say of dimensions becomes a box of cells, and chunks whose
 //! statistics rule them out are left out ([`prune`]); no other chunk is read. [`pieces`] cuts what is left, [`columns`]
 //! makes Arrow columns of cells, and [`exec`] is the operator. Coordinates are computed, never stored, and only where a
 //! query wants them; attributes that it does not want are not read.
 
 mod columns;
+pub(crate) mod definition;
 mod exec;
 mod pieces;
 mod prune;
-pub(crate) mod table;
+mod table;

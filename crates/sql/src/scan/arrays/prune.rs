@@ -18,7 +18,7 @@ use datafusion::logical_expr::utils::conjunction;
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 
 use crate::error::Error;
-use crate::scan::arrays::table::{ArrayTable, scale_of, units};
+use crate::scan::arrays::definition::{ArrayTable, scale_of, units};
 use crate::scan::predicate::unqualified;
 
 /// Most ranges of positions that are looked at one by one along a dimension; of a longer one a range is several positions.
