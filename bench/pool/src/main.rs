@@ -1,8 +1,9 @@
 //! Commits of one page of 4 KiB, each durable before the next of its writer begins: this store, SQLite
-//! (`journal_mode=WAL`, `synchronous=FULL`) and redb (`Durability::Immediate`), with 1 and 16 writers.
+//! (`journal_mode=WAL`, `synchronous=FULL`), redb (`Durability::Immediate`) and LMDB (as it is by default, which syncs), with 1
+//! and 16 writers.
 //!
-//! The three take turns in each round, since a disk drifts; the figures are medians over the rounds.
-//! Syncs are counted where all three make them: the calls to the C library, which this program
+//! They take turns in each round, since a disk drifts; the figures are medians over the rounds.
+//! Syncs are counted where all of them make them: the calls to the C library, which this program
 //! takes the place of.
 
 use std::path::Path;
@@ -12,7 +13,7 @@ use std::time::Instant;
 
 mod peers;
 
-use peers::{Atoll, Peer, Redb, Sqlite};
+use peers::{Atoll, Lmdb, Peer, Redb, Sqlite};
 
 const ROUNDS: usize = 7;
 /// Commits of one round, all writers together.
@@ -106,10 +107,11 @@ fn main() {
     let directory = std::env::args().nth(1).unwrap_or_else(|| ".".to_string());
     let directory = tempfile::tempdir_in(directory).expect("a directory for the databases");
     let path = |name: &str| -> Box<Path> { directory.path().join(name).into() };
-    let peers: [(&str, Arc<dyn Peer>); 3] = [
+    let peers: [(&str, Arc<dyn Peer>); 4] = [
         ("atoll", Arc::new(Atoll::create(&path("atoll")))),
         ("sqlite", Arc::new(Sqlite::create(&path("sqlite")))),
         ("redb", Arc::new(Redb::create(&path("redb")))),
+        ("lmdb", Arc::new(Lmdb::create(&path("lmdb")))),
     ];
     println!(
         "commits of one page of {PAGE} bytes, medians of {ROUNDS} interleaved rounds of {COMMITS}"

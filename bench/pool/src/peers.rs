@@ -117,3 +117,45 @@ impl Peer for Redb {
         })
     }
 }
+
+type LmdbPages = heed::Database<heed::types::U64<heed::byteorder::BE>, heed::types::Bytes>;
+
+pub struct Lmdb {
+    environment: heed::Env,
+    pages: LmdbPages,
+    next: AtomicU64,
+}
+
+impl Lmdb {
+    /// More than all rounds together write: the map does not grow.
+    const MAP: usize = 4 << 30;
+
+    pub fn create(path: &Path) -> Lmdb {
+        std::fs::create_dir(path).expect("a folder");
+        let mut options = heed::EnvOpenOptions::new();
+        options.map_size(Lmdb::MAP);
+        // SAFETY: nobody else opens or changes the files of this new folder.
+        let environment = unsafe { options.open(path) }.expect("an environment");
+        let mut transaction = environment.write_txn().expect("a transaction");
+        let pages = environment
+            .create_database(&mut transaction, None)
+            .expect("a database");
+        transaction.commit().expect("a commit");
+        Lmdb {
+            environment,
+            pages,
+            next: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Peer for Lmdb {
+    fn writer(&self) -> Box<dyn FnMut(&[u8]) + '_> {
+        Box::new(|page| {
+            let mut transaction = self.environment.write_txn().expect("a transaction");
+            let id = self.next.fetch_add(1, Ordering::Relaxed);
+            self.pages.put(&mut transaction, &id, page).expect("a page");
+            transaction.commit().expect("a commit");
+        })
+    }
+}
