@@ -13,6 +13,8 @@ use crate::version::Version;
 
 /// The least number of frames on a node.
 pub const FRAMES_PER_NODE: usize = 8;
+/// Bytes of pages that are dealt to one partition before the next has its turn.
+const TOGETHER: usize = 256 << 10;
 
 impl Config {
     /// Checks that the memory is a whole number of frames on each node, for callers that want
@@ -140,6 +142,13 @@ impl Shape {
     pub(crate) fn frames_of(self, partition: usize) -> std::ops::Range<usize> {
         let cut = |p: usize| self.frames_per_node * p / self.partitions_per_node;
         cut(partition)..cut(partition + 1)
+    }
+
+    /// How many pages with numbers side by side are in one partition: [`TOGETHER`] bytes of them, and less where a
+    /// partition is so small that they would push each other out.
+    pub(crate) fn pages_together(self) -> usize {
+        let frames = self.frames_per_node / self.partitions_per_node;
+        (TOGETHER / self.page_size).min(frames / FRAMES_PER_NODE).max(1)
     }
 
     pub(crate) fn bytes(self) -> u64 {

@@ -177,6 +177,8 @@ pub(crate) struct Partitions {
     partitions: Box<[Partition]>,
     nodes: Box<[Node]>,
     per_node: usize,
+    /// How many pages with numbers side by side are in one partition.
+    together: usize,
     pub(crate) starving: Starving,
     /// Frames that were given back so far.
     pub(crate) freed: AtomicU64,
@@ -219,16 +221,19 @@ impl Partitions {
             partitions: partitions.into_boxed_slice(),
             nodes: nodes.collect(),
             per_node: shape.partitions_per_node,
+            together: shape.pages_together(),
             starving: Starving::default(),
             freed: AtomicU64::new(0),
             spaces: AtomicUsize::new(0),
         }
     }
 
-    /// The partition of a page with this placement bucket.
+    /// The partition of a page with this placement bucket. Pages with numbers side by side are in the same one, some at
+    /// a time: those that are loaded in order then lie side by side in memory, too, where the processor's prefetcher
+    /// goes on from one to the next.
     pub(crate) fn of(&self, page: PageId, bucket: u8) -> u32 {
         let node = usize::from(bucket) % self.nodes.len();
-        (node * self.per_node + page as usize % self.per_node) as u32
+        (node * self.per_node + (page as usize / self.together) % self.per_node) as u32
     }
 
     pub(crate) fn get(&self, partition: u32) -> &Partition {

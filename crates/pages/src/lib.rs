@@ -29,9 +29,9 @@
 //!
 //! # How it works
 //!
-//! Page *p* is read by thread *p* modulo the threads, as the text on SMILE has it: with the pool's
-//! nodes in turn below the pages and the threads, and a number of threads that is a multiple of
-//! the nodes, each thread reads pages of its own node. Each thread has results of its own, on
+//! Pages are dealt to the threads in runs of 256 KiB (the text on SMILE has page *p* read by thread *p* modulo the threads, which
+//! makes neighbours write to the same cache lines). Page *p* lies on node *p* modulo the nodes, and so do the threads: where
+//! their number is a multiple of the nodes', each thread reads pages of its own node. Each thread has results of its own, on
 //! cache lines of their own; the caller puts them together. A thread pins one page at a time, so a
 //! pool of as many frames as threads is enough. Prefetching is done by as many threads more, which
 //! are dealt the pages round robin (row B6); or a prefetcher of the pool watches what each thread reads
