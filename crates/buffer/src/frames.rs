@@ -148,7 +148,9 @@ impl Shape {
     /// partition is so small that they would push each other out.
     pub(crate) fn pages_together(self) -> usize {
         let frames = self.frames_per_node / self.partitions_per_node;
-        (TOGETHER / self.page_size).min(frames / FRAMES_PER_NODE).max(1)
+        (TOGETHER / self.page_size)
+            .min(frames / FRAMES_PER_NODE)
+            .max(1)
     }
 
     pub(crate) fn bytes(self) -> u64 {
