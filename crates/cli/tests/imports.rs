@@ -48,10 +48,24 @@ fn csv_types_are_inferred() {
     folder
         .run(&["import", "s.atoll", "t", "a.csv"])
         .failed(1, &["\"t\"", "--append", "--replace"]);
+    // Its key holds.
     folder
         .run(&["import", "s.atoll", "t", "a.csv", "--append"])
+        .failed(1, &["\"t_pkey\"", "(id)=(1)"]);
+    folder.write(
+        "b.csv",
+        "id,name,day,x\n3,c,2024-01-02,1.5\n4,,2024-01-03,\n",
+    );
+    folder
+        .run(&["import", "s.atoll", "t", "b.csv", "--append"])
         .succeeded();
     assert_eq!(csv(&folder, "select count(*) as n from t"), "n\n4\n");
+    let declared = ["import", "s.atoll", "u", "a.csv", "--primary-key", "id"];
+    let declared = [&declared[..], &["--declare-keys"]].concat();
+    folder.run(&declared).succeeded();
+    let again = ["import", "s.atoll", "u", "a.csv", "--append"];
+    folder.run(&again).succeeded();
+    assert_eq!(csv(&folder, "select count(*) as n from u"), "n\n4\n");
     folder
         .run(&["import", "s.atoll", "t", "a.csv", "--replace"])
         .succeeded();

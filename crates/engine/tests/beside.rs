@@ -70,7 +70,7 @@ fn tables(refers: bool) -> (Arc<Table>, Arc<Table>, tempfile::TempDir) {
         for (ordinal, block) in (0..).zip(blocks) {
             loader.block(ordinal, &[block]).unwrap();
         }
-        tx = loader.finish().unwrap().0;
+        tx = block_on(loader.finish()).unwrap().0;
     }
     tx.commit().unwrap();
     let tables = Catalog::new().tables(&store.snapshot()).unwrap();

@@ -76,6 +76,7 @@ pub use frontend::script;
 pub use messages::types::type_name;
 pub use resources::turn::Turn;
 pub use run::answer::Answer;
+pub use run::checks::Checks;
 pub use run::clock::Statistics;
 pub use run::instance::Instance;
 pub use run::options::{Executor, Options};

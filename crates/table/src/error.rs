@@ -81,6 +81,20 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// A row has a key that another row has.
+    #[error(
+        "duplicate key value violates unique constraint \"{key}\": Key ({columns})=({values}) already exists."
+    )]
+    Duplicate {
+        /// The table.
+        table: String,
+        /// The name of the key.
+        key: String,
+        /// Names of its columns.
+        columns: String,
+        /// The values.
+        values: String,
+    },
     /// A catalog record or page passed its checksum but does not decode.
     #[error(
         "table '{table}': {what} does not decode although its checksum is right; the store was \

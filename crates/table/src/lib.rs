@@ -12,11 +12,12 @@
 //! | `format` | the bytes: keys and records of the catalog, row ids, pages |
 //! | `dictionary` | the labels of text columns, built while loading and kept in memory |
 //! | `catalog` | the tables of a snapshot, decoded; statistics; settings |
+//! | `index` | keys that hold: which row has one, and that no other has it |
 //! | `write` | create, load, insert, delete; where blocks are placed |
 //! | `scan` | filters on encoded values, and decoding what they leave |
 //!
-//! A file imports from its own folder and from those above it in this list only; `write` and `scan` do
-//! not know each other.
+//! A file imports from its own folder and from those above it in this list only, where `scan` stands above `index`;
+//! `write` and `scan` do not know each other.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -45,6 +46,7 @@ mod catalog;
 mod dictionary;
 mod error;
 mod format;
+mod index;
 mod scan;
 mod schema;
 mod write;
@@ -58,12 +60,16 @@ pub use catalog::tables::{Catalog, Tables};
 pub use dictionary::{Dictionary, MOST_LABELS};
 pub use error::{Error, Result};
 pub use format::block::{BLOCK_ROWS, Block, Encoding, Matrix, Page, Zone};
+pub use index::{KeyMap, KeySet, Keys};
 pub use scan::{
     BATCH_ROWS, Cursor, Filter, Form, Gauge, LabelHits, Mask, Morsel, ROW_COLUMN, Rows, Scan, Test,
     ints_of, wides_of,
 };
-pub use schema::{Check, Column, Definition, ForeignKey, MAX_COLUMNS, normalise, stored_type};
+pub use schema::{
+    Action, Check, Column, Definition, ForeignKey, Key, MAX_COLUMNS, Rule, normalise, referred_key,
+    stored_type,
+};
 pub use write::{
-    Chunker, LONGEST_TEXT, Loader, add_column, create, create_view, delete, drop, drop_column,
-    drop_view, insert, redefine, rename, rename_column, truncate,
+    Chunker, LONGEST_TEXT, Loader, add_column, add_key, create, create_view, delete, drop,
+    drop_column, drop_key, drop_view, insert, redefine, rename, rename_column, truncate,
 };

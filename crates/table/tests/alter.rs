@@ -47,7 +47,7 @@ fn filled(store: &Arc<Store>) -> Transaction {
     create(&mut tx, &definition).unwrap();
     let loader = block_on(Loader::new(tx, "t")).unwrap();
     loader.block(0, &[batch(0..300)]).unwrap();
-    let (mut tx, _) = loader.finish().unwrap();
+    let (mut tx, _) = block_on(loader.finish()).unwrap();
     delete(&mut tx, "t", &[3, 4, 5]).unwrap();
     block_on(insert(tx, "t", &[batch(300..320)])).unwrap().0
 }
@@ -173,7 +173,7 @@ fn columns_come_and_go_and_rows_stay() {
     .unwrap();
     let loader = block_on(Loader::new(tx, "u")).unwrap();
     loader.block(0, &[more]).unwrap();
-    loader.finish().unwrap().0.commit().unwrap();
+    block_on(loader.finish()).unwrap().0.commit().unwrap();
     let (_, now) = rows(&store, "u");
     let marks = |mark: &str| {
         now.iter()

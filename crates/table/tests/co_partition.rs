@@ -42,7 +42,7 @@ fn buckets(parent: &[Vec<i64>], child: &[Vec<i64>]) -> Vec<u8> {
                 .block(ordinal, &[batch(keys.iter().copied())])
                 .unwrap();
         }
-        tx = loader.finish().unwrap().0;
+        tx = block_on(loader.finish()).unwrap().0;
     }
     tx.commit().unwrap();
     let tables = Catalog::new().tables(&store.snapshot()).unwrap();

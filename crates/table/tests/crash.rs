@@ -1,4 +1,5 @@
-//! Tables after a loss of power: each statement is there with all its rows, or not at all.
+//! Tables after a loss of power: each statement is there with all its rows, or not at all, and the indexes of their keys
+//! with it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -72,11 +73,19 @@ fn read(store: &Arc<Store>, table: Arc<Table>) -> Result<(Content, Vec<u64>)> {
     Ok(found.into_iter().unzip())
 }
 
-/// All tables of the last version.
+/// All tables of the last version, whose indexes have all their rows.
 fn state(store: &Arc<Store>) -> State {
     let tables = Catalog::new().tables(&store.snapshot()).unwrap();
     let names = tables.names();
-    let content = |name: &&str| read(store, tables.get(name).unwrap().clone()).unwrap().0;
+    let content = |name: &&str| {
+        let table = tables.get(name).unwrap();
+        let (content, rows) = read(store, table.clone()).unwrap();
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(content.iter().map(|c| c.0)));
+        let found = block_on(table.find(&table.definition().keys[0], &[numbers])).unwrap();
+        let found: Vec<u64> = found.into_iter().map(Option::unwrap).collect();
+        assert_eq!(found, rows);
+        content
+    };
     names
         .iter()
         .map(|name| ((*name).to_owned(), content(name)))
@@ -115,12 +124,20 @@ fn step(store: &Arc<Store>, step: Step, state: &mut State) -> Result<store::Resu
     let mut tx = store.begin()?;
     match step {
         Step::Create(name) => {
-            create(&mut tx, &Definition::from_schema(name, &schema())?)?;
+            let mut definition = Definition::from_schema(name, &schema())?;
+            definition.primary_key = vec![0];
+            definition.enforce_primary_key();
+            create(&mut tx, &definition)?;
             state.insert(name.to_owned(), Content::new());
         }
         Step::Insert(name, count) => {
             let content = rows(1000 * count..1001 * count);
-            let (inserted, _) = block_on(insert(tx, name, &[batch(&content)]))?;
+            // Not in the order of the key, so that its hashes go to pages; few are, so that ranges are there, too.
+            let mut shuffled = content.clone();
+            if count != 700 {
+                shuffled.reverse();
+            }
+            let (inserted, _) = block_on(insert(tx, name, &[batch(&shuffled)]))?;
             tx = inserted;
             let all = state.get_mut(name).unwrap();
             all.extend(content);

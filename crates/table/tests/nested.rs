@@ -34,7 +34,7 @@ fn read(catalog: &Catalog, snapshot: &Snapshot, name: &str) -> Option<Vec<String
 fn load(tx: Transaction, name: &str, texts: &[&str]) -> Transaction {
     let loader = block_on(Loader::new(tx, name)).unwrap();
     loader.block(0, &[batch(texts)]).unwrap();
-    loader.finish().unwrap().0
+    block_on(loader.finish()).unwrap().0
 }
 
 fn store() -> (tempfile::TempDir, Arc<Store>) {

@@ -56,7 +56,7 @@ impl Case {
     fn load(&self, name: &str, batch: &RecordBatch) {
         let loader = block_on(Loader::new(self.store.begin().unwrap(), name)).unwrap();
         loader.block(0, std::slice::from_ref(batch)).unwrap();
-        loader.finish().unwrap().0.commit().unwrap();
+        block_on(loader.finish()).unwrap().0.commit().unwrap();
     }
 
     fn insert(&self, name: &str, batch: RecordBatch) {

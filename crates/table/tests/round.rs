@@ -57,7 +57,7 @@ impl Case {
         for (ordinal, block) in blocks.iter().enumerate().rev() {
             loader.block(ordinal as u64, block).unwrap();
         }
-        loader.finish().unwrap().0.commit().unwrap();
+        block_on(loader.finish()).unwrap().0.commit().unwrap();
     }
 
     fn table(&self) -> Arc<Table> {

@@ -21,7 +21,7 @@ pub struct Residency {
     /// The home nodes, by index; the operating system's number of those whose memory was asked
     /// for, `None` where the machine has but one node or is not the one at hand.
     pub nodes: Vec<Option<u32>>,
-    /// By table; its columns as they were created, then its dictionaries, and the row indexes that a version up to 0.1 left.
+    /// By table; its columns as they were created, then its dictionaries, indexes of keys, and the row indexes that a version up to 0.1 left.
     pub parts: Vec<PartResidency>,
     /// Of the tables that have one.
     pub tails: Vec<Tail>,
@@ -54,6 +54,8 @@ pub enum Holds {
     Column(String),
     /// The labels of a column's dictionary.
     Dictionary(String),
+    /// The index of a key that holds, by its name.
+    Key(String),
     /// The row index of a foreign key, which a version up to 0.1 made and nothing reads. It goes when
     /// the table's rows change next.
     RowIndex {
@@ -71,6 +73,7 @@ impl Holds {
         match self {
             Holds::Column(column) => format!("{table}.{column}"),
             Holds::Dictionary(column) => format!("{table}.{column}, dictionary"),
+            Holds::Key(key) => format!("{table}.{key}, index"),
             Holds::RowIndex { columns, parent } => {
                 format!("{table}.{} -> {parent}, row index", columns.join("+"))
             }
@@ -169,6 +172,7 @@ impl Held {
             let holds = match part {
                 Part::Column(column) => Holds::Column(name(column)),
                 Part::Dictionary(column) => Holds::Dictionary(name(column)),
+                Part::Key(key) => Holds::Key(definition.keys[key].name.clone()),
                 Part::RowIndex(key) => {
                     let key = &definition.foreign_keys[key];
                     Holds::RowIndex {

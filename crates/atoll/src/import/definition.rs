@@ -55,6 +55,12 @@ fn define(
         },
     };
     add_keys(&mut definition, options)?;
+    if options.declare_keys {
+        definition.keys.clear();
+        definition.rules.clear();
+    } else if !options.primary_key.is_empty() {
+        definition.enforce_primary_key();
+    }
     Ok((definition, declared))
 }
 

@@ -42,5 +42,5 @@ pub(crate) fn load(
         loader,
         &mut watch,
     )?;
-    Ok(loader.finish()?)
+    Ok(workers.block_on(async move { loader.finish().await })?)
 }

@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use ingest::{Dataset, Request};
+use sql::Checks;
 use table::Definition;
 
 use crate::database::Database;
@@ -93,8 +94,17 @@ pub fn import(
         progress,
         stop: &stop,
     };
-    let pieces = stored(pieces, &Arc::new(definition));
+    let checks = database.workers().block_on({
+        let (instance, definition) = (Arc::clone(database.instance()), definition.clone());
+        async move { instance.checks(&definition).await }
+    })?;
+    let pieces = stored(pieces, &Arc::new((definition, checks)));
     let (transaction, rows) = load(database, transaction, table, pieces, position, &watched)?;
+    database.workers().block_on({
+        let instance = Arc::clone(database.instance());
+        let (view, table) = (transaction.view(), table.to_owned());
+        async move { instance.check_references(&view, &table).await }
+    })?;
     transaction.commit()?;
     Ok(ImportReport {
         rows,
@@ -131,15 +141,17 @@ fn open(
     Ok(Dataset::open(files, &reading)?)
 }
 
-/// Converts the pieces to the types of the table.
-fn stored(pieces: ingest::Pieces, definition: &Arc<Definition>) -> Pieces {
-    let definition = Arc::clone(definition);
+/// Converts the pieces to the types of the table, and tests its checks.
+fn stored(pieces: ingest::Pieces, table: &Arc<(Definition, Checks)>) -> Pieces {
+    let table = Arc::clone(table);
     Box::new(pieces.map(move |piece| {
-        let (piece, definition) = (piece?, Arc::clone(&definition));
+        let (piece, table) = (piece?, Arc::clone(&table));
         let read = move || {
             let batches = (piece.read)()?;
             let stored = move |batch: ingest::Result<RecordBatch>| {
-                Ok(table::normalise(&batch?, &definition)?)
+                let rows = table::normalise(&batch?, &table.0)?;
+                table.1.test(&rows)?;
+                Ok(rows)
             };
             Ok(Box::new(batches.map(stored)) as Batches)
         };

@@ -39,7 +39,9 @@ pub struct ImportOptions {
     pub schema: Option<String>,
     /// Names of the primary key's columns; they become NOT NULL.
     pub primary_key: Vec<String>,
-    /// Foreign keys.
+    /// Keys are only declared: nobody looks whether they are unique. For bulk loads of rows that are known to be.
+    pub declare_keys: bool,
+    /// Foreign keys, which are only declared.
     pub foreign_keys: Vec<Reference>,
     /// How the files are laid out: format, delimiter, header, types, representation of NULL, ...
     pub files: FileOptions,

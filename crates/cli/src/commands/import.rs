@@ -32,7 +32,10 @@ pub struct Import {
     /// Columns of the primary key
     #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
     pub primary_key: Vec<String>,
-    /// A foreign key, such as "l_orderkey=orders(o_orderkey)"; may be given several times
+    /// Keys are declared only, and nobody looks whether they are unique: for rows that are known to be
+    #[arg(long)]
+    pub declare_keys: bool,
+    /// A foreign key, which is declared only, such as "l_orderkey=orders(o_orderkey)"; may be given several times
     #[arg(long, value_name = "COLUMNS=PARENT(COLUMNS)", value_parser = parse_reference)]
     pub foreign_key: Vec<atoll::Reference>,
     /// The files' format
@@ -184,6 +187,7 @@ fn options(args: &Import) -> Result<ImportOptions, Failure> {
     let mut options = ImportOptions::default();
     options.schema = args.schema.as_deref().map(schema).transpose()?;
     options.primary_key = args.primary_key.clone();
+    options.declare_keys = args.declare_keys;
     options.foreign_keys = args.foreign_key.clone();
     options.files = file_options(args);
     options.files.check().map_err(atoll::Error::from)?;

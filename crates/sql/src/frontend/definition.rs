@@ -3,18 +3,17 @@
 use arrow::datatypes::Schema;
 use datafusion::logical_expr::planner::ContextProvider;
 use datafusion::sql::planner::SqlToRel;
-use datafusion::sql::sqlparser::ast::{
-    ColumnDef, ColumnOption, Expr, ForeignKeyConstraint, Ident, IndexColumn, Statement as Sql,
-    TableConstraint,
-};
-use table::{Definition, ForeignKey, Tables};
+use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, Statement as Sql, TableConstraint};
+use table::{Action, Check, Definition, ForeignKey, Rule, Tables};
 
 use crate::error::{Error, Result};
+use crate::frontend::constraints::{self, Constraint, What};
+use crate::frontend::kept;
 use crate::frontend::parse::{Statement, parse};
-use crate::frontend::{grammar, kept};
+use crate::frontend::table_options::keys_hold;
 use crate::messages::nearest::{unknown_column, unknown_table};
 use crate::messages::types::type_name;
-use crate::names::{check_column, check_new, column_name, table_name};
+use crate::names::{check_column, check_new, column_name};
 
 /// The definition that `text` declares for a table `name`: a `create table` statement, whose own name does not matter,
 /// or only its list of columns and keys. `context` knows the types, `tables` are those that foreign keys may name.
@@ -56,12 +55,13 @@ pub(crate) fn of_text(
         name,
         statement.columns,
         statement.constraints,
+        keys_hold(&statement.table_options)?,
         context,
         tables,
     )
 }
 
-/// The definition of a table `name` with these columns and constraints.
+/// The definition of a table `name` with these columns and constraints; keys hold only if `hold`.
 ///
 /// # Errors
 /// For columns and keys that cannot be declared, and for references to tables or columns that do not exist.
@@ -69,6 +69,7 @@ pub(crate) fn define(
     name: &str,
     columns: Vec<ColumnDef>,
     constraints: Vec<TableConstraint>,
+    hold: bool,
     context: &impl ContextProvider,
     tables: &Tables,
 ) -> Result<Definition> {
@@ -77,130 +78,178 @@ pub(crate) fn define(
             "table \"{name}\" needs at least one column"
         )));
     }
-    let (columns, keys, defaults) = split_columns(columns)?;
+    let (columns, own, defaults) = split_columns(columns)?;
     let schema = column_types(context, columns)?;
     let mut definition = Definition::from_schema(name, &schema)?;
     for (column, default) in definition.columns.iter_mut().zip(defaults) {
         column.default = default;
     }
-    for key in keys.into_iter().chain(table_keys(constraints)?) {
-        match key {
-            Key::Primary(columns) => {
-                if !definition.primary_key.is_empty() {
-                    return Err(Error::invalid(format!(
-                        "table \"{name}\" has two primary keys"
-                    )));
-                }
-                definition.primary_key = indices(&definition, &columns)?;
-                for column in definition.primary_key.clone() {
-                    definition.columns[column].nullable = false;
-                }
-            }
-            Key::Foreign {
-                columns,
-                parent,
-                parent_columns,
-            } => {
-                let columns = indices(&definition, &columns)?;
-                let key = foreign_key(tables, &definition, columns, parent, parent_columns)?;
-                definition.foreign_keys.push(key);
-            }
-        }
+    let all = constraints.iter().map(constraints::of_table);
+    let mut all: Vec<Constraint> = own.into_iter().map(Ok).chain(all).collect::<Result<_>>()?;
+    // Foreign keys last, as they may refer to a key of the table itself; named ones first, so that those without do
+    // not take their names.
+    let refers = |constraint: &Constraint| matches!(constraint.what, What::Foreign { .. });
+    all.sort_by_key(|constraint| (refers(constraint), constraint.name.is_none()));
+    for mut constraint in all {
+        constraint.held &= hold;
+        add(&mut definition, constraint, tables)?;
     }
     Ok(definition)
 }
 
-/// A key as the statement has it.
-enum Key {
-    Primary(Vec<String>),
-    Foreign {
-        columns: Vec<String>,
-        parent: String,
-        parent_columns: Vec<String>,
-    },
+/// Adds a constraint to a definition.
+///
+/// # Errors
+/// If it names columns or tables that do not exist, has the name of another, or does not go with one.
+pub(crate) fn add(
+    definition: &mut Definition,
+    constraint: Constraint,
+    tables: &Tables,
+) -> Result<()> {
+    let Constraint { name, held, what } = constraint;
+    let table = definition.name.clone();
+    if let Some(name) = name.as_ref().filter(|name| definition.has_constraint(name)) {
+        return Err(Error::invalid(format!(
+            "constraint \"{name}\" for relation \"{table}\" already exists"
+        )));
+    }
+    let named = |definition: &Definition, own: &str| {
+        name.clone()
+            .unwrap_or_else(|| definition.free_name(&format!("{table}_{own}")))
+    };
+    match what {
+        What::Primary(columns) => {
+            let columns = distinct(definition, &columns)?;
+            let declared = !definition.primary_key.is_empty();
+            if declared
+                && (definition.primary_key != columns || definition.keys.iter().any(|k| k.primary))
+            {
+                return Err(Error::invalid(format!(
+                    "multiple primary keys for table \"{table}\" are not allowed"
+                )));
+            }
+            for column in &columns {
+                definition.columns[*column].nullable = false;
+            }
+            definition.primary_key.clone_from(&columns);
+            if held {
+                let name = named(definition, "pkey");
+                definition.add_key(name, columns, true);
+            }
+        }
+        What::Unique(names) => {
+            let columns = distinct(definition, &names)?;
+            if held {
+                let name = named(definition, &format!("{}_key", names.join("_")));
+                definition.add_key(name, columns, false);
+            }
+        }
+        What::Check { column, text } => {
+            let own = column.map_or_else(|| "check".to_owned(), |column| format!("{column}_check"));
+            let name = named(definition, &own);
+            definition.checks.push(Check { name, text });
+        }
+        What::Foreign {
+            columns: names,
+            parent,
+            parent_columns,
+            on_delete,
+            on_update,
+        } => {
+            let columns = indices(definition, &names)?;
+            let key = foreign_key(tables, definition, columns, parent, parent_columns)?;
+            let rule = Rule {
+                foreign_key: definition.foreign_keys.len(),
+                name: named(definition, &format!("{}_fkey", names.join("_"))),
+                on_delete,
+                on_update,
+            };
+            refer(definition, key, rule, held, tables)?;
+        }
+    }
+    Ok(())
 }
 
-/// Columns with name, type and NOT NULL, their keys, and the default of each.
-type Split = (Vec<ColumnDef>, Vec<Key>, Vec<Option<String>>);
+/// Adds a foreign key, which holds if what it refers to does.
+fn refer(
+    definition: &mut Definition,
+    key: ForeignKey,
+    rule: Rule,
+    held: bool,
+    tables: &Tables,
+) -> Result<()> {
+    let acts = rule.on_delete != Action::NoAction || rule.on_update != Action::NoAction;
+    if held && refers_to_key(tables, definition, &key) {
+        definition.rules.push(rule);
+    } else if acts {
+        return Err(Error::Constraint {
+            message: format!(
+                "there is no unique constraint matching given keys for referenced table \"{}\"",
+                key.parent
+            ),
+        });
+    }
+    definition.foreign_keys.push(key);
+    Ok(())
+}
 
-/// Separates keys and defaults from the columns.
+/// Whether a foreign key refers to a key that holds: one that does not is a declaration.
+fn refers_to_key(tables: &Tables, own: &Definition, key: &ForeignKey) -> bool {
+    let table = tables.get(&key.parent);
+    let parent = match &table {
+        _ if key.parent == own.name => own,
+        Some(table) => table.definition(),
+        None => return false,
+    };
+    table::referred_key(parent, key).is_some()
+}
+
+/// The positions of the columns of a key, each of which it has once.
+fn distinct(definition: &Definition, names: &[String]) -> Result<Vec<usize>> {
+    let columns = indices(definition, names)?;
+    for (at, column) in columns.iter().enumerate() {
+        if columns[..at].contains(column) {
+            return Err(Error::invalid(format!(
+                "column \"{}\" appears twice in a key",
+                names[at]
+            )));
+        }
+    }
+    Ok(columns)
+}
+
+/// Columns with name, type and NOT NULL, their constraints, and the default of each.
+type Split = (Vec<ColumnDef>, Vec<Constraint>, Vec<Option<String>>);
+
+/// Separates constraints and defaults from the columns.
 fn split_columns(columns: Vec<ColumnDef>) -> Result<Split> {
-    let (mut keys, mut defaults) = (Vec::new(), Vec::new());
+    let (mut all, mut defaults) = (Vec::new(), Vec::new());
     let mut plain = Vec::with_capacity(columns.len());
     for mut column in columns {
         let name = column_name(&column.name);
         check_column(&name)?;
         let (mut kept, mut default) = (Vec::new(), None);
         for option in std::mem::take(&mut column.options) {
+            if let Some(constraint) = constraints::of_column(&name, &option)? {
+                all.push(constraint);
+                continue;
+            }
             match option.option {
                 ColumnOption::NotNull => kept.push(option),
                 ColumnOption::Null | ColumnOption::Comment(_) => {}
-                ColumnOption::PrimaryKey(key) => {
-                    grammar::primary_key_parts(&key)?;
-                    keys.push(Key::Primary(vec![name.clone()]));
-                }
-                ColumnOption::ForeignKey(key) => keys.push(foreign(key, Some(&name))?),
                 ColumnOption::Default(value) => default = Some(kept::text(&value)?),
-                ColumnOption::Unique(_) => {
-                    return Err(refused(
-                        &name,
-                        "unique is not supported; declare a primary key",
-                    ));
+                other => {
+                    return Err(Error::unsupported(format!(
+                        "column \"{name}\": `{other}` is not supported"
+                    )));
                 }
-                ColumnOption::Check(_) => {
-                    return Err(refused(&name, "check constraints are not supported"));
-                }
-                other => return Err(refused(&name, &format!("`{other}` is not supported"))),
             }
         }
         column.options = kept;
         plain.push(column);
         defaults.push(default);
     }
-    Ok((plain, keys, defaults))
-}
-
-fn refused(column: &str, why: &str) -> Error {
-    Error::unsupported(format!("column \"{column}\": {why}"))
-}
-
-fn table_keys(constraints: Vec<TableConstraint>) -> Result<Vec<Key>> {
-    constraints
-        .into_iter()
-        .map(|constraint| match constraint {
-            TableConstraint::PrimaryKey(key) => Ok(Key::Primary(
-                key.columns.iter().map(key_column).collect::<Result<_>>()?,
-            )),
-            TableConstraint::ForeignKey(key) => foreign(key, None),
-            other => Err(Error::unsupported(format!(
-                "`{other}` is not supported: a table can declare primary and foreign keys"
-            ))),
-        })
-        .collect()
-}
-
-fn key_column(column: &IndexColumn) -> Result<String> {
-    match &column.column.expr {
-        Expr::Identifier(name) => Ok(column_name(name)),
-        other => Err(Error::unsupported(format!(
-            "a primary key is made of columns, not of {other}"
-        ))),
-    }
-}
-
-fn foreign(key: ForeignKeyConstraint, column: Option<&str>) -> Result<Key> {
-    grammar::foreign_key(&key)?;
-    if key.on_delete.is_some() || key.on_update.is_some() {
-        return Err(Error::unsupported(
-            "`on delete` and `on update` are not supported: foreign keys are declared, not enforced",
-        ));
-    }
-    let names = |idents: &[Ident]| idents.iter().map(column_name).collect::<Vec<_>>();
-    Ok(Key::Foreign {
-        columns: column.map_or_else(|| names(&key.columns), |name| vec![name.to_string()]),
-        parent: table_name(&key.foreign_table)?,
-        parent_columns: names(&key.referred_columns),
-    })
+    Ok((plain, all, defaults))
 }
 
 /// The columns with the types that DataFusion's planner gives SQL's names.

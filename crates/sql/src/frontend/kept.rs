@@ -5,7 +5,7 @@
 
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTableOperation, ColumnOption, ColumnOptionDef, Expr,
-    Statement as Sql, Value,
+    Statement as Sql, TableConstraint, Value,
 };
 
 use crate::error::{Error, Result};
@@ -16,6 +16,7 @@ pub(crate) fn keep(statement: &mut Sql) {
         Sql::CreateTable(create) => {
             let columns = create.columns.iter_mut();
             columns.for_each(|column| options(&mut column.options));
+            create.constraints.iter_mut().for_each(constraint);
         }
         Sql::AlterTable(alter) => alter.operations.iter_mut().for_each(operation),
         _ => {}
@@ -29,14 +30,25 @@ fn operation(operation: &mut AlterTableOperation) {
             op: AlterColumnOperation::SetDefault { value },
             ..
         } => as_text(value),
+        AlterTableOperation::AddConstraint {
+            constraint: added, ..
+        } => constraint(added),
         _ => {}
+    }
+}
+
+fn constraint(constraint: &mut TableConstraint) {
+    if let TableConstraint::Check(check) = constraint {
+        as_text(&mut check.expr);
     }
 }
 
 fn options(options: &mut [ColumnOptionDef]) {
     for option in options {
-        if let ColumnOption::Default(value) = &mut option.option {
-            as_text(value);
+        match &mut option.option {
+            ColumnOption::Default(value) => as_text(value),
+            ColumnOption::Check(check) => as_text(&mut check.expr),
+            _ => {}
         }
     }
 }

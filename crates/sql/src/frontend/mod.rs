@@ -2,11 +2,13 @@
 //!
 //! [`parse`] splits the text, checks its depth, rewrites tokens and calls the parser; [`rewrite`] changes the tree and
 //! [`grammar`] refuses the parts that would be ignored. [`planners`] answer the planner's questions about types and
-//! operators, [`definition`] makes tables of `create table`, [`readers`] finds calls such as `read_csv(...)`, [`graphs`]
+//! operators, [`definition`] makes tables of `create table` and its [`constraints`], [`readers`] finds calls such as `read_csv(...)`, [`graphs`]
 //! those such as `bfs(...)`.
 //!
 //! Uses `functions`, `resources` and the layers below them.
 
+pub(crate) mod constant;
+pub(crate) mod constraints;
 pub(crate) mod copy;
 pub(crate) mod definition;
 mod dialect;
@@ -23,4 +25,5 @@ pub(crate) mod readers;
 pub(crate) mod returning;
 mod rewrite;
 pub mod script;
+pub(crate) mod table_options;
 pub(crate) mod views;

@@ -2,7 +2,7 @@
 
 use datafusion::sql::parser::{DFParserBuilder, Statement as Extended};
 use datafusion::sql::sqlparser::ast::{
-    FromTable, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement,
+    Expr, FromTable, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement,
     TableAlias, TableFactor, TableObject,
 };
 
@@ -53,6 +53,43 @@ fn no_table() -> Error {
 /// The name of the rows that a statement writes, which `returning` knows by that of the table.
 pub(crate) const WRITTEN: &str = "__written";
 
+/// The name of the rows that an `on conflict` keeps from being inserted, in the query of [`from_rows`].
+pub(crate) const EXCLUDED: &str = "__excluded";
+
+/// `select items from __written as name`, and `, __excluded as excluded` behind it if `excluded`.
+///
+/// # Errors
+/// Of no items that were parsed.
+pub(crate) fn from_rows(items: Vec<Expr>, name: &Ident, excluded: bool) -> Result<Box<Query>> {
+    let more = if excluded {
+        format!(", {EXCLUDED} as excluded")
+    } else {
+        String::new()
+    };
+    let text = format!("select 1 from {WRITTEN} as {name}{more}");
+    let mut query = parsed(&text)?;
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        select.projection = items.into_iter().map(SelectItem::UnnamedExpr).collect();
+    }
+    Ok(query)
+}
+
+/// A query that is plain enough to be planned as it is parsed.
+fn parsed(text: &str) -> Result<Box<Query>> {
+    let mut parsed = DFParserBuilder::new(text)
+        .with_dialect(&DIALECT)
+        .build()?
+        .parse_statements()?;
+    if let Some(Extended::Statement(statement)) = parsed.pop_front()
+        && let Statement::Query(query) = *statement
+    {
+        return Ok(query);
+    }
+    Err(Error::Defect {
+        message: "a query of rows does not parse".into(),
+    })
+}
+
 /// `select items from __written as name`: queries within see the table as it was before.
 fn over(items: Vec<SelectItem>, (name, alias): Target) -> Result<Box<Query>> {
     let own = name.0.last().and_then(ObjectNamePart::as_ident).cloned();
@@ -66,13 +103,8 @@ fn over(items: Vec<SelectItem>, (name, alias): Target) -> Result<Box<Query>> {
         },
         (None, None) => return Err(no_table()),
     };
-    let mut parsed = DFParserBuilder::new("select 1 from t")
-        .with_dialect(&DIALECT)
-        .build()?
-        .parse_statements()?;
-    if let Some(Extended::Statement(statement)) = parsed.pop_front()
-        && let Statement::Query(mut query) = *statement
-        && let SetExpr::Select(select) = query.body.as_mut()
+    let mut query = parsed("select 1 from t")?;
+    if let SetExpr::Select(select) = query.body.as_mut()
         && let Some(TableFactor::Table {
             name: from,
             alias: called,

@@ -52,7 +52,8 @@ pub(super) async fn source(state: &SessionState, scan: &TableScan) -> Result<Sou
             "tables that are not in the store".into(),
         ));
     };
-    let provider = provider.clone();
+    let provider = provider.by_key(&scan.filters).await;
+    let provider = provider.map_err(|e| Error::Call(Box::new(e)))?;
     let (mut kept, mut tests) = (Vec::new(), Vec::new());
     for filter in &scan.filters {
         let compiled = provider
@@ -79,10 +80,14 @@ pub(super) async fn source(state: &SessionState, scan: &TableScan) -> Result<Sou
             labels.insert(column, dictionary);
         }
     }
+    let mut shown: Vec<String> = kept.iter().map(ToString::to_string).collect();
+    if let Some((key, rows)) = provider.table().chosen() {
+        shown.insert(0, format!("index {key} ({rows} rows)"));
+    }
     Ok(Source {
         provider,
         filters,
-        shown: kept.iter().map(ToString::to_string).collect(),
+        shown,
         tests,
         expected,
         labels,

@@ -55,7 +55,9 @@ impl From<table::Error> for Error {
             table::Error::Unsupported { .. } => Error::Unsupported {
                 message: e.to_string(),
             },
-            table::Error::Null { .. } | table::Error::Key { .. } => Error::Constraint {
+            table::Error::Null { .. }
+            | table::Error::Key { .. }
+            | table::Error::Duplicate { .. } => Error::Constraint {
                 message: e.to_string(),
             },
             table::Error::Test(e) => external(e.as_ref()),

@@ -15,7 +15,7 @@ pub struct Statistics {
     pub seconds: f64,
     /// Bytes that the statement read: a row for each node that read, a column for each node that held the page.
     pub bytes: Vec<Vec<u64>>,
-    /// What ran it: `"datafusion"`, `"algebra"` for Atoll's own engine, or `"both"`.
+    /// What ran it: `"datafusion"`, `"algebra"` for Atoll's own engine, `"both"`, or `"index"` for the row of a key.
     pub ran_on: &'static str,
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct StatementContext {
     snapshot: Snapshot,
     /// The rows that the statement has written, for `returning`.
     pub written: Option<Arc<dyn TableProvider>>,
+    /// The rows that an `on conflict` has kept from being inserted.
+    pub excluded: Option<Arc<dyn TableProvider>>,
     pub clock: Clock,
 }
 
@@ -79,6 +81,7 @@ impl StatementContext {
             tables,
             snapshot: snapshot.clone(),
             written: None,
+            excluded: None,
             clock: Clock::new(started, traffic),
         }
     }
@@ -189,6 +192,7 @@ impl StatementContext {
             files,
             graphs: tables,
             written: self.written.clone(),
+            excluded: self.excluded.clone(),
             views: HashMap::new(),
             defaults: Defaults::default(),
         })

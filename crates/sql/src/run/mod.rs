@@ -6,6 +6,7 @@
 //! Uses all layers but `statements`.
 
 pub(crate) mod answer;
+pub(crate) mod checks;
 pub(crate) mod clock;
 pub(crate) mod context;
 pub(crate) mod defaults;
@@ -17,6 +18,7 @@ pub(crate) mod options;
 pub(crate) mod output;
 pub(crate) mod query;
 mod resolver;
+pub(crate) mod row_values;
 pub(crate) mod stream;
 mod values;
 pub(crate) mod views;

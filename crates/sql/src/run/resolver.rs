@@ -23,7 +23,7 @@ use table::Tables;
 use crate::error::{Error, Result};
 use crate::frontend::planners::{Operators, Types};
 use crate::frontend::readers;
-use crate::frontend::returning::WRITTEN;
+use crate::frontend::returning::{EXCLUDED, WRITTEN};
 use crate::messages::nearest::unknown_table;
 use crate::names::{CATALOG, SCHEMA, looks_like_file};
 use crate::run::values::Defaults;
@@ -38,6 +38,8 @@ pub(crate) struct Calls {
     pub graphs: HashMap<String, Arc<dyn TableProvider>>,
     /// The rows that the statement has written, for `returning`.
     pub written: Option<Arc<dyn TableProvider>>,
+    /// The rows that an `on conflict` has kept from being inserted.
+    pub excluded: Option<Arc<dyn TableProvider>>,
     /// The views that the statement names, planned.
     pub views: HashMap<String, Arc<dyn TableProvider>>,
     /// Of the table that the statement inserts into.
@@ -117,6 +119,11 @@ async fn find(
     }
     if let Some(rows) = &calls.written
         && reference.table() == WRITTEN
+    {
+        return Ok(Some(Arc::clone(rows)));
+    }
+    if let Some(rows) = &calls.excluded
+        && reference.table() == EXCLUDED
     {
         return Ok(Some(Arc::clone(rows)));
     }

@@ -257,6 +257,9 @@ impl DisplayAs for ScanExec {
                 write!(f, ", {label}=[{}]", exprs.join(", "))?;
             }
         }
+        if let Some((key, rows)) = self.scan.table().chosen() {
+            write!(f, ", index={key} ({rows} rows)")?;
+        }
         match self.limit {
             Some(limit) => write!(f, ", limit={limit}"),
             None => Ok(()),

@@ -1,7 +1,7 @@
 //! What plans read: tables and arrays of the store, files, graphs, and the views of `information_schema`.
 //!
 //! A [`provider`] is a table as the planner sees it, [`exec`] its scan as an operator of DataFusion. Filters become
-//! tests of stored columns in [`predicate`] and [`like`].
+//! tests of stored columns in [`predicate`] and [`like`], and those that name a key choose its rows in [`point`].
 //!
 //! Uses `names` and the layers below it.
 
@@ -12,6 +12,7 @@ pub(crate) mod files;
 pub(crate) mod graphs;
 pub(crate) mod information;
 mod like;
+mod point;
 mod predicate;
 pub(crate) mod provider;
 mod runs;

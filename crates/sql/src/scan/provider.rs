@@ -15,6 +15,7 @@ use table::{Filter, Form, Scan, Table, Zone};
 
 use crate::error::Result;
 use crate::scan::exec::{ScanExec, order};
+use crate::scan::point;
 use crate::scan::predicate::{compile, scalar, unqualified};
 
 /// A table, optionally with the hidden column of row ids that `delete` and `update` read.
@@ -44,6 +45,18 @@ impl Provider {
     /// The same with these defaults of its columns.
     pub(crate) fn with_defaults(self, defaults: HashMap<String, Expr>) -> Provider {
         Provider { defaults, ..self }
+    }
+
+    /// The same table; if `filters`, a conjunction, name rows by a key, of these rows alone.
+    ///
+    /// # Errors
+    /// Those of reading the key's index.
+    pub(crate) async fn by_key(&self, filters: &[Expr]) -> Result<Provider> {
+        let mut provider = self.clone();
+        if let Some(chosen) = point::chosen(&self.table, filters).await? {
+            provider.table = Arc::new(chosen);
+        }
+        Ok(provider)
     }
 
     pub(crate) fn table(&self) -> &Arc<Table> {
@@ -77,6 +90,9 @@ impl Provider {
         let mut rows = self.table.rows() as f64;
         for filter in filters {
             rows *= self.share(filter).await?;
+        }
+        if let Some((_, chosen)) = self.table.chosen() {
+            rows = rows.min(chosen as f64);
         }
         Ok(rows)
     }
@@ -131,6 +147,10 @@ impl Provider {
         }
         let exact = filters.is_empty();
         let rows = (self.table.rows() as f64 * share).ceil() as usize;
+        let rows = self
+            .table
+            .chosen()
+            .map_or(rows, |(_, chosen)| rows.min(chosen));
         let precise = |n| {
             if exact {
                 Precision::Exact(n)
@@ -260,8 +280,9 @@ impl TableProvider for Provider {
             shown.push(expr);
         }
         order(&mut compiled);
-        let statistics = self.estimate(&compiled).await?;
-        let (scan, order) = self.plan(projection);
+        let own = self.by_key(filters).await?;
+        let statistics = own.estimate(&compiled).await?;
+        let (scan, order) = own.plan(projection);
         let partitions = state.config().target_partitions();
         let exec = ScanExec::new(scan, compiled, shown, statistics, limit, partitions)?;
         match order {

@@ -4,20 +4,18 @@ use std::time::Instant;
 
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation as Operation, ColumnDef, Ident,
-    RenameTableNameKind, Statement as Sql,
+    RenameTableNameKind,
 };
-use futures::TryStreamExt;
 use table::Definition;
 
 use crate::error::{Error, Result};
 use crate::frontend::definition::define;
 use crate::frontend::kept;
-use crate::frontend::parse::{Statement, parse};
 use crate::messages::nearest::unknown_column;
 use crate::names::{check_column, check_new, column_name, table_name};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
-use crate::run::query;
+use crate::statements::constrain;
 use crate::statements::scope::Scope;
 use crate::statements::views::stays_unused;
 use crate::statements::write::Writing;
@@ -88,6 +86,9 @@ pub(crate) async fn alter(
         Operation::AlterColumn { column_name, op } => {
             column(&mut context, &mut writing, definition, &column_name, op).await?;
         }
+        other if constrain::is_one(&other) => {
+            constrain::change(&mut context, &mut writing, definition, &other).await?;
+        }
         other => return Err(refused(&other)),
     }
     scope.keep(writing).await?;
@@ -138,16 +139,17 @@ async fn add(
         &definition.name,
         vec![column],
         vec![],
+        true,
         &context.types(),
         &context.tables,
     )?;
-    let (Some(column), [], []) = (
-        alone.columns.into_iter().next(),
-        &alone.primary_key[..],
-        &alone.foreign_keys[..],
-    ) else {
+    let plain = alone.primary_key.is_empty()
+        && alone.foreign_keys.is_empty()
+        && alone.keys.is_empty()
+        && alone.checks.is_empty();
+    let (Some(column), true) = (alone.columns.into_iter().next(), plain) else {
         return Err(Error::unsupported(
-            "`alter table ... add column` declares no keys: use `create table new as select ...`",
+            "`alter table ... add column` declares no keys and checks: add the column, then `alter table ... add constraint`",
         ));
     };
     let value = context.default_value(&column).await?;
@@ -199,7 +201,7 @@ async fn column(
         }
         AlterColumnOperation::DropNotNull => own.nullable = true,
         AlterColumnOperation::SetNotNull => {
-            no_nulls(context, definition, &column).await?;
+            constrain::no_nulls(context, definition, &column).await?;
             own.nullable = false;
         }
         other @ (AlterColumnOperation::SetDataType { .. }
@@ -214,36 +216,5 @@ async fn column(
         definition.columns[position] = own;
         Ok(())
     })?;
-    Ok(())
-}
-
-/// That no row has a NULL in the column.
-async fn no_nulls(
-    context: &mut StatementContext,
-    definition: &Definition,
-    column: &str,
-) -> Result<()> {
-    let (table, quoted) = (
-        Ident::with_quote('"', &definition.name),
-        Ident::with_quote('"', column),
-    );
-    let mut parsed = parse(&format!(
-        "select 1 from {table} where {quoted} is null limit 1"
-    ))?;
-    let Some(Statement::Sql(query)) = parsed.pop().map(|parsed| parsed.statement) else {
-        return Err(Error::Defect {
-            message: "a query for NULLs does not parse".into(),
-        });
-    };
-    let plan = context.plan(Sql::clone(&query), None).await?;
-    let batches: Vec<_> = query::rows(context, &plan).await?.try_collect().await?;
-    if batches.iter().any(|batch| batch.num_rows() > 0) {
-        return Err(Error::Constraint {
-            message: format!(
-                "column \"{column}\" of table \"{}\" contains NULL: change those rows first",
-                definition.name
-            ),
-        });
-    }
     Ok(())
 }

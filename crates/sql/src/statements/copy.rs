@@ -25,6 +25,7 @@ use crate::names::{column_name, table_name};
 use crate::run::answer::Answer;
 use crate::run::output;
 use crate::scan::files::table::FileTable;
+use crate::statements::references;
 use crate::statements::scope::Scope;
 
 /// Writes the rows of a query to a file, which appears when it is complete.
@@ -164,8 +165,7 @@ pub(crate) async fn from(
     let rows = execute_stream(physical, context.task())?;
     let rows = rows.map_err(Error::from);
     let width = scope.instance.workers().width();
-    let (writing, count) = writing
-        .append(&name, definition, rows, width)
+    let (writing, count) = references::append(&mut context, writing, &table, rows, width)
         .await
         .map_err(in_file)?;
     scope.keep(writing).await?;

@@ -9,11 +9,14 @@ use table::{Definition, Tables};
 
 use crate::error::{Error, Result};
 use crate::frontend::definition::define;
+use crate::frontend::table_options::keys_hold;
 use crate::messages::tags::shown;
 use crate::names::{check_column, check_new, table_name};
 use crate::run::answer::Answer;
+use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
 use crate::run::query;
+use crate::statements::references::may_empty;
 use crate::statements::scope::Scope;
 use crate::statements::views::stays_unused;
 use crate::statements::write::Writing;
@@ -56,10 +59,12 @@ pub(crate) async fn create(
                 &name,
                 statement.columns,
                 statement.constraints,
+                keys_hold(&statement.table_options)?,
                 &context.types(),
                 &context.tables,
             )?;
             context.defaults_of(&definition).await?;
+            Checks::new(&mut context, &definition).await?;
             table::create(&mut writing.tx, &definition)?;
             None
         }
@@ -91,7 +96,12 @@ async fn create_as(
     table::create(&mut writing.tx, &definition)?;
     let rows = query::rows(context, &plan).await?.map_err(Error::from);
     writing
-        .append(name, &definition, rows, context.instance.workers().width())
+        .append(
+            &definition,
+            &Checks::default(),
+            rows,
+            context.instance.workers().width(),
+        )
         .await
 }
 
@@ -184,6 +194,7 @@ pub(crate) async fn truncate(
     let names = names.iter().map(table_name).collect::<Result<Vec<_>>>()?;
     let targets: Vec<&str> = names.iter().map(String::as_str).collect();
     let (mut writing, context) = scope.write("TRUNCATE TABLE", &targets, started).await?;
+    may_empty(&context.tables, &names)?;
     let mut rows = 0;
     for name in &names {
         rows += empty(&context, &mut writing, name)?;

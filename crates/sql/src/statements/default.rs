@@ -1,11 +1,13 @@
 //! `default` in the place of a value.
 
+use arrow::array::RecordBatch;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Insert, SetExpr, Statement as Sql, Update, Value,
+    Expr, Ident, Insert, Query, SetExpr, Statement as Sql, Update, Value,
 };
-use table::Definition;
+use table::{Column, Definition};
 
 use crate::error::{Error, Result};
+use crate::frontend::constant::Constant;
 use crate::frontend::expression::expression;
 use crate::frontend::parse::{Statement, parse};
 use crate::names::column_name;
@@ -48,7 +50,11 @@ pub(crate) fn fill_update(statement: &mut Update, definition: &Definition) -> Re
     Ok(())
 }
 
-fn fill(value: &mut Expr, definition: &Definition, column: &str) -> Result<()> {
+/// Writes the default of a column in the place of `default`.
+///
+/// # Errors
+/// Those of reading it.
+pub(crate) fn fill(value: &mut Expr, definition: &Definition, column: &str) -> Result<()> {
     let is_default = matches!(
         value,
         Expr::Identifier(Ident { value, quote_style: None, .. }) if value.eq_ignore_ascii_case("default")
@@ -65,7 +71,7 @@ fn fill(value: &mut Expr, definition: &Definition, column: &str) -> Result<()> {
 }
 
 /// `values (default, ...)`.
-fn one_row(columns: usize) -> Result<Box<datafusion::sql::sqlparser::ast::Query>> {
+fn one_row(columns: usize) -> Result<Box<Query>> {
     let row = vec!["default"; columns].join(", ");
     let mut parsed = parse(&format!("values ({row})"))?;
     if let Some(Statement::Sql(statement)) = parsed.pop().map(|parsed| parsed.statement)
@@ -90,4 +96,52 @@ pub(crate) fn named(statement: &Insert, definition: &Definition) -> Vec<String> 
             columns.iter().map(last).collect()
         }
     }
+}
+
+/// The rows of an `insert` of constants, in the columns of the table; none if something has to be planned.
+pub(crate) fn constants(
+    statement: &Insert,
+    definition: &Definition,
+    named: &[String],
+) -> Option<RecordBatch> {
+    let source = statement.source.as_ref()?;
+    let SetExpr::Values(values) = source.body.as_ref() else {
+        return None;
+    };
+    let Query {
+        with: None,
+        order_by: None,
+        limit_clause: None,
+        fetch: None,
+        ..
+    } = source.as_ref()
+    else {
+        return None;
+    };
+    let rows = values.rows.iter().map(|row| {
+        let values = row.content.iter().map(Constant::of);
+        values.collect::<Option<Vec<_>>>()
+    });
+    let rows = rows.collect::<Option<Vec<_>>>()?;
+    let known = |name: &String| definition.position(name).is_ok();
+    let twice = |at: usize| named[..at].contains(&named[at]);
+    if rows.iter().any(|row| row.len() != named.len())
+        || !named.iter().all(known)
+        || (0..named.len()).any(twice)
+    {
+        return None;
+    }
+    let column = |column: &Column| {
+        let values: Vec<Constant<'_>> = match named.iter().position(|name| *name == column.name) {
+            Some(at) => rows.iter().map(|row| row[at]).collect(),
+            None if column.default.is_none() => vec![Constant::Null; rows.len()],
+            None => return None,
+        };
+        Constant::column(&values, &column.data_type)
+    };
+    let columns = definition.columns.iter().map(column);
+    let names = definition.columns.iter().map(|column| &column.name);
+    let columns = names.zip(columns.collect::<Option<Vec<_>>>()?);
+    let columns = columns.map(|(name, values)| (name, values, true));
+    RecordBatch::try_from_iter_with_nullable(columns).ok()
 }

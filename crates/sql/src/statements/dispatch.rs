@@ -10,7 +10,7 @@ use crate::names::table_name;
 use crate::run::answer::Answer;
 use crate::run::query;
 use crate::statements::scope::Scope;
-use crate::statements::{alter, copy, ddl, dml, explain, show, views};
+use crate::statements::{alter, copy, ddl, dml, explain, lookup, show, views};
 
 /// Runs one statement, which says nothing about transactions.
 pub(crate) async fn run(
@@ -42,7 +42,10 @@ pub(crate) async fn run(
 
 async fn run_sql(scope: &mut Scope<'_>, statement: Sql, started: Instant) -> Result<Answer> {
     match statement {
-        Sql::Query(_) => query::run(scope.read(started).await?, statement).await,
+        Sql::Query(ref asked) => match lookup::answer(scope, asked, started).await? {
+            Some(answer) => Ok(answer),
+            None => query::run(scope.read(started).await?, statement).await,
+        },
         Sql::Insert(insert) => dml::insert(scope, insert, None, started).await,
         Sql::Delete(delete) => dml::delete(scope, delete, None, started).await,
         Sql::Update(update) => dml::update(scope, update, None, started).await,

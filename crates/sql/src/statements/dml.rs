@@ -3,15 +3,16 @@
 //! DataFusion plans the query inside each of them; its rows are written here. A statement that fails in the middle
 //! leaves nothing behind: its transaction is dropped.
 
-use std::iter::Peekable;
 use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::UInt64Type;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, col};
 use datafusion::physical_plan::execute_stream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::sqlparser::ast::{
     AssignmentTarget, Delete, FromTable, Insert, ObjectName, ObjectNamePart, Query,
     Statement as Sql, TableFactor, TableObject, TableWithJoins, Update,
@@ -25,8 +26,12 @@ use table::ROW_COLUMN;
 use crate::error::{Error, Result};
 use crate::names::{column_name, table_name};
 use crate::run::answer::Answer;
+use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
 use crate::run::query;
+use crate::statements::conflict::Conflict;
+use crate::statements::references::{self, Children, Parents};
+use crate::statements::remove::remove_rows;
 use crate::statements::scope::Scope;
 use crate::statements::written::Written;
 use crate::statements::{ddl, default};
@@ -47,20 +52,43 @@ pub(crate) async fn insert(
     let named = default::named(&statement, table.definition());
     default::fill_insert(&mut statement, table.definition(), &named)?;
     let in_values = |e: Error| null_in_values(e, &named, &name);
-    let rows = rows_of(&mut context, Sql::Insert(statement), None, true)
-        .await
-        .map_err(in_values)?;
-    let mut written = Written::new(&context, table.definition(), returning);
+    let definition = table.definition();
+    let checks = Checks::new(&mut context, definition).await?;
+    let conflict = match statement.on.take() {
+        Some(on) => {
+            scope.claim(&references::reached(&context.tables, &name))?;
+            Some(Conflict::new(&mut context, &table, &checks, on).await?)
+        }
+        None => None,
+    };
+    let rows: SendableRecordBatchStream = match default::constants(&statement, definition, &named) {
+        Some(rows) => {
+            context.clock.planned();
+            let schema = rows.schema();
+            let rows = futures::stream::iter([Ok(rows)]);
+            Box::pin(RecordBatchStreamAdapter::new(schema, rows))
+        }
+        None => rows_of(&mut context, Sql::Insert(statement), None, true)
+            .await
+            .map_err(in_values)?,
+    };
+    let mut written = Written::new(&context, definition, returning);
     let width = scope.instance.workers().width();
-    let appended = writing
-        .append(
-            &name,
-            table.definition(),
-            rows.map(|batch| written.take(batch?)),
-            width,
-        )
-        .await;
-    let (writing, count) = appended.map_err(in_values)?;
+    let mut children = Children::new(definition);
+    let mut take = |batch: RecordBatch| {
+        children.take(&batch)?;
+        written.take(batch)
+    };
+    let appended = match conflict {
+        None => {
+            let rows = rows.map(|batch| take(batch?));
+            let appended = writing.append(definition, &checks, rows, width).await;
+            appended.map(|(writing, count)| (writing, count, Parents::default()))
+        }
+        Some(conflict) => conflict.append(writing, rows, take, width).await,
+    };
+    let (writing, count, parents) = appended.map_err(in_values)?;
+    let writing = references::follow(&mut context, writing, &table, &children, parents).await?;
     written.finish(scope, context, writing, count).await
 }
 
@@ -91,8 +119,11 @@ pub(crate) async fn delete(
     let name = delete_target(&statement)?;
     let (mut writing, mut context) = scope.write("DELETE", &[&name], started).await?;
     let table = context.table(&name)?;
+    scope.claim(&references::reached(&context.tables, &name))?;
     let mut written = Written::new(&context, table.definition(), returning);
-    let count = if statement.selection.is_none() && !written.is_wanted() {
+    let mut parents = Parents::new(&context.tables, &name);
+    let whole = statement.selection.is_none() && !written.is_wanted() && !parents.is_wanted();
+    let count = if whole {
         ddl::empty(&context, &mut writing, &name)?
     } else {
         let mut ids = RowIds::default();
@@ -103,8 +134,11 @@ pub(crate) async fn delete(
             written.take(others)?;
         }
         drop(rows);
+        parents.delete(ids.0.iter());
         ids.delete(&mut writing.tx, &name)?
     };
+    let none = Children::new(table.definition());
+    let writing = references::follow(&mut context, writing, &table, &none, parents).await?;
     written.finish(scope, context, writing, count).await
 }
 
@@ -125,14 +159,24 @@ pub(crate) async fn update(
     fold_targets(&mut statement)?;
     default::fill_update(&mut statement, table.definition())?;
     let rows = rows_of(&mut context, Sql::Update(statement), Some(&name), true).await?;
+    scope.claim(&references::reached(&context.tables, &name))?;
     let ids = Mutex::new(RowIds::default());
+    let mut parents = Parents::new(&context.tables, &name);
+    let mut children = Children::new(table.definition());
+    let checks = Checks::new(&mut context, table.definition()).await?;
     let mut written = Written::new(&context, table.definition(), returning);
-    let rows = rows.map(|batch| written.take(ids.lock().split(&batch?)?));
+    let rows = rows.map(|batch| {
+        let (rows, own) = ids.lock().split(&batch?)?;
+        children.take(&rows)?;
+        parents.replace(table.definition(), own.iter().copied(), &rows)?;
+        written.take(rows)
+    });
     let remove = |tx: &mut Transaction| ids.lock().delete(tx, &name).map(drop);
     let width = scope.instance.workers().width();
     let (writing, count) = writing
-        .replace(&name, table.definition(), rows, width, remove)
+        .replace(table.definition(), &checks, rows, width, remove)
         .await?;
+    let writing = references::follow(&mut context, writing, &table, &children, parents).await?;
     written.finish(scope, context, writing, count).await
 }
 
@@ -211,9 +255,6 @@ pub(crate) fn fold_targets(statement: &mut Update) -> Result<()> {
     }
 }
 
-/// How many rows are deleted at once, about: their numbers take 8 MiB.
-const AT_ONCE: usize = 1 << 20;
-
 /// The numbers of the rows that a statement removes.
 #[derive(Default)]
 struct RowIds(RoaringTreemap);
@@ -226,15 +267,16 @@ impl RowIds {
         Ok(batch.project(&(0..last).collect::<Vec<_>>())?)
     }
 
-    /// The same for rows that must each come once.
-    fn split(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+    /// The same for rows that must each come once; returns the ids, too.
+    fn split(&mut self, batch: &RecordBatch) -> Result<(RecordBatch, ScalarBuffer<u64>)> {
         let last = batch.num_columns().saturating_sub(1);
         if self.take(batch, last)? < batch.num_rows() {
             return Err(Error::invalid(
                 "a row matches more than once; make the `from` clause or the condition unique",
             ));
         }
-        Ok(batch.project(&(0..last).collect::<Vec<_>>())?)
+        let ids = batch.column(last).as_primitive::<UInt64Type>().values();
+        Ok((batch.project(&(0..last).collect::<Vec<_>>())?, ids.clone()))
     }
 
     /// Takes the ids in column `at`, and says how many are new.
@@ -252,42 +294,6 @@ impl RowIds {
 
     /// Deletes the rows, and says how many of them were not deleted already.
     fn delete(&self, tx: &mut Transaction, name: &str) -> Result<u64> {
-        let (mut ids, mut deleted) = (self.0.iter().peekable(), 0);
-        loop {
-            let some = together(&mut ids, AT_ONCE);
-            if some.is_empty() {
-                return Ok(deleted);
-            }
-            deleted += table::delete(tx, name, &some)?;
-        }
-    }
-}
-
-/// The next `most` of `ids`, which ascend, and the rest of the last one's block or chunk of the tail: the rows of a
-/// chunk get other numbers once some of them are deleted.
-fn together(ids: &mut Peekable<impl Iterator<Item = u64>>, most: usize) -> Vec<u64> {
-    let mut some: Vec<u64> = Vec::new();
-    loop {
-        let whole = |id: &u64| some.last().is_none_or(|last| last >> 16 == id >> 16);
-        match ids.next_if(|id| some.len() < most || whole(id)) {
-            Some(id) => some.push(id),
-            None => return some,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_of_a_block_are_deleted_together() {
-        let block = |number: u64, rows: u64| (0..rows).map(move |row| number << 16 | row);
-        let all: Vec<u64> = block(1, 5).chain(block(2, 9)).chain(block(7, 1)).collect();
-        let mut ids = all.iter().copied().peekable();
-        assert_eq!(together(&mut ids, 3), all[..5]);
-        assert_eq!(together(&mut ids, 9), all[5..14]);
-        assert_eq!(together(&mut ids, 9), all[14..]);
-        assert!(together(&mut ids, 9).is_empty());
+        remove_rows(self.0.iter(), tx, name)
     }
 }

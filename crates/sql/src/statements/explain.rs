@@ -137,10 +137,12 @@ async fn plan(
     };
     match *sql {
         Sql::Query(_) => Ok((None, context.plan(*sql, None).await?)),
-        Sql::Insert(_) => Ok((
-            Some("insert".into()),
-            dml::input(context.plan(*sql, None).await?, true)?,
-        )),
+        Sql::Insert(mut insert) => {
+            // Which rows are there is asked when the rows have come.
+            insert.on = None;
+            let plan = context.plan(Sql::Insert(insert), None).await?;
+            Ok((Some("insert".into()), dml::input(plan, true)?))
+        }
         Sql::Delete(ref delete) => {
             let name = dml::delete_target(delete)?;
             Ok((

@@ -7,6 +7,8 @@
 //! The highest layer: uses all others.
 
 mod alter;
+mod conflict;
+mod constrain;
 mod control;
 mod copy;
 mod ddl;
@@ -15,7 +17,10 @@ mod dispatch;
 mod dml;
 mod entered;
 mod explain;
+mod lookup;
 mod prepare;
+mod references;
+mod remove;
 mod scope;
 pub(crate) mod session;
 mod show;

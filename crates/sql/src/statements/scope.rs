@@ -36,6 +36,11 @@ impl<'t> Scope<'t> {
         }
     }
 
+    /// Whether the statement is a transaction of its own.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.transaction.is_none()
+    }
+
     /// What a statement that only reads sees.
     ///
     /// # Errors
@@ -73,6 +78,17 @@ impl<'t> Scope<'t> {
                     .write(&self.instance, what, names, started)
                     .await
             }
+        }
+    }
+
+    /// The right to write to these tables, too.
+    ///
+    /// # Errors
+    /// As [`write`](Scope::write).
+    pub(crate) fn claim(&self, names: &[String]) -> Result<()> {
+        match &self.transaction {
+            None => Ok(()),
+            Some(transaction) => transaction.claim(names),
         }
     }
 

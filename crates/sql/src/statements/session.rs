@@ -27,6 +27,7 @@ use crate::run::{native, query};
 use crate::statements::entered::{Entered, Shared, within};
 use crate::statements::explain;
 use crate::statements::prepare::Names;
+use crate::statements::references;
 
 impl Instance {
     /// A new session.
@@ -314,11 +315,10 @@ fn append(
         let width = instance.workers().width();
         let mut entered = Entered::new(instance, open).await?;
         let mut scope = entered.scope();
-        let (writing, context) = scope.write("INSERT", &[&name], Instant::now()).await?;
+        let (writing, mut context) = scope.write("INSERT", &[&name], Instant::now()).await?;
         let table = context.table(&name)?;
-        let (writing, count) = writing
-            .append(&name, table.definition(), rows, width)
-            .await?;
+        let appended = references::append(&mut context, writing, &table, rows, width);
+        let (writing, count) = appended.await?;
         scope.keep(writing).await?;
         entered.succeed();
         Ok(count)

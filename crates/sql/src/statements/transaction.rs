@@ -232,6 +232,18 @@ impl OpenTransaction {
         Ok(())
     }
 
+    /// The right to write to these tables, too, once it has that to write at all.
+    ///
+    /// # Errors
+    /// As [`write`](OpenTransaction::write).
+    pub(crate) fn claim(&self, names: &[String]) -> Result<()> {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        match &self.writes {
+            None => Err(no_snapshot()),
+            Some(writes) => self.unchanged(&writes.base, &names),
+        }
+    }
+
     /// First updater wins, by tables.
     fn unchanged(&self, base: &Tables, names: &[&str]) -> Result<()> {
         let seen = self.seen.as_ref().ok_or_else(no_snapshot)?;

@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use crate::error::{Error, Result};
 use crate::resources::budget::{Held, footprint};
 use crate::resources::turn::Turn;
+use crate::run::checks::Checks;
 use crate::run::instance::Instance;
 
 /// A transaction with the right to write.
@@ -60,19 +61,19 @@ impl Writing {
         Ok(())
     }
 
-    /// Appends `rows` to the table `name`, and says how many there were.
+    /// Appends `rows` to the table of `definition`, unless they fail a check, and says how many there were.
     ///
     /// # Errors
     ///
     /// The first of `rows`; those of the table and the store. Nothing may be committed then.
     pub(crate) async fn append(
         self,
-        name: &str,
         definition: &Definition,
+        checks: &Checks,
         rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
         width: usize,
     ) -> Result<(Writing, u64)> {
-        self.replace(name, definition, rows, width, |_| Ok(()))
+        self.replace(definition, checks, rows, width, |_| Ok(()))
             .await
     }
 
@@ -84,15 +85,15 @@ impl Writing {
     ///    saw.
     /// 2. Otherwise each full block is encoded by a task of its own, at most `width` at a time and as many as the
     ///    memory limit leaves room for; its ordinal keeps the order in which the rows came. Blocks do not change the
-    ///    numbers of other rows, so `remove` runs after them.
+    ///    numbers of other rows, so `remove` runs after them, and before it is asked whether their keys are new.
     ///
     /// # Errors
     ///
     /// As [`append`](Writing::append), and those of `remove`.
     pub(crate) async fn replace(
         self,
-        name: &str,
         definition: &Definition,
+        checks: &Checks,
         mut rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
         width: usize,
         remove: impl FnOnce(&mut Transaction) -> Result<()>,
@@ -100,13 +101,14 @@ impl Writing {
         let (mut chunker, mut few) = (Chunker::default(), Vec::new());
         while let Some(batch) = rows.next().await {
             let batch = table::normalise(&batch?, definition)?;
+            checks.test(&batch)?;
             few.push(batch.clone());
             let full = chunker.push(batch);
             if !full.is_empty() {
                 drop(few);
-                let (mut writing, count) = self.load(name, (full, chunker), rows, width).await?;
-                remove(&mut writing.tx)?;
-                return Ok((writing, count));
+                return self
+                    .load((full, chunker), (definition, checks), rows, width, remove)
+                    .await;
             }
         }
         let Writing {
@@ -115,32 +117,59 @@ impl Writing {
             turn,
         } = self;
         remove(&mut tx)?;
-        let (tx, count) = table::insert(tx, name, &few).await?;
+        let (tx, count) = table::insert(tx, &definition.name, &few).await?;
         Ok((Writing { tx, budget, turn }, count))
+    }
+
+    /// Deletes rows by their ids, and puts others in their places.
+    ///
+    /// # Errors
+    /// Those of the table and the store. Nothing may be committed then.
+    pub(crate) async fn exchange(
+        self,
+        name: &str,
+        ids: &[u64],
+        rows: Option<&RecordBatch>,
+    ) -> Result<Writing> {
+        let Writing {
+            mut tx,
+            budget,
+            turn,
+        } = self;
+        table::delete(&mut tx, name, ids)?;
+        if let Some(rows) = rows {
+            (tx, _) = table::insert(tx, name, std::slice::from_ref(rows)).await?;
+        }
+        Ok(Writing { tx, budget, turn })
     }
 
     async fn load(
         self,
-        name: &str,
         (mut full, mut chunker): (Vec<Vec<RecordBatch>>, Chunker),
+        (definition, checks): (&Definition, &Checks),
         mut rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
         width: usize,
+        remove: impl FnOnce(&mut Transaction) -> Result<()>,
     ) -> Result<(Writing, u64)> {
         let Writing { tx, budget, turn } = self;
-        let mut blocks = Blocks::new(Loader::new(tx, name).await?, &budget, width);
+        let mut blocks = Blocks::new(Loader::new(tx, &definition.name).await?, &budget, width);
         loop {
             for block in full {
                 blocks.encode(block).await?;
             }
             full = match rows.next().await {
-                Some(batch) => chunker.push(table::normalise(&batch?, blocks.loader.definition())?),
+                Some(batch) => {
+                    let batch = table::normalise(&batch?, definition)?;
+                    checks.test(&batch)?;
+                    chunker.push(batch)
+                }
                 None => break,
             };
         }
         if let Some(rest) = chunker.rest() {
             blocks.encode(rest).await?;
         }
-        let (tx, count) = blocks.finish().await?;
+        let (tx, count) = blocks.finish(remove).await?;
         Ok((Writing { tx, budget, turn }, count))
     }
 }
@@ -193,13 +222,17 @@ impl Blocks {
         }
     }
 
-    async fn finish(mut self) -> Result<(Transaction, u64)> {
+    async fn finish(
+        mut self,
+        remove: impl FnOnce(&mut Transaction) -> Result<()>,
+    ) -> Result<(Transaction, u64)> {
         while !self.running.is_empty() {
             self.wait().await?;
         }
-        let loader = Arc::try_unwrap(self.loader).map_err(|_| Error::Defect {
+        let mut loader = Arc::try_unwrap(self.loader).map_err(|_| Error::Defect {
             message: "a block is still being encoded after its load".into(),
         })?;
-        Ok(loader.finish()?)
+        remove(loader.transaction())?;
+        Ok(loader.finish().await?)
     }
 }

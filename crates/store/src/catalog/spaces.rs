@@ -42,6 +42,16 @@ impl Catalog {
         }
     }
 
+    /// As [`prefix`](Catalog::prefix), without the keys before `from`, which starts with `prefix`.
+    pub(crate) fn prefix_from(&self, space: u32, prefix: &[u8], from: &[u8]) -> Entries<'_> {
+        debug_assert!(from.starts_with(prefix));
+        let space = self.spaces.get(&space);
+        Entries {
+            range: space.map(|space| space.iter_from(from)),
+            prefix: prefix.into(),
+        }
+    }
+
     pub(crate) fn put(&mut self, space: u32, key: Arc<[u8]>, value: Arc<[u8]>) {
         // A space that a caller numbered himself is not given out later.
         self.next_space = self.next_space.max(space.saturating_add(1));
@@ -138,6 +148,9 @@ mod tests {
         }
         let keys: Vec<_> = catalog.prefix(3, b"a/").map(|(key, _)| key).collect();
         assert_eq!(keys, [bytes("a/1"), bytes("a/2")]);
+        let from = |from: &[u8]| catalog.prefix_from(3, b"a/", from).next();
+        assert_eq!(from(b"a/1+").map(|(key, _)| key), Some(bytes("a/2")));
+        assert_eq!(from(b"a/3"), None);
         assert_eq!(catalog.prefix(3, b"").count(), 5);
         assert_eq!(catalog.prefix(4, b"").count(), 0);
         assert_eq!(catalog.new_space(), 4);

@@ -92,6 +92,12 @@ impl Snapshot {
         self.version.catalog.prefix(space, prefix)
     }
 
+    /// As [`prefix`](Snapshot::prefix), from the first key that is not less than `from`, which starts with `prefix`.
+    /// The cost is that of one search.
+    pub fn prefix_from(&self, space: u32, prefix: &[u8], from: &[u8]) -> Entries<'_> {
+        self.version.catalog.prefix_from(space, prefix, from)
+    }
+
     /// The pool through which pages are read.
     pub fn pool(&self) -> &Arc<buffer::Pool> {
         self.store.pool()

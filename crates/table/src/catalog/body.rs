@@ -64,6 +64,7 @@ pub(crate) fn body(
     let row_indexes = row_index::row_indexes(snapshot, space, definition.foreign_keys.len())
         .ok_or_else(|| damaged("the record of a row index"))?;
     Ok(Arc::new(Body {
+        space,
         schema: definition.schema(),
         definition,
         stamp,

@@ -56,15 +56,26 @@ pub fn definition(tx: &Transaction, name: &str) -> Result<Definition> {
     DefinitionRecord::read(tx.get(space, key::DEFINITION).as_deref(), name)
 }
 
-/// Notes a change of the table's rows.
+/// Notes a change of the table's rows, which the indexes of its keys have taken part in.
+///
+/// An earlier version, which knows of no index, raises the counter but not the tags: whoever reads a tag that is behind
+/// knows that the index is of no use.
 ///
 /// # Errors
 /// [`Error::Damaged`] if what an earlier version left does not decode.
 pub(crate) fn changed(tx: &mut Transaction, name: &str, space: u32) -> Result<()> {
     row_index::remove(tx, name, space)?;
+    let before = key::counter(tx.get(space, key::ROWS).as_deref());
     for counter in [key::ROWS, key::STAMP] {
         let value = key::counter(tx.get(space, counter).as_deref()) + 1;
         tx.put(space, counter, &value.to_le_bytes());
+    }
+    let entries = tx.prefix(space, key::KEYS);
+    let tags = entries.filter(|(entry, tag)| {
+        key::index_letter(entry) == Some(key::KEY_TAG) && key::counter(Some(tag)) == before
+    });
+    for (entry, _) in tags.collect::<Vec<_>>() {
+        tx.put(space, &entry, &(before + 1).to_le_bytes());
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
 use crate::format::block::{Block, Encoding};
 use crate::format::dictionary::DictionaryRecord;
+use crate::format::row_id::RowId;
 use crate::schema::Definition;
 
 /// One table as one snapshot has it: its definition, its blocks and what is known of them. Later
@@ -22,11 +23,30 @@ use crate::schema::Definition;
 pub struct Table {
     pub(crate) body: Arc<Body>,
     pub(crate) snapshot: Snapshot,
+    /// The only rows that scans deliver; absent if all are.
+    pub(crate) chosen: Option<Arc<Chosen>>,
+}
+
+/// Rows of a table that were found by a key.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    key: String,
+    /// By chunk of the tail (`true`) or block: positions, ascending.
+    rows: BTreeMap<(bool, u32), Vec<u16>>,
+}
+
+impl Chosen {
+    /// The rows of a chunk of the tail or a block.
+    pub(crate) fn of(&self, tail: bool, number: u32) -> &[u16] {
+        self.rows.get(&(tail, number)).map_or(&[], Vec::as_slice)
+    }
 }
 
 /// What is decoded of a table, whatever the snapshot.
 #[derive(Debug)]
 pub(crate) struct Body {
+    /// Its space in the catalog.
+    pub space: u32,
     pub definition: Definition,
     pub schema: SchemaRef,
     /// Changes with every change of the table. It is compared by where it lies: what was undone may have had the same
@@ -79,6 +99,39 @@ impl Body {
 }
 
 impl Table {
+    /// The same table, of which scans deliver these rows alone: their row ids, which were found by the index of `key`.
+    /// Whoever chooses rows does not choose less than the filters of the scan leave; what is known of the table's
+    /// columns stays as it is.
+    #[must_use]
+    pub fn choose(&self, key: &str, rows: &[u64]) -> Table {
+        let mut chosen: BTreeMap<(bool, u32), Vec<u16>> = BTreeMap::new();
+        for row in rows {
+            let (place, row) = match RowId::of(*row) {
+                RowId::Tail { key, row } => ((true, key), row),
+                RowId::Block { key, row } => ((false, key), row),
+            };
+            chosen.entry(place).or_default().push(row);
+        }
+        for rows in chosen.values_mut() {
+            rows.sort_unstable();
+            rows.dedup();
+        }
+        Table {
+            body: self.body.clone(),
+            snapshot: self.snapshot.clone(),
+            chosen: Some(Arc::new(Chosen {
+                key: key.to_owned(),
+                rows: chosen,
+            })),
+        }
+    }
+
+    /// The key whose index has chosen the rows that scans deliver, and how many rows these are; none if all are.
+    pub fn chosen(&self) -> Option<(&str, usize)> {
+        let chosen = self.chosen.as_ref()?;
+        Some((&chosen.key, chosen.rows.values().map(Vec::len).sum()))
+    }
+
     /// Its name, columns and keys.
     pub fn definition(&self) -> &Definition {
         &self.body.definition

@@ -77,6 +77,7 @@ impl Catalog {
                 Arc::new(Table {
                     body,
                     snapshot: snapshot.clone(),
+                    chosen: None,
                 }),
             );
         }

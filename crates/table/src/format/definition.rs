@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::format::record::damaged;
 use crate::format::record::encode;
-use crate::schema::{Check, Column, Definition, ForeignKey};
+use crate::schema::{Check, Column, Definition, ForeignKey, Key, Rule};
 
 /// [`DataType`] in the catalog's own numbering, so that the format does not move with Arrow's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,6 +114,13 @@ struct More {
     checks: Vec<Check>,
 }
 
+/// What may stand behind that: versions that do not know it read over it.
+#[derive(Default, PartialEq, Serialize, Deserialize)]
+struct Held {
+    keys: Vec<Key>,
+    rules: Vec<Rule>,
+}
+
 impl DefinitionRecord {
     /// The definition of table `name` from its record.
     ///
@@ -129,11 +136,16 @@ impl DefinitionRecord {
         let (record, rest) = postcard::take_from_bytes::<DefinitionRecord>(bytes).ok()?;
         let mut definition = record.definition()?;
         if !rest.is_empty() {
-            let more: More = postcard::from_bytes(rest).ok()?;
+            let (more, rest): (More, _) = postcard::take_from_bytes(rest).ok()?;
             for (position, default) in more.defaults {
                 definition.columns.get_mut(position)?.default = Some(default);
             }
             definition.checks = more.checks;
+            if !rest.is_empty() {
+                let held: Held = postcard::from_bytes(rest).ok()?;
+                definition.keys = held.keys;
+                definition.rules = held.rules;
+            }
         }
         Some(definition)
     }
@@ -154,8 +166,16 @@ impl DefinitionRecord {
             defaults: defaults.collect(),
             checks: definition.checks.clone(),
         };
-        if more != More::default() {
+        let held = Held {
+            keys: definition.keys.clone(),
+            rules: definition.rules.clone(),
+        };
+        let has_held = held != Held::default();
+        if has_held || more != More::default() {
             bytes.extend(encode(&more, &definition.name)?);
+        }
+        if has_held {
+            bytes.extend(encode(&held, &definition.name)?);
         }
         Ok(bytes)
     }
@@ -192,6 +212,8 @@ impl DefinitionRecord {
             columns,
             primary_key: self.primary_key,
             foreign_keys: self.foreign_keys,
+            keys: vec![],
+            rules: vec![],
             checks: vec![],
         })
     }

@@ -32,6 +32,27 @@ pub(crate) const TAG: &[u8] = b"f";
 /// both big-endian.
 pub(crate) const INDEX: &[u8] = b"i";
 
+/// Prefix of what the index of a key has in the catalog: `j`, the key's number, big-endian, and a letter.
+pub(crate) const KEYS: &[u8] = b"j";
+/// The letter of an index's tag: the value of [`ROWS`] for which it was written.
+pub(crate) const KEY_TAG: u8 = b't';
+/// The letter of blocks whose keys ascend: the greatest key follows.
+pub(crate) const KEY_RANGE: u8 = b'o';
+/// The letter of runs of hashes: the run's number follows, big-endian.
+pub(crate) const KEY_RUN: u8 = b'r';
+/// The letter of the hashes of a chunk of the tail: the chunk's number follows, big-endian.
+pub(crate) const KEY_CHUNK: u8 = b'c';
+
+/// The prefix of one kind of records of the index of key `number`.
+pub(crate) fn index(number: u32, letter: u8) -> Vec<u8> {
+    [KEYS, &number.to_be_bytes(), &[letter]].concat()
+}
+
+/// The letter of a record of an index.
+pub(crate) fn index_letter(key: &[u8]) -> Option<u8> {
+    key.get(KEYS.len() + 4).copied()
+}
+
 pub(crate) fn table(name: &str) -> Vec<u8> {
     [TABLE, name.as_bytes()].concat()
 }

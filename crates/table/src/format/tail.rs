@@ -34,6 +34,21 @@ fn own(batch: &RecordBatch) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(batch.schema(), columns.collect())?)
 }
 
+/// The number of rows of a chunk, from its header; `None` if that is not what [`encode`] writes.
+pub(crate) fn rows(bytes: &[u8]) -> Option<usize> {
+    // A stream is two messages, of the schema and of the batch: a mark, a length, and so many bytes.
+    let message = |bytes| -> Option<(&[u8], &[u8])> {
+        let (mark, rest) = <[u8]>::split_first_chunk::<4>(bytes)?;
+        let (length, rest) = rest.split_first_chunk::<4>()?;
+        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+        (*mark == [0xff; 4]).then(|| rest.split_at_checked(length))?
+    };
+    let (_, rest) = message(bytes)?;
+    let (batch, _) = message(rest)?;
+    let header = arrow::ipc::root_as_message(batch).ok()?;
+    usize::try_from(header.header_as_record_batch()?.length()).ok()
+}
+
 /// The batch of a chunk; `None` if it is none of `definition`'s.
 pub(crate) fn decode(bytes: &[u8], definition: &Definition) -> Option<RecordBatch> {
     let reader = StreamReader::try_new(bytes, None).ok()?;
@@ -47,4 +62,24 @@ pub(crate) fn decode(bytes: &[u8], definition: &Definition) -> Option<RecordBatc
         .map(|f| f.data_type())
         .eq(schema.fields().iter().map(|f| f.data_type()));
     same.then(|| RecordBatch::try_new(schema, batch.columns().to_vec()).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int32Array, StringViewArray};
+
+    use super::*;
+
+    #[test]
+    fn rows_are_counted_without_decoding() {
+        for rows in [0, 1, 7, 3_000] {
+            let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(0..rows));
+            let texts = (0..rows).map(|n| (n % 3 > 0).then(|| format!("a text of number {n}")));
+            let texts: ArrayRef = Arc::new(StringViewArray::from_iter(texts));
+            let batch = RecordBatch::try_from_iter([("n", numbers), ("t", texts)]).unwrap();
+            let bytes = encode(&batch).unwrap();
+            assert_eq!(super::rows(&bytes), Some(rows as usize));
+            assert_eq!(super::rows(&bytes[..bytes.len().min(20)]), None);
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `open` | what to read, and opening one piece of it |
+//! | `read` | whole rows, without a filter |
 //! | `ahead` | pages of the blocks that are opened next |
 //! | `filter` | what rows are wanted |
 //! | `mask`, `rows` | rows of a block, as bits and as positions |
@@ -19,6 +20,7 @@ mod filter;
 mod integers;
 mod mask;
 mod open;
+mod read;
 mod rows;
 mod vectors;
 

@@ -10,11 +10,10 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, BooleanArray, UInt64Array};
 use arrow::compute::{filter_record_batch, prep_null_mask_filter};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use arrow::record_batch::RecordBatch;
 use buffer::Pool;
 use memory::Traffic;
 
-use crate::catalog::table::Table;
+use crate::catalog::table::{Stored, Table};
 use crate::error::{Error, Result};
 use crate::format::block::Block;
 use crate::format::row_id::RowId;
@@ -23,7 +22,6 @@ use crate::scan::cursor::{Cursor, OpenBlock, State, batch};
 use crate::scan::filter::Filter;
 use crate::scan::filter::apply::{FilteredBlock, apply};
 use crate::scan::mask::Mask;
-use crate::scan::rows::BATCH_ROWS;
 
 /// The name of the hidden column of row ids, by which rows are deleted and updated.
 pub const ROW_COLUMN: &str = "__row";
@@ -71,13 +69,21 @@ impl Scan {
             fields.push(Arc::new(Field::new(ROW_COLUMN, DataType::UInt64, false)));
         }
         let schema = Arc::new(Schema::new(fields));
+        // What comes behind a row that was chosen is not needed.
+        let ahead = table.chosen.is_none().then(Arc::default);
         Scan {
             table,
             columns,
-            ahead: Some(Arc::default()),
+            ahead,
             row_ids,
             schema,
         }
+    }
+
+    /// The rows of a piece that the scan may deliver; `None` if all may be.
+    fn allowed(&self, (tail, number): (bool, u32)) -> Option<&[u16]> {
+        let chosen = self.table.chosen.as_ref()?;
+        Some(chosen.of(tail, number))
     }
 
     /// The same scan, which reads a page no earlier than when its block is opened: to measure what
@@ -107,12 +113,16 @@ impl Scan {
     /// the number of nodes.
     pub fn morsels(&self) -> impl Iterator<Item = (u8, Morsel)> + '_ {
         let body = &self.table.body;
-        let blocks = body
-            .blocks
-            .iter()
-            .enumerate()
-            .map(|(i, b)| (b.value.bucket, Morsel::Block(i)));
-        blocks.chain((0..body.tail.len()).map(|i| (0, Morsel::Tail(i))))
+        let wanted = move |tail: bool, key: u32| {
+            self.allowed((tail, key))
+                .is_none_or(|rows| !rows.is_empty())
+        };
+        let blocks = body.blocks.iter().enumerate();
+        let blocks = blocks.filter(move |(_, block)| wanted(false, block.key));
+        let blocks = blocks.map(|(i, b)| (b.value.bucket, Morsel::Block(i)));
+        let tail = body.tail.iter().enumerate();
+        let tail = tail.filter(move |(_, chunk)| wanted(true, chunk.key));
+        blocks.chain(tail.map(|(i, _)| (0, Morsel::Tail(i))))
     }
 
     /// Opens a morsel: applies `filters`, and pins the pages that hold the rows that are left.
@@ -141,7 +151,10 @@ impl Scan {
     fn open_tail<'p>(&'p self, index: usize, filters: &[Filter]) -> Result<Option<Cursor<'p>>> {
         let chunk = &self.table.body.tail[index];
         let batch = &chunk.value;
-        let mut keep: Option<BooleanArray> = None;
+        let mut keep: Option<BooleanArray> = self.allowed((true, chunk.key)).map(|rows| {
+            let wanted = |row: usize| rows.binary_search(&(row as u16)).is_ok();
+            (0..batch.num_rows()).map(|row| Some(wanted(row))).collect()
+        });
         for filter in filters {
             let columns: Vec<ArrayRef> = filter
                 .columns
@@ -201,11 +214,9 @@ impl Scan {
         if let Some(ahead) = &self.ahead {
             ahead.read(pool, &self.table, index, filters, &self.columns);
         }
-        let mut wanted = Mask::all(block.rows as usize);
-        if let Some(deleted) = self.table.body.deleted.get(&stored.key) {
-            for row in deleted.value.iter() {
-                wanted.set(row as usize, false);
-            }
+        let mut wanted = self.wanted(stored);
+        if wanted.is_none() {
+            return Ok(None);
         }
         let mut filtered = FilteredBlock {
             table: &self.table,
@@ -254,6 +265,27 @@ impl Scan {
         Ok(Some(self.cursor(State::Block(open))))
     }
 
+    /// The rows of a block that are not deleted, and that it may deliver.
+    fn wanted(&self, stored: &Stored<Block>) -> Mask {
+        let rows = stored.value.rows as usize;
+        let mut wanted = match self.allowed((false, stored.key)) {
+            None => Mask::all(rows),
+            Some(only) => {
+                let mut mask = Mask::none(rows);
+                let only = only.iter().map(|row| usize::from(*row));
+                only.filter(|row| *row < rows)
+                    .for_each(|row| mask.set(row, true));
+                mask
+            }
+        };
+        if let Some(deleted) = self.table.body.deleted.get(&stored.key) {
+            for row in deleted.value.iter() {
+                wanted.set(row as usize, false);
+            }
+        }
+        wanted
+    }
+
     /// Notes, for reading ahead, how many pages of the wanted columns of a block were needed, and
     /// whether one had to be waited for.
     fn opened(&self, block: &Block, waits: bool, needed: usize) {
@@ -271,27 +303,5 @@ impl Scan {
             row_ids: self.row_ids,
             state,
         }
-    }
-}
-
-impl Table {
-    /// Reads `columns` of every row: for tests and small tables. Order: blocks, then the tail.
-    ///
-    /// # Errors
-    /// Those of [`Scan::open`].
-    pub async fn read(self: &Arc<Self>, columns: &[usize]) -> Result<Vec<RecordBatch>> {
-        let scan = Scan::new(self.clone(), columns.to_vec(), false);
-        let pool = self.snapshot().pool().clone();
-        let traffic = Traffic::new(pool.nodes());
-        let mut batches = Vec::new();
-        for (_, morsel) in scan.morsels() {
-            let Some(mut cursor) = scan.open(&pool, morsel, &[], &traffic, || 0).await? else {
-                continue;
-            };
-            while let Some(batch) = cursor.next(BATCH_ROWS)? {
-                batches.push(batch);
-            }
-        }
-        Ok(batches)
     }
 }

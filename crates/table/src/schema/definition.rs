@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::schema::types::stored_type;
 
-/// A table: its name, columns and declared keys.
+/// A table: its name, columns and keys.
 ///
-/// Keys are declarations. Columns of a primary key are NOT NULL; that keys are unique, and that the
-/// rows exist that foreign keys refer to, is not checked.
+/// A key of [`keys`](Definition::keys) holds: no two rows have the same, and an index finds rows by it. A primary key
+/// that is not among them is a declaration: its columns are NOT NULL, and nobody checks that it is unique. That the rows
+/// exist that foreign keys refer to is for whoever writes rows to check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition {
     /// Name, unique in the store.
@@ -22,8 +23,50 @@ pub struct Definition {
     pub primary_key: Vec<usize>,
     /// Declared foreign keys.
     pub foreign_keys: Vec<ForeignKey>,
+    /// The keys that hold: the primary key, unless it is only declared, and the unique ones.
+    pub keys: Vec<Key>,
+    /// The foreign keys that hold, and what becomes of rows whose parent goes or changes. Whoever writes rows sees to it.
+    pub rules: Vec<Rule>,
     /// Conditions that no row may fail. Whoever writes rows tests them: this crate only keeps them.
     pub checks: Vec<Check>,
+}
+
+/// Columns in which no two rows have the same values. Rows with a NULL in one of them have no key, and are as many as
+/// there may be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Key {
+    /// Its name, unique among the constraints of the table.
+    pub name: String,
+    /// What its records in the catalog are found by: no other key of the table has it.
+    pub number: u32,
+    /// Positions of its columns, at least one.
+    pub columns: Vec<usize>,
+    /// Whether it is the primary key.
+    pub primary: bool,
+}
+
+/// A foreign key that holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rule {
+    /// Its place in [`Definition::foreign_keys`].
+    pub foreign_key: usize,
+    /// Its name, unique among the constraints of the table.
+    pub name: String,
+    /// When the row that is referred to is deleted.
+    pub on_delete: Action,
+    /// When its key changes.
+    pub on_update: Action,
+}
+
+/// What becomes of rows that refer to one that goes or changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Action {
+    /// There may be none.
+    NoAction,
+    /// They go, or change, too.
+    Cascade,
+    /// Their columns become NULL.
+    SetNull,
 }
 
 /// A condition on the rows of a table.
@@ -60,6 +103,19 @@ pub struct ForeignKey {
     pub parent_columns: Vec<String>,
 }
 
+/// The key of `parent` that holds and that a foreign key refers to: one of the same columns, in any order.
+pub fn referred_key<'d>(parent: &'d Definition, foreign: &ForeignKey) -> Option<&'d Key> {
+    let mut keys = parent.keys.iter();
+    keys.find(|key| {
+        let has = |column: &usize| {
+            foreign
+                .parent_columns
+                .contains(&parent.columns[*column].name)
+        };
+        key.columns.len() == foreign.parent_columns.len() && key.columns.iter().all(has)
+    })
+}
+
 impl Definition {
     /// A definition with the columns of `schema` and no keys; types are normalised by
     /// [`stored_type`].
@@ -86,6 +142,8 @@ impl Definition {
             columns,
             primary_key: vec![],
             foreign_keys: vec![],
+            keys: vec![],
+            rules: vec![],
             checks: vec![],
         };
         definition.validate()?;
@@ -119,7 +177,13 @@ impl Definition {
                 });
             }
         }
+        self.validate_keys()
+    }
+
+    /// That keys are of columns that there are, and go with each other.
+    fn validate_keys(&self) -> Result<()> {
         let keys = self.foreign_keys.iter().flat_map(|key| &key.columns);
+        let keys = keys.chain(self.keys.iter().flat_map(|key| &key.columns));
         if let Some(bad) = self
             .primary_key
             .iter()
@@ -130,6 +194,28 @@ impl Definition {
             return Err(Error::Key {
                 table: self.name.clone(),
                 what,
+            });
+        }
+        for (at, key) in self.keys.iter().enumerate() {
+            let mut others = self.keys[..at].iter();
+            if key.columns.is_empty()
+                || key.primary && key.columns != self.primary_key
+                || others.any(|other| other.number == key.number || other.name == key.name)
+            {
+                return Err(Error::Key {
+                    table: self.name.clone(),
+                    what: format!("\"{}\" is not one that can be", key.name),
+                });
+            }
+        }
+        if let Some(rule) = self
+            .rules
+            .iter()
+            .find(|r| r.foreign_key >= self.foreign_keys.len())
+        {
+            return Err(Error::Key {
+                table: self.name.clone(),
+                what: format!("\"{}\" is of no foreign key", rule.name),
             });
         }
         for key in &self.foreign_keys {
@@ -145,6 +231,44 @@ impl Definition {
             }
         }
         Ok(())
+    }
+
+    /// Makes the primary key one that holds, under the name that PostgreSQL gives it. Nothing happens if none is
+    /// declared, or if it holds already.
+    pub fn enforce_primary_key(&mut self) {
+        if !self.primary_key.is_empty() && !self.keys.iter().any(|key| key.primary) {
+            let name = self.free_name(&format!("{}_pkey", self.name));
+            self.add_key(name, self.primary_key.clone(), true);
+        }
+    }
+
+    /// Adds a key that holds.
+    pub fn add_key(&mut self, name: String, columns: Vec<usize>, primary: bool) {
+        let number = self.keys.iter().map(|key| key.number + 1).max();
+        self.keys.push(Key {
+            name,
+            number: number.unwrap_or(0),
+            columns,
+            primary,
+        });
+    }
+
+    /// A name for a constraint: `wanted`, with a number behind it if another has that.
+    pub fn free_name(&self, wanted: &str) -> String {
+        let mut name = wanted.to_owned();
+        let mut number = 0;
+        while self.has_constraint(&name) {
+            number += 1;
+            name = format!("{wanted}{number}");
+        }
+        name
+    }
+
+    /// Whether a key, a foreign key that holds or a check has this name.
+    pub fn has_constraint(&self, name: &str) -> bool {
+        self.keys.iter().any(|key| key.name == name)
+            || self.rules.iter().any(|rule| rule.name == name)
+            || self.checks.iter().any(|check| check.name == name)
     }
 
     /// The Arrow schema that scans deliver.

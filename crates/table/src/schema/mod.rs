@@ -4,6 +4,8 @@ mod definition;
 mod normalise;
 mod types;
 
-pub use definition::{Check, Column, Definition, ForeignKey, MAX_COLUMNS};
+pub use definition::{
+    Action, Check, Column, Definition, ForeignKey, Key, MAX_COLUMNS, Rule, referred_key,
+};
 pub use normalise::normalise;
 pub use types::stored_type;

@@ -14,6 +14,8 @@ use crate::format::definition::DefinitionRecord;
 use crate::format::dictionary::DictionaryRecord;
 use crate::format::record::{damaged, decode, encode};
 use crate::format::{key, tail};
+use crate::index::maintain;
+use crate::index::settle::Place;
 use crate::schema::{Column, Definition, normalise};
 use crate::write::encode;
 use crate::write::loader::{save, write_matrix};
@@ -53,6 +55,58 @@ fn put(tx: &mut Transaction, definition: &Definition) -> Result<()> {
     let record = DefinitionRecord::write(definition)?;
     tx.put(space, key::DEFINITION, &record);
     changed(tx, &definition.name, space)
+}
+
+/// Adds a key that holds, called `own`; the primary key if `primary`. Its columns are given by their positions.
+///
+/// # Errors
+/// [`Error::NoTable`]; [`Error::Duplicate`] if two rows have the same; [`Error::Key`] if there is such a key already;
+/// those of reading and writing pages. After an error the transaction must be dropped.
+pub async fn add_key(
+    tx: &mut Transaction,
+    name: &str,
+    own: &str,
+    columns: Vec<usize>,
+    primary: bool,
+) -> Result<()> {
+    let mut definition = definition(tx, name)?;
+    if primary {
+        definition.primary_key.clone_from(&columns);
+    }
+    definition.add_key(own.to_owned(), columns, primary);
+    definition.validate()?;
+    if let Some(key) = definition.keys.last() {
+        let place = Place {
+            space: space(tx, name)?,
+            definition: &definition,
+        };
+        maintain::add(tx, place, key).await?;
+    }
+    put(tx, &definition)
+}
+
+/// Drops the key called `own`, and its index.
+///
+/// # Errors
+/// [`Error::NoTable`]; [`Error::Key`] if there is none, or if a foreign key needs it.
+pub fn drop_key(tx: &mut Transaction, name: &str, own: &str) -> Result<()> {
+    let mut definition = definition(tx, name)?;
+    let Some(at) = definition.keys.iter().position(|key| key.name == own) else {
+        return Err(Error::Key {
+            table: name.to_owned(),
+            what: format!("there is none called \"{own}\""),
+        });
+    };
+    let key = definition.keys.remove(at);
+    if key.primary {
+        definition.primary_key.clear();
+    }
+    let place = Place {
+        space: space(tx, name)?,
+        definition: &definition,
+    };
+    maintain::remove(tx, place, &key)?;
+    put(tx, &definition)
 }
 
 /// Renames a table, also in the foreign keys that refer to it.
@@ -136,6 +190,8 @@ pub fn add_column(
             columns: vec![own.clone()],
             primary_key: vec![],
             foreign_keys: vec![],
+            keys: vec![],
+            rules: vec![],
             checks: vec![],
             name: name.to_owned(),
         };
@@ -178,6 +234,7 @@ pub fn drop_column(tx: &mut Transaction, name: &str, column: &str) -> Result<()>
         .foreign_keys
         .iter_mut()
         .flat_map(|key| &mut key.columns);
+    let positions = positions.chain(after.keys.iter_mut().flat_map(|key| &mut key.columns));
     for position in after.primary_key.iter_mut().chain(positions) {
         *position -= usize::from(*position > gone);
     }
@@ -220,6 +277,7 @@ fn free_of_keys(tx: &Transaction, definition: &Definition, position: usize) -> R
         return refused(format!("'{column}' is its only column; drop the table"));
     }
     let keys = definition.foreign_keys.iter().flat_map(|key| &key.columns);
+    let keys = keys.chain(definition.keys.iter().flat_map(|key| &key.columns));
     if definition
         .primary_key
         .iter()

@@ -13,6 +13,8 @@ use crate::format::block::Block;
 use crate::format::record::{damaged, decode};
 use crate::format::row_id::RowId;
 use crate::format::{key, tail};
+use crate::index::maintain;
+use crate::index::settle::Place;
 use crate::schema::Definition;
 
 /// Deletes rows by their row ids, the values of [`crate::ROW_COLUMN`], and returns their number. Rows
@@ -31,10 +33,17 @@ pub fn delete(tx: &mut Transaction, name: &str, rows: &[u64]) -> Result<u64> {
             RowId::Tail { key, row } => chunks.entry(key).or_default().insert(row.into()),
         };
     }
-    let mut deleted = 0;
+    let (mut deleted, mut whole) = (0, Vec::new());
     for (number, gone) in blocks {
-        deleted += delete_in_block(tx, space, &definition, number, gone)?;
+        let (count, is_whole) = delete_in_block(tx, space, &definition, number, gone)?;
+        deleted += count;
+        whole.extend(is_whole.then_some(number));
     }
+    let place = Place {
+        space,
+        definition: &definition,
+    };
+    maintain::remove_blocks(tx, place, &whole);
     for (number, gone) in chunks {
         deleted += delete_in_tail(tx, space, &definition, number, &gone)?;
     }
@@ -44,13 +53,14 @@ pub fn delete(tx: &mut Transaction, name: &str, rows: &[u64]) -> Result<u64> {
     Ok(deleted)
 }
 
+/// Marks rows as deleted; says how many were not yet, and whether the block is gone.
 fn delete_in_block(
     tx: &mut Transaction,
     space: u32,
     definition: &Definition,
     number: u32,
     gone: RoaringBitmap,
-) -> Result<u64> {
+) -> Result<(u64, bool)> {
     let name = &definition.name;
     let entry = key::numbered(key::BLOCK, number);
     let bytes = tx.get(space, &entry).ok_or_else(|| unknown_row(name))?;
@@ -66,7 +76,8 @@ fn delete_in_block(
     };
     let count = before.len();
     let all = before | gone;
-    if all.len() == u64::from(block.rows) {
+    let whole = all.len() == u64::from(block.rows);
+    if whole {
         block.page_ids().for_each(|page| tx.free_page(page));
         tx.delete(space, &entry);
         tx.delete(space, &marks);
@@ -76,7 +87,7 @@ fn delete_in_block(
             .map_err(|e| Error::Test(Box::new(e)))?;
         tx.put(space, &marks, &bytes);
     }
-    Ok(all.len() - count)
+    Ok((all.len() - count, whole))
 }
 
 fn delete_in_tail(
@@ -96,10 +107,13 @@ fn delete_in_tail(
         .map(|row| Some(!gone.contains(row)))
         .collect();
     let kept = filter_record_batch(&batch, &keep)?;
+    let place = Place { space, definition };
     if kept.num_rows() == 0 {
         tx.delete(space, &entry);
+        maintain::remove_chunk(tx, place, number);
     } else {
         tx.put(space, &entry, &tail::encode(&kept)?);
+        maintain::put_chunk(tx, place, number, &kept)?;
     }
     Ok((batch.num_rows() - kept.num_rows()) as u64)
 }

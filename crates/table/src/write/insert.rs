@@ -1,5 +1,7 @@
 //! Appending rows.
 
+use std::sync::Arc;
+
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use store::Transaction;
@@ -8,7 +10,9 @@ use crate::catalog::space::{changed, definition, space};
 use crate::error::Result;
 use crate::format::record::damaged;
 use crate::format::{key, tail};
-use crate::schema::{Definition, normalise};
+use crate::index::maintain;
+use crate::index::settle::Place;
+use crate::schema::normalise;
 use crate::write::chunker::Chunker;
 use crate::write::loader::Loader;
 
@@ -25,7 +29,8 @@ const SMALL_ROWS: usize = 1_024;
 /// 16,384 rows on they are written to blocks; fewer go to the tail, which is in the log.
 ///
 /// # Errors
-/// [`Error::NoTable`](crate::Error::NoTable); those of [`normalise`]; those of the store. After an error the
+/// [`Error::NoTable`](crate::Error::NoTable); [`Error::Duplicate`](crate::Error::Duplicate) for a key that another row
+/// has; those of [`normalise`]; those of the store. After an error the
 /// transaction must be dropped.
 pub async fn insert(
     tx: Transaction,
@@ -44,7 +49,12 @@ pub async fn insert(
     }
     if rows > 0 {
         let batch = concat_batches(&definition.schema(), &batches)?;
-        tx = append_tail(tx, name, &definition, &batch).await?;
+        let place = Place {
+            space: space(&tx, name)?,
+            definition: &definition,
+        };
+        maintain::are_new(&tx, place, &batch).await?;
+        tx = append_tail(tx, place, &batch).await?;
     }
     Ok((tx, rows as u64))
 }
@@ -67,59 +77,70 @@ async fn append_blocks(
     if let Some(block) = chunker.rest() {
         loader.block(ordinal, &block)?;
     }
-    loader.finish()
+    loader.finish().await
 }
 
 async fn append_tail(
     mut tx: Transaction,
-    name: &str,
-    definition: &Definition,
+    place: Place<'_>,
     batch: &RecordBatch,
 ) -> Result<Transaction> {
-    let space = space(&tx, name)?;
-    let chunks = tail_chunks(&tx, space, name, definition)?;
-    let rows: usize = chunks.iter().map(|(_, c)| c.num_rows()).sum();
+    let Place { space, definition } = place;
+    let name = &definition.name;
+    let chunks = tail_chunks(&tx, place)?;
+    let rows: usize = chunks.iter().map(|chunk| chunk.rows).sum();
+    let decode = |chunk: &Chunk| {
+        let batch = tail::decode(&chunk.bytes, definition);
+        batch.ok_or_else(|| damaged(name, "a chunk of its tail"))
+    };
+    let mut remove = |chunk: &Chunk| {
+        tx.delete(space, &key::numbered(key::TAIL, chunk.number));
+        maintain::remove_chunk(&mut tx, place, chunk.number);
+    };
     if rows + batch.num_rows() >= SEAL_ROWS {
-        let mut all: Vec<_> = chunks.iter().map(|(_, chunk)| chunk.clone()).collect();
+        let mut all = chunks.iter().map(decode).collect::<Result<Vec<_>>>()?;
         all.push(batch.clone());
-        for (number, _) in &chunks {
-            tx.delete(space, &key::numbered(key::TAIL, *number));
-        }
+        chunks.iter().for_each(remove);
         return Ok(append_blocks(tx, name, &all).await?.0);
     }
-    let small: Vec<_> = chunks
-        .iter()
-        .filter(|(_, c)| c.num_rows() < SMALL_ROWS)
-        .collect();
-    let next = chunks.last().map_or(0, |(number, _)| number + 1);
+    let small: Vec<_> = chunks.iter().filter(|c| c.rows < SMALL_ROWS).collect();
+    let next = chunks.last().map_or(0, |chunk| chunk.number + 1);
     let mut merged = batch.clone();
     if small.len() >= SMALL_CHUNKS {
-        let parts = small.iter().map(|(_, chunk)| chunk).chain([batch]);
-        merged = concat_batches(&definition.schema(), parts)?;
-        for (number, _) in &small {
-            tx.delete(space, &key::numbered(key::TAIL, *number));
-        }
+        let parts = small.iter().map(|chunk| decode(chunk));
+        let mut parts = parts.collect::<Result<Vec<_>>>()?;
+        parts.push(merged);
+        merged = concat_batches(&definition.schema(), &parts)?;
+        small.into_iter().for_each(&mut remove);
     }
     tx.put(
         space,
         &key::numbered(key::TAIL, next),
         &tail::encode(&merged)?,
     );
+    maintain::put_chunk(&mut tx, place, next, &merged)?;
     changed(&mut tx, name, space)?;
     Ok(tx)
 }
 
-fn tail_chunks(
-    tx: &Transaction,
-    space: u32,
-    name: &str,
-    definition: &Definition,
-) -> Result<Vec<(u32, RecordBatch)>> {
-    let decode = |(entry, bytes): (_, std::sync::Arc<[u8]>)| {
-        let entry: std::sync::Arc<[u8]> = entry;
-        Some((key::number(&entry)?, tail::decode(&bytes, definition)?))
+/// A chunk of the tail, not decoded.
+struct Chunk {
+    number: u32,
+    bytes: Arc<[u8]>,
+    rows: usize,
+}
+
+fn tail_chunks(tx: &Transaction, place: Place<'_>) -> Result<Vec<Chunk>> {
+    let chunk = |(entry, bytes): (Arc<[u8]>, Arc<[u8]>)| {
+        let decoded = || Some(tail::decode(&bytes, place.definition)?.num_rows());
+        Some(Chunk {
+            number: key::number(&entry)?,
+            rows: tail::rows(&bytes).or_else(decoded)?,
+            bytes,
+        })
     };
-    tx.prefix(space, key::TAIL)
-        .map(|record| decode(record).ok_or_else(|| damaged(name, "a chunk of its tail")))
+    let damaged = || damaged(&place.definition.name, "a chunk of its tail");
+    tx.prefix(place.space, key::TAIL)
+        .map(|record| chunk(record).ok_or_else(damaged))
         .collect()
 }

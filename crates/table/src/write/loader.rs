@@ -16,6 +16,9 @@ use crate::format::block::{BLOCK_ROWS, Block, Matrix};
 use crate::format::dictionary::DictionaryRecord;
 use crate::format::key;
 use crate::format::record::{damaged, decode, encode};
+use crate::index::gather::Gather;
+use crate::index::maintain;
+use crate::index::settle::{Place, settle};
 use crate::schema::{Definition, normalise};
 use crate::write::co_partition::CoPartitioning;
 use crate::write::encode::{self, Sink};
@@ -34,7 +37,10 @@ pub struct Loader {
     next: u32,
     /// Chooses the bucket of a block by its foreign key; blocks for which it chooses none get buckets in turn.
     co_partitioning: Option<CoPartitioning>,
-    done: Mutex<Vec<(u64, Block)>>,
+    /// One for each key that holds.
+    keys: Vec<Gather>,
+    /// Blocks by their numbers.
+    done: Mutex<Vec<(u32, Block)>>,
     rows: AtomicU64,
 }
 
@@ -43,10 +49,11 @@ impl Loader {
     /// [`Loader::finish`] gives back is committed.
     ///
     /// # Errors
-    /// [`Error::NoTable`]; those of reading its dictionaries.
+    /// [`Error::NoTable`]; [`Error::Key`] if a key of the table cannot be checked; those of reading its dictionaries.
     pub async fn new(tx: Transaction, name: &str) -> Result<Loader> {
         let definition = space::definition(&tx, name)?;
         let space = space::space(&tx, name)?;
+        maintain::current(&tx.view(), space, &definition)?;
         let last = tx.prefix(space, key::BLOCK).last();
         let next = last
             .and_then(|(entry, _)| key::number(&entry))
@@ -64,6 +71,7 @@ impl Loader {
         Ok(Loader {
             co_partitioning: CoPartitioning::of(&tx, &definition)?,
             schema: definition.schema(),
+            keys: definition.keys.iter().cloned().map(Gather::new).collect(),
             definition,
             space,
             page_size,
@@ -104,10 +112,17 @@ impl Loader {
                 what,
             });
         }
+        let number = u32::try_from(u64::from(self.next) + ordinal).map_err(|_| {
+            let what = format!("block number {ordinal} of a load is beyond what a table has");
+            Error::Mismatch {
+                table: self.definition.name.clone(),
+                what,
+            }
+        })?;
         let beside = self.co_partitioning.as_ref();
         let bucket = beside
             .and_then(|parent| parent.bucket(&batch))
-            .unwrap_or((u64::from(self.next) + ordinal) as u8);
+            .unwrap_or(number as u8);
         let mut columns = Vec::with_capacity(batch.num_columns());
         for (position, column) in batch.columns().iter().enumerate() {
             let name = &self.definition.columns[position].name;
@@ -123,8 +138,17 @@ impl Loader {
         };
         self.rows
             .fetch_add(u64::from(block.rows), Ordering::Relaxed);
-        self.done.lock().push((ordinal, block));
+        for key in &self.keys {
+            key.block(&self.tx, number, &batch)?;
+        }
+        self.done.lock().push((number, block));
         Ok(())
+    }
+
+    /// The transaction that it loads in, for changes of other rows of the table before the load is
+    /// [finished](Loader::finish): of those that the new ones replace.
+    pub fn transaction(&mut self) -> &mut Transaction {
+        &mut self.tx
     }
 
     /// The number of rows appended so far.
@@ -132,33 +156,39 @@ impl Loader {
         self.rows.load(Ordering::Relaxed)
     }
 
-    /// Records the blocks and dictionaries; gives back the transaction, to be committed, and the
-    /// number of rows.
+    /// Records the blocks and dictionaries, and looks whether all keys are new; gives back the transaction, to be
+    /// committed, and the number of rows.
     ///
     /// # Errors
-    /// Those of the store.
-    pub fn finish(self) -> Result<(Transaction, u64)> {
+    /// [`Error::Duplicate`] for a key that another row has; those of the store. Then the transaction is undone.
+    pub async fn finish(self) -> Result<(Transaction, u64)> {
         let Loader {
             mut tx,
             definition,
             space,
             page_size,
             dictionaries,
-            next,
+            keys,
             done,
             rows,
             ..
         } = self;
-        let mut done = done.into_inner();
-        done.sort_unstable_by_key(|(ordinal, _)| *ordinal);
-        for (number, (_, block)) in (next..).zip(&done) {
-            let bytes = encode(block, &definition.name)?;
+        for (number, block) in done.into_inner() {
+            let bytes = encode(&block, &definition.name)?;
             tx.put(space, &key::numbered(key::BLOCK, number), &bytes);
         }
         for (position, dictionary) in dictionaries.iter().enumerate() {
             if let Some(dictionary) = dictionary {
                 save(&mut tx, space, position, &definition, dictionary, page_size)?;
             }
+        }
+        let place = Place {
+            space,
+            definition: &definition,
+        };
+        for key in keys {
+            let (key, new) = key.into_inner();
+            settle(&mut tx, place, &key, new).await?;
         }
         changed(&mut tx, &definition.name, space)?;
         Ok((tx, rows.into_inner()))

@@ -11,7 +11,7 @@ mod loader;
 mod tables;
 mod views;
 
-pub use alter::{add_column, drop_column, redefine, rename, rename_column};
+pub use alter::{add_column, add_key, drop_column, drop_key, redefine, rename, rename_column};
 pub use chunker::Chunker;
 pub use delete::delete;
 pub use encode::LONGEST_TEXT;

@@ -10,6 +10,8 @@ use crate::format::definition::DefinitionRecord;
 use crate::format::dictionary::DictionaryRecord;
 use crate::format::key;
 use crate::format::record::decode;
+use crate::index::maintain;
+use crate::index::settle::Place;
 use crate::schema::Definition;
 
 /// Creates an empty table.
@@ -39,6 +41,9 @@ pub fn create(tx: &mut Transaction, definition: &Definition) -> Result<()> {
         &space.to_le_bytes(),
     );
     tx.put(space, key::DEFINITION, &record);
+    for key in &definition.keys {
+        maintain::create(tx, space, key);
+    }
     changed(tx, &definition.name, space)
 }
 
@@ -93,6 +98,10 @@ fn clear(tx: &mut Transaction, name: &str, space: u32) -> Result<()> {
         tx.delete(space, &entry);
     }
     row_index::remove(tx, name, space)?;
+    let definition = &definition(tx, name)?;
+    for key in &definition.keys {
+        maintain::clear(tx, Place { space, definition }, key)?;
+    }
     for prefix in [key::TAIL, key::DELETED] {
         for (entry, _) in tx.prefix(space, prefix).collect::<Vec<_>>() {
             tx.delete(space, &entry);

@@ -61,6 +61,10 @@ fn to_json(path: &Path, residency: &Residency) -> Value {
             Holds::Dictionary(name) => Some(json!({ "column": name })),
             _ => None,
         }),
+        "indexes": list(|holds| match holds {
+            Holds::Key(name) => Some(json!({ "key": name })),
+            _ => None,
+        }),
         "row_indexes": list(|holds| match holds {
             Holds::RowIndex { columns, parent } => Some(json!({ "columns": columns, "parent": parent })),
             _ => None,

@@ -129,10 +129,6 @@ mod tests {
             ("replace into t values (1)", "replace into"),
             ("insert ignore into t values (1)", "insert ignore"),
             ("insert overwrite table t select 1", "insert overwrite"),
-            (
-                "insert into t values (1) on conflict do nothing",
-                "on conflict",
-            ),
             ("insert into t partition (a = 1) select 1", "partition"),
             ("update t set a = 1 limit 1", "limit"),
             ("update or replace t set a = 1", "update or"),

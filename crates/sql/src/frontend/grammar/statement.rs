@@ -1,17 +1,18 @@
 //! Statements that write, define or show.
 
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, ConstraintCharacteristics, CreateTable, CreateTableOptions,
-    Delete, ForeignKeyConstraint, HiveDistributionStyle, HiveFormat, IndexColumn, Insert,
-    ObjectType, OrderByExpr, OrderByOptions, PrimaryKeyConstraint, Set, ShowStatementOptions,
-    SqliteOnConflict, Statement, TableConstraint, TableObject, Truncate, TruncateTableTarget,
-    Update, UpdateTableFromKind,
+    Assignment, AssignmentTarget, ConstraintCharacteristics, CreateTable, Delete,
+    ForeignKeyConstraint, HiveDistributionStyle, HiveFormat, IndexColumn, Insert,
+    KeyOrIndexDisplay, NullsDistinctOption, ObjectType, OnInsert, OrderByExpr, OrderByOptions,
+    PrimaryKeyConstraint, Set, ShowStatementOptions, SqliteOnConflict, Statement, TableObject,
+    Truncate, TruncateTableTarget, UniqueConstraint, Update, UpdateTableFromKind,
 };
 
 use crate::error::{Error, Result};
 use crate::frontend::grammar::catalog::{alter_table, create_view};
 use crate::frontend::grammar::query::table_with_joins;
 use crate::frontend::grammar::refuse::{none_of, refused, refused_for};
+use crate::frontend::table_options::keys_hold;
 
 /// Checks the parts of a statement outside its queries. Statements that are not supported at all are refused where they
 /// would run.
@@ -142,7 +143,8 @@ fn insert(statement: &Insert) -> Result<()> {
         table_alias,
         columns: _,
         overwrite,
-        source,
+        // None for `default values`.
+        source: _,
         assignments,
         partitioned,
         after_columns,
@@ -173,7 +175,10 @@ fn insert(statement: &Insert) -> Result<()> {
         (*replace_into, "replace into"),
         (*ignore, "insert ignore"),
         (*overwrite, "insert overwrite"),
-        (on.is_some(), "on conflict or on duplicate key"),
+        (
+            matches!(on, Some(OnInsert::DuplicateKeyUpdate(_))),
+            "on duplicate key update",
+        ),
         (returning.is_some(), "returning"),
         (output.is_some(), "output"),
         (!assignments.is_empty(), "insert ... set"),
@@ -195,18 +200,13 @@ fn insert(statement: &Insert) -> Result<()> {
                 || multi_table_else_clause.is_some(),
             "insert all or insert first",
         ),
-    ])?;
-    match source {
-        Some(_) => Ok(()),
-        // `default values`.
-        None => Ok(()),
-    }
+    ])
 }
 
 fn on_conflict(verb: &str, or: SqliteOnConflict) -> Error {
     refused_for(
         &format!("{verb} or {}", or.to_string().trim_start_matches("OR ")).to_lowercase(),
-        "keys are declared, not enforced; `delete` the rows of these keys first",
+        "use `insert ... on conflict do nothing`, or `do update`",
     )
 }
 
@@ -322,7 +322,8 @@ fn create_table(statement: &CreateTable) -> Result<()> {
         snapshot,
         name: _,
         columns: _,
-        constraints,
+        // Checked where they are taken apart, as are those of columns.
+        constraints: _,
         hive_distribution,
         hive_formats,
         table_options,
@@ -444,27 +445,7 @@ fn create_table(statement: &CreateTable) -> Result<()> {
             "`{what}` is not supported in `create table`"
         )));
     }
-    let options = match table_options {
-        CreateTableOptions::None => None,
-        CreateTableOptions::With(options)
-        | CreateTableOptions::Options(options)
-        | CreateTableOptions::Plain(options)
-        | CreateTableOptions::TableProperties(options) => options.first(),
-    };
-    if let Some(option) = options {
-        return Err(Error::unsupported(format!(
-            "`{}` is not supported in `create table ... with`: tables have no options",
-            option.to_string().to_lowercase()
-        )));
-    }
-    constraints
-        .iter()
-        .try_for_each(|constraint| match constraint {
-            TableConstraint::PrimaryKey(key) => primary_key_parts(key),
-            TableConstraint::ForeignKey(key) => foreign_key(key),
-            // Refused where columns are defined, as are those of a column.
-            _ => Ok(()),
-        })
+    keys_hold(table_options).map(drop)
 }
 
 /// Checks the parts of a primary key.
@@ -481,6 +462,38 @@ pub(crate) fn primary_key_parts(key: &PrimaryKeyConstraint) -> Result<()> {
         index_type.is_some() || !index_options.is_empty(),
         "an index of a primary key",
     )])?;
+    key_columns(columns)?;
+    characteristic(characteristics)
+}
+
+/// Checks the parts of a unique key.
+pub(crate) fn unique_parts(key: &UniqueConstraint) -> Result<()> {
+    let UniqueConstraint {
+        name: _,
+        index_name,
+        index_type_display,
+        index_type,
+        columns,
+        index_options,
+        characteristics,
+        nulls_distinct,
+    } = key;
+    let index = index_name.is_some()
+        || index_type.is_some()
+        || !matches!(index_type_display, KeyOrIndexDisplay::None)
+        || !index_options.is_empty();
+    none_of(&[
+        (index, "an index of a unique key"),
+        (
+            matches!(nulls_distinct, NullsDistinctOption::NotDistinct),
+            "unique nulls not distinct",
+        ),
+    ])?;
+    key_columns(columns)?;
+    characteristic(characteristics)
+}
+
+fn key_columns(columns: &[IndexColumn]) -> Result<()> {
     for IndexColumn {
         column,
         operator_class,
@@ -493,10 +506,10 @@ pub(crate) fn primary_key_parts(key: &PrimaryKeyConstraint) -> Result<()> {
         } = column;
         none_of(&[(
             asc.is_some() || nulls_first.is_some() || operator_class.is_some(),
-            "an order in a primary key",
+            "an order in a key",
         )])?;
     }
-    characteristic(characteristics)
+    Ok(())
 }
 
 /// Checks the parts of a foreign key.
@@ -507,7 +520,6 @@ pub(crate) fn foreign_key(key: &ForeignKeyConstraint) -> Result<()> {
         columns: _,
         foreign_table: _,
         referred_columns: _,
-        // Refused with advice where columns are defined.
         on_delete: _,
         on_update: _,
         match_kind,
@@ -521,16 +533,14 @@ fn characteristic(characteristics: &Option<ConstraintCharacteristics>) -> Result
     let Some(ConstraintCharacteristics {
         deferrable,
         initially,
-        enforced,
+        // `not enforced` declares the key only.
+        enforced: _,
     }) = characteristics
     else {
         return Ok(());
     };
-    none_of(&[
-        (
-            deferrable.is_some() || initially.is_some(),
-            "deferrable or initially",
-        ),
-        (*enforced == Some(true), "enforced"),
-    ])
+    none_of(&[(
+        deferrable.is_some() || initially.is_some(),
+        "deferrable or initially",
+    )])
 }

@@ -1,0 +1,38 @@
+//! The options of `create table ... with (...)`.
+
+use datafusion::sql::sqlparser::ast::{CreateTableOptions, Expr, SqlOption, Value};
+
+use crate::error::{Error, Result};
+use crate::names::column_name;
+
+/// Whether keys hold in a table with these options: `with (enforce_keys = false)` only declares them.
+///
+/// # Errors
+/// For any other option.
+pub(crate) fn keys_hold(options: &CreateTableOptions) -> Result<bool> {
+    let options = match options {
+        CreateTableOptions::None => return Ok(true),
+        CreateTableOptions::With(options)
+        | CreateTableOptions::Options(options)
+        | CreateTableOptions::Plain(options)
+        | CreateTableOptions::TableProperties(options) => options,
+    };
+    let mut hold = true;
+    for option in options {
+        hold = match option {
+            SqlOption::KeyValue { key, value } if column_name(key) == "enforce_keys" => match value
+            {
+                Expr::Value(value) if value.value == Value::Boolean(true) => true,
+                Expr::Value(value) if value.value == Value::Boolean(false) => false,
+                _ => return Err(Error::invalid("`enforce_keys` is true or false")),
+            },
+            other => {
+                return Err(Error::unsupported(format!(
+                    "`{}` is not supported in `create table ... with`: the only option is `enforce_keys`",
+                    other.to_string().to_lowercase()
+                )));
+            }
+        };
+    }
+    Ok(hold)
+}

@@ -1,0 +1,130 @@
+//! Check constraints: conditions that rows must not fail. One that is NULL is not failed.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::DataType;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::sql::sqlparser::ast::Ident;
+use table::Definition;
+
+use crate::error::{Error, Result};
+use crate::frontend::expression::expression;
+use crate::messages::types::type_name;
+use crate::run::context::StatementContext;
+use crate::run::instance::Instance;
+use crate::run::row_values::RowValues;
+
+/// The most characters of a value that a message shows, as PostgreSQL has it.
+const SHOWN: usize = 64;
+
+/// The checks of a table, ready to test rows that are to be written.
+#[derive(Clone, Debug, Default)]
+pub struct Checks {
+    table: String,
+    names: Vec<String>,
+    conditions: Option<RowValues>,
+}
+
+impl Checks {
+    /// The checks of `definition`.
+    ///
+    /// # Errors
+    /// If one is no condition on a row.
+    pub(crate) async fn new(
+        context: &mut StatementContext,
+        definition: &Definition,
+    ) -> Result<Checks> {
+        let mut checks = Checks {
+            table: definition.name.clone(),
+            names: Vec::new(),
+            conditions: None,
+        };
+        if definition.checks.is_empty() {
+            return Ok(checks);
+        }
+        let mut items = Vec::new();
+        for check in &definition.checks {
+            checks.names.push(check.name.clone());
+            items.push(expression(&check.text)?);
+        }
+        let name = Ident::with_quote('"', &definition.name);
+        let schema = definition.schema();
+        let refused = |e: Error| match e {
+            Error::Unsupported { message } => {
+                Error::unsupported(format!("check constraint: {message}"))
+            }
+            other => other,
+        };
+        let conditions = RowValues::new(context, (&name, &schema), false, items).await;
+        let conditions = conditions.map_err(refused)?;
+        for data_type in conditions.types() {
+            if !matches!(data_type, DataType::Boolean | DataType::Null) {
+                return Err(Error::invalid(format!(
+                    "argument of CHECK must be type boolean, not type {}",
+                    type_name(data_type)
+                )));
+            }
+        }
+        checks.conditions = Some(conditions);
+        Ok(checks)
+    }
+
+    /// That no row fails a check. The rows have the columns and types of the table.
+    ///
+    /// # Errors
+    /// [`Error::Constraint`] names the check and the row; those of the conditions.
+    pub fn test(&self, rows: &RecordBatch) -> Result<()> {
+        let Some(conditions) = &self.conditions else {
+            return Ok(());
+        };
+        for (name, values) in self.names.iter().zip(conditions.evaluate(rows)?) {
+            let Some(values) = values.as_boolean_opt() else {
+                continue;
+            };
+            let failed = |row: &usize| values.is_valid(*row) && !values.value(*row);
+            if let Some(row) = (0..values.len()).find(failed) {
+                return Err(Error::Constraint {
+                    message: format!(
+                        "new row for relation \"{}\" violates check constraint \"{name}\": Failing row contains ({}).",
+                        self.table,
+                        shown(rows, row)
+                    ),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The values of a row.
+fn shown(rows: &RecordBatch, row: usize) -> String {
+    let options = FormatOptions::new().with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"));
+    let value = |column: &Arc<dyn Array>| {
+        if column.is_null(row) {
+            return "null".to_owned();
+        }
+        let text = ArrayFormatter::try_new(column, &options);
+        let text = text.and_then(|format| format.value(row).try_to_string());
+        let text = text.unwrap_or_else(|_| "?".to_owned());
+        match text.char_indices().nth(SHOWN) {
+            Some((end, _)) => format!("{}...", &text[..end]),
+            None => text,
+        }
+    };
+    let values: Vec<String> = rows.columns().iter().map(value).collect();
+    values.join(", ")
+}
+
+impl Instance {
+    /// The checks of a table, for programs that write rows themselves.
+    ///
+    /// # Errors
+    /// If one is no condition on a row any more.
+    pub async fn checks(self: &Arc<Self>, definition: &Definition) -> Result<Checks> {
+        let snapshot = self.store.snapshot();
+        let mut context = StatementContext::new(self, &snapshot, Instant::now())?;
+        Checks::new(&mut context, definition).await
+    }
+}

@@ -1,0 +1,126 @@
+//! The error of a key that another row has, in words.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BinaryViewArray, Decimal128Array, Float64Array, Int64Array, StringViewArray,
+    UInt64Array,
+};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+
+use crate::error::{Error, Result};
+use crate::format::keys::Form;
+use crate::schema::{Definition, Key};
+
+/// The most characters of a value that the error shows.
+const SHOWN: usize = 100;
+
+/// The error of a row of a table whose key another row has.
+pub(crate) fn duplicate(definition: &Definition, key: &Key, bytes: &[u8]) -> Error {
+    let mut rest = bytes;
+    let mut values = Vec::with_capacity(key.columns.len());
+    for column in &key.columns {
+        let data_type = &definition.columns[*column].data_type;
+        let value = value(data_type, &mut rest);
+        values.push(value.unwrap_or_else(|| "?".to_owned()));
+    }
+    let columns = key.columns.iter();
+    let columns: Vec<&str> = columns.map(|c| &definition.columns[*c].name[..]).collect();
+    Error::Duplicate {
+        table: definition.name.clone(),
+        key: key.name.clone(),
+        columns: columns.join(", "),
+        values: values.join(", "),
+    }
+}
+
+/// Takes a value off a key, as people see it.
+fn value(data_type: &DataType, key: &mut &[u8]) -> Option<String> {
+    let array = array(data_type, key)?;
+    let options = FormatOptions::new().with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"));
+    let text = ArrayFormatter::try_new(&array, &options).ok()?;
+    let text = text.value(0).try_to_string().ok()?;
+    if text.chars().count() <= SHOWN {
+        return Some(text);
+    }
+    Some(text.chars().take(SHOWN).chain("...".chars()).collect())
+}
+
+fn array(data_type: &DataType, key: &mut &[u8]) -> Option<ArrayRef> {
+    match Form::of(data_type) {
+        Form::Narrow => {
+            let (eight, rest) = key.split_first_chunk::<8>()?;
+            *key = rest;
+            let number = (u64::from_be_bytes(*eight) ^ 1 << 63) as i64;
+            narrow(data_type, number).ok()
+        }
+        Form::Wide => {
+            let (sixteen, rest) = key.split_first_chunk::<16>()?;
+            *key = rest;
+            let number = (u128::from_be_bytes(*sixteen) ^ 1 << 127) as i128;
+            match data_type {
+                DataType::Decimal128(precision, scale) => {
+                    let array = Decimal128Array::from(vec![number]);
+                    let array = array.with_precision_and_scale(*precision, *scale).ok()?;
+                    Some(Arc::new(array))
+                }
+                _ => Some(Arc::new(UInt64Array::from(vec![number as u64]))),
+            }
+        }
+        Form::Float => {
+            let (eight, rest) = key.split_first_chunk::<8>()?;
+            *key = rest;
+            let ordered = u64::from_be_bytes(*eight);
+            let bits = if ordered >> 63 == 1 {
+                ordered & !(1 << 63)
+            } else {
+                !ordered
+            };
+            let array = Float64Array::from(vec![f64::from_bits(bits)]);
+            cast(&array, data_type).ok()
+        }
+        Form::Bytes => {
+            let text = text(key)?;
+            match data_type {
+                DataType::Utf8View => {
+                    let text = String::from_utf8(text).ok()?;
+                    Some(Arc::new(StringViewArray::from(vec![text])))
+                }
+                _ => Some(Arc::new(BinaryViewArray::from(vec![&text[..]]))),
+            }
+        }
+    }
+}
+
+/// A whole number as a value of its type.
+fn narrow(data_type: &DataType, number: i64) -> Result<ArrayRef> {
+    let array: ArrayRef = Arc::new(Int64Array::from(vec![number]));
+    let narrow = matches!(data_type, DataType::Date32 | DataType::Time32(_));
+    let array = if narrow {
+        cast(&array, &DataType::Int32)?
+    } else {
+        array
+    };
+    Ok(cast(&array, data_type)?)
+}
+
+/// Takes a text off a key.
+fn text(key: &mut &[u8]) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    loop {
+        let (byte, rest) = key.split_first()?;
+        *key = rest;
+        if *byte != 0 {
+            text.push(*byte);
+            continue;
+        }
+        let (second, rest) = key.split_first()?;
+        *key = rest;
+        if *second == 0 {
+            return Some(text);
+        }
+        text.push(0);
+    }
+}

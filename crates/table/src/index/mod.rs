@@ -1,0 +1,38 @@
+//! Indexes of keys: which row has a key, and that no two rows have the same.
+//!
+//! A key of a table that holds (a primary or unique one) has an index, in the catalog and in pages, which the transaction
+//! that changes the rows changes with them. It has three parts:
+//!
+//! | rows | what finds them |
+//! |---|---|
+//! | of a block in which the keys ascend, in a range that no other has | the range, in the catalog; then a search in the block itself |
+//! | of other blocks | runs of hashes in pages, in the order of the hashes; runs of like size are merged |
+//! | of the tail | the hashes of each chunk, in the catalog |
+//!
+//! So what is loaded in the order of the key costs a range per block. A hash that is found is a hint: the row's own key is
+//! compared, and whether it is deleted. Deleting rows touches nothing but ranges of blocks that go, and chunks.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `keys` | keys of Arrow arrays |
+//! | `stock` | blocks, deleted rows and chunks as a snapshot has them |
+//! | `rows` | keys of stored rows, read page by page |
+//! | `ranges`, `runs`, `chunks` | the three parts |
+//! | `find` | rows by their keys |
+//! | `gather`, `settle` | blocks that are added: their keys, and whether they are new |
+//! | `duplicate` | the error, in words |
+//! | `maintain` | what inserts, deletes and changes of tables do to indexes |
+
+mod chunks;
+mod duplicate;
+pub(crate) mod find;
+pub(crate) mod gather;
+mod keys;
+pub(crate) mod maintain;
+mod ranges;
+mod rows;
+mod runs;
+pub(crate) mod settle;
+mod stock;
+
+pub use keys::{KeyMap, KeySet, Keys};
