@@ -4,15 +4,20 @@ use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 
 use crate::data::block::Block;
+use crate::data::buffer::Buffer;
 use crate::data::grid::{Axis, Grid};
 use crate::data::region::Region;
 use crate::data::runs::each_run;
 use crate::error::{Error, Result};
 use crate::model::dimension::Dimension;
-use crate::model::schema::Schema;
+use crate::model::schema::{Layout, Schema};
+use crate::operators::fold::Folder;
 use crate::operators::functions::{Aggregate, Bound};
 use crate::operators::source::{Crew, Input, Source};
-use crate::operators::states::{Row, States};
+use crate::operators::states::States;
+
+/// Bytes of the widest attribute that are read in one go before they are folded: half of a second-level cache.
+const SLAB: u64 = 256 << 10;
 
 /// Aggregates of groups: cells whose positions along some dimensions, each divided by a number, are the same.
 pub(crate) struct Grouped {
@@ -130,8 +135,8 @@ impl Grouped {
         let task = move |part: Region| {
             let (input, bound, kept) = (input.clone(), bound.clone(), kept.clone());
             async move {
-                let block = input.block(&part, &bound.needed).await?;
-                Ok((states_of(&block, &bound, &kept), part))
+                let states = states_of(&input, &part, &bound, &kept).await?;
+                Ok((states, part))
             }
         };
         let mut seen = self.crew.ordered(parts, task);
@@ -164,90 +169,74 @@ impl Grouped {
     }
 }
 
-/// What is seen of a block, for the groups that it has cells of.
-fn states_of(block: &Block, bound: &Bound, kept: &[(usize, u64)]) -> States {
-    let region = block.region();
-    let shape = |at: usize, cells: u64| {
-        let (start, end) = region.ranges()[at];
-        (
-            start / cells,
-            (end.div_ceil(cells) - start / cells) as usize,
-        )
-    };
-    // The groups from one to the next along each dimension of the input, 0 where all are one.
-    let mut steps = vec![(0, 1, 0); region.rank()];
-    let mut groups = 1;
-    for &(at, cells) in kept.iter().rev() {
-        let (first, count) = shape(at, cells);
-        steps[at] = (groups, cells, first);
-        groups *= count;
+/// What is seen of a part of the input, for the groups that it has cells of.
+async fn states_of(
+    input: &Input,
+    part: &Region,
+    bound: &Bound,
+    kept: &[(usize, u64)],
+) -> Result<States> {
+    let mut folder = Folder::new(bound, part, kept);
+    if !folder.in_slabs() || !see_slabs(input, part, bound, &mut folder).await? {
+        folder.block(&input.block(part, &bound.needed).await?);
     }
-    let mut states = States::new(bound, groups);
-    if region.is_empty() {
-        return states;
-    }
-    let group = |at: usize, position: u64| {
-        let (step, cells, first) = steps[at];
-        (position / cells - first) as usize * step
-    };
-    let last = region.rank() - 1;
-    let (step, cells, _) = steps[last];
-    let length = region.length(last) as usize;
-    let mut position = region.origin();
-    for start in (0..block.cells()).step_by(length) {
-        let outer: usize = (0..last).map(|at| group(at, position[at])).sum();
-        add_row(
-            &mut states,
-            block,
-            (start, region.ranges()[last]),
-            cells,
-            |position| (outer + group(last, position), step),
-        );
-        for at in (0..last).rev() {
-            position[at] += 1;
-            if position[at] < region.ranges()[at].1 {
-                break;
-            }
-            position[at] = region.start(at);
-        }
-    }
-    states
+    Ok(folder.finish())
 }
 
-/// Sees a row along the last dimension, whose cells become one by so many.
-fn add_row(
-    states: &mut States,
-    block: &Block,
-    (start, (from, to)): (usize, (u64, u64)),
-    cells: u64,
-    group: impl Fn(u64) -> (usize, usize),
-) {
-    let (first, step) = group(from);
-    if cells == 1 || step == 0 {
-        let length = (to - from) as usize;
-        states.add(
-            block,
-            Row {
-                start,
-                length,
-                group: first,
-                step,
-            },
-        );
-        return;
+/// Sees what is nothing but a part of a stored array slab by slab, so that it stays in the caches between being read and
+/// being folded. False where that cannot be done.
+async fn see_slabs(
+    input: &Input,
+    part: &Region,
+    bound: &Bound,
+    folder: &mut Folder<'_>,
+) -> Result<bool> {
+    let Some(stored) = input.stored(part) else {
+        return Ok(false);
+    };
+    let array = stored.array.schema();
+    let needed = |at: &usize| bound.needed[*at];
+    let types: Vec<_> = stored
+        .attributes
+        .iter()
+        .map(|&at| &array.attributes()[at])
+        .collect();
+    let plain = (0..types.len())
+        .filter(needed)
+        .all(|at| !types[at].is_nullable());
+    if array.layout() == Layout::Sparse || !plain {
+        return Ok(false);
     }
-    let mut at = from;
-    while at < to {
-        let end = to.min((at / cells + 1) * cells);
-        let row = Row {
-            start: start + (at - from) as usize,
-            length: (end - at) as usize,
-            group: group(at).0,
-            step: 0,
+    let widest = (0..types.len())
+        .filter(needed)
+        .map(|at| types[at].data_type().width());
+    let (start, end) = part.ranges()[0];
+    let row: u64 = part.shape()[1..].iter().product();
+    let length = SLAB / (row * widest.max().unwrap_or(1) as u64).max(1);
+    let mut slabs = Vec::new();
+    for from in (start..end).step_by(length.clamp(1, end - start) as usize) {
+        let mut ranges = part.ranges().to_vec();
+        ranges[0] = (from, end.min(from + length.max(1)));
+        let Some(slab) = input.stored(&Region::new(ranges)) else {
+            return Ok(false);
         };
-        states.add(block, row);
-        at = end;
+        slabs.push(((from - start) as usize, slab));
     }
+    let mut buffers: Vec<Option<Buffer>> = vec![None; types.len()];
+    for (first, slab) in slabs {
+        let cells = slab.region.cells("a slab of an array")?;
+        for at in (0..types.len()).filter(needed) {
+            let of = types[at].data_type();
+            let before = buffers[at].take().filter(|of| of.len() == cells);
+            let mut buffer = before.unwrap_or_else(|| Buffer::zeros(of, cells));
+            let (region, number) = (&slab.region, slab.attributes[at]);
+            let read = slab.array.read_into(region, number, buffer.bytes_mut());
+            read.await?;
+            buffers[at] = Some(buffer);
+        }
+        folder.slab(first, &buffers);
+    }
+    Ok(true)
 }
 
 impl Source for Grouped {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use algebra::copy::Target;
 use buffer::{Pin, Pool};
 use store::{Kind, Transaction};
 
@@ -75,7 +76,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Copies runs out of a plane.
+    /// Copies runs out of a plane. When it returns, all bytes of the target that they lead to are written.
     ///
     /// # Errors
     /// [`Error::Buffer`](crate::Error::Buffer), [`Error::Damaged`](crate::Error::Damaged).
@@ -83,7 +84,7 @@ impl<'a> Reader<'a> {
         &self,
         plane: &Plane,
         runs: &mut Runs,
-        target: &mut [u8],
+        target: Target<'_>,
         stores: Stores,
     ) -> Result<()> {
         match plane.compression {
@@ -100,8 +101,8 @@ impl<'a> Reader<'a> {
         let mut bytes = vec![0; plane.bytes as usize];
         let whole = crate::data::region::Region::of_shape(&[plane.bytes]);
         let mut runs = Runs::new(1, &whole, &whole, &whole);
-        self.copy(plane, &mut runs, &mut bytes, Stores::Cached)
-            .await?;
+        let target = bytes.as_mut_slice().into();
+        self.copy(plane, &mut runs, target, Stores::Cached).await?;
         Ok(bytes)
     }
 
@@ -109,7 +110,7 @@ impl<'a> Reader<'a> {
         &self,
         plane: &Plane,
         runs: &mut Runs,
-        target: &mut [u8],
+        mut target: Target<'_>,
         stores: Stores,
     ) -> Result<()> {
         let page_size = self.pool.page_size() as u64;
@@ -119,7 +120,8 @@ impl<'a> Reader<'a> {
             let pin = self
                 .pin(plane, number, runs.stride() as u64 <= page_size)
                 .await?;
-            runs.copy((number * page_size) as usize, &pin, target, stores);
+            let start = (number * page_size) as usize;
+            runs.copy(start, &pin, target.reborrow(), stores);
             count += 1;
         }
         // Relaxed: a figure, which guards nothing.
@@ -131,7 +133,7 @@ impl<'a> Reader<'a> {
         &self,
         plane: &Plane,
         runs: &mut Runs,
-        target: &mut [u8],
+        mut target: Target<'_>,
         stores: Stores,
     ) -> Result<()> {
         let (mut before, mut start) = (0, 0u64);
@@ -148,7 +150,7 @@ impl<'a> Reader<'a> {
             let raw = (plane.bytes as usize - number * BLOCK).min(BLOCK);
             let block = codec::unpack(plane.compression, plane.width.into(), &packed, raw);
             let block = block.ok_or_else(|| self.wrong("a compressed block"))?;
-            runs.copy(number * BLOCK, &block, target, stores);
+            runs.copy(number * BLOCK, &block, target.reborrow(), stores);
         }
         Ok(())
     }
