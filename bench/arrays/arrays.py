@@ -104,12 +104,12 @@ def words(box):
     return " ".join(f"{start}:{end}" for start, end in box)
 
 
-def rows_of(side, folder, wanted):
+def rows_of(side, args, wanted):
     """Name, group, number of chunks, question, who answers."""
     rows = []
     for name, box in boxes(side, USUAL).items():
         rows.append((name, "boxes", USUAL, f"read {words(box)}", BOXES))
-    rows.append(("1,000 slices of 64 x 64 x 8", "slices", USUAL, f"slices {folder / 'slices.txt'}", BOXES))
+    rows.append((f"{args.slices:,} slices of 64 x 64 x 8", "slices", USUAL, f"slices {args.data / 'slices.txt'}", BOXES))
     for function in ("avg", "max"):
         for kept in ((0,), (2,), (0, 1), (1, 2)):
             name = f"{function} by {', '.join('xyz'[at] for at in kept)}"
@@ -129,7 +129,7 @@ def rows_of(side, folder, wanted):
     return [row for row in rows if wanted is None or row[1] in wanted]
 
 
-def make(folder, side):
+def make(folder, side, slices):
     """The array: layers that rise and fall, and noise of eight bits; and where the slices are."""
     import numpy
 
@@ -144,7 +144,7 @@ def make(folder, side):
                 file.write((numpy.round(speed * 256) / 256).astype("<f8").tobytes())
     random = numpy.random.default_rng(2)
     shape = [min(side, length) for length in (64, 64, 8)]
-    starts = [random.integers(0, side - length + 1, 1000) for length in shape]
+    starts = [random.integers(0, side - length + 1, slices) for length in shape]
     lines = [words([(at, at + length) for at, length in zip(one, shape)]) for one in zip(*starts)]
     (folder / "slices.txt").write_text("\n".join(lines) + "\n")
 
@@ -290,6 +290,7 @@ def main():
     parser.add_argument("--rows", help="of " + ", ".join(BARS))
     parser.add_argument("--peers", help="only these, and Atoll")
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--slices", type=int, default=1000)
     parser.add_argument("--cold", action="store_true")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--limit", type=float, default=30)
@@ -305,8 +306,8 @@ def main():
     side = side_of(args.mb)
     args.data = args.data / str(args.mb)
     args.data.mkdir(parents=True, exist_ok=True)
-    make(args.data, side)
-    rows = rows_of(side, args.data, args.rows and args.rows.split(","))
+    make(args.data, side, args.slices)
+    rows = rows_of(side, args, args.rows and args.rows.split(","))
     engines, results, wrong, missing = {}, [], [], {}
 
     def engine(name, chunks):
@@ -331,6 +332,8 @@ def main():
         if {"zarrs", "dask"} & set(peers):
             engine("zarr", row[2])
         there = [engine(name, row[2]) for name in OURS + peers]
+        if there[0].missing is not None:
+            return 1
         if args.load:
             continue
         times, differ = measure(row, [one for one in there if one.missing is None], args)

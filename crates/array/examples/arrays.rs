@@ -14,7 +14,7 @@ use array::{
     Aggregate, Array, ArrayData, Attribute, Block, Buffer, Column, Compression, DataType,
     Dimension, Function, Plan, Region, Run, Schema, Writer,
 };
-use store::{Durability, Options, PoolOptions, Store};
+use store::{Access, Durability, Options, PoolOptions, Store};
 use workers::{Layout, Workers};
 
 #[global_allocator]
@@ -107,7 +107,8 @@ impl Peer {
                 ..PoolOptions::default()
             },
             compress: false,
-            durability: Durability::None,
+            // As the peers: files are written, and not waited for.
+            durability: Durability::Process,
             ..Options::default()
         }
     }
@@ -163,7 +164,11 @@ impl Peer {
     fn open(&mut self) -> Done<(Duration, u64)> {
         self.array = None;
         let begun = Instant::now();
-        let store = Store::open(self.path(), &self.options())?;
+        let options = Options {
+            access: Access::Read,
+            ..self.options()
+        };
+        let store = Store::open(self.path(), &options)?;
         self.array = Some(Array::open(&store.snapshot(), "a")?);
         Ok((begun.elapsed(), 0))
     }

@@ -10,13 +10,13 @@ use crate::data::region::Region;
 use crate::data::runs::each_run;
 use crate::error::{Error, Result};
 use crate::model::dimension::Dimension;
-use crate::model::schema::{Layout, Schema};
+use crate::model::schema::{Compression, Layout, Schema};
 use crate::operators::fold::Folder;
 use crate::operators::functions::{Aggregate, Bound};
 use crate::operators::source::{Crew, Input, Source};
 use crate::operators::states::States;
 
-/// Bytes of the widest attribute that are read in one go before they are folded: half of a second-level cache.
+/// Bytes of an attribute that are read in one go before they are folded: half of a second-level cache.
 const SLAB: u64 = 256 << 10;
 
 /// Aggregates of groups: cells whose positions along some dimensions, each divided by a number, are the same.
@@ -177,15 +177,15 @@ async fn states_of(
     kept: &[(usize, u64)],
 ) -> Result<States> {
     let mut folder = Folder::new(bound, part, kept);
-    if !folder.in_slabs() || !see_slabs(input, part, bound, &mut folder).await? {
+    if !folder.in_pieces() || !see_stored(input, part, bound, &mut folder).await? {
         folder.block(&input.block(part, &bound.needed).await?);
     }
     Ok(folder.finish())
 }
 
-/// Sees what is nothing but a part of a stored array slab by slab, so that it stays in the caches between being read and
-/// being folded. False where that cannot be done.
-async fn see_slabs(
+/// Sees what is nothing but a part of a stored array where it lies: from the pages if it is a whole chunk, in slabs that stay
+/// in the caches between being read and being folded otherwise. False where that cannot be done.
+async fn see_stored(
     input: &Input,
     part: &Region,
     bound: &Bound,
@@ -194,47 +194,44 @@ async fn see_slabs(
     let Some(stored) = input.stored(part) else {
         return Ok(false);
     };
-    let array = stored.array.schema();
-    let needed = |at: &usize| bound.needed[*at];
-    let types: Vec<_> = stored
-        .attributes
-        .iter()
-        .map(|&at| &array.attributes()[at])
+    let schema = stored.array.schema();
+    let needed = |(at, _): &(usize, &usize)| bound.needed[*at];
+    let attributes = stored.attributes.iter().enumerate().filter(needed);
+    let attributes: Vec<_> = attributes
+        .map(|(at, &number)| (at, number, &schema.attributes()[number]))
         .collect();
-    let plain = (0..types.len())
-        .filter(needed)
-        .all(|at| !types[at].is_nullable());
-    if array.layout() == Layout::Sparse || !plain {
+    if schema.layout() == Layout::Sparse || attributes.iter().any(|of| of.2.is_nullable()) {
         return Ok(false);
     }
-    let widest = (0..types.len())
-        .filter(needed)
-        .map(|at| types[at].data_type().width());
-    let (start, end) = part.ranges()[0];
-    let row: u64 = part.shape()[1..].iter().product();
-    let length = SLAB / (row * widest.max().unwrap_or(1) as u64).max(1);
-    let mut slabs = Vec::new();
-    for from in (start..end).step_by(length.clamp(1, end - start) as usize) {
-        let mut ranges = part.ranges().to_vec();
-        ranges[0] = (from, end.min(from + length.max(1)));
-        let Some(slab) = input.stored(&Region::new(ranges)) else {
-            return Ok(false);
-        };
-        slabs.push(((from - start) as usize, slab));
-    }
-    let mut buffers: Vec<Option<Buffer>> = vec![None; types.len()];
-    for (first, slab) in slabs {
-        let cells = slab.region.cells("a slab of an array")?;
-        for at in (0..types.len()).filter(needed) {
-            let of = types[at].data_type();
-            let before = buffers[at].take().filter(|of| of.len() == cells);
-            let mut buffer = before.unwrap_or_else(|| Buffer::zeros(of, cells));
-            let (region, number) = (&slab.region, slab.attributes[at]);
-            let read = slab.array.read_into(region, number, buffer.bytes_mut());
-            read.await?;
-            buffers[at] = Some(buffer);
+    for (at, number, attribute) in attributes {
+        let of = attribute.data_type();
+        let mut each = |bytes: &[u8]| folder.piece(at, of, bytes);
+        if stored
+            .array
+            .visit(&stored.region, number, &mut each)
+            .await?
+        {
+            continue;
         }
-        folder.slab(first, &buffers);
+        // What is compressed is decompressed once.
+        let length = match attribute.compression() {
+            Compression::None => SLAB,
+            _ => u64::MAX,
+        };
+        let row: u64 = stored.region.shape()[1..].iter().product();
+        let rows = (length / (row * of.width() as u64).max(1)).max(1);
+        let (start, end) = stored.region.ranges()[0];
+        let mut from = start;
+        while from < end {
+            let mut ranges = stored.region.ranges().to_vec();
+            ranges[0] = (from, end.min(from.saturating_add(rows)));
+            let slab = Region::new(ranges);
+            let mut values = Buffer::zeros(of, slab.cells("a slab of an array")?);
+            let read = stored.array.read_into(&slab, number, values.bytes_mut());
+            read.await?;
+            folder.piece(at, of, values.bytes());
+            from = slab.ranges()[0].1;
+        }
     }
     Ok(true)
 }

@@ -208,14 +208,41 @@ impl Pass {
     }
 }
 
+/// The windows of a tile.
+struct Slide<'a, A, J> {
+    tile: &'a mut Tile<A>,
+    window: usize,
+    step: usize,
+    join: J,
+}
+
+impl<A: Copy, J: Fn(A, A) -> A + Copy> algebra::Loop for Slide<'_, A, J> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.tile.slide_by(self.window, self.step, self.join);
+    }
+}
+
 impl<A: Copy> Tile<A> {
     fn add(&mut self, value: A, count: usize) {
         self.values.resize(self.values.len() + count, value);
     }
 
     /// Joins `window` values, each `step` behind the last, from every value on that has as many.
-    #[inline(always)]
     fn slide(&mut self, window: usize, step: usize, join: impl Fn(A, A) -> A + Copy) {
+        let tile = self;
+        algebra::vectorised(Slide {
+            tile,
+            window,
+            step,
+            join,
+        });
+    }
+
+    #[inline(always)]
+    fn slide_by(&mut self, window: usize, step: usize, join: impl Fn(A, A) -> A + Copy) {
         // `values` has the windows of `size`, `joined` those of `done` values.
         let (mut size, mut done) = (1, 0);
         loop {

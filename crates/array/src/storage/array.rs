@@ -189,6 +189,21 @@ impl Array {
         dense::read_into(&self.cells(), region, attribute, values).await
     }
 
+    /// Hands the bytes of an attribute's values to `each`, piece by piece, if the region is all that is stored of one dense
+    /// chunk, without nulls. If not, it returns false and has handed out nothing.
+    ///
+    /// # Errors
+    /// As [`read`](Array::read).
+    pub(crate) async fn visit(
+        &self,
+        region: &Region,
+        attribute: usize,
+        each: &mut (dyn FnMut(&[u8]) + Send),
+    ) -> Result<bool> {
+        self.check(region)?;
+        dense::visit(&self.cells(), region, attribute, each).await
+    }
+
     /// What is known of an attribute in the chunks that overlap a region; `None` if it is empty. Reads no page.
     ///
     /// # Errors

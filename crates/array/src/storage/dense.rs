@@ -91,6 +91,29 @@ pub(crate) async fn read_into(
     Ok(())
 }
 
+/// Hands the bytes of an attribute's values to `each`, as they lie, if `region` is all that is stored of one chunk, without nulls.
+/// If not, it returns false and has handed out nothing.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) async fn visit(
+    cells: &Cells<'_>,
+    region: &Region,
+    number: usize,
+    each: &mut (dyn FnMut(&[u8]) + Send),
+) -> Result<bool> {
+    let pieces = Pieces::of(cells, region, number)?;
+    let [(stored, record)] = pieces.all.as_slice() else {
+        return Ok(false);
+    };
+    if stored != region || record.valid.is_some() {
+        return Ok(false);
+    }
+    cells.reader().each(&record.values, each).await?;
+    cells.counters.chunks.fetch_add(1, Ordering::Relaxed);
+    Ok(true)
+}
+
 /// The chunks that have written cells of a region: what each stores, and its record.
 struct Pieces {
     all: Vec<(Region, Record)>,

@@ -106,6 +106,49 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
+    /// Hands all bytes of a plane to `each`, page by page, or block by block where they are compressed.
+    ///
+    /// # Errors
+    /// As [`copy`](Reader::copy).
+    pub async fn each(&self, plane: &Plane, each: &mut (dyn FnMut(&[u8]) + Send)) -> Result<()> {
+        if plane.compression == Compression::None {
+            let count = plane.bytes.div_ceil(self.pool.page_size() as u64);
+            for number in 0..count {
+                each(&self.pin(plane, number, true).await?);
+            }
+            // Relaxed: a figure, which guards nothing.
+            self.counters.pages.fetch_add(count, Ordering::Relaxed);
+            return Ok(());
+        }
+        if plane.blocks.len() as u64 != plane.bytes.div_ceil(BLOCK as u64) {
+            return Err(self.wrong("the list of its blocks"));
+        }
+        let mut start = 0;
+        for (number, &length) in plane.blocks.iter().enumerate() {
+            each(&self.block(plane, (number, start), length as usize).await?);
+            start += u64::from(length);
+        }
+        Ok(())
+    }
+
+    /// A block of a plane, decompressed: its number, where it begins, and how many bytes are stored.
+    async fn block(
+        &self,
+        plane: &Plane,
+        (number, start): (usize, u64),
+        length: usize,
+    ) -> Result<Vec<u8>> {
+        let packed = self.bytes(plane, start, length).await?;
+        let left = (plane.bytes as usize).saturating_sub(number * BLOCK);
+        let block = codec::unpack(
+            plane.compression,
+            plane.width.into(),
+            &packed,
+            left.min(BLOCK),
+        );
+        block.ok_or_else(|| self.wrong("a compressed block"))
+    }
+
     async fn copy_pages(
         &self,
         plane: &Plane,
@@ -144,12 +187,9 @@ impl<'a> Reader<'a> {
                 return Err(self.wrong("the list of its blocks"));
             };
             start += skipped.iter().map(|&length| u64::from(length)).sum::<u64>();
-            let packed = self.bytes(plane, start, length as usize).await?;
+            let block = self.block(plane, (number, start), length as usize).await?;
             start += u64::from(length);
             before = number + 1;
-            let raw = (plane.bytes as usize - number * BLOCK).min(BLOCK);
-            let block = codec::unpack(plane.compression, plane.width.into(), &packed, raw);
-            let block = block.ok_or_else(|| self.wrong("a compressed block"))?;
             runs.copy(number * BLOCK, &block, target.reborrow(), stores);
         }
         Ok(())
