@@ -419,7 +419,7 @@ enum Kept {
     /// The sum of whole numbers of at most 32 bits.
     Sum(Fold<i64>),
     /// The sums of the high and low halves of whole numbers of 64 bits, [`ordered`] and taken without a sign.
-    Halves(Fold<u64>, Fold<u64>),
+    Halves(Box<[Fold<u64>; 2]>),
     Float(Fold<f64>),
     EndWhole(Fold<i64>),
     EndFloat(Fold<f64>),
@@ -571,7 +571,7 @@ impl Kept {
             (Function::Count, _) => Kept::Count,
             (Function::Sum | Function::Avg, true) => Kept::Float(Fold::new(geometry, 0.0)),
             (Function::Sum | Function::Avg, false) if of.width() == 8 => {
-                Kept::Halves(Fold::new(geometry, 0), Fold::new(geometry, 0))
+                Kept::Halves(Box::new([Fold::new(geometry, 0), Fold::new(geometry, 0)]))
             }
             (Function::Sum | Function::Avg, false) => Kept::Sum(Fold::new(geometry, 0)),
             (Function::Min | Function::Max, true) => {
@@ -593,7 +593,8 @@ impl Kept {
         match self {
             Kept::Count | Kept::Same(_) => {}
             Kept::Sum(fold) => each(fold, of, seen, |of| of.to_i128() as i64, |a, b| a + b),
-            Kept::Halves(high, low) => {
+            Kept::Halves(both) => {
+                let [high, low] = &mut **both;
                 let (top, bottom) = (|of: T| halves(of).0, |of: T| halves(of).1);
                 each(high, of, seen, top, |a, b| a + b);
                 each(low, of, seen, bottom, |a, b| a + b);
@@ -625,7 +626,8 @@ impl Kept {
                 let sums = fold.finish(of, |a, b| a + b);
                 Known::Whole(sums.into_iter().map(i128::from).collect())
             }
-            Kept::Halves(high, low) => {
+            Kept::Halves(both) => {
+                let [high, low] = *both;
                 let high = high.finish(of, |a, b| a + b);
                 let low = low.finish(of, |a, b| a + b);
                 let all = high.into_iter().zip(low).zip(counts);

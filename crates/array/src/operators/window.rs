@@ -173,7 +173,7 @@ fn known_of<T: Element>(
             let one = |of: T| {
                 let mean = of.to_f64();
                 // Of an infinity there are no differences.
-                let squares = mean - mean;
+                let squares = if mean.is_finite() { 0.0 } else { f64::NAN };
                 (1, Moments { mean, squares })
             };
             let none = (0, Moments::default());
