@@ -11,7 +11,7 @@ use crate::data::runs::each_run;
 use crate::error::{Error, Result};
 use crate::model::dimension::Dimension;
 use crate::model::schema::{Compression, Layout, Schema};
-use crate::operators::fold::Folder;
+use crate::operators::folder::Folder;
 use crate::operators::functions::{Aggregate, Bound};
 use crate::operators::source::{Crew, Input, Source};
 use crate::operators::states::States;

@@ -9,7 +9,7 @@ use crate::data::region::Region;
 use crate::error::{Error, Result};
 use crate::model::schema::Schema;
 use crate::model::types::{DataType, Element, with_type};
-use crate::operators::fold::{furthest, furthest_float, halves, joined, kind, mask_of};
+use crate::operators::folder::{furthest, furthest_float, halves, joined, kind, mask_of};
 use crate::operators::functions::{Aggregate, Bound, Call, Function};
 use crate::operators::slide::Sliding;
 use crate::operators::source::{Input, Source};
