@@ -74,13 +74,6 @@ impl<'a> From<&'a mut [MaybeUninit<u8>]> for Target<'a> {
     }
 }
 
-/// The same where runs are stored past the caches: their lines are asked for one by one while others are copied, into the
-/// second-level cache, since the first level has few loads under way at a time.
-const WOVEN: usize = 8;
-
-/// No run is asked for that begins further ahead than this, in bytes.
-const FARTHEST: usize = 64 << 10;
-
 /// How far ahead of the run being copied the source is asked for, in runs of a page or less.
 const AHEAD: usize = 4;
 
@@ -223,16 +216,11 @@ fn gathered(
     target: &mut [MaybeUninit<u8>],
 ) {
     let lines = store_lines();
-    let apart = WOVEN.min(FARTHEST / source_step.max(1)).max(1);
-    // The run that is asked for while another is copied, if the source has all of it.
-    let later = |at: usize| {
-        let start = (at + apart) * source_step;
-        source.get(start..start + run).unwrap_or_default()
-    };
     let head = target.as_ptr().align_offset(LINE).min(run);
     let (mut carry, mut carried) = ([0; LINE], 0);
     let mut out = 0;
     for at in 0..count {
+        ahead(source, (at + AHEAD) * source_step, run);
         let mut from = &source[at * source_step..][..run];
         if at == 0 {
             // Up to where the target's first whole line begins.
@@ -246,12 +234,12 @@ fn gathered(
             carried += first.len();
             from = rest;
             if carried == LINE {
-                lines(&carry, &[], &mut target[out..out + LINE]);
+                lines(&carry, &mut target[out..out + LINE]);
                 (out, carried) = (out + LINE, 0);
             }
         }
         let (whole, rest) = from.split_at(from.len() / LINE * LINE);
-        lines(whole, later(at), &mut target[out..out + whole.len()]);
+        lines(whole, &mut target[out..out + whole.len()]);
         out += whole.len();
         if !rest.is_empty() {
             carry[..rest.len()].copy_from_slice(rest);
@@ -261,27 +249,26 @@ fn gathered(
     target[out..].write_copy_of_slice(&carry[..carried]);
 }
 
-/// What stores whole lines, to addresses that are multiples of a line's length, past the caches, while it asks for others. It needs a [`fence`] before
+/// What stores whole lines, to addresses that are multiples of a line's length, past the caches. It needs a [`fence`] before
 /// the target is handed to another thread.
-fn store_lines() -> fn(&[u8], &[u8], &mut [MaybeUninit<u8>]) {
+fn store_lines() -> fn(&[u8], &mut [MaybeUninit<u8>]) {
     #[cfg(target_arch = "x86_64")]
     match crate::level() {
         // SAFETY: the level says that the processor has AVX-512 F.
-        crate::Level::Avx512 => return |from, later, to| unsafe { lines_avx512(from, later, to) },
+        crate::Level::Avx512 => return |from, to| unsafe { lines_avx512(from, to) },
         // SAFETY: the level says that the processor has AVX2.
-        crate::Level::Avx2 => return |from, later, to| unsafe { lines_avx2(from, later, to) },
+        crate::Level::Avx2 => return |from, to| unsafe { lines_avx2(from, to) },
         crate::Level::Baseline => {}
     }
-    |from, _, to| {
+    |from, to| {
         to.write_copy_of_slice(from);
     }
 }
 
-/// Copies whole lines, where the target begins at one, past the caches, and asks for as many of what is copied later.
+/// Copies whole lines, where the target begins at one, past the caches.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-fn lines_avx512(source: &[u8], later: &[u8], target: &mut [MaybeUninit<u8>]) {
-    let mut later = later.chunks(LINE);
+fn lines_avx512(source: &[u8], target: &mut [MaybeUninit<u8>]) {
     use std::arch::x86_64::{__m512i, _mm512_loadu_si512, _mm512_stream_si512};
     assert!(
         target.as_ptr().cast::<u8>().align_offset(64) == 0,
@@ -293,9 +280,6 @@ fn lines_avx512(source: &[u8], later: &[u8], target: &mut [MaybeUninit<u8>]) {
         .iter()
         .zip(target.as_chunks_mut::<64>().0)
     {
-        if let Some(byte) = later.next().and_then(<[u8]>::first) {
-            crate::prefetch::second_level(byte);
-        }
         // SAFETY: both are 64 bytes long, and the target's address is a multiple of 64, as it was for the first and
         // they follow each other.
         unsafe {
@@ -305,11 +289,10 @@ fn lines_avx512(source: &[u8], later: &[u8], target: &mut [MaybeUninit<u8>]) {
     }
 }
 
-/// Copies whole lines, where the target begins at one, past the caches, and asks for as many of what is copied later.
+/// Copies whole lines, where the target begins at one, past the caches.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn lines_avx2(source: &[u8], later: &[u8], target: &mut [MaybeUninit<u8>]) {
-    let mut later = later.chunks(LINE);
+fn lines_avx2(source: &[u8], target: &mut [MaybeUninit<u8>]) {
     use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_stream_si256};
     assert!(
         target.as_ptr().cast::<u8>().align_offset(64) == 0,
@@ -321,9 +304,6 @@ fn lines_avx2(source: &[u8], later: &[u8], target: &mut [MaybeUninit<u8>]) {
         .iter()
         .zip(target.as_chunks_mut::<64>().0)
     {
-        if let Some(byte) = later.next().and_then(<[u8]>::first) {
-            crate::prefetch::second_level(byte);
-        }
         // SAFETY: both are 64 bytes long, and the target's address is a multiple of 64, as it was for the first and
         // they follow each other.
         unsafe {

@@ -99,6 +99,12 @@ impl<T: Copy, A: Copy, L: Fn(T) -> A + Copy, J: Fn(A, A) -> A + Copy> algebra::L
             let (piece, rest) = values.split_at((length - offset).min(values.len()));
             values = rest;
             match (of.row.step, of.row.cells) {
+                (0, _) if piece.len() == length => {
+                    let mut lanes = [fold.identity; LANES];
+                    abreast(&mut lanes, 0, piece, lift, join);
+                    let group = &mut fold.groups[group];
+                    *group = join(*group, joined_lanes(lanes, join));
+                }
                 (0, _) => {
                     let mut lanes = fold.lanes;
                     abreast(&mut lanes, offset, piece, lift, join);
@@ -171,15 +177,21 @@ fn abreast<T: Copy, A: Copy>(
 
 /// What the lanes of a row come to.
 #[inline(always)]
-fn joined_lanes<A: Copy>(mut lanes: [A; LANES], join: impl Fn(A, A) -> A) -> A {
-    let mut width = LANES;
-    while width > 1 {
-        width /= 2;
-        for at in 0..width {
-            lanes[at] = join(lanes[at], lanes[at + width]);
-        }
-    }
-    lanes[0]
+fn joined_lanes<A: Copy>(lanes: [A; LANES], join: impl Fn(A, A) -> A) -> A {
+    let [a, b]: [A; 2] = halved::<2, 4, A>(
+        &halved::<4, 8, A>(&halved::<8, LANES, A>(&lanes, &join), &join),
+        &join,
+    );
+    join(a, b)
+}
+
+/// Joins each lane of the first half with that of the second.
+#[inline(always)]
+fn halved<const HALF: usize, const ALL: usize, A: Copy>(
+    lanes: &[A; ALL],
+    join: impl Fn(A, A) -> A,
+) -> [A; HALF] {
+    std::array::from_fn(|at| join(lanes[at], lanes[at + HALF]))
 }
 
 /// Joins the cells of a row that become one, in order, for each: so many cells of those from position `start` on.
