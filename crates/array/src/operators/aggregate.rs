@@ -203,6 +203,9 @@ async fn see_stored(
     if schema.layout() == Layout::Sparse || attributes.iter().any(|of| of.2.is_nullable()) {
         return Ok(false);
     }
+    if !attributes.is_empty() {
+        stored.array.count_read(&stored.region);
+    }
     for (at, number, attribute) in attributes {
         let of = attribute.data_type();
         let mut each = |bytes: &[u8]| folder.piece(at, of, bytes);

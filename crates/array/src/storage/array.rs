@@ -189,6 +189,15 @@ impl Array {
         dense::read_into(&self.cells(), region, attribute, values).await
     }
 
+    /// Counts the chunks that overlap a region, which were read for whatever attributes.
+    pub(crate) fn count_read(&self, region: &Region) {
+        let count = self.grid.overlapping(region).count();
+        // Relaxed: a figure, which guards nothing.
+        self.counters
+            .chunks
+            .fetch_add(count as u64, Ordering::Relaxed);
+    }
+
     /// Hands the bytes of an attribute's values to `each`, piece by piece, if the region is all that is stored of one dense
     /// chunk, without nulls. If not, it returns false and has handed out nothing.
     ///

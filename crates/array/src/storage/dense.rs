@@ -110,7 +110,6 @@ pub(crate) async fn visit(
         return Ok(false);
     }
     cells.reader().each(&record.values, each).await?;
-    cells.counters.chunks.fetch_add(1, Ordering::Relaxed);
     Ok(true)
 }
 
