@@ -4,6 +4,8 @@
 //! is longer still, and will not be read again soon, is stored past the caches: the lines of the target are then not
 //! read before they are overwritten, and what was in the caches stays there.
 
+use std::mem::MaybeUninit;
+
 /// From how many bytes on a run is stored past the caches where runs of the target have gaps between them: its first and
 /// last line are written in part, which is slow. An estimate; decision 64 has what was measured.
 pub const STREAMED_RUN: usize = 2048;
@@ -13,6 +15,64 @@ pub const GATHERED_RUN: usize = 256;
 
 /// Bytes of a line of the caches.
 const LINE: usize = 64;
+
+/// Where copies go: bytes that may have no value yet. Nothing can be done to them but to write values, so that bytes that had
+/// values before have values after.
+#[derive(Debug)]
+pub struct Target<'a> {
+    bytes: &'a mut [MaybeUninit<u8>],
+}
+
+impl<'a> Target<'a> {
+    /// How many bytes there are.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The same bytes, for a while.
+    pub fn reborrow(&mut self) -> Target<'_> {
+        Target { bytes: self.bytes }
+    }
+
+    /// The bytes from `start` on, so many.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn part(&mut self, start: usize, length: usize) -> Target<'_> {
+        Target {
+            bytes: &mut self.bytes[start..][..length],
+        }
+    }
+
+    /// Copies bytes to the first ones.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn copy_from(&mut self, bytes: &[u8]) {
+        self.bytes[..bytes.len()].write_copy_of_slice(bytes);
+    }
+}
+
+impl<'a> From<&'a mut [u8]> for Target<'a> {
+    fn from(bytes: &'a mut [u8]) -> Target<'a> {
+        let (start, length) = (bytes.as_mut_ptr().cast::<MaybeUninit<u8>>(), bytes.len());
+        // SAFETY: both types have one layout, the slice is lent for as long; and what has a value keeps one, since a target
+        // is only written to, with values.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(start, length) };
+        Target { bytes }
+    }
+}
+
+impl<'a> From<&'a mut [MaybeUninit<u8>]> for Target<'a> {
+    fn from(bytes: &'a mut [MaybeUninit<u8>]) -> Target<'a> {
+        Target { bytes }
+    }
+}
 
 /// How far ahead of the run being copied the source is asked for, in runs of a page or less.
 const AHEAD: usize = 4;
@@ -26,10 +86,23 @@ pub fn strided(
     count: usize,
     source: &[u8],
     source_step: usize,
-    target: &mut [u8],
+    target: Target<'_>,
     target_step: usize,
 ) {
+    let target = target.bytes;
     check(run, count, source, source_step, target, target_step);
+    runs(run, count, source, source_step, target, target_step);
+}
+
+/// Runs whose ends were checked.
+fn runs(
+    run: usize,
+    count: usize,
+    source: &[u8],
+    source_step: usize,
+    target: &mut [MaybeUninit<u8>],
+    target_step: usize,
+) {
     match run {
         1 => fixed::<1>(count, source, source_step, target, target_step),
         2 => fixed::<2>(count, source, source_step, target, target_step),
@@ -43,7 +116,7 @@ pub fn strided(
             for at in 0..count {
                 ahead(source, (at + AHEAD) * source_step, run);
                 let from = &source[at * source_step..][..run];
-                target[at * target_step..][..run].copy_from_slice(from);
+                target[at * target_step..][..run].write_copy_of_slice(from);
             }
         }
     }
@@ -59,9 +132,10 @@ pub fn strided_streaming(
     count: usize,
     source: &[u8],
     source_step: usize,
-    target: &mut [u8],
+    target: Target<'_>,
     target_step: usize,
 ) {
+    let target = target.bytes;
     check(run, count, source, source_step, target, target_step);
     if run >= GATHERED_RUN && (target_step == run || count == 1) {
         gathered(run, count, source, source_step, &mut target[..run * count]);
@@ -73,11 +147,18 @@ pub fn strided_streaming(
         }
         fence();
     } else {
-        strided(run, count, source, source_step, target, target_step);
+        runs(run, count, source, source_step, target, target_step);
     }
 }
 
-fn check(run: usize, count: usize, source: &[u8], source_step: usize, target: &[u8], step: usize) {
+fn check<T>(
+    run: usize,
+    count: usize,
+    source: &[u8],
+    source_step: usize,
+    target: &[T],
+    step: usize,
+) {
     let end = |step: usize| match count.checked_sub(1) {
         None => Some(0),
         Some(last) => last
@@ -104,12 +185,12 @@ fn fixed<const N: usize>(
     count: usize,
     source: &[u8],
     source_step: usize,
-    target: &mut [u8],
+    target: &mut [MaybeUninit<u8>],
     target_step: usize,
 ) {
     for at in 0..count {
         let from: &[u8; N] = source[at * source_step..].first_chunk().unwrap_or(&[0; N]);
-        target[at * target_step..][..N].copy_from_slice(from);
+        target[at * target_step..][..N].write_copy_of_slice(from);
     }
 }
 
@@ -127,7 +208,13 @@ fn ahead(source: &[u8], at: usize, run: usize) {
 
 /// Runs of at least a line that lie side by side in the target: whole lines of it are stored past the caches, of which one may
 /// have the end of a run and the beginning of the next.
-fn gathered(run: usize, count: usize, source: &[u8], source_step: usize, target: &mut [u8]) {
+fn gathered(
+    run: usize,
+    count: usize,
+    source: &[u8],
+    source_step: usize,
+    target: &mut [MaybeUninit<u8>],
+) {
     let lines = store_lines();
     let head = target.as_ptr().align_offset(LINE).min(run);
     let (mut carry, mut carried) = ([0; LINE], 0);
@@ -138,7 +225,7 @@ fn gathered(run: usize, count: usize, source: &[u8], source_step: usize, target:
         if at == 0 {
             // Up to where the target's first whole line begins.
             let (first, rest) = from.split_at(head);
-            target[..head].copy_from_slice(first);
+            target[..head].write_copy_of_slice(first);
             (from, out) = (rest, head);
         }
         if carried > 0 {
@@ -159,12 +246,12 @@ fn gathered(run: usize, count: usize, source: &[u8], source_step: usize, target:
             carried = rest.len();
         }
     }
-    target[out..].copy_from_slice(&carry[..carried]);
+    target[out..].write_copy_of_slice(&carry[..carried]);
 }
 
 /// What stores whole lines, to addresses that are multiples of a line's length, past the caches. It needs a [`fence`] before
 /// the target is handed to another thread.
-fn store_lines() -> fn(&[u8], &mut [u8]) {
+fn store_lines() -> fn(&[u8], &mut [MaybeUninit<u8>]) {
     #[cfg(target_arch = "x86_64")]
     match crate::level() {
         // SAFETY: the level says that the processor has AVX-512 F.
@@ -173,13 +260,15 @@ fn store_lines() -> fn(&[u8], &mut [u8]) {
         crate::Level::Avx2 => return |from, to| unsafe { lines_avx2(from, to) },
         crate::Level::Baseline => {}
     }
-    |from, to| to.copy_from_slice(from)
+    |from, to| {
+        to.write_copy_of_slice(from);
+    }
 }
 
 /// Copies whole lines, where the target begins at one, past the caches.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-fn lines_avx512(source: &[u8], target: &mut [u8]) {
+fn lines_avx512(source: &[u8], target: &mut [MaybeUninit<u8>]) {
     use std::arch::x86_64::{__m512i, _mm512_loadu_si512, _mm512_stream_si512};
     assert!(
         target.as_ptr().cast::<u8>().align_offset(64) == 0,
@@ -203,7 +292,7 @@ fn lines_avx512(source: &[u8], target: &mut [u8]) {
 /// Copies whole lines, where the target begins at one, past the caches.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn lines_avx2(source: &[u8], target: &mut [u8]) {
+fn lines_avx2(source: &[u8], target: &mut [MaybeUninit<u8>]) {
     use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_stream_si256};
     assert!(
         target.as_ptr().cast::<u8>().align_offset(64) == 0,
@@ -265,13 +354,20 @@ mod tests {
                         vec![0; shift + expected.len()],
                     );
                     with_level(level, || {
-                        strided(run, count, &source, step, &mut plain[shift..], target_step);
+                        strided(
+                            run,
+                            count,
+                            &source,
+                            step,
+                            (&mut plain[shift..]).into(),
+                            target_step,
+                        );
                         strided_streaming(
                             run,
                             count,
                             &source,
                             step,
-                            &mut past[shift..],
+                            (&mut past[shift..]).into(),
                             target_step,
                         );
                     });
@@ -292,6 +388,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "runs of the source end in it")]
     fn a_source_that_is_too_short_is_noticed() {
-        strided(8, 2, &[0; 20], 16, &mut [0; 16], 8);
+        let mut target = [0; 16];
+        strided(8, 2, &[0; 20], 16, (&mut target[..]).into(), 8);
     }
 }

@@ -73,6 +73,49 @@ fn detected() -> Level {
     Level::Baseline
 }
 
+/// A loop that [`vectorised`] runs.
+pub trait Loop {
+    /// What it comes to.
+    type Output;
+    /// Runs it. It must be `#[inline(always)]`, and so must what it calls, or they are compiled for the baseline.
+    fn run(self) -> Self::Output;
+}
+
+/// Runs a loop in the version of this thread's [`level`]: for the loops of other crates.
+///
+/// ```
+/// struct Sum<'a>(&'a [u32]);
+/// impl algebra::Loop for Sum<'_> {
+///     type Output = u32;
+///     #[inline(always)]
+///     fn run(self) -> u32 {
+///         self.0.iter().sum()
+///     }
+/// }
+/// assert_eq!(algebra::vectorised(Sum(&[1, 2, 3])), 6);
+/// ```
+pub fn vectorised<L: Loop>(of: L) -> L::Output {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+        fn avx2<L: Loop>(of: L) -> L::Output {
+            of.run()
+        }
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,popcnt")]
+        fn avx512<L: Loop>(of: L) -> L::Output {
+            of.run()
+        }
+        match level() {
+            // SAFETY: `level` is at most what was detected, which includes these features.
+            Level::Avx512 => return unsafe { avx512(of) },
+            // SAFETY: as above.
+            Level::Avx2 => return unsafe { avx2(of) },
+            Level::Baseline => {}
+        }
+    }
+    of.run()
+}
+
 /// Defines functions in a version per [`Level`]; a call takes the version of [`level`].
 ///
 /// The body is a plain loop: the compiler vectorises it once for each set of instructions.

@@ -81,6 +81,6 @@ mod prefetch;
 mod total;
 mod vector;
 
-pub use level::{Level, level, levels, with_level};
+pub use level::{Level, Loop, level, levels, vectorised, with_level};
 pub use prefetch::prefetch;
 pub use vector::VECTOR_ROWS;

@@ -1,5 +1,7 @@
 //! Values of one type, side by side.
 
+use std::mem::MaybeUninit;
+
 use crate::model::types::{DataType, Element, Scalar, with_type};
 
 /// Values of one type, side by side, at an address that fits the type.
@@ -8,6 +10,58 @@ pub struct Buffer {
     data_type: DataType,
     length: usize,
     words: Vec<u64>,
+}
+
+/// Room for values of one type that have not been written yet, and are not made zero first either.
+#[derive(Debug)]
+pub(crate) struct Room {
+    data_type: DataType,
+    length: usize,
+    /// Without elements, with room for all of them.
+    words: Vec<u64>,
+}
+
+impl Room {
+    /// Room for `length` values.
+    pub fn new(data_type: DataType, length: usize) -> Room {
+        let count = (length * data_type.width()).div_ceil(8);
+        let mut words: Vec<u64> = Vec::with_capacity(count);
+        // The last word may have bytes behind the last value.
+        if let Some(last) = words.spare_capacity_mut()[..count].last_mut() {
+            last.write(0);
+        }
+        Room {
+            data_type,
+            length,
+            words,
+        }
+    }
+
+    /// The bytes of the values.
+    pub fn bytes_mut(&mut self) -> &mut [MaybeUninit<u8>] {
+        let bytes = self.length * self.data_type.width();
+        let words = self.words.spare_capacity_mut();
+        assert!(bytes <= words.len() * 8, "room for all values");
+        let start = words.as_mut_ptr().cast::<MaybeUninit<u8>>();
+        // SAFETY: the words are lent for as long, have as many bytes at least, and may be without values as bytes may.
+        unsafe { std::slice::from_raw_parts_mut(start, bytes) }
+    }
+
+    /// The values.
+    ///
+    /// # Safety
+    /// Every byte of [`bytes_mut`](Room::bytes_mut) was written.
+    pub unsafe fn written(mut self) -> Buffer {
+        let words = (self.length * self.data_type.width()).div_ceil(8);
+        // SAFETY: there is room for as many words. All bytes of the values were written, as the caller says; and those behind
+        // them in the last word, if it has any, were made zero by `new`.
+        unsafe { self.words.set_len(words) };
+        Buffer {
+            data_type: self.data_type,
+            length: self.length,
+            words: self.words,
+        }
+    }
 }
 
 impl Buffer {
@@ -119,6 +173,21 @@ impl Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn room_has_what_was_written_to_it() {
+        for (of, length) in [(DataType::U16, 5), (DataType::F64, 3), (DataType::U8, 0)] {
+            let mut room = Room::new(of, length);
+            let bytes = room.bytes_mut();
+            assert_eq!(bytes.len(), length * of.width());
+            bytes.iter_mut().for_each(|byte| {
+                byte.write(7);
+            });
+            // SAFETY: every byte was written.
+            let buffer = unsafe { room.written() };
+            assert_eq!(buffer.bytes(), vec![7; length * of.width()]);
+        }
+    }
 
     #[test]
     fn every_type_keeps_its_values() {

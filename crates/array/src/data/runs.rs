@@ -1,5 +1,7 @@
 //! Copying a box out of one array in memory into another: the runs of neighbouring cells that both share.
 
+use algebra::copy::Target;
+
 use crate::data::region::Region;
 use crate::model::schema::MAX_DIMENSIONS;
 
@@ -129,20 +131,26 @@ impl Runs {
     ///
     /// # Panics
     /// If the piece begins behind [`next`](Runs::next), or `target` ends within a run.
-    pub fn copy(&mut self, start: usize, piece: &[u8], target: &mut [u8], stores: Stores) -> bool {
+    pub fn copy(
+        &mut self,
+        start: usize,
+        piece: &[u8],
+        mut target: Target<'_>,
+        stores: Stores,
+    ) -> bool {
         let end = start + piece.len();
         while !self.finished && self.source + self.within < end {
             if self.within == 0 && self.source + self.run <= end {
-                self.copy_whole(start, piece, target, stores);
+                self.copy_whole(start, piece, target.reborrow(), stores);
                 continue;
             }
             // A run that begins or ends in another piece.
             let from = self.source + self.within;
             let length = (self.run - self.within).min(end - from);
             let bytes = &piece[from - start..][..length];
-            let target = &mut target[self.target + self.within..][..length];
+            let mut target = target.part(self.target + self.within, length);
             match stores {
-                Stores::Cached => target.copy_from_slice(bytes),
+                Stores::Cached => target.copy_from(bytes),
                 Stores::Streaming => {
                     algebra::copy::strided_streaming(length, 1, bytes, length, target, length);
                 }
@@ -157,7 +165,7 @@ impl Runs {
     }
 
     /// Copies the current run, and those of the innermost step after it that end in the same piece.
-    fn copy_whole(&mut self, start: usize, piece: &[u8], target: &mut [u8], stores: Stores) {
+    fn copy_whole(&mut self, start: usize, piece: &[u8], mut target: Target<'_>, stores: Stores) {
         let end = start + piece.len();
         let mut count = 1;
         let mut step = Step {
@@ -172,7 +180,7 @@ impl Runs {
         }
         // Bounds are checked here, once for all of these runs.
         let source = &piece[self.source - start..][..(count - 1) * step.source + self.run];
-        let target = &mut target[self.target..][..(count - 1) * step.target + self.run];
+        let target = target.part(self.target, (count - 1) * step.target + self.run);
         let steps = (step.source, step.target);
         match stores {
             Stores::Cached => {
@@ -213,7 +221,7 @@ pub(crate) fn copy_box(
     (source, from): (&Region, &[u8]),
     (target, to): (&Region, &mut [u8]),
 ) {
-    Runs::new(width, common, source, target).copy(0, from, to, Stores::Cached);
+    Runs::new(width, common, source, target).copy(0, from, to.into(), Stores::Cached);
 }
 
 /// Sets the bytes of `common` in a mask over `target`, a byte for each cell.
@@ -278,7 +286,7 @@ mod tests {
                 wanted.push(number);
                 let start = number * piece;
                 let end = (start + piece).min(from.len());
-                runs.copy(start, &from[start..end], &mut to, stores);
+                runs.copy(start, &from[start..end], to.as_mut_slice().into(), stores);
             }
             let mut expected = vec![255; count(&target)];
             let offset = |region: &Region, cell: &[u64]| {

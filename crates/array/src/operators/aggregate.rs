@@ -4,15 +4,20 @@ use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 
 use crate::data::block::Block;
+use crate::data::buffer::Buffer;
 use crate::data::grid::{Axis, Grid};
 use crate::data::region::Region;
 use crate::data::runs::each_run;
 use crate::error::{Error, Result};
 use crate::model::dimension::Dimension;
-use crate::model::schema::Schema;
+use crate::model::schema::{Compression, Layout, Schema};
+use crate::operators::folder::Folder;
 use crate::operators::functions::{Aggregate, Bound};
 use crate::operators::source::{Crew, Input, Source};
-use crate::operators::states::{Row, States};
+use crate::operators::states::States;
+
+/// Bytes of an attribute that are read in one go before they are folded: half of a second-level cache.
+const SLAB: u64 = 256 << 10;
 
 /// Aggregates of groups: cells whose positions along some dimensions, each divided by a number, are the same.
 pub(crate) struct Grouped {
@@ -130,8 +135,8 @@ impl Grouped {
         let task = move |part: Region| {
             let (input, bound, kept) = (input.clone(), bound.clone(), kept.clone());
             async move {
-                let block = input.block(&part, &bound.needed).await?;
-                Ok((states_of(&block, &bound, &kept), part))
+                let states = states_of(&input, &part, &bound, &kept).await?;
+                Ok((states, part))
             }
         };
         let mut seen = self.crew.ordered(parts, task);
@@ -164,90 +169,74 @@ impl Grouped {
     }
 }
 
-/// What is seen of a block, for the groups that it has cells of.
-fn states_of(block: &Block, bound: &Bound, kept: &[(usize, u64)]) -> States {
-    let region = block.region();
-    let shape = |at: usize, cells: u64| {
-        let (start, end) = region.ranges()[at];
-        (
-            start / cells,
-            (end.div_ceil(cells) - start / cells) as usize,
-        )
-    };
-    // The groups from one to the next along each dimension of the input, 0 where all are one.
-    let mut steps = vec![(0, 1, 0); region.rank()];
-    let mut groups = 1;
-    for &(at, cells) in kept.iter().rev() {
-        let (first, count) = shape(at, cells);
-        steps[at] = (groups, cells, first);
-        groups *= count;
+/// What is seen of a part of the input, for the groups that it has cells of.
+async fn states_of(
+    input: &Input,
+    part: &Region,
+    bound: &Bound,
+    kept: &[(usize, u64)],
+) -> Result<States> {
+    let mut folder = Folder::new(bound, part, kept);
+    if !folder.in_pieces() || !see_stored(input, part, bound, &mut folder).await? {
+        folder.block(&input.block(part, &bound.needed).await?);
     }
-    let mut states = States::new(bound, groups);
-    if region.is_empty() {
-        return states;
-    }
-    let group = |at: usize, position: u64| {
-        let (step, cells, first) = steps[at];
-        (position / cells - first) as usize * step
-    };
-    let last = region.rank() - 1;
-    let (step, cells, _) = steps[last];
-    let length = region.length(last) as usize;
-    let mut position = region.origin();
-    for start in (0..block.cells()).step_by(length) {
-        let outer: usize = (0..last).map(|at| group(at, position[at])).sum();
-        add_row(
-            &mut states,
-            block,
-            (start, region.ranges()[last]),
-            cells,
-            |position| (outer + group(last, position), step),
-        );
-        for at in (0..last).rev() {
-            position[at] += 1;
-            if position[at] < region.ranges()[at].1 {
-                break;
-            }
-            position[at] = region.start(at);
-        }
-    }
-    states
+    Ok(folder.finish())
 }
 
-/// Sees a row along the last dimension, whose cells become one by so many.
-fn add_row(
-    states: &mut States,
-    block: &Block,
-    (start, (from, to)): (usize, (u64, u64)),
-    cells: u64,
-    group: impl Fn(u64) -> (usize, usize),
-) {
-    let (first, step) = group(from);
-    if cells == 1 || step == 0 {
-        let length = (to - from) as usize;
-        states.add(
-            block,
-            Row {
-                start,
-                length,
-                group: first,
-                step,
-            },
-        );
-        return;
+/// Sees what is nothing but a part of a stored array where it lies: from the pages if it is a whole chunk, in slabs that stay
+/// in the caches between being read and being folded otherwise. False where that cannot be done.
+async fn see_stored(
+    input: &Input,
+    part: &Region,
+    bound: &Bound,
+    folder: &mut Folder<'_>,
+) -> Result<bool> {
+    let Some(stored) = input.stored(part) else {
+        return Ok(false);
+    };
+    let schema = stored.array.schema();
+    let needed = |(at, _): &(usize, &usize)| bound.needed[*at];
+    let attributes = stored.attributes.iter().enumerate().filter(needed);
+    let attributes: Vec<_> = attributes
+        .map(|(at, &number)| (at, number, &schema.attributes()[number]))
+        .collect();
+    if schema.layout() == Layout::Sparse || attributes.iter().any(|of| of.2.is_nullable()) {
+        return Ok(false);
     }
-    let mut at = from;
-    while at < to {
-        let end = to.min((at / cells + 1) * cells);
-        let row = Row {
-            start: start + (at - from) as usize,
-            length: (end - at) as usize,
-            group: group(at).0,
-            step: 0,
+    if !attributes.is_empty() {
+        stored.array.count_read(&stored.region);
+    }
+    for (at, number, attribute) in attributes {
+        let of = attribute.data_type();
+        let mut each = |bytes: &[u8]| folder.piece(at, of, bytes);
+        if stored
+            .array
+            .visit(&stored.region, number, &mut each)
+            .await?
+        {
+            continue;
+        }
+        // What is compressed is decompressed once.
+        let length = match attribute.compression() {
+            Compression::None => SLAB,
+            _ => u64::MAX,
         };
-        states.add(block, row);
-        at = end;
+        let row: u64 = stored.region.shape()[1..].iter().product();
+        let rows = (length / (row * of.width() as u64).max(1)).max(1);
+        let (start, end) = stored.region.ranges()[0];
+        let mut from = start;
+        while from < end {
+            let mut ranges = stored.region.ranges().to_vec();
+            ranges[0] = (from, end.min(from.saturating_add(rows)));
+            let slab = Region::new(ranges);
+            let mut values = Buffer::zeros(of, slab.cells("a slab of an array")?);
+            let read = stored.array.read_into(&slab, number, values.bytes_mut());
+            read.await?;
+            folder.piece(at, of, values.bytes());
+            from = slab.ranges()[0].1;
+        }
     }
+    Ok(true)
 }
 
 impl Source for Grouped {

@@ -3,12 +3,16 @@
 pub(crate) mod aggregate;
 pub(crate) mod build;
 pub(crate) mod cellwise;
+pub(crate) mod fold;
+pub(crate) mod folder;
 pub(crate) mod functions;
+pub(crate) mod geometry;
 pub(crate) mod matmul;
 pub(crate) mod memory;
 pub(crate) mod redimension;
 pub(crate) mod reshape;
 pub(crate) mod scan;
+pub(crate) mod slide;
 pub(crate) mod sort;
 pub(crate) mod source;
 pub(crate) mod states;

@@ -6,12 +6,14 @@ use crate::data::assembly::Assembly;
 use crate::data::block::Block;
 use crate::data::grid::Grid;
 use crate::data::region::Region;
-use crate::data::runs::each_run;
 use crate::error::{Error, Result};
 use crate::model::schema::Schema;
-use crate::operators::functions::{Aggregate, Bound};
+use crate::model::types::{DataType, Element, with_type};
+use crate::operators::folder::{furthest, furthest_float, halves, joined, kind, mask_of};
+use crate::operators::functions::{Aggregate, Bound, Call, Function};
+use crate::operators::slide::Sliding;
 use crate::operators::source::{Input, Source};
-use crate::operators::states::{Row, States};
+use crate::operators::states::{Known, Moments, State, States, extreme, ordered};
 
 /// Aggregates over the cells around each cell, so many before and after it along each dimension. At the edges of the
 /// array the box is smaller.
@@ -63,46 +65,9 @@ impl Window {
             )
         }));
         let block = self.input.block(&wide, &self.bound.needed).await?;
-        let count = region.cells("a part of a window")?;
-        let mut states = States::new(&self.bound, count);
-        // The cells at one place of all boxes after the other: then what lies side by side is added side by side, and in
-        // each box cells come in their order.
-        let places = self
-            .around
-            .iter()
-            .map(|&(before, after)| crate::data::grid::Axis::Regular {
-                length: before + after + 1,
-                chunk: 1,
-            });
-        for place in Grid::of_axes(places.collect()).all() {
-            let ranges = region
-                .ranges()
-                .iter()
-                .zip(&place)
-                .zip(&self.around)
-                .zip(wide.ranges());
-            // Cells of the result whose box has this place within the array.
-            let (mut targets, mut sources) = (Vec::new(), Vec::new());
-            for (((&(start, end), &at), &(before, _)), &(first, last)) in ranges {
-                let from = start.max((first + before).saturating_sub(at));
-                let to = end.min((last + before).saturating_sub(at));
-                targets.push((from, to));
-                sources.push((from + at).saturating_sub(before));
-            }
-            let targets = Region::new(targets);
-            if targets.is_empty() {
-                continue;
-            }
-            let moved = Region::new(
-                targets
-                    .shape()
-                    .iter()
-                    .zip(&sources)
-                    .map(|(n, &at)| (at, at + n)),
-            );
-            let target_block = targets.relative_to(&region.origin());
-            add_moved(&mut states, &block, &moved, &target_block, region);
-        }
+        region.cells("a part of a window")?;
+        let sliding = Sliding::new(region, &wide, &self.around);
+        let states = states_of(&block, &self.bound, &sliding);
         let columns = states.finish()?.into_iter().map(Some).collect();
         let result = Block::new(region.clone(), columns)?;
         if block.present().is_none() {
@@ -116,48 +81,123 @@ impl Window {
     }
 }
 
-/// Sees the cells of `moved` in a block, each for the group at the same place of `targets` in a box of `region`'s shape.
-fn add_moved(
-    states: &mut States,
-    block: &Block,
-    moved: &Region,
-    targets: &Region,
-    region: &Region,
-) {
-    let mut starts = Vec::new();
-    each_run(moved, block.region(), moved, |from, number, length| {
-        starts.push((from, number, length))
-    });
-    let whole = Region::of_shape(&region.shape());
-    let mut groups = Vec::new();
-    each_run(targets, targets, &whole, |number, to, length| {
-        groups.push((number, to, length))
-    });
-    // Both go through the same cells in order, in runs of their own lengths.
-    let (mut sources, mut targets) = (starts.into_iter(), groups.into_iter());
-    let (mut source, mut target) = (sources.next(), targets.next());
-    while let (Some((from, number, length)), Some((other, group, room))) = (source, target) {
-        debug_assert_eq!(number, other);
-        let count = length.min(room);
-        states.add(
-            block,
-            Row {
-                start: from,
-                length: count,
-                group,
-                step: 1,
-            },
-        );
-        source = if count == length {
-            sources.next()
-        } else {
-            Some((from + count, number + count, length - count))
-        };
-        target = if count == room {
-            targets.next()
-        } else {
-            Some((other + count, group + count, room - count))
-        };
+/// What the aggregates of each window have seen.
+fn states_of(block: &Block, bound: &Bound, sliding: &Sliding) -> States {
+    let mut states: Vec<State> = Vec::with_capacity(bound.calls.len());
+    for (at, call) in bound.calls.iter().enumerate() {
+        let before = bound.calls[..at].iter();
+        let same = before.into_iter().position(|of| kind(of) == kind(call));
+        states.push(match same {
+            Some(at) => states[at].clone(),
+            None => state_of(block, call, sliding),
+        });
+    }
+    let cells = counts_of(sliding, block.present());
+    States::of(bound, cells, states)
+}
+
+fn counts_of(sliding: &Sliding, mask: Option<&[u8]>) -> Vec<u64> {
+    match mask {
+        None => sliding.counts(),
+        Some(mask) => {
+            let counts = mask.iter().map(|&counts| u64::from(counts)).collect();
+            sliding.join(counts, 0, |a, b| a + b)
+        }
+    }
+}
+
+fn state_of(block: &Block, call: &Call, sliding: &Sliding) -> State {
+    let column = call.of.and_then(|of| block.column(of.0));
+    let mask = mask_of(block, column);
+    let counts = counts_of(sliding, mask.as_deref());
+    let known = match column {
+        None => Known::Count,
+        Some(column) => {
+            let of = column.values().data_type();
+            with_type!(of, T => {
+                let values = (column.values().values::<T>(), mask.as_deref());
+                known_of(values, &counts, (call.function, of), sliding)
+            })
+        }
+    };
+    State { counts, known }
+}
+
+/// What is known of the values of each window, of which only those count that the mask has.
+fn known_of<T: Element>(
+    values: (&[T], Option<&[u8]>),
+    counts: &[u64],
+    (function, of): (Function, DataType),
+    sliding: &Sliding,
+) -> Known {
+    let least = function == Function::Min;
+    match function {
+        Function::Count => Known::Count,
+        Function::Sum | Function::Avg if of.is_float() => {
+            let values = lifted(values, 0.0, T::to_f64);
+            Known::Float(sliding.join(values, 0.0, |a, b| a + b))
+        }
+        Function::Sum | Function::Avg if of.width() == 8 => {
+            let high = lifted(values, 0, |of| halves(of).0);
+            let high = sliding.join(high, 0, |a, b| a + b);
+            let low = lifted(values, 0, |of| halves(of).1);
+            let low = sliding.join(low, 0, |a, b| a + b);
+            let all = high.into_iter().zip(low).zip(counts);
+            let sum = |((high, low), &count)| joined(high, low, count, of.is_signed());
+            Known::Whole(all.map(sum).collect())
+        }
+        Function::Sum | Function::Avg => {
+            let values = lifted(values, 0, |of| of.to_i128() as i64);
+            let sums = sliding.join(values, 0, |a, b| a + b);
+            Known::Whole(sums.into_iter().map(i128::from).collect())
+        }
+        Function::Min | Function::Max if of.is_float() => {
+            let identity = furthest_float(least);
+            let values = lifted(values, identity, T::to_f64);
+            Known::ExtremeFloat(if least {
+                sliding.join(values, identity, |a, b| extreme(a, b, true))
+            } else {
+                sliding.join(values, identity, |a, b| extreme(a, b, false))
+            })
+        }
+        Function::Min | Function::Max => {
+            let identity = furthest(least);
+            let values = lifted(values, identity, ordered);
+            Known::ExtremeWhole(if least {
+                sliding.join(values, identity, |a, b| extreme(a, b, true))
+            } else {
+                sliding.join(values, identity, |a, b| extreme(a, b, false))
+            })
+        }
+        Function::Var | Function::Stdev => {
+            let one = |of: T| {
+                let mean = of.to_f64();
+                // Of an infinity there are no differences.
+                let squares = if mean.is_finite() { 0.0 } else { f64::NAN };
+                (1, Moments { mean, squares })
+            };
+            let none = (0, Moments::default());
+            let all = sliding.join(lifted(values, none, one), none, |a, b| {
+                (a.0 + b.0, a.1.merged(a.0, b.1, b.0))
+            });
+            Known::Moments(all.into_iter().map(|of| of.1).collect())
+        }
+    }
+}
+
+/// Values as they are joined; those that do not count become what changes nothing.
+fn lifted<T: Copy, A: Copy>(
+    (values, mask): (&[T], Option<&[u8]>),
+    identity: A,
+    lift: impl Fn(T) -> A,
+) -> Vec<A> {
+    match mask {
+        None => values.iter().map(|&value| lift(value)).collect(),
+        Some(mask) => {
+            let both = values.iter().zip(mask);
+            both.map(|(&value, &counts)| if counts != 0 { lift(value) } else { identity })
+                .collect()
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use algebra::copy::Target;
 use store::Snapshot;
 
 use crate::data::block::Block;
@@ -11,7 +12,7 @@ use crate::data::region::Region;
 use crate::error::{Error, Result};
 use crate::model::schema::Schema;
 use crate::storage::cells::Cells;
-use crate::storage::dense::{read_values, stored_region};
+use crate::storage::dense;
 use crate::storage::keys::{Catalog, Entry, entries, of_chunk_key, unpack};
 use crate::storage::plane::Counters;
 use crate::storage::read::read;
@@ -149,6 +150,16 @@ impl Array {
         attribute: usize,
         values: &mut [u8],
     ) -> Result<()> {
+        self.read_to(region, attribute, values.into()).await
+    }
+
+    /// The same to bytes that may have no value yet; they have when it returns without an error.
+    pub(crate) async fn read_to(
+        &self,
+        region: &Region,
+        attribute: usize,
+        mut values: Target<'_>,
+    ) -> Result<()> {
         self.check(region)?;
         let wrong = |what: String| Error::Operator {
             operator: "read_into",
@@ -169,35 +180,37 @@ impl Array {
         if !plain {
             let wanted: Vec<bool> = (0..attributes.len()).map(|at| at == attribute).collect();
             let block = read(&self.cells(), region, &wanted).await?;
-            values.copy_from_slice(
-                block
-                    .column(attribute)
-                    .map_or(&[][..], |of| of.values().bytes()),
-            );
+            let column = block.column(attribute);
+            let bytes = column.map(|of| of.values().bytes()).unwrap_or_default();
+            assert_eq!(bytes.len(), values.len(), "a column of the region");
+            values.copy_from(bytes);
             return Ok(());
         }
-        let fill = of.fill_value().to_bytes(of.data_type()).unwrap_or_default();
-        // What the chunks have is not written twice, unless some are missing.
-        if !self.is_stored(region, attribute)? {
-            let width = of.data_type().width();
-            values
-                .chunks_mut(width)
-                .for_each(|value| value.copy_from_slice(&fill[..width]));
-        }
-        read_values(&self.cells(), region, attribute, values, &mut None).await
+        dense::read_into(&self.cells(), region, attribute, values).await
     }
 
-    /// Whether every cell of a region was written.
-    fn is_stored(&self, region: &Region, attribute: usize) -> Result<bool> {
-        for chunk in self.grid.overlapping(region) {
-            let of_chunk = self.grid.region(&chunk);
-            let record = self.cells().record(&chunk, attribute)?;
-            let stored = record.map(|record| stored_region(&of_chunk, &record));
-            if !stored.is_some_and(|stored| stored.contains(&of_chunk.intersection(region))) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+    /// Counts the chunks that overlap a region, which were read for whatever attributes.
+    pub(crate) fn count_read(&self, region: &Region) {
+        let count = self.grid.overlapping(region).count();
+        // Relaxed: a figure, which guards nothing.
+        self.counters
+            .chunks
+            .fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    /// Hands the bytes of an attribute's values to `each`, piece by piece, if the region is all that is stored of one dense
+    /// chunk, without nulls. If not, it returns false and has handed out nothing.
+    ///
+    /// # Errors
+    /// As [`read`](Array::read).
+    pub(crate) async fn visit(
+        &self,
+        region: &Region,
+        attribute: usize,
+        each: &mut (dyn FnMut(&[u8]) + Send),
+    ) -> Result<bool> {
+        self.check(region)?;
+        dense::visit(&self.cells(), region, attribute, each).await
     }
 
     /// What is known of an attribute in the chunks that overlap a region; `None` if it is empty. Reads no page.

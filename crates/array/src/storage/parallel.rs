@@ -5,7 +5,7 @@ use std::sync::Arc;
 use workers::Workers;
 
 use crate::data::block::{Block, Column};
-use crate::data::buffer::Buffer;
+use crate::data::buffer::Room;
 use crate::data::region::Region;
 use crate::data::slabs::{Slab, Slabs};
 use crate::error::{Error, Result};
@@ -58,23 +58,24 @@ pub(crate) async fn read(
             let before = ends.last().copied().unwrap_or(0);
             ends.push(before + part.cells("a part of an array")? * of.width());
         }
-        let slabs = Slabs::new(Buffer::zeros(of, cells), ends);
+        let slabs = Slabs::new(Room::new(of, cells), ends);
         let mut others = Vec::new();
         for (at, part) in parts.iter().enumerate() {
-            if let Some(slab) = slabs.lend(at) {
-                let task = fill(array.clone(), part.clone(), number, slab);
-                others.push(workers.spawn(task).abort_on_drop());
-            }
+            let slab = slabs.lend(at).ok_or(Error::Interrupted)?;
+            let task = fill(array.clone(), part.clone(), number, slab);
+            others.push(workers.spawn(task).abort_on_drop());
         }
         for other in others {
             other.await.map_err(Error::from)??;
         }
-        let buffer = Slabs::finish(slabs).ok_or(Error::Interrupted)?;
+        let room = Slabs::finish(slabs).ok_or(Error::Interrupted)?;
+        // SAFETY: each part was lent once, all of them to a task that was awaited and wrote every byte of its part.
+        let buffer = unsafe { room.written() };
         columns.push(Some(Column::new(buffer)));
     }
     Block::new(region.clone(), columns)
 }
 
 async fn fill(array: Arc<Array>, part: Region, attribute: usize, mut slab: Slab) -> Result<()> {
-    array.read_into(&part, attribute, slab.bytes()).await
+    array.read_to(&part, attribute, slab.bytes().into()).await
 }

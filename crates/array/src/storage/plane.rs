@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use algebra::copy::Target;
 use buffer::{Pin, Pool};
 use store::{Kind, Transaction};
 
@@ -75,7 +76,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Copies runs out of a plane.
+    /// Copies runs out of a plane. When it returns, all bytes of the target that they lead to are written.
     ///
     /// # Errors
     /// [`Error::Buffer`](crate::Error::Buffer), [`Error::Damaged`](crate::Error::Damaged).
@@ -83,7 +84,7 @@ impl<'a> Reader<'a> {
         &self,
         plane: &Plane,
         runs: &mut Runs,
-        target: &mut [u8],
+        target: Target<'_>,
         stores: Stores,
     ) -> Result<()> {
         match plane.compression {
@@ -100,16 +101,59 @@ impl<'a> Reader<'a> {
         let mut bytes = vec![0; plane.bytes as usize];
         let whole = crate::data::region::Region::of_shape(&[plane.bytes]);
         let mut runs = Runs::new(1, &whole, &whole, &whole);
-        self.copy(plane, &mut runs, &mut bytes, Stores::Cached)
-            .await?;
+        let target = bytes.as_mut_slice().into();
+        self.copy(plane, &mut runs, target, Stores::Cached).await?;
         Ok(bytes)
+    }
+
+    /// Hands all bytes of a plane to `each`, page by page, or block by block where they are compressed.
+    ///
+    /// # Errors
+    /// As [`copy`](Reader::copy).
+    pub async fn each(&self, plane: &Plane, each: &mut (dyn FnMut(&[u8]) + Send)) -> Result<()> {
+        if plane.compression == Compression::None {
+            let count = plane.bytes.div_ceil(self.pool.page_size() as u64);
+            for number in 0..count {
+                each(&self.pin(plane, number, true).await?);
+            }
+            // Relaxed: a figure, which guards nothing.
+            self.counters.pages.fetch_add(count, Ordering::Relaxed);
+            return Ok(());
+        }
+        if plane.blocks.len() as u64 != plane.bytes.div_ceil(BLOCK as u64) {
+            return Err(self.wrong("the list of its blocks"));
+        }
+        let mut start = 0;
+        for (number, &length) in plane.blocks.iter().enumerate() {
+            each(&self.block(plane, (number, start), length as usize).await?);
+            start += u64::from(length);
+        }
+        Ok(())
+    }
+
+    /// A block of a plane, decompressed: its number, where it begins, and how many bytes are stored.
+    async fn block(
+        &self,
+        plane: &Plane,
+        (number, start): (usize, u64),
+        length: usize,
+    ) -> Result<Vec<u8>> {
+        let packed = self.bytes(plane, start, length).await?;
+        let left = (plane.bytes as usize).saturating_sub(number * BLOCK);
+        let block = codec::unpack(
+            plane.compression,
+            plane.width.into(),
+            &packed,
+            left.min(BLOCK),
+        );
+        block.ok_or_else(|| self.wrong("a compressed block"))
     }
 
     async fn copy_pages(
         &self,
         plane: &Plane,
         runs: &mut Runs,
-        target: &mut [u8],
+        mut target: Target<'_>,
         stores: Stores,
     ) -> Result<()> {
         let page_size = self.pool.page_size() as u64;
@@ -119,7 +163,8 @@ impl<'a> Reader<'a> {
             let pin = self
                 .pin(plane, number, runs.stride() as u64 <= page_size)
                 .await?;
-            runs.copy((number * page_size) as usize, &pin, target, stores);
+            let start = (number * page_size) as usize;
+            runs.copy(start, &pin, target.reborrow(), stores);
             count += 1;
         }
         // Relaxed: a figure, which guards nothing.
@@ -131,7 +176,7 @@ impl<'a> Reader<'a> {
         &self,
         plane: &Plane,
         runs: &mut Runs,
-        target: &mut [u8],
+        mut target: Target<'_>,
         stores: Stores,
     ) -> Result<()> {
         let (mut before, mut start) = (0, 0u64);
@@ -142,13 +187,10 @@ impl<'a> Reader<'a> {
                 return Err(self.wrong("the list of its blocks"));
             };
             start += skipped.iter().map(|&length| u64::from(length)).sum::<u64>();
-            let packed = self.bytes(plane, start, length as usize).await?;
+            let block = self.block(plane, (number, start), length as usize).await?;
             start += u64::from(length);
             before = number + 1;
-            let raw = (plane.bytes as usize - number * BLOCK).min(BLOCK);
-            let block = codec::unpack(plane.compression, plane.width.into(), &packed, raw);
-            let block = block.ok_or_else(|| self.wrong("a compressed block"))?;
-            runs.copy(number * BLOCK, &block, target, stores);
+            runs.copy(number * BLOCK, &block, target.reborrow(), stores);
         }
         Ok(())
     }

@@ -7,4 +7,5 @@ mod numpy;
 mod operators;
 mod plain;
 mod plans;
+mod rounding;
 mod storage;
