@@ -19,9 +19,9 @@ pub(crate) enum Token {
 }
 
 /// Longer signs first.
-const SIGNS: [&str; 25] = [
+const SIGNS: [&str; 26] = [
     "<=", ">=", "<>", "!=", "==", "(", ")", "[", "]", "{", "}", ",", ";", ":", ".", "=", "<", ">",
-    "+", "-", "*", "/", "%", "^", "?",
+    "+", "-", "*", "/", "%", "^", "?", "@",
 ];
 
 /// All tokens of `text`, the last one being [`Token::End`].

@@ -118,6 +118,9 @@ fn over_one(call: &Call, input: Plan) -> Checked<Plan> {
             let what = "window: give how many cells before and after, for each dimension";
             return wrong(span, what);
         }
+        Operator::VariableWindow(along, around, all) => input.variable_window(along, *around, all),
+        Operator::Quantile(of, points, by) => input.quantile(of, points, &refs(by)),
+        Operator::Histogram(of, bins, range) => input.histogram(of, *bins, *range),
         Operator::Regrid(blocks, all) => input.regrid(blocks, all),
         Operator::Transpose(names) => input.transpose(&refs(names)),
         Operator::Rechunk(chunks) => input.rechunk(chunks),

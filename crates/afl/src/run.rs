@@ -42,6 +42,40 @@ pub fn compile(text: &str, snapshot: &Snapshot) -> Result<Plan> {
     }
 }
 
+/// The operators of a statement, in brackets of one another, without running it: of a query its own, of one that stores or
+/// writes those of its query. Of another, that it has none.
+///
+/// # Errors
+/// As [`compile`].
+pub fn explain(text: &str, snapshot: &Snapshot) -> Result<String> {
+    let plan = |query: &Query| lowered(text, query, snapshot);
+    Ok(match parsed(text)? {
+        Statement::Query(query) => plan(&query)?.to_string(),
+        Statement::Store { query, name } => format!("store({}, {})", plan(&query)?, name.text),
+        Statement::Insert { query, name } => format!("insert({}, {})", plan(&query)?, name.text),
+        Statement::Append {
+            query,
+            name,
+            dimension,
+        } => format!(
+            "append({}, {}, {})",
+            plan(&query)?,
+            name.text,
+            dimension.text
+        ),
+        Statement::Show(query) => format!("show({})", plan(&query)?),
+        other => format!("{}: no query, so there is nothing to explain", other.name()),
+    })
+}
+
+/// Whether the statement in `text` is a query, which gives an array.
+///
+/// # Errors
+/// [`Error::Syntax`].
+pub fn is_query(text: &str) -> Result<bool> {
+    Ok(matches!(parsed(text)?, Statement::Query(_)))
+}
+
 /// Whether the statement in `text` changes the store, so that it must be open for writing.
 ///
 /// # Errors
@@ -49,7 +83,7 @@ pub fn compile(text: &str, snapshot: &Snapshot) -> Result<Plan> {
 pub fn writes(text: &str) -> Result<bool> {
     let reads = matches!(
         parsed(text)?,
-        Statement::Query(_) | Statement::List | Statement::Show(_)
+        Statement::Query(_) | Statement::List | Statement::Versions(_) | Statement::Show(_)
     );
     Ok(!reads)
 }
@@ -75,12 +109,21 @@ pub async fn execute(text: &str, store: &Arc<Store>, run: &Run) -> Result<Outcom
             writer.commit()?;
             done("created", &name, "")
         }
-        Statement::Remove(name) => {
-            let mut writer = Writer::begin(store)?;
-            writer.delete(&name.text)?;
-            writer.commit()?;
-            done("removed", &name, "")
+        Statement::Versions(name) => {
+            check(text, open(&name, &snapshot).map(drop))?;
+            Ok(Outcome::List(array::versions(&snapshot, &name.text)?))
         }
+        Statement::CreateVersion { array, version } => {
+            let mut writer = Writer::begin(store)?;
+            writer.create_version(&array.text, &version.text)?;
+            writer.commit()?;
+            done(
+                "kept",
+                &array,
+                &format!(" as {}@{}", array.text, version.text),
+            )
+        }
+        Statement::Remove(name) => remove(&name, store),
         Statement::Store { query, name } => {
             let plan = lowered(text, &query, &snapshot)?;
             replace(&plan, &name, store, run).await
@@ -121,6 +164,20 @@ fn lowered(text: &str, query: &Query, snapshot: &Snapshot) -> Result<Plan> {
 
 fn done(what: &str, name: &Name, more: &str) -> Result<Outcome> {
     Ok(Outcome::Done(format!("array '{}' {what}{more}", name.text)))
+}
+
+/// Removes an array, or a version of one.
+fn remove(name: &Name, store: &Arc<Store>) -> Result<Outcome> {
+    let mut writer = Writer::begin(store)?;
+    match (writer.delete(&name.text), name.text.rsplit_once('@')) {
+        (Ok(()), _) => {}
+        (Err(array::Error::NoArray { .. } | array::Error::Write { .. }), Some((of, version))) => {
+            writer.drop_version(of, version)?;
+        }
+        (Err(error), _) => return Err(error.into()),
+    }
+    writer.commit()?;
+    done("removed", name, "")
 }
 
 /// Creates an array with what a plan gives, in place of one of that name. Where cells do not exist, it is sparse.

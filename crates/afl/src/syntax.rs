@@ -29,9 +29,34 @@ pub(crate) enum Statement {
         name: Name,
         dimension: Name,
     },
+    /// An array, or a version of one.
     Remove(Name),
+    /// An array as it is now, kept under a name.
+    CreateVersion {
+        array: Name,
+        version: Name,
+    },
     List,
+    Versions(Name),
     Show(Query),
+}
+
+impl Statement {
+    /// The word that it begins with.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Statement::Query(_) => "query",
+            Statement::Create { .. } => "create array",
+            Statement::CreateVersion { .. } => "create version",
+            Statement::Store { .. } => "store",
+            Statement::Insert { .. } => "insert",
+            Statement::Append { .. } => "append",
+            Statement::Remove(_) => "remove",
+            Statement::List => "list",
+            Statement::Versions(_) => "versions",
+            Statement::Show(_) => "show",
+        }
+    }
 }
 
 /// A name, and where it stands.
@@ -70,6 +95,9 @@ pub(crate) enum Operator {
     Rename(Vec<(String, String)>),
     Aggregate(Vec<Aggregate>, Vec<String>),
     Window(Vec<u64>, Vec<Aggregate>),
+    VariableWindow(String, (u64, u64), Vec<Aggregate>),
+    Quantile(String, Vec<Decimal>, Vec<String>),
+    Histogram(String, u64, Option<(f64, f64)>),
     Regrid(Vec<u64>, Vec<Aggregate>),
     Transpose(Vec<String>),
     Rechunk(Vec<u64>),

@@ -223,6 +223,101 @@ fn arrays_are_created_written_listed_and_removed() {
 }
 
 #[test]
+fn statistics_are_exact() {
+    let (_directory, store) = store();
+    for (text, shape, values) in [
+        ("quantile(a, v, 0.5)", vec![1], vec!["17.5"]),
+        (
+            "quantile(a, v, 0, 0.25, 1, x)",
+            vec![4, 3],
+            vec![
+                "0.0", "1.25", "5.0", "10.0", "11.25", "15.0", "20.0", "21.25", "25.0", "30.0",
+                "31.25", "35.0",
+            ],
+        ),
+        (
+            "project(histogram(a, v, 3, 0, 30), count)",
+            vec![3],
+            vec!["6", "6", "7"],
+        ),
+        (
+            "project(histogram(a, v, 2), low, count)",
+            vec![2],
+            vec!["0.0", "17.5"],
+        ),
+        (
+            "variable_window(filter(slice(a, x, 0), y <> 2), y, 1, 0, sum(v))",
+            vec![6],
+            vec!["0.0", "1.0", "-", "4.0", "7.0", "9.0"],
+        ),
+    ] {
+        let values: Vec<String> = values.into_iter().map(str::to_owned).collect();
+        assert_eq!(query(&store, text), (shape, values), "{text}");
+    }
+}
+
+#[test]
+fn versions_are_read_listed_and_removed() {
+    let (_directory, store) = store();
+    assert_eq!(
+        done(&store, "create version 1 of a"),
+        "array 'a' kept as a@1"
+    );
+    done(&store, "create version \"of Monday\" of a");
+    done(&store, "insert(multiply(a, 2), a)");
+    assert_eq!(
+        query(&store, "slice(a, y, 5)").1,
+        ["10.0", "30.0", "50.0", "70.0"]
+    );
+    assert_eq!(
+        query(&store, "slice(a@1, y, 5)").1,
+        ["5.0", "15.0", "25.0", "35.0"]
+    );
+    assert_eq!(
+        query(
+            &store,
+            "aggregate(compare(subtract(a, a@\"of Monday\"), =, a@1), min(v))"
+        )
+        .1,
+        ["true"]
+    );
+    let Outcome::List(all) = run(&store, "versions(a)").unwrap() else {
+        panic!()
+    };
+    let names: Vec<_> = all.iter().map(|of| of.name.as_str()).collect();
+    assert_eq!(names, ["a@1", "a@of Monday"]);
+    assert!(all.iter().all(|of| of.kept == of.pages && of.pages > 0));
+    for (text, message) in [
+        ("create version 1 of a", "'a@1' exists"),
+        ("create version 1 of b", "no array 'b'"),
+        (
+            "create table a",
+            "expected `array` or `version`, found `table`",
+        ),
+        ("create version 2 a", "expected `of`, found `a`"),
+        (
+            "a@2",
+            "array 'a' has no version '2'; there are '1', 'of Monday'",
+        ),
+        ("b@2", "no array 'b'"),
+        ("remove(a)", "drop '1', 'of Monday' first"),
+        (
+            "store(build(<v:double>[x=0:1], x), a)",
+            "drop '1', 'of Monday' first",
+        ),
+        ("insert(a, a@1)", "expected"),
+        ("versions(c)", "no array 'c'"),
+    ] {
+        let error = run(&store, text).unwrap_err().to_string();
+        assert!(error.contains(message), "{text}: {error}");
+    }
+    done(&store, "remove(a@1)");
+    done(&store, "remove(a@\"of Monday\")");
+    done(&store, "remove(a)");
+    assert!(afl::writes("create version 1 of a").unwrap() && !afl::writes("versions(a)").unwrap());
+}
+
+#[test]
 #[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn what_is_wrong_is_said_where_it_is() {
     let (_directory, store) = store();
@@ -317,74 +412,81 @@ fn what_is_wrong_is_said_where_it_is() {
 }
 
 /// Pieces that statements are made of.
+const PIECES: &[&str] = &[
+    "a",
+    "v",
+    "x",
+    "y",
+    "temperature",
+    "subarray(",
+    "quantile(",
+    "histogram(",
+    "variable_window(",
+    "create version",
+    "@",
+    "of",
+    "filter(",
+    "aggregate(",
+    "window(",
+    "sort(",
+    "build(",
+    "apply(",
+    "regrid(",
+    "slice(",
+    "redimension(",
+    "matmul(",
+    "join(",
+    "add(",
+    "compare(",
+    "store(",
+    "sum(",
+    "count(*)",
+    "(",
+    ")",
+    "[",
+    "]",
+    "<",
+    ">",
+    "{",
+    "}",
+    ",",
+    ";",
+    ":",
+    "=",
+    "-",
+    "+",
+    "*",
+    "/",
+    "%",
+    "^",
+    "0",
+    "1",
+    "2.5",
+    "1e300",
+    "null",
+    "not",
+    "and",
+    "or",
+    "as",
+    "desc",
+    "iif(",
+    "int8(",
+    "'",
+    "\"",
+    "--",
+    "/*",
+    "*/",
+    "é",
+    "\n",
+    "v:double",
+    "x=0:3",
+    "99999999999999999999",
+    ".",
+    "create array z ",
+];
+
 fn piece() -> impl Strategy<Value = String> {
-    let known = [
-        "a",
-        "v",
-        "x",
-        "y",
-        "temperature",
-        "subarray(",
-        "filter(",
-        "aggregate(",
-        "window(",
-        "sort(",
-        "build(",
-        "apply(",
-        "regrid(",
-        "slice(",
-        "redimension(",
-        "matmul(",
-        "join(",
-        "add(",
-        "compare(",
-        "store(",
-        "sum(",
-        "count(*)",
-        "(",
-        ")",
-        "[",
-        "]",
-        "<",
-        ">",
-        "{",
-        "}",
-        ",",
-        ";",
-        ":",
-        "=",
-        "-",
-        "+",
-        "*",
-        "/",
-        "%",
-        "^",
-        "0",
-        "1",
-        "2.5",
-        "1e300",
-        "null",
-        "not",
-        "and",
-        "or",
-        "as",
-        "desc",
-        "iif(",
-        "int8(",
-        "'",
-        "\"",
-        "--",
-        "/*",
-        "*/",
-        "é",
-        "\n",
-        "v:double",
-        "x=0:3",
-        "99999999999999999999",
-        ".",
-        "create array z ",
-    ];
-    prop_oneof![12 => prop::sample::select(known.to_vec()).prop_map(str::to_owned), 1 => ".{0,3}"]
+    prop_oneof![12 => prop::sample::select(PIECES.to_vec()).prop_map(str::to_owned), 1 => ".{0,3}"]
 }
 
 proptest! {

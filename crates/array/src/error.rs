@@ -28,6 +28,24 @@ pub enum Error {
         /// The name asked for.
         name: String,
     },
+    /// Something else has the name.
+    #[error("'{name}' is a {what}; drop it or choose another name for the array")]
+    Taken {
+        /// The name asked for.
+        name: String,
+        /// What it names, in one word.
+        what: &'static str,
+    },
+    /// No version of that name of an array.
+    #[error("array '{array}' has no version '{version}'; there are {known}")]
+    NoVersion {
+        /// The array.
+        array: String,
+        /// The version asked for.
+        version: String,
+        /// Those there are.
+        known: String,
+    },
     /// Not a name for an array, a dimension or an attribute.
     #[error(
         "'{name}' cannot be the name of {what}: take 1 to 255 bytes without control characters"

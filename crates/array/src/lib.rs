@@ -3,7 +3,8 @@
 //! * A [`Schema`] has dimensions, whose coordinates are whole numbers, steps or a list and compare as they were written
 //!   ([`Decimal`]), and attributes of a type each. Dimensions are cut into chunks; a chunk that was never written takes
 //!   no room. A dense array has every cell, a sparse one those that were written.
-//! * A [`Writer`] creates, writes, appends to, updates and deletes arrays, in one transaction of the store.
+//! * A [`Writer`] creates, writes, appends to, updates and deletes arrays, in one transaction of the store, and keeps
+//!   versions of them under names.
 //! * An [`Array`] is one as a snapshot has it. [`Array::read`] touches the chunks that overlap a region, and no other.
 //! * A [`Plan`] is an array to be computed: [`subarray`](Plan::subarray), [`filter`](Plan::filter),
 //!   [`aggregate`](Plan::aggregate) and more in one another. A [`Run`] says by which [`Model`], and on which workers.
@@ -73,6 +74,7 @@ pub use operators::reshape::Chunking;
 pub use operators::sort::SortKey;
 pub use plan::builder::Plan;
 pub use plan::run::{Chunks, Model, Run};
-pub use storage::array::{Array, Reads, Summary, list, names};
+pub use storage::array::{Array, Reads, Summary, list, names, versions};
+pub use storage::keys::differs;
 pub use storage::record::Statistics;
 pub use storage::write::Writer;

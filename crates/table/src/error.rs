@@ -28,6 +28,12 @@ pub enum Error {
         /// The name asked for.
         name: String,
     },
+    /// An array has the name.
+    #[error("'{name}' is an array; drop it or choose another name for the table")]
+    Taken {
+        /// The name asked for.
+        name: String,
+    },
     /// No column of that name in the table.
     #[error("table '{table}' has no column '{column}'")]
     NoColumn {

@@ -4,6 +4,8 @@ mod expr;
 mod query;
 mod schema;
 
+pub use query::OPERATORS;
+
 use crate::error::{Checked, Span, wrong};
 use crate::lex::{Token, tokens};
 use crate::syntax::{Name, Statement};
@@ -145,12 +147,15 @@ impl Parser {
         let call = self.follows("(");
         if self.is_word("create") && !call {
             self.next();
-            if !self.word("array") {
-                return self.expected("`array`");
-            }
-            return self.create();
+            return match (self.word("array"), self.word("version")) {
+                (true, _) => self.create(),
+                (_, true) => self.create_version(),
+                _ => self.expected("`array` or `version`"),
+            };
         }
-        for word in ["store", "insert", "append", "remove", "list", "show"] {
+        for word in [
+            "store", "insert", "append", "remove", "list", "versions", "show",
+        ] {
             if call && self.word(word) {
                 self.need("(")?;
                 let statement = self.call_statement(word)?;
@@ -167,11 +172,50 @@ impl Parser {
         Ok(Statement::Create { name, schema })
     }
 
+    /// `create version monday of temperature`.
+    fn create_version(&mut self) -> Checked<Statement> {
+        let version = self.version()?;
+        if !self.word("of") {
+            return self.expected("`of`");
+        }
+        let array = self.name("the name of an array")?;
+        Ok(Statement::CreateVersion { array, version })
+    }
+
+    /// The name of a version, which may be a number.
+    fn version(&mut self) -> Checked<Name> {
+        let span = self.span();
+        match self.peek().clone() {
+            Token::Number(text) => {
+                self.next();
+                Ok(Name { text, span })
+            }
+            _ => self.name("the name of a version"),
+        }
+    }
+
+    /// The name of an array, or of a version of one: `temperature@monday`.
+    fn stored(&mut self, what: &str) -> Checked<Name> {
+        let array = self.name(what)?;
+        if !self.sign("@") {
+            return Ok(array);
+        }
+        let version = self.version()?;
+        Ok(Name {
+            text: format!("{}@{}", array.text, version.text),
+            span: Span {
+                start: array.span.start,
+                end: version.span.end,
+            },
+        })
+    }
+
     /// What stands in the brackets of a statement.
     fn call_statement(&mut self, word: &str) -> Checked<Statement> {
         Ok(match word {
             "list" => Statement::List,
-            "remove" => Statement::Remove(self.name("the name of an array")?),
+            "versions" => Statement::Versions(self.name("the name of an array")?),
+            "remove" => Statement::Remove(self.stored("the name of an array")?),
             "show" => Statement::Show(self.query()?),
             _ => {
                 let query = self.query()?;

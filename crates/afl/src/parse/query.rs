@@ -8,8 +8,8 @@ use crate::error::{Checked, Span, wrong};
 use crate::lex::Token;
 use crate::syntax::{Call, Operator, Query, Side};
 
-/// The names of the operators, for a message.
-const OPERATORS: [&str; 28] = [
+/// The names of the operators, in order.
+pub const OPERATORS: [&str; 30] = [
     "add",
     "aggregate",
     "apply",
@@ -20,11 +20,13 @@ const OPERATORS: [&str; 28] = [
     "cross_join",
     "divide",
     "filter",
+    "histogram",
     "join",
     "matmul",
     "multiply",
     "opposite",
     "project",
+    "quantile",
     "rechunk",
     "redimension",
     "regrid",
@@ -36,18 +38,18 @@ const OPERATORS: [&str; 28] = [
     "subset",
     "subtract",
     "transpose",
+    "variable_window",
     "window",
-    "list",
 ];
 
 impl Parser {
     /// The name of an array, or an operator.
     pub(super) fn query(&mut self) -> Checked<Query> {
-        let called = self.follows("(");
-        let name = self.name("an array: a name or an operator")?;
-        if !called {
-            return Ok(Query::Array(name));
+        let what = "an array: a name or an operator";
+        if !self.follows("(") {
+            return Ok(Query::Array(self.stored(what)?));
         }
+        let name = self.name(what)?;
         self.deeper(|parser| {
             parser.need("(")?;
             let call = parser.call(&name.text.to_ascii_lowercase(), name.span)?;
@@ -78,8 +80,8 @@ impl Parser {
         if let Some(op) = binary {
             return self.between_two(op, operator == "compare", span);
         }
-        if !OPERATORS.contains(&operator) || operator == "list" {
-            let known = OPERATORS[..OPERATORS.len() - 1].join(", ");
+        if !OPERATORS.contains(&operator) {
+            let known = OPERATORS.join(", ");
             return wrong(
                 span,
                 format!("there is no operator `{operator}`; there are {known}"),
@@ -194,12 +196,58 @@ impl Parser {
                 let (all, around) = self.aggregates(Parser::count)?;
                 Operator::Window(around, all)
             }
+            "variable_window" => self.variable_window()?,
+            "quantile" => self.quantile()?,
+            "histogram" => self.histogram()?,
             "regrid" => {
                 let (all, blocks) = self.aggregates(Parser::count)?;
                 Operator::Regrid(blocks, all)
             }
             _ => self.redimension()?,
         })
+    }
+
+    /// `variable_window(A, x, 1, 2, sum(v))`.
+    fn variable_window(&mut self) -> Checked<Operator> {
+        self.need(",")?;
+        let along = self.name("the name of a dimension")?.text;
+        self.need(",")?;
+        let before = self.count()?;
+        self.need(",")?;
+        let around = (before, self.count()?);
+        let all = self.list(Parser::aggregate)?;
+        Ok(Operator::VariableWindow(along, around, all))
+    }
+
+    /// `quantile(A, v, 0.25, 0.5, 0.75, x)`.
+    fn quantile(&mut self) -> Checked<Operator> {
+        self.need(",")?;
+        let of = self.name("the name of an attribute")?.text;
+        let (mut points, mut by) = (Vec::new(), Vec::new());
+        while self.more()? {
+            if matches!(self.peek(), Token::Name { .. }) {
+                by.push(self.name("the name of a dimension")?.text);
+            } else {
+                points.push(self.decimal("a number from 0 to 1, or the name of a dimension")?);
+            }
+        }
+        Ok(Operator::Quantile(of, points, by))
+    }
+
+    /// `histogram(A, v, 10)`, `histogram(A, v, 10, -1.5, 1.5)`.
+    fn histogram(&mut self) -> Checked<Operator> {
+        self.need(",")?;
+        let of = self.name("the name of an attribute")?.text;
+        self.need(",")?;
+        let bins = self.count()?;
+        if !self.more()? {
+            return Ok(Operator::Histogram(of, bins, None));
+        }
+        let low = self.decimal("where the first interval begins")?;
+        self.need(",")?;
+        let high = self.decimal("where the last interval ends")?;
+        let range = Some((low.to_f64(), high.to_f64()));
+        Ok(Operator::Histogram(of, bins, range))
     }
 
     /// `redimension(A, <v> [k=0:4])`, `redimension(A, [k=0:4], sum(v) as s)`.

@@ -143,7 +143,7 @@ impl Parser {
         let one = step.unwrap_or(Decimal::from(1));
         let length = match last {
             None => 0,
-            Some(last) => match steps(first, last, one) {
+            Some(last) => match first.steps_to(last, one).filter(|&steps| steps < MOST) {
                 Some(steps) => steps + 1,
                 None => {
                     return wrong(
@@ -163,16 +163,4 @@ impl Parser {
             dimension
         })
     }
-}
-
-/// How many steps lead from one coordinate to another: as many as `plus` confirms.
-fn steps(first: Decimal, last: Decimal, step: Decimal) -> Option<u64> {
-    let guess = ((last.to_f64() - first.to_f64()) / step.to_f64()).round();
-    if !(0.0..MOST as f64).contains(&guess) {
-        return None;
-    }
-    // The float is right but for its last digits.
-    let guess = guess as u64;
-    (guess.saturating_sub(1024)..=guess.saturating_add(1024))
-        .find(|&steps| first.plus(step, steps) == Some(last))
 }

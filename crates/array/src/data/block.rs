@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::data::buffer::Buffer;
 use crate::data::region::Region;
-use crate::error::Result;
-use crate::model::types::Scalar;
+use crate::error::{Error, Result};
+use crate::model::types::{DataType, Scalar};
 
 /// The values of one attribute, and which of them are no nulls.
 #[derive(Debug, Clone)]
@@ -35,6 +35,23 @@ impl Column {
             values: Arc::new(values),
             valid: (!all).then(|| Arc::new(valid)),
         }
+    }
+
+    /// These values as those of a type; nulls are null.
+    ///
+    /// # Errors
+    /// [`Error::Arithmetic`] if the type has not one of them.
+    pub fn of_scalars(data_type: DataType, values: &[Scalar]) -> Result<Column> {
+        let mut buffer = Buffer::zeros(data_type, values.len());
+        let mut valid = Vec::with_capacity(values.len());
+        for (at, value) in values.iter().enumerate() {
+            valid.push(u8::from(!value.is_null()));
+            let fitting = value.cast(data_type).ok_or_else(|| Error::Arithmetic {
+                what: format!("{value} is no {data_type}"),
+            })?;
+            buffer.set(at, fitting);
+        }
+        Ok(Column::nullable(buffer, valid))
     }
 
     /// The values; what stands in place of a null means nothing.

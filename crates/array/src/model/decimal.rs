@@ -94,6 +94,26 @@ impl Decimal {
         (quotient, rest != 0)
     }
 
+    /// How many steps of `step` lead from here to `last`, if a whole number of them does.
+    ///
+    /// ```
+    /// use array::Decimal;
+    ///
+    /// let of = |text: &str| text.parse::<Decimal>().unwrap();
+    /// assert_eq!(of("-25.42").steps_to(of("-25.429"), of("-0.001")), Some(9));
+    /// assert_eq!(of("0").steps_to(of("3"), of("2")), None);
+    /// assert_eq!(of("0").steps_to(of("3"), of("0")), None);
+    /// ```
+    pub fn steps_to(self, last: Decimal, step: Decimal) -> Option<u64> {
+        if step.sign() == Ordering::Equal {
+            return None;
+        }
+        match last.steps_from(self, step) {
+            (steps, false) => u64::try_from(steps).ok(),
+            _ => None,
+        }
+    }
+
     /// Whether it is zero, or which sign it has.
     pub(crate) fn sign(self) -> Ordering {
         self.digits.cmp(&0)

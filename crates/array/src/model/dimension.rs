@@ -187,6 +187,17 @@ impl Dimension {
         Err(self.out_of_range(coordinate, what))
     }
 
+    /// The position that a coordinate has, or would have if the dimension went on to it: none if it comes before the
+    /// first, or between two, or if coordinates are a list that has it not.
+    pub fn position_beyond(&self, coordinate: Decimal) -> Option<u64> {
+        let (steps, rest) = match &self.coordinates {
+            Coordinates::Integer { start } => coordinate.steps_from((*start).into(), 1.into()),
+            Coordinates::Regular { start, step } => coordinate.steps_from(*start, *step),
+            Coordinates::Listed(_) => return self.position(coordinate, "").ok(),
+        };
+        u64::try_from(steps).ok().filter(|_| !rest)
+    }
+
     /// The positions from one bound to the other, both included, whichever comes first: from the first to before the
     /// last. Coordinates between two of the dimension's are allowed, those before the first or after the last are not.
     ///

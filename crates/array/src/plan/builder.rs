@@ -15,6 +15,7 @@ use crate::operators::redimension::Target;
 use crate::operators::reshape::Chunking;
 use crate::operators::sort::SortKey;
 use crate::operators::source::Crew;
+use crate::operators::{histogram, quantile, variable_window};
 use crate::plan::node::{Node, Operator};
 use crate::storage::array::Array;
 
@@ -176,6 +177,55 @@ impl Plan {
     /// Aggregates over the cells around each: so many before and after it along each dimension.
     pub fn window(self, around: &[(u64, u64)], all: &[Aggregate]) -> Plan {
         self.then(Operator::Window(around.to_vec(), all.to_vec()))
+    }
+
+    /// Aggregates over each cell that exists and the cells around it along one dimension: so many before and after it
+    /// that exist, wherever they are.
+    pub fn variable_window(
+        self,
+        dimension: &str,
+        (before, after): (u64, u64),
+        all: &[Aggregate],
+    ) -> Plan {
+        self.then(Operator::VariableWindow(variable_window::Asked {
+            dimension: dimension.to_owned(),
+            before,
+            after,
+            aggregates: all.to_vec(),
+        }))
+    }
+
+    /// Quantiles of an attribute for each coordinate of these dimensions, or over all cells: one for each of `points`, 0 to
+    /// 1 and rising, which are the coordinates of a last dimension `quantile`. Between two values it is on the straight
+    /// line, as NumPy's default; nulls are left out, and a NaN makes all of its group NaN. All values of a group are in
+    /// memory, as doubles.
+    ///
+    /// ```
+    /// # use array::{Attribute, DataType, Dimension, Plan, Run, Schema, expr::name};
+    /// let schema = Schema::new(vec![Dimension::integer("x", 0, 4)], vec![Attribute::new("v", DataType::I64)])?;
+    /// let squares = Plan::build(&schema, name("x") * name("x"));
+    /// let median = squares.quantile("v", &["0.5".parse()?], &[]);
+    /// let result = futures::executor::block_on(median.run(&Run::new()))?.to_block()?;
+    /// assert_eq!(result.column(0).unwrap().get(0), 2.5.into(), "between 1 and 4");
+    /// # Ok::<(), array::Error>(())
+    /// ```
+    pub fn quantile(self, attribute: &str, points: &[Decimal], by: &[&str]) -> Plan {
+        self.then(Operator::Quantile(quantile::Asked {
+            attribute: attribute.to_owned(),
+            points: points.to_vec(),
+            by: owned(by),
+        }))
+    }
+
+    /// How many values of an attribute lie in each of `bins` intervals of one width between two ends; without ends, between
+    /// the least and the greatest value. An interval has the value that it begins with, and the last one also that it
+    /// ends with, as NumPy counts them. Nulls, NaN and values outside are in none.
+    pub fn histogram(self, attribute: &str, bins: u64, range: Option<(f64, f64)>) -> Plan {
+        self.then(Operator::Histogram(histogram::Asked {
+            attribute: attribute.to_owned(),
+            bins,
+            range,
+        }))
     }
 
     /// The dimensions in this order; in the reverse one if none is named.

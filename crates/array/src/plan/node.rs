@@ -15,13 +15,16 @@ use crate::operators::aggregate::Grouped;
 use crate::operators::build::Build;
 use crate::operators::cellwise::{Apply, Filter, Project};
 use crate::operators::functions::Aggregate;
+use crate::operators::histogram::{self, Histogram};
 use crate::operators::matmul::Matmul;
 use crate::operators::memory::ArrayData;
+use crate::operators::quantile::{self, Quantile};
 use crate::operators::redimension::{Redimension, Target};
 use crate::operators::reshape::{Between, Chunking, Concat, Rechunk, Subarray, Transpose};
 use crate::operators::scan::Scan;
 use crate::operators::sort::{self, SortKey};
 use crate::operators::source::{Crew, Input, Source};
+use crate::operators::variable_window::{self, VariableWindow};
 use crate::operators::window::Window;
 use crate::operators::zip::{Matching, Zip, pairs};
 use crate::storage::array::Array;
@@ -54,6 +57,9 @@ pub(crate) enum Operator {
     Aggregate(Vec<Aggregate>, Vec<String>),
     Regrid(Vec<u64>, Vec<Aggregate>),
     Window(Vec<(u64, u64)>, Vec<Aggregate>),
+    VariableWindow(variable_window::Asked),
+    Quantile(quantile::Asked),
+    Histogram(histogram::Asked),
     /// An operator on two whole arrays, cell by cell.
     Elementwise(BinaryOp),
     /// An operator on a whole array and one value, which stands on the left if the flag is set.
@@ -85,6 +91,9 @@ impl Operator {
             Operator::Aggregate(..) => "aggregate",
             Operator::Regrid(..) => "regrid",
             Operator::Window(..) => "window",
+            Operator::VariableWindow(_) => "variable_window",
+            Operator::Quantile(_) => "quantile",
+            Operator::Histogram(_) => "histogram",
             Operator::Elementwise(op) | Operator::Scalar(op, ..) => match op {
                 BinaryOp::Add => "add",
                 BinaryOp::Subtract => "subtract",
@@ -130,6 +139,9 @@ impl Operator {
                 Arc::new(Grouped::regrid(input(0), blocks, all, crew.clone())?)
             }
             Operator::Window(around, all) => Arc::new(Window::new(input(0), around, all)?),
+            Operator::VariableWindow(asked) => Arc::new(VariableWindow::new(input(0), asked)?),
+            Operator::Quantile(asked) => Arc::new(Quantile::new(input(0), asked, crew.clone())?),
+            Operator::Histogram(asked) => Arc::new(Histogram::new(input(0), asked, crew.clone())?),
             Operator::Elementwise(op) => elementwise(self.name(), input(0), input(1), *op)?,
             Operator::Scalar(op, value, left) => {
                 let with = |of: Expr| {

@@ -1,5 +1,6 @@
 //! An array of a snapshot.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::model::schema::Schema;
 use crate::storage::cells::Cells;
 use crate::storage::dense;
-use crate::storage::keys::{Catalog, Entry, entries, of_chunk_key, unpack};
+use crate::storage::keys::{AT, Catalog, Entry, entries, of_chunk_key, unpack};
 use crate::storage::plane::Counters;
 use crate::storage::read::read;
 use crate::storage::record::{Record, Statistics};
@@ -55,15 +56,20 @@ pub struct Summary {
     pub bytes: u64,
     /// Bytes of its chunks as they are stored, before the store compresses pages.
     pub stored: u64,
+    /// Its named versions; a version has none.
+    pub versions: Vec<String>,
+    /// Pages that are there for versions only: of an array, those of all of its versions that it has no more; of a
+    /// version, those of it that the array has no more.
+    pub kept: u64,
 }
 
 impl Array {
-    /// The array `name` of a snapshot. Reads no page.
+    /// The array `name` of a snapshot, or a named version of one: `temperature@monday`. Reads no page.
     ///
     /// # Errors
-    /// [`Error::NoArray`], [`Error::Damaged`].
+    /// [`Error::NoArray`], [`Error::NoVersion`], [`Error::Damaged`].
     pub fn open(snapshot: &Snapshot, name: &str) -> Result<Arc<Array>> {
-        let entry = Catalog::Snapshot(snapshot).entry(name)?;
+        let entry = Catalog::Snapshot(snapshot).readable(name)?;
         Ok(Arc::new(Array {
             name: name.to_owned(),
             snapshot: snapshot.clone(),
@@ -240,7 +246,45 @@ impl Array {
     }
 }
 
+/// Of an array, with what is kept for its versions; or of a version.
 fn summary(snapshot: &Snapshot, name: &str, entry: &Entry) -> Result<Summary> {
+    let catalog = Catalog::Snapshot(snapshot);
+    let mut summary = plain_summary(snapshot, name, entry)?;
+    let versions = catalog.versions(name)?;
+    let of_version = name.rsplit_once(AT).filter(|_| versions.is_empty());
+    let array = of_version.and_then(|(array, _)| catalog.entry(array).ok());
+    if versions.is_empty() && array.is_none() {
+        return Ok(summary);
+    }
+    let now = planes(snapshot, array.as_ref().unwrap_or(entry));
+    let mut before: HashMap<u32, u64> = HashMap::new();
+    match array {
+        Some(_) => before.extend(planes(snapshot, entry)),
+        None => versions
+            .iter()
+            .for_each(|(_, of)| before.extend(planes(snapshot, of))),
+    }
+    let only = before.iter().filter(|(page, _)| !now.contains_key(page));
+    summary.kept = only.map(|(_, pages)| pages).sum();
+    summary.versions = versions.into_iter().map(|(version, _)| version).collect();
+    Ok(summary)
+}
+
+/// The first page of each plane, and how many pages it has. Planes are shared as a whole, or not at all.
+fn planes(snapshot: &Snapshot, entry: &Entry) -> HashMap<u32, u64> {
+    let mut found = HashMap::new();
+    for (_, value) in snapshot.prefix(entry.space, b"") {
+        let record = unpack::<Record>(&value);
+        for plane in record.iter().flat_map(Record::planes) {
+            if let Some(first) = plane.page(0) {
+                found.insert(first, plane.page_count());
+            }
+        }
+    }
+    found
+}
+
+fn plain_summary(snapshot: &Snapshot, name: &str, entry: &Entry) -> Result<Summary> {
     let schema = &entry.schema;
     let mut summary = Summary {
         name: name.to_owned(),
@@ -249,6 +293,8 @@ fn summary(snapshot: &Snapshot, name: &str, entry: &Entry) -> Result<Summary> {
         pages: 0,
         bytes: 0,
         stored: 0,
+        versions: Vec::new(),
+        kept: 0,
         schema: schema.clone(),
     };
     let mut last = None;
@@ -258,10 +304,7 @@ fn summary(snapshot: &Snapshot, name: &str, entry: &Entry) -> Result<Summary> {
         let ((chunk, _), record) = decoded.ok_or_else(wrong)?;
         summary.written += u64::from(last.as_ref() != Some(&chunk));
         last = Some(chunk);
-        for plane in [Some(&record.values), record.valid.as_ref()]
-            .into_iter()
-            .flatten()
-        {
+        for plane in record.planes() {
             summary.pages += plane.page_count();
             summary.bytes += plane.bytes;
             summary.stored += plane.stored();
@@ -289,5 +332,18 @@ pub fn list(snapshot: &Snapshot) -> Result<Vec<Summary>> {
     let all = entries(snapshot)?;
     all.iter()
         .map(|(name, entry)| summary(snapshot, name, entry))
+        .collect()
+}
+
+/// The named versions of an array of a snapshot, by name. Looks at the record of each chunk.
+///
+/// # Errors
+/// [`Error::NoArray`], [`Error::Damaged`].
+pub fn versions(snapshot: &Snapshot, array: &str) -> Result<Vec<Summary>> {
+    let catalog = Catalog::Snapshot(snapshot);
+    catalog.entry(array)?;
+    let all = catalog.versions(array)?;
+    all.iter()
+        .map(|(version, entry)| summary(snapshot, &format!("{array}{AT}{version}"), entry))
         .collect()
 }

@@ -3,13 +3,19 @@
 use serde::{Deserialize, Serialize};
 use store::{Snapshot, Transaction};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, listed};
 use crate::model::schema::Schema;
 
 /// The space of the catalog's directory, which arrays share with tables and graphs.
 const DIRECTORY: u32 = 0;
 /// Prefix of the directory entries of arrays: `a` and the name.
 const ARRAY: &[u8] = b"a";
+/// Prefix of the entries of named versions: `n`, the name of the array, a byte 0 and that of the version.
+const NAMED: &[u8] = b"n";
+/// Prefixes of other things whose names arrays must not have, since all are asked for by name in SQL.
+const OTHERS: [(&[u8], &str); 2] = [(b"t", "table"), (b"w", "view")];
+/// What stands between the name of an array and that of a version.
+pub(crate) const AT: char = '@';
 /// The first byte of an entry: the version of its format.
 const VERSION: u8 = 1;
 /// The number that stands for the positions of a sparse chunk among its attributes.
@@ -21,6 +27,14 @@ pub(crate) struct Entry {
     /// The space of its chunks.
     pub space: u32,
     pub schema: Schema,
+}
+
+/// An array that is written to.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub entry: Entry,
+    /// The spaces of its named versions, whose pages stay.
+    pub versions: Vec<u32>,
 }
 
 /// What the catalog is read through: a version, or one that is being made.
@@ -43,6 +57,70 @@ impl Catalog<'_> {
             Catalog::Snapshot(snapshot) => snapshot.pool(),
             Catalog::Transaction(transaction) => transaction.base().pool(),
         }
+    }
+
+    /// All keys of a space that begin so, with their values.
+    pub fn prefix(&self, space: u32, prefix: &[u8]) -> store::Entries<'_> {
+        match self {
+            Catalog::Snapshot(snapshot) => snapshot.prefix(space, prefix),
+            Catalog::Transaction(transaction) => transaction.prefix(space, prefix),
+        }
+    }
+
+    /// The entry of an array, or of a version of one: `temperature@monday`.
+    ///
+    /// # Errors
+    /// As [`entry`](Catalog::entry), and [`Error::NoVersion`].
+    pub fn readable(&self, name: &str) -> Result<Entry> {
+        let absent = match self.entry(name) {
+            Err(absent @ Error::NoArray { .. }) => absent,
+            found => return found,
+        };
+        let Some((array, version)) = name.rsplit_once(AT) else {
+            return Err(absent);
+        };
+        self.entry(array)?;
+        self.version(array, version)
+    }
+
+    /// The entry of a version of an array.
+    ///
+    /// # Errors
+    /// [`Error::NoVersion`], [`Error::Damaged`].
+    pub fn version(&self, array: &str, version: &str) -> Result<Entry> {
+        match self.get(DIRECTORY, &version_key(array, version)) {
+            Some(value) => decode(array, &value),
+            None => {
+                let known = self.versions(array)?;
+                Err(Error::NoVersion {
+                    array: array.to_owned(),
+                    version: version.to_owned(),
+                    known: listed(known.iter().map(|of| of.0.as_str())),
+                })
+            }
+        }
+    }
+
+    /// The versions of an array, by name.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn versions(&self, array: &str) -> Result<Vec<(String, Entry)>> {
+        let prefix = version_key(array, "");
+        let entries = self.prefix(DIRECTORY, &prefix);
+        let entry = |(key, value): (std::sync::Arc<[u8]>, std::sync::Arc<[u8]>)| {
+            let name = std::str::from_utf8(&key[prefix.len()..]);
+            let name = name.map_err(|_| damaged(array, "the name of a version"))?;
+            Ok((name.to_owned(), decode(array, &value)?))
+        };
+        entries.map(entry).collect()
+    }
+
+    /// What has this name and is no array, in one word.
+    pub fn other(&self, name: &str) -> Option<&'static str> {
+        let key = |prefix: &[u8]| [prefix, name.as_bytes()].concat();
+        let taken = |(prefix, _): &&(&[u8], &str)| self.get(DIRECTORY, &key(prefix)).is_some();
+        OTHERS.iter().find(taken).map(|(_, what)| *what)
     }
 
     /// The entry of an array.
@@ -71,6 +149,41 @@ pub(crate) fn delete_entry(transaction: &mut Transaction, name: &str) {
     transaction.delete(DIRECTORY, &key(name));
 }
 
+/// Sets the entry of a version.
+pub(crate) fn put_version(
+    transaction: &mut Transaction,
+    (array, version): (&str, &str),
+    entry: &Entry,
+) -> Result<()> {
+    let value = encode(entry, array)?;
+    transaction.put(DIRECTORY, &version_key(array, version), &value);
+    Ok(())
+}
+
+/// Removes the entry of a version.
+pub(crate) fn delete_version(transaction: &mut Transaction, array: &str, version: &str) {
+    transaction.delete(DIRECTORY, &version_key(array, version));
+}
+
+/// Whether an array is another in one of two snapshots of a store: it is only in one of them, or was changed, or was
+/// deleted and made again. Looks at the record of each chunk.
+pub fn differs(one: &Snapshot, other: &Snapshot, name: &str) -> bool {
+    let entries = (
+        one.get(DIRECTORY, &key(name)),
+        other.get(DIRECTORY, &key(name)),
+    );
+    let versions = version_key(name, "");
+    let same = |space, prefix: &[u8]| one.prefix(space, prefix).eq(other.prefix(space, prefix));
+    match entries {
+        (None, None) => false,
+        (Some(here), Some(there)) if here == there => match unpack::<Entry>(&here) {
+            Some(entry) => !(same(entry.space, b"") && same(DIRECTORY, &versions)),
+            None => true,
+        },
+        _ => true,
+    }
+}
+
 /// The arrays of a version, by name.
 ///
 /// # Errors
@@ -89,6 +202,11 @@ pub(crate) fn entries(snapshot: &Snapshot) -> Result<Vec<(String, Entry)>> {
 
 fn key(name: &str) -> Vec<u8> {
     [ARRAY, name.as_bytes()].concat()
+}
+
+/// No name has a byte 0.
+fn version_key(array: &str, version: &str) -> Vec<u8> {
+    [NAMED, array.as_bytes(), &[0], version.as_bytes()].concat()
 }
 
 fn decode(name: &str, value: &[u8]) -> Result<Entry> {

@@ -21,6 +21,15 @@ pub(crate) struct Record {
     pub valid: Option<Plane>,
 }
 
+impl Record {
+    /// What it has in pages: the values, and which are null.
+    pub fn planes(&self) -> impl Iterator<Item = &Plane> {
+        [Some(&self.values), self.valid.as_ref()]
+            .into_iter()
+            .flatten()
+    }
+}
+
 /// Bytes in pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Plane {

@@ -8,4 +8,6 @@ mod operators;
 mod plain;
 mod plans;
 mod rounding;
+mod statistics;
 mod storage;
+mod versions;

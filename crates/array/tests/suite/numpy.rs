@@ -269,6 +269,16 @@ fn agrees(found: Scalar, expected: &str) -> bool {
     }
 }
 
+/// A float as Python prints it in hexadecimal, `nan` or `inf`.
+pub fn float(text: &str) -> f64 {
+    match text {
+        "nan" => f64::NAN,
+        "inf" => f64::INFINITY,
+        "-inf" => f64::NEG_INFINITY,
+        hex => of_hex(hex),
+    }
+}
+
 /// A float as Python prints it: a sign, `0x1.` and hexadecimal digits, `p` and the power of two.
 fn of_hex(text: &str) -> f64 {
     let (negative, text) = text

@@ -28,6 +28,9 @@ enum Step {
     Aggregate(u8),
     Regrid(Vec<u64>),
     Window(Vec<(u64, u64)>),
+    VariableWindow(usize, u64, u64),
+    Quantile(u8, usize),
+    Histogram(u64, i64),
     Rechunk(Vec<u64>),
     Concat(usize),
     Elementwise(u8),
@@ -50,6 +53,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<u8>().prop_map(Step::Aggregate),
         1 => few().prop_map(Step::Regrid),
         1 => prop::collection::vec((0..3u64, 0..3u64), 4).prop_map(Step::Window),
+        2 => (0..4usize, 0..4u64, 0..4u64).prop_map(|(at, a, b)| Step::VariableWindow(at, a, b)),
+        1 => (any::<u8>(), 1..4usize).prop_map(|(kept, points)| Step::Quantile(kept, points)),
+        1 => (1..6u64, -3..5i64).prop_map(|(bins, low)| Step::Histogram(bins, low)),
         1 => few().prop_map(Step::Rechunk),
         1 => (0..4usize).prop_map(Step::Concat),
         1 => (0..4u8).prop_map(Step::Elementwise),
@@ -304,6 +310,34 @@ fn apply(step: &Step, plan: Plan, model: &Plain, schema: &Schema) -> Option<(Pla
             });
             let there = windows.filter(|at, _| model.cells.contains_key(at));
             (plan, there)
+        }
+        Step::VariableWindow(at, before, after) => {
+            let at = at % rank;
+            let (before, after) = (*before, *after);
+            let all = all_functions(&attribute);
+            (
+                plan.variable_window(names[at], (before, after), &all),
+                model.near(at, &attribute, before as usize, after as usize),
+            )
+        }
+        Step::Quantile(kept, points) => {
+            if names.contains(&"quantile") {
+                return None;
+            }
+            let points = &["0.125", "0.5", "1"][..*points];
+            let kept: Vec<usize> = (0..rank).rev().filter(|at| kept >> at & 1 == 1).collect();
+            let by: Vec<&str> = kept.iter().map(|&at| names[at]).collect();
+            let decimals: Vec<Decimal> = points.iter().map(|of| of.parse().unwrap()).collect();
+            let floats: Vec<f64> = points.iter().map(|of| of.parse().unwrap()).collect();
+            (
+                plan.quantile(&attribute, &decimals, &by),
+                model.quantiles(&kept, &attribute, &floats),
+            )
+        }
+        Step::Histogram(bins, low) => {
+            let low = *low as f64;
+            let plan = plan.histogram(&attribute, *bins, Some((low, low + 4.0)));
+            (plan, model.histogram(&attribute, *bins, (low, low + 4.0)))
         }
         Step::Rechunk(chunks) => (plan.rechunk(&chunks[..rank]), model.clone()),
         Step::Concat(at) => {

@@ -33,6 +33,11 @@ pub(crate) fn free_name(tx: &Transaction, name: &str) -> Result<()> {
             name: name.to_owned(),
         });
     }
+    if taken(key::array(name)) {
+        return Err(Error::Taken {
+            name: name.to_owned(),
+        });
+    }
     Ok(())
 }
 

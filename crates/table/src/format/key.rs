@@ -10,6 +10,8 @@ pub(crate) const TABLE: &[u8] = b"t";
 pub(crate) const SETTING: &[u8] = b"s";
 /// Prefix of views: `w` and the name; the value is the text of its query.
 pub(crate) const VIEW: &[u8] = b"w";
+/// Prefix of the entries of arrays, which share the directory: tables and views must not have their names.
+const ARRAY: &[u8] = b"a";
 /// The table's definition.
 pub(crate) const DEFINITION: &[u8] = b"def";
 /// A counter that every change of the table raises.
@@ -59,6 +61,10 @@ pub(crate) fn table(name: &str) -> Vec<u8> {
 
 pub(crate) fn view(name: &str) -> Vec<u8> {
     [VIEW, name.as_bytes()].concat()
+}
+
+pub(crate) fn array(name: &str) -> Vec<u8> {
+    [ARRAY, name.as_bytes()].concat()
 }
 
 pub(crate) fn setting(name: &str) -> Vec<u8> {

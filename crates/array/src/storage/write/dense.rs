@@ -9,17 +9,18 @@ use crate::data::region::Region;
 use crate::data::runs::{copy_box, each_run, fill_box};
 use crate::error::Result;
 use crate::storage::dense::read;
-use crate::storage::keys::Entry;
+use crate::storage::keys::Target;
 
 impl Writer {
     /// Writes what a block has of a dense chunk.
     pub(super) async fn write_dense(
         &mut self,
         name: &str,
-        entry: &Entry,
+        target: &Target,
         chunk: &[u64],
         block: &Block,
     ) -> Result<()> {
+        let entry = &target.entry;
         let grid = Grid::of(&entry.schema);
         let region = grid.region(chunk);
         let common = region.intersection(block.region());
@@ -43,6 +44,7 @@ impl Writer {
             let put = Put {
                 name,
                 space: entry.space,
+                versions: &target.versions,
                 chunk,
                 number: number as u16,
                 bucket: bucket(chunk, &grid.counts()),

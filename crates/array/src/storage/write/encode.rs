@@ -13,6 +13,8 @@ use crate::storage::record::{Record, Statistics};
 pub(super) struct Put<'a> {
     pub name: &'a str,
     pub space: u32,
+    /// The spaces of the array's versions, whose pages stay.
+    pub versions: &'a [u32],
     pub chunk: &'a [u64],
     pub number: u16,
     /// Of a chunk that was not written before.
@@ -65,20 +67,30 @@ impl Put<'_> {
         transaction.delete(self.space, &chunk_key(self.chunk, self.number));
     }
 
-    /// Frees the pages of what was there; its bucket, if there was something.
+    /// Frees the pages of what was there, but for those that a version has; its bucket, if there was something.
     fn free(&self, transaction: &mut Transaction) -> Option<u8> {
-        let old = transaction.get(self.space, &chunk_key(self.chunk, self.number))?;
+        let key = chunk_key(self.chunk, self.number);
+        let old = transaction.get(self.space, &key)?;
         let old = unpack::<Record>(&old)?;
-        let planes = [Some(&old.values), old.valid.as_ref()];
-        let pages: Vec<_> = planes
-            .into_iter()
-            .flatten()
-            .flat_map(|plane| plane.each_page())
-            .collect();
-        pages
-            .into_iter()
-            .for_each(|page| transaction.free_page(page));
+        free(transaction, &key, &old, self.versions);
         Some(old.bucket)
+    }
+}
+
+/// Frees the pages of a record, but for those of planes that the record of the same key in one of these spaces has, too.
+pub(super) fn free(transaction: &mut Transaction, key: &[u8], old: &Record, others: &[u32]) {
+    let kept: Vec<Record> = others
+        .iter()
+        .filter_map(|&space| unpack(&transaction.get(space, key)?))
+        .collect();
+    let planes = [Some(&old.values), old.valid.as_ref()];
+    for plane in planes.into_iter().flatten() {
+        let has = |record: &Record| record.planes().any(|of| of.pages == plane.pages);
+        if !kept.iter().any(has) {
+            plane
+                .each_page()
+                .for_each(|page| transaction.free_page(page));
+        }
     }
 }
 

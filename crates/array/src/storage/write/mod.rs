@@ -3,6 +3,7 @@
 mod dense;
 mod encode;
 mod sparse;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,14 +14,13 @@ use crate::data::block::{Block, Column};
 use crate::data::buffer::Buffer;
 use crate::data::grid::Grid;
 use crate::data::region::Region;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, listed};
 use crate::model::decimal::Decimal;
 use crate::model::schema::{Layout, Schema, check_name};
 use crate::model::types::Scalar;
 use crate::storage::cells::Cells;
-use crate::storage::keys::{Catalog, Entry, damaged, delete_entry, put_entry, unpack};
+use crate::storage::keys::{AT, Catalog, Entry, Target, delete_entry, put_entry};
 use crate::storage::plane::Counters;
-use crate::storage::record::Record;
 
 /// Changes to arrays of a store that become visible and durable together, with [`commit`](Writer::commit), or not at all:
 /// dropping it undoes them. There is one writer of a store at a time.
@@ -61,15 +61,47 @@ impl Writer {
     }
 
     fn entry(&self, name: &str) -> Result<Entry> {
-        Catalog::Transaction(&self.transaction).entry(name)
+        let catalog = Catalog::Transaction(&self.transaction);
+        let found = catalog.entry(name);
+        if let Err(Error::NoArray { .. }) = found
+            && let Some((array, version)) = name.rsplit_once(AT)
+            && catalog.version(array, version).is_ok()
+        {
+            return Err(Error::Write {
+                array: array.to_owned(),
+                what: format!("its version '{version}' is only read"),
+            });
+        }
+        found
+    }
+
+    fn target(&self, name: &str) -> Result<Target> {
+        let entry = self.entry(name)?;
+        let versions = Catalog::Transaction(&self.transaction).versions(name)?;
+        let versions = versions.into_iter().map(|(_, of)| of.space).collect();
+        Ok(Target { entry, versions })
     }
 
     /// Creates an array, none of whose cells is written: it takes no room but for its entry.
     ///
     /// # Errors
-    /// [`Error::Exists`], [`Error::Name`], [`Error::Schema`].
+    /// [`Error::Exists`], [`Error::Taken`], [`Error::Name`], [`Error::Schema`].
     pub fn create(&mut self, name: &str, schema: &Schema) -> Result<()> {
         check_name("an array", name)?;
+        if name.contains(AT) {
+            let what =
+                "'@' in the name of an array stands before that of a version; choose another";
+            return Err(Error::Write {
+                array: name.to_owned(),
+                what: what.to_owned(),
+            });
+        }
+        if let Some(what) = Catalog::Transaction(&self.transaction).other(name) {
+            return Err(Error::Taken {
+                name: name.to_owned(),
+                what,
+            });
+        }
         schema.check()?;
         match self.entry(name) {
             Err(Error::NoArray { .. }) => {}
@@ -90,20 +122,18 @@ impl Writer {
     /// Deletes an array, and frees its pages.
     ///
     /// # Errors
-    /// [`Error::NoArray`], [`Error::Damaged`].
+    /// [`Error::NoArray`], [`Error::Damaged`]; [`Error::Write`] if it has versions.
     pub fn delete(&mut self, name: &str) -> Result<()> {
         let entry = self.entry(name)?;
-        let mut pages = Vec::new();
-        for (_, value) in self.transaction.prefix(entry.space, b"") {
-            let record = unpack::<Record>(&value);
-            let record = record.ok_or_else(|| damaged(name, "the record of a chunk"))?;
-            pages.extend(record.values.each_page());
-            pages.extend(record.valid.iter().flat_map(|plane| plane.each_page()));
+        let versions = Catalog::Transaction(&self.transaction).versions(name)?;
+        if !versions.is_empty() {
+            let versions = listed(versions.iter().map(|of| of.0.as_str()));
+            return Err(Error::Write {
+                array: name.to_owned(),
+                what: format!("it has versions, which need it: drop {versions} first"),
+            });
         }
-        pages
-            .into_iter()
-            .for_each(|page| self.transaction.free_page(page));
-        self.transaction.delete_space(entry.space);
+        self.clear(name, entry.space, &[])?;
         delete_entry(&mut self.transaction, name);
         Ok(())
     }
@@ -115,15 +145,59 @@ impl Writer {
     /// [`Error::NoArray`]; [`Error::Write`] if the block does not fit: its region, a type, a null in an attribute that is
     /// not nullable; [`Error::Store`], [`Error::Buffer`], [`Error::Damaged`].
     pub async fn write(&mut self, name: &str, block: &Block) -> Result<()> {
-        let entry = self.entry(name)?;
-        check_block(name, &entry.schema, block)?;
-        for chunk in Grid::of(&entry.schema).overlapping(block.region()) {
-            match entry.schema.layout() {
-                Layout::Dense => self.write_dense(name, &entry, &chunk, block).await?,
-                Layout::Sparse => self.write_sparse(name, &entry, &chunk, block).await?,
+        let target = self.target(name)?;
+        let schema = &target.entry.schema;
+        check_block(name, schema, block)?;
+        for chunk in Grid::of(schema).overlapping(block.region()) {
+            match schema.layout() {
+                Layout::Dense => self.write_dense(name, &target, &chunk, block).await?,
+                Layout::Sparse => self.write_sparse(name, &target, &chunk, block).await?,
             }
         }
         Ok(())
+    }
+
+    /// Makes the cells of a sparse array absent that exist in a block, whose values do not matter. Returns how many of
+    /// them were there.
+    ///
+    /// # Errors
+    /// As [`write`](Writer::write); [`Error::Write`] if the array is dense.
+    pub async fn erase(&mut self, name: &str, block: &Block) -> Result<u64> {
+        let target = self.target(name)?;
+        let schema = &target.entry.schema;
+        if schema.layout() == Layout::Dense {
+            return Err(Error::Write {
+                array: name.to_owned(),
+                what: "it is dense, and has each of its cells: set them to other values, or make a sparse array"
+                    .to_owned(),
+            });
+        }
+        check_block(name, schema, block)?;
+        let mut gone = 0;
+        for chunk in Grid::of(schema).overlapping(block.region()) {
+            gone += self.erase_sparse(name, &target, &chunk, block).await?;
+        }
+        Ok(gone)
+    }
+
+    /// Makes an array longer along a growing dimension, by `more` cells that are not written: those of a dense array have
+    /// the fill values. `coordinates` are those of the new positions, where the dimension has a list of them.
+    ///
+    /// # Errors
+    /// [`Error::NoArray`]; [`Error::Unknown`], [`Error::Schema`] if the dimension does not grow.
+    pub fn grow(
+        &mut self,
+        name: &str,
+        dimension: &str,
+        more: u64,
+        coordinates: &[Decimal],
+    ) -> Result<()> {
+        let mut entry = self.entry(name)?;
+        let what = format!("growing array '{name}'");
+        let at = entry.schema.dimension(dimension, &what)?;
+        entry.schema.dimensions_mut()[at].grow(more, coordinates)?;
+        entry.schema.check()?;
+        put_entry(&mut self.transaction, name, &entry)
     }
 
     /// Makes an array longer along a growing dimension, and writes a block behind what was there: its region begins at

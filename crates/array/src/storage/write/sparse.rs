@@ -1,4 +1,4 @@
-//! Writing into sparse chunks: the cells that are there and those that come, merged by position.
+//! Writing into sparse chunks: the cells that are there and those that come, merged by position; and taking some out.
 
 use super::Writer;
 use super::encode::{Put, bucket};
@@ -9,8 +9,8 @@ use crate::data::runs::each_run;
 use crate::error::Result;
 use crate::model::schema::{Attribute, Compression};
 use crate::model::types::DataType;
-use crate::storage::keys::{Entry, POSITIONS};
-use crate::storage::sparse::{SparseChunk, copy_value, nominal, read_chunk};
+use crate::storage::keys::{POSITIONS, Target};
+use crate::storage::sparse::{Places, SparseChunk, copy_value, nominal, read_chunk};
 
 /// Where a cell comes from: its number among those of the chunk before, and in the block.
 #[derive(Debug, Clone, Copy)]
@@ -25,10 +25,11 @@ impl Writer {
     pub(super) async fn write_sparse(
         &mut self,
         name: &str,
-        entry: &Entry,
+        target: &Target,
         chunk: &[u64],
         block: &Block,
     ) -> Result<()> {
+        let entry = &target.entry;
         let schema = &entry.schema;
         let wanted = vec![true; schema.attributes().len()];
         let old = read_chunk(&self.cells(name, entry), chunk, &wanted).await?;
@@ -43,13 +44,71 @@ impl Writer {
         if origins.is_empty() {
             return Ok(());
         }
+        self.put_sparse(name, target, chunk, &origins, old.as_ref(), block)
+    }
+
+    /// Makes cells absent of which a block says that they exist; how many were there.
+    pub(super) async fn erase_sparse(
+        &mut self,
+        name: &str,
+        target: &Target,
+        chunk: &[u64],
+        block: &Block,
+    ) -> Result<u64> {
+        let schema = &target.entry.schema;
+        let wanted = vec![true; schema.attributes().len()];
+        let old = read_chunk(&self.cells(name, &target.entry), chunk, &wanted).await?;
+        let Some(old) = old else {
+            return Ok(0);
+        };
+        let region = nominal(schema, chunk);
+        let places = Places::new(&region, block.region());
+        let stays = |position: u32| {
+            let at = places.find(position.into());
+            at.is_none_or(|at| !block.exists(at))
+        };
+        let left = old.positions.iter().copied().enumerate();
+        let left: Vec<Origin> = left
+            .filter(|&(_, position)| stays(position))
+            .map(|(at, position)| Origin {
+                position,
+                old: Some(at),
+                new: None,
+            })
+            .collect();
+        let gone = (old.positions.len() - left.len()) as u64;
+        if gone > 0 {
+            self.put_sparse(name, target, chunk, &left, Some(&old), block)?;
+        }
+        Ok(gone)
+    }
+
+    /// Puts cells in the place of what a chunk has; without cells there is no chunk.
+    fn put_sparse(
+        &mut self,
+        name: &str,
+        target: &Target,
+        chunk: &[u64],
+        origins: &[Origin],
+        old: Option<&SparseChunk>,
+        block: &Block,
+    ) -> Result<()> {
+        let schema = &target.entry.schema;
         let put = |number| Put {
             name,
-            space: entry.space,
+            space: target.entry.space,
+            versions: &target.versions,
             chunk,
             number,
             bucket: bucket(chunk, &Grid::of(schema).counts()),
         };
+        if origins.is_empty() {
+            let numbers = 0..schema.attributes().len() as u16;
+            numbers
+                .chain([POSITIONS])
+                .for_each(|number| put(number).remove(&mut self.transaction));
+            return Ok(());
+        }
         let shape = vec![origins.len() as u32];
         let positions: Vec<u32> = origins.iter().map(|of| of.position).collect();
         let positions = Column::new(Buffer::of(DataType::U32, &positions));
@@ -60,8 +119,8 @@ impl Writer {
             Compression::None,
         )?;
         for (number, attribute) in schema.attributes().iter().enumerate() {
-            let before = old.as_ref().and_then(|old| old.columns[number].as_ref());
-            let column = gather(attribute, &origins, before, block.column(number));
+            let before = old.and_then(|old| old.columns[number].as_ref());
+            let column = gather(attribute, origins, before, block.column(number));
             let compression = attribute.compression();
             put(number as u16).column(
                 &mut self.transaction,
