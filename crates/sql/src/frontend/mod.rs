@@ -7,6 +7,7 @@
 //!
 //! Uses `functions`, `resources` and the layers below them.
 
+pub(crate) mod arrays;
 pub(crate) mod constant;
 pub(crate) mod constraints;
 pub(crate) mod copy;

@@ -12,10 +12,11 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Result};
+use crate::frontend::arrays::ArrayStatement;
 use crate::frontend::copy::{Copy, CopyFrom, CopyTo, copy};
 use crate::frontend::dialect::DIALECT;
 use crate::frontend::prepared::Prepared;
-use crate::frontend::{distinct, grammar, kept, prepared, returning, rewrite};
+use crate::frontend::{arrays, distinct, grammar, kept, prepared, returning, rewrite};
 use crate::names::{column_name, table_name};
 use crate::resources::guard;
 
@@ -43,6 +44,8 @@ pub(crate) enum Statement {
         verbose: bool,
         statement: Box<Statement>,
     },
+    /// `create array`, `drop array`, and versions of arrays.
+    Array(ArrayStatement),
     /// `copy table|(query) to 'file'`.
     CopyTo(CopyTo),
     /// `copy table [(columns)] from 'file'`.
@@ -75,6 +78,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
         .map(|tokens| {
             let depth = guard::check(tokens)?;
             let parsed = guard::with_room(depth, || match first_word(tokens) {
+                _ if arrays::begins(tokens) => {
+                    arrays::statement(tokens.to_vec()).map(Statement::Array)
+                }
                 Some(Keyword::COPY) => rewritten(tokens)
                     .and_then(copy)
                     .map_err(Error::from)

@@ -89,6 +89,16 @@ impl From<array::Error> for Error {
         match e {
             array::Error::Store(e) => Error::from(store::Error::clone(&e)),
             array::Error::Arithmetic { what } => Error::Arithmetic { message: what },
+            array::Error::Write { .. } => Error::Constraint {
+                message: e.to_string(),
+            },
+            array::Error::Exists { .. }
+            | array::Error::Taken { .. }
+            | array::Error::Name { .. }
+            | array::Error::NoArray { .. }
+            | array::Error::NoVersion { .. }
+            | array::Error::OutOfRange { .. }
+            | array::Error::Schema { .. } => Error::invalid(e.to_string()),
             other => Error::Execution {
                 message: other.to_string(),
             },

@@ -20,12 +20,14 @@ use crate::frontend::{definition, grammar, graphs, readers};
 use crate::messages::nearest::unknown_table;
 use crate::optimize::rules;
 use crate::resources::stop;
+use crate::run::arrays::Arrays;
 use crate::run::clock::Clock;
 use crate::run::depth::Depth;
 use crate::run::instance::Instance;
 use crate::run::resolver::{Calls, Resolver};
 use crate::run::values::Defaults;
 use crate::scan;
+use crate::scan::arrays::definition::ArrayTable;
 use crate::scan::context::ScanContext;
 
 /// One statement's view of the database.
@@ -35,6 +37,7 @@ pub(crate) struct StatementContext {
     pub tables: Arc<Tables>,
     /// What `tables` are of, but for what an open transaction has changed.
     snapshot: Snapshot,
+    pub arrays: Arrays,
     /// The rows that the statement has written, for `returning`.
     pub written: Option<Arc<dyn TableProvider>>,
     /// The rows that an `on conflict` has kept from being inserted.
@@ -80,6 +83,10 @@ impl StatementContext {
             state,
             tables,
             snapshot: snapshot.clone(),
+            arrays: Arrays {
+                snapshot: snapshot.clone(),
+                own: None,
+            },
             written: None,
             excluded: None,
             clock: Clock::new(started, traffic),
@@ -97,8 +104,22 @@ impl StatementContext {
             None if self.tables.view(name).is_some() => Err(Error::invalid(format!(
                 "\"{name}\" is a view, which is only read; `drop view` removes it"
             ))),
+            None if self.array(name)?.is_some() => Err(Error::invalid(format!(
+                "\"{name}\" is an array: insert, update and delete change its cells, and `drop array` removes it"
+            ))),
             None => Err(unknown_table(name, &self.tables)),
         }
+    }
+
+    /// The array of that name, if there is one and no table or view hides it.
+    ///
+    /// # Errors
+    /// Those of reading its definition.
+    pub(crate) fn array(&self, name: &str) -> Result<Option<ArrayTable>> {
+        if self.tables.get(name).is_some() || self.tables.view(name).is_some() {
+            return Ok(None);
+        }
+        self.arrays.find(name)
     }
 
     /// The logical plan of `statement`, not optimised yet. `target` is the table that it deletes from or updates; it is
@@ -123,7 +144,7 @@ impl StatementContext {
         let names = Resolver::resolve(
             &self.state,
             &self.tables,
-            &self.snapshot,
+            &self.arrays,
             &statement,
             target,
             &calls,

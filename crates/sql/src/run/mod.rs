@@ -6,6 +6,7 @@
 //! Uses all layers but `statements`.
 
 pub(crate) mod answer;
+pub(crate) mod arrays;
 pub(crate) mod checks;
 pub(crate) mod clock;
 pub(crate) mod context;

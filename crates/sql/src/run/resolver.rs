@@ -17,7 +17,6 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, TypePlanner};
 use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
 use datafusion::sql::parser::Statement as Extended;
-use store::Snapshot;
 use table::Tables;
 
 use crate::error::{Error, Result};
@@ -26,8 +25,8 @@ use crate::frontend::readers;
 use crate::frontend::returning::{EXCLUDED, WRITTEN};
 use crate::messages::nearest::unknown_table;
 use crate::names::{CATALOG, SCHEMA, looks_like_file};
+use crate::run::arrays::Arrays;
 use crate::run::values::Defaults;
-use crate::scan::arrays::definition::ArrayTable;
 use crate::scan::files::table::FileTable;
 use crate::scan::information;
 use crate::scan::provider::Provider;
@@ -66,14 +65,14 @@ impl<'a> Resolver<'a> {
     pub(crate) async fn resolve(
         state: &'a SessionState,
         tables: &'a Arc<Tables>,
-        snapshot: &Snapshot,
+        arrays: &Arrays,
         statement: &Extended,
         target: Option<&str>,
         calls: &Calls,
     ) -> Result<Resolver<'a>> {
         let mut sources = HashMap::new();
         for reference in state.resolve_table_references(statement)? {
-            if let Some(provider) = find(tables, snapshot, &reference, target, calls).await? {
+            if let Some(provider) = find(tables, arrays, &reference, target, calls).await? {
                 sources.insert(reference, provider_as_source(provider));
             }
         }
@@ -99,7 +98,7 @@ impl<'a> Resolver<'a> {
 /// The table, array, file, call that reads files or a graph, or view of the information schema that `reference` names.
 async fn find(
     tables: &Arc<Tables>,
-    snapshot: &Snapshot,
+    arrays: &Arrays,
     reference: &TableReference,
     target: Option<&str>,
     calls: &Calls,
@@ -139,7 +138,7 @@ async fn find(
     if let Some(view) = calls.views.get(name) {
         return Ok(Some(Arc::clone(view)));
     }
-    if let Some(array) = ArrayTable::find(snapshot, name)? {
+    if let Some(array) = arrays.find(name)? {
         return Ok(Some(Arc::new(array)));
     }
     if let Some(graph) = calls.graphs.get(name) {

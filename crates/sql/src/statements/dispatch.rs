@@ -10,7 +10,7 @@ use crate::names::table_name;
 use crate::run::answer::Answer;
 use crate::run::query;
 use crate::statements::scope::Scope;
-use crate::statements::{alter, copy, ddl, dml, explain, lookup, show, views};
+use crate::statements::{alter, arrays, copy, ddl, dml, explain, lookup, show, views};
 
 /// Runs one statement, which says nothing about transactions.
 pub(crate) async fn run(
@@ -19,6 +19,13 @@ pub(crate) async fn run(
     started: Instant,
 ) -> Result<Answer> {
     match statement {
+        Statement::Sql(sql) if arrays::changes_one(scope, &sql)? => {
+            arrays::change(scope, *sql, started).await
+        }
+        Statement::Returning { statement, .. } if arrays::changes_one(scope, &statement)? => Err(
+            Error::unsupported("`returning` is not supported for arrays: select the cells"),
+        ),
+        Statement::Array(statement) => arrays::define(scope, statement, started).await,
         Statement::Sql(sql) => run_sql(scope, *sql, started).await,
         Statement::Returning { statement, query } => match *statement {
             Sql::Insert(insert) => dml::insert(scope, insert, Some(query), started).await,
@@ -102,7 +109,7 @@ fn refusal(statement: &Sql) -> String {
             ..
         } => "`drop view` takes no `cascade`: drop the views that depend on it first".into(),
         Sql::Drop { object_type, .. } => format!(
-            "there is no {} to drop: only tables and views exist",
+            "there is no {} to drop: only tables, views and arrays exist",
             object_type.to_string().to_lowercase()
         ),
         Sql::ShowColumns { .. } => "`show columns` is not supported: use `describe table`".into(),

@@ -93,7 +93,7 @@ pub(crate) async fn insert(
 }
 
 /// Names the column in DataFusion's refusal of a NULL in `values`, which only has the column's number.
-fn null_in_values(e: Error, named: &[String], table: &str) -> Error {
+pub(super) fn null_in_values(e: Error, named: &[String], table: &str) -> Error {
     let text = e.to_string();
     let number = text
         .strip_prefix("column 'column")

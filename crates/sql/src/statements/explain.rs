@@ -145,9 +145,11 @@ async fn plan(
         }
         Sql::Delete(ref delete) => {
             let name = dml::delete_target(delete)?;
+            // Cells of an array have no row ids.
+            let whole = context.array(&name)?.is_some();
             Ok((
                 Some(format!("delete from {name}")),
-                dml::input(context.plan(*sql, Some(&name)).await?, false)?,
+                dml::input(context.plan(*sql, Some(&name)).await?, whole)?,
             ))
         }
         Sql::Update(mut update) => {

@@ -7,6 +7,7 @@
 //! The highest layer: uses all others.
 
 mod alter;
+mod arrays;
 mod conflict;
 mod constrain;
 mod control;

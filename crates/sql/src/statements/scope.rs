@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::error::Result;
+use crate::run::arrays::Arrays;
 use crate::run::context::StatementContext;
 use crate::run::instance::Instance;
 use crate::statements::transaction::OpenTransaction;
@@ -89,6 +90,32 @@ impl<'t> Scope<'t> {
         match &self.transaction {
             None => Ok(()),
             Some(transaction) => transaction.claim(names),
+        }
+    }
+
+    /// Whether a statement sees an array of that name.
+    ///
+    /// # Errors
+    /// Those of reading its definition.
+    pub(crate) fn has_array(&self, name: &str) -> Result<bool> {
+        let arrays = match &self.transaction {
+            Some(transaction) => transaction.arrays(&self.instance),
+            None => Arrays {
+                snapshot: self.instance.store.snapshot(),
+                own: None,
+            },
+        };
+        Ok(arrays.find(name)?.is_some())
+    }
+
+    /// As [`keep`](Scope::keep), of a statement that has changed these arrays.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn keep_arrays(&mut self, writing: Writing, names: &[&str]) -> Result<()> {
+        match &mut self.transaction {
+            None => writing.commit().await,
+            Some(transaction) => transaction.keep_arrays(writing, names),
         }
     }
 

@@ -44,10 +44,16 @@ pub(crate) async fn describe(context: &StatementContext, name: &str) -> Result<A
             of_view = Definition::from_schema(name, plan.schema().as_arrow())?;
             &of_view
         }
-        None => {
-            table = context.table(name)?;
-            table.definition()
-        }
+        None => match context.array(name)? {
+            Some(array) => {
+                of_view = Definition::from_schema(name, &array.schema)?;
+                &of_view
+            }
+            None => {
+                table = context.table(name)?;
+                table.definition()
+            }
+        },
     };
     let columns = &definition.columns;
     let nullable = |nullable: bool| if nullable { "yes" } else { "no" };

@@ -17,6 +17,7 @@ use table::Tables;
 
 use crate::error::{Error, Result};
 use crate::resources::turn::Turn;
+use crate::run::arrays::{Arrays, Own};
 use crate::run::clock::Clock;
 use crate::run::context::StatementContext;
 use crate::run::instance::Instance;
@@ -72,6 +73,7 @@ struct Level {
     /// What was changed up to here, and what was seen then; none as long as nothing was.
     tx: Option<store::Transaction>,
     tables: Option<Arc<Tables>>,
+    arrays: Option<Own>,
 }
 
 impl OpenTransaction {
@@ -172,15 +174,22 @@ impl OpenTransaction {
     }
 
     fn context(&mut self, instance: &Arc<Instance>, started: Instant) -> Result<StatementContext> {
-        let own = self.top().tables.clone();
+        let top = self.top();
+        let (own, arrays) = (top.tables.clone(), top.arrays.clone());
         let seen = self.seen.as_ref().ok_or_else(no_snapshot)?;
         let tables = own.unwrap_or_else(|| Arc::clone(&seen.tables));
-        Ok(StatementContext::over(
-            instance,
-            &seen.snapshot,
-            tables,
-            started,
-        ))
+        let mut context = StatementContext::over(instance, &seen.snapshot, tables, started);
+        context.arrays.own = arrays;
+        Ok(context)
+    }
+
+    /// The arrays that its next statement sees.
+    pub(crate) fn arrays(&self, instance: &Instance) -> Arrays {
+        let seen = self.seen.as_ref().map(|seen| seen.snapshot.clone());
+        Arrays {
+            snapshot: seen.unwrap_or_else(|| instance.store.snapshot()),
+            own: self.levels.last().and_then(|level| level.arrays.clone()),
+        }
     }
 
     /// The right to write to `names`, and what the statement sees.
@@ -201,7 +210,11 @@ impl OpenTransaction {
         }
         match &self.writes {
             None => self.begin_writing(instance, names).await?,
-            Some(writes) => self.unchanged(&writes.base, names)?,
+            Some(writes) => {
+                let at = self.levels.first().and_then(|level| level.tx.as_ref());
+                let at = at.ok_or_else(no_snapshot)?.base();
+                self.unchanged(&writes.base, at, names)?;
+            }
         }
         let context = self.context(instance, started)?;
         let tx = self.top().tx.as_ref().ok_or_else(no_snapshot)?.nested();
@@ -217,7 +230,7 @@ impl OpenTransaction {
             self.see(instance, tx.base().clone())?;
         }
         let base = instance.catalog.tables(tx.base())?;
-        self.unchanged(&base, names)?;
+        self.unchanged(&base, tx.base(), names)?;
         turn.lend();
         self.writes = Some(Writes {
             base,
@@ -240,14 +253,22 @@ impl OpenTransaction {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         match &self.writes {
             None => Err(no_snapshot()),
-            Some(writes) => self.unchanged(&writes.base, &names),
+            Some(writes) => {
+                let at = self.levels.first().and_then(|level| level.tx.as_ref());
+                let at = at.ok_or_else(no_snapshot)?.base();
+                self.unchanged(&writes.base, at, &names)
+            }
         }
     }
 
-    /// First updater wins, by tables.
-    fn unchanged(&self, base: &Tables, names: &[&str]) -> Result<()> {
+    /// First updater wins, by tables and arrays: `base` are the tables of the version `at`.
+    fn unchanged(&self, base: &Tables, at: &Snapshot, names: &[&str]) -> Result<()> {
         let seen = self.seen.as_ref().ok_or_else(no_snapshot)?;
-        match names.iter().find(|name| seen.tables.differs(base, name)) {
+        let moved = seen.snapshot.version() != at.version();
+        let differs = |name: &&&str| {
+            seen.tables.differs(base, name) || moved && array::differs(&seen.snapshot, at, name)
+        };
+        match names.iter().find(differs) {
             None => Ok(()),
             Some(name) => Err(Error::Conflict {
                 message: format!(
@@ -278,6 +299,21 @@ impl OpenTransaction {
         Ok(())
     }
 
+    /// The same of a statement that has changed these arrays.
+    ///
+    /// # Errors
+    /// As [`keep`](OpenTransaction::keep).
+    pub(crate) fn keep_arrays(&mut self, writing: Writing, names: &[&str]) -> Result<()> {
+        self.keep(writing)?;
+        let level = self.top();
+        let view = level.tx.as_ref().ok_or_else(no_snapshot)?.view();
+        let before = level.arrays.take().map(|own| own.names);
+        let mut all = before.unwrap_or_default();
+        all.extend(names.iter().map(|&name| name.to_owned()));
+        level.arrays = Some(Own { view, names: all });
+        Ok(())
+    }
+
     /// `savepoint name`.
     pub(crate) fn savepoint(&mut self, name: String) {
         let top = self.top();
@@ -285,6 +321,7 @@ impl OpenTransaction {
             name: Some(name),
             tx: top.tx.as_ref().map(store::Transaction::nested),
             tables: top.tables.clone(),
+            arrays: top.arrays.clone(),
         };
         self.levels.push(level);
     }
@@ -336,6 +373,7 @@ impl OpenTransaction {
                 around.adopt(tx);
             }
             outer.tables = inner.tables;
+            outer.arrays = inner.arrays;
         }
     }
 

@@ -23,6 +23,15 @@ const TRANSACTIONS: [&str; 5] = [
 /// The sums after each of them; none where the table is not there yet. The last never commits.
 const SUMS: [Option<i64>; 4] = [None, Some(1), Some(7), Some(28)];
 
+/// The same sums of cells of an array, of which some are written over, erased, appended and kept in a version.
+const OF_ARRAYS: [&str; 5] = [
+    "begin; create array t (x dimension [0:*] chunk 4, a bigint) sparse; insert into t values (0, 1); commit",
+    "begin; insert into t values (1, 2); savepoint s; insert into t values (2, 1000); rollback to s; insert into t values (9, 4); commit",
+    "begin; create version v of t; update t set a = 1000; delete from t; rollback",
+    "begin; create version v of t; delete from t where a = 2; insert into t select x + 20, a + 8 from t; insert into t values (0, 3); commit",
+    "begin; drop version v of t; update t set a = 32 where a = 3",
+];
+
 fn options() -> store::Options {
     store::Options {
         page_size: 16_384,
@@ -43,12 +52,12 @@ fn instance(workers: &Arc<Workers>, store: Arc<Store>) -> Arc<Instance> {
 
 /// Works until the disk stops; returns how many commits were acknowledged, and how many begun; none if not even the
 /// store was created.
-fn work(workers: &Arc<Workers>, disk: &Disk) -> Option<usize> {
+fn work(workers: &Arc<Workers>, disk: &Disk, transactions: &[&str]) -> Option<usize> {
     let created = Store::create_on(disk.device("data"), disk.device("log"), &options());
     let instance = instance(workers, created.ok()?);
     let session = instance.session();
     let mut acknowledged = 0;
-    for text in TRANSACTIONS {
+    for text in transactions {
         if workers.handle().block_on(session.execute(text)).is_err() {
             break;
         }
@@ -66,17 +75,17 @@ fn sum(workers: &Arc<Workers>, image: &Disk) -> Option<i64> {
     Some(numbers(&answers[0])[0][0])
 }
 
-#[test]
-fn of_a_transaction_there_is_all_or_nothing_wherever_power_is_lost() {
+/// Loses power at each operation of transactions, of which each makes the sum of `t` the next of `sums`.
+fn all_or_nothing(transactions: &[&str], sums: &[Option<i64>]) {
     let workers = fixture::workers();
     let whole = Disk::new(0);
-    assert_eq!(work(&workers, &whole), Some(3));
-    assert_eq!(sum(&workers, &whole.crash(0)), SUMS[3]);
+    assert_eq!(work(&workers, &whole, transactions), Some(3));
+    assert_eq!(sum(&workers, &whole.crash(0)), sums[3]);
     let (mut seen, mut checked) = (HashSet::new(), 0);
     for operation in 0..whole.operations() {
         let disk = Disk::new(0);
         disk.stop_after(operation);
-        let Some(acknowledged) = work(&workers, &disk) else {
+        let Some(acknowledged) = work(&workers, &disk, transactions) else {
             continue;
         };
         for image in 0..2 {
@@ -89,7 +98,7 @@ fn of_a_transaction_there_is_all_or_nothing_wherever_power_is_lost() {
                 continue;
             }
             let found = sum(&workers, &left);
-            let at = SUMS.iter().rposition(|sum| *sum == found);
+            let at = sums.iter().rposition(|sum| *sum == found);
             let of = format!("operation {operation}, image {image}: {found:?}");
             assert!(
                 at.is_some_and(|at| at >= acknowledged && at <= acknowledged + 1),
@@ -99,4 +108,14 @@ fn of_a_transaction_there_is_all_or_nothing_wherever_power_is_lost() {
         }
     }
     assert!(checked > 10, "{checked} distinct images");
+}
+
+#[test]
+fn of_a_transaction_there_is_all_or_nothing_wherever_power_is_lost() {
+    all_or_nothing(&TRANSACTIONS, &SUMS);
+}
+
+#[test]
+fn of_cells_there_are_all_or_none_wherever_power_is_lost() {
+    all_or_nothing(&OF_ARRAYS, &SUMS);
 }

@@ -1,9 +1,12 @@
 //! An array as the definition of a table: its columns and their types.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use array::{Array, Coordinates, Decimal, Dimension};
+use array::{Array, Coordinates, Decimal, Dimension, Scalar};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::Expr;
 use store::Snapshot;
 
 use crate::error::{Error, Result};
@@ -11,11 +14,16 @@ use crate::error::{Error, Result};
 /// The digits of a coordinate that is no whole number.
 const COORDINATE_DIGITS: u8 = 38;
 
+/// The most digits after the point that a coordinate may have.
+const MOST_DIGITS: i8 = 18;
+
 /// An array as a table.
 #[derive(Clone, Debug)]
 pub(crate) struct ArrayTable {
-    pub(super) array: Arc<Array>,
-    pub(super) schema: SchemaRef,
+    pub(crate) array: Arc<Array>,
+    pub(crate) schema: SchemaRef,
+    /// What cells have of attributes that an `insert` does not name, where it is not NULL.
+    pub(super) defaults: Arc<HashMap<String, Expr>>,
 }
 
 impl ArrayTable {
@@ -43,11 +51,38 @@ impl ArrayTable {
         let schema = Arc::new(Schema::new(
             dimensions.chain(attributes).collect::<Vec<_>>(),
         ));
-        ArrayTable { array, schema }
+        let defaults = of.attributes().iter().enumerate();
+        let defaults = defaults.filter_map(|(at, attribute)| {
+            let column = schema.field(of.dimensions().len() + at).data_type();
+            let fill = fill_of(attribute.fill_value(), column)?;
+            Some((attribute.name().to_owned(), Expr::Literal(fill, None)))
+        });
+        let defaults = Arc::new(defaults.collect());
+        ArrayTable {
+            array,
+            schema,
+            defaults,
+        }
+    }
+
+    /// The array for rows that are inserted into it: coordinates with all digits that they may have, whatever those of the
+    /// array have, so that none is rounded to that of another cell. It is not scanned.
+    pub(crate) fn exact(mut self) -> ArrayTable {
+        let of = DataType::Decimal128(COORDINATE_DIGITS, MOST_DIGITS);
+        let fields = self.schema.fields().iter().enumerate();
+        let fields = fields.map(|(at, field)| {
+            if at < self.rank() {
+                Arc::new(Field::new(field.name(), of.clone(), false))
+            } else {
+                Arc::clone(field)
+            }
+        });
+        self.schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        self
     }
 
     /// How many dimensions it has: so many columns come before those of the attributes.
-    pub(super) fn rank(&self) -> usize {
+    pub(crate) fn rank(&self) -> usize {
         self.array.schema().dimensions().len()
     }
 }
@@ -81,6 +116,18 @@ fn value_type(of: array::DataType) -> DataType {
         array::DataType::F32 => DataType::Float32,
         array::DataType::F64 => DataType::Float64,
     }
+}
+
+/// A fill value as one of a column; none of NULL.
+fn fill_of(fill: Scalar, column: &DataType) -> Option<ScalarValue> {
+    let value = match fill {
+        Scalar::Null => return None,
+        Scalar::Bool(value) => ScalarValue::Boolean(Some(value)),
+        // What an attribute has fits the column of it.
+        Scalar::Int(value) => ScalarValue::Decimal128(Some(value), COORDINATE_DIGITS, 0),
+        Scalar::Float(value) => ScalarValue::Float64(Some(value)),
+    };
+    value.cast_to(column).ok()
 }
 
 /// The coordinate of a position, in units of the column of its dimension.

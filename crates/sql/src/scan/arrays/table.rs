@@ -31,6 +31,10 @@ impl TableProvider for ArrayTable {
         Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
     }
 
+    fn get_column_default(&self, column: &str) -> Option<&Expr> {
+        self.defaults.get(column)
+    }
+
     async fn scan(
         &self,
         state: &dyn Session,

@@ -1,0 +1,46 @@
+//! The arrays that a statement sees: those of a snapshot, and over them those that its own transaction has changed.
+
+use std::collections::BTreeSet;
+
+use store::Snapshot;
+
+use crate::error::Result;
+use crate::scan::arrays::definition::ArrayTable;
+
+/// What stands between the name of an array and that of a version.
+const AT: char = '@';
+
+/// What follows the name of an array that rows are inserted into, so that the same array in a query is another table.
+pub(crate) const INTO: &str = " to insert into";
+
+/// The arrays of a statement.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrays {
+    pub snapshot: Snapshot,
+    pub own: Option<Own>,
+}
+
+/// What a transaction has made of arrays.
+#[derive(Clone, Debug)]
+pub(crate) struct Own {
+    /// The state that it has reached.
+    pub view: Snapshot,
+    /// The arrays that it has changed; others are those of its snapshot.
+    pub names: BTreeSet<String>,
+}
+
+impl Arrays {
+    /// The array of that name, or the version of one.
+    ///
+    /// # Errors
+    /// Those of reading its definition.
+    pub(crate) fn find(&self, name: &str) -> Result<Option<ArrayTable>> {
+        if let Some(target) = name.strip_suffix(INTO) {
+            return Ok(self.find(target)?.map(ArrayTable::exact));
+        }
+        let array = name.rsplit_once(AT).map_or(name, |(array, _)| array);
+        let own = self.own.as_ref();
+        let own = own.filter(|own| own.names.contains(array) || own.names.contains(name));
+        ArrayTable::find(own.map_or(&self.snapshot, |own| &own.view), name)
+    }
+}
