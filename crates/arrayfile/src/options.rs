@@ -31,6 +31,23 @@ impl Format {
         }
     }
 
+    /// Whether `path` is a file of arrays: by its content, as [`of_content`](Format::of_content) has it, also of a format
+    /// that is not read (HDF5, NetCDF); or by its name, whatever is in it, so that a damaged one is none of another kind.
+    ///
+    /// ```
+    /// use std::path::Path;
+    ///
+    /// assert!(arrayfile::Format::holds_arrays(Path::new("absent.npy")));
+    /// assert!(!arrayfile::Format::holds_arrays(Path::new("absent.csv")));
+    /// ```
+    pub fn holds_arrays(path: &Path) -> bool {
+        let extension = path.extension().and_then(|of| of.to_str()).unwrap_or("");
+        let named = ["npy", "npz", "zarr", "nc", "nc4", "h5", "hdf5"];
+        named.iter().any(|of| extension.eq_ignore_ascii_case(of))
+            || Format::of_content(path).is_ok()
+            || !path.is_dir() && first_bytes(path).is_ok_and(|first| is_hdf(&first))
+    }
+
     /// What `path` has, by its content: a folder by its metadata, a file by its first bytes.
     ///
     /// # Errors
@@ -50,20 +67,15 @@ impl Format {
                 ))
             };
         }
-        let file = io::File::open(path, io::Access::Read)?;
-        let mut first = [0; 6];
-        let read = io::Device::read_at(&file, 0, &mut first);
-        match read {
-            Ok(()) if &first == b"\x93NUMPY" => Ok(Format::Npy),
-            Ok(()) if first.starts_with(b"PK") => Ok(Format::Npz),
-            Ok(()) if first.starts_with(b"\x89HDF") || first.starts_with(b"CDF") => {
-                Err(Error::unsupported(
-                    path,
-                    "HDF5 and NetCDF are not read; write it as Zarr or NPY, with xarray for one: \
-                     xarray.open_dataset(..).to_zarr(..)",
-                ))
-            }
-            Ok(()) | Err(io::Error::ShortRead { .. }) => Err(Error::unsupported(
+        match first_bytes(path) {
+            Ok(first) if &first == b"\x93NUMPY" => Ok(Format::Npy),
+            Ok(first) if first.starts_with(b"PK") => Ok(Format::Npz),
+            Ok(first) if is_hdf(&first) => Err(Error::unsupported(
+                path,
+                "HDF5 and NetCDF are not read; write it as Zarr or NPY, with xarray for one: \
+                 xarray.open_dataset(..).to_zarr(..)",
+            )),
+            Ok(_) | Err(io::Error::ShortRead { .. }) => Err(Error::unsupported(
                 path,
                 "is none of the files that are read: NPY, NPZ, and folders in the format Zarr 2 or 3",
             )),
@@ -88,6 +100,18 @@ impl Format {
             }),
         }
     }
+}
+
+fn first_bytes(path: &Path) -> std::result::Result<[u8; 6], io::Error> {
+    let file = io::File::open(path, io::Access::Read)?;
+    let mut first = [0; 6];
+    io::Device::read_at(&file, 0, &mut first)?;
+    Ok(first)
+}
+
+/// Whether a file that begins so is HDF5, of which NetCDF-4 is, or NetCDF before.
+fn is_hdf(first: &[u8]) -> bool {
+    first.starts_with(b"\x89HDF") || first.starts_with(b"CDF")
 }
 
 impl std::fmt::Display for Format {

@@ -2,8 +2,9 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::afl::Afl;
+use crate::commands::afl::options::Afl;
 use crate::commands::array::options::Array;
+use crate::commands::export::Export;
 use crate::commands::govern::options::Govern;
 use crate::commands::graph::options::Graph;
 #[cfg(feature = "sql")]
@@ -44,9 +45,11 @@ pub enum Command {
     /// Build a TPC-H store, run the 22 queries, show where their bytes came from
     #[cfg(feature = "sql")]
     Quickstart(Quickstart),
-    /// Load files (Parquet, CSV, JSON, TPC-H tbl, Arrow IPC) into a table
+    /// Load files (Parquet, CSV, JSON, TPC-H tbl, Arrow IPC) into a table, or a file (NPY, NPZ, Zarr) into an array
     #[cfg(feature = "sql")]
-    Import(Import),
+    Import(Box<Import>),
+    /// Write an array into a file (NPY, Zarr)
+    Export(Export),
     /// Load what is no table: a graph, a synthetic array
     Load(Load),
     /// Run SQL; without a query, open a shell

@@ -14,7 +14,7 @@
 //! | [`commands`] | a file for each command: what can be typed, what then happens |
 //! | [`shell`] | the shell of `atoll sql` |
 //! | [`statement`] | cuts text into statements, runs them |
-//! | [`options`], [`placed`] | what several commands share |
+//! | [`options`], [`placed`], [`transfer`] | what several commands share |
 //! | [`output`], [`store`] | results in their formats, stores as files |
 //! | [`terminal`] | Ctrl-C, standard output, the pager, progress |
 //! | [`allocator`], [`failure`], [`text`], [`units`], [`version`] | stand alone |
@@ -43,6 +43,7 @@ mod statement;
 mod store;
 mod terminal;
 mod text;
+mod transfer;
 mod units;
 mod version;
 
@@ -54,8 +55,8 @@ use crate::command_line::Command;
 #[cfg(feature = "lab")]
 use crate::commands::lab;
 use crate::commands::{
-    afl, array, govern, graph, load, man, pages, pin, reference, residency, top, topology, tune,
-    watch,
+    afl, array, export, govern, graph, load, man, pages, pin, reference, residency, top, topology,
+    tune, watch,
 };
 #[cfg(feature = "sql")]
 use crate::commands::{import, laq, quickstart, set, sql};
@@ -98,6 +99,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Quickstart(args) => quickstart::run(args),
         #[cfg(feature = "sql")]
         Command::Import(args) => import::run(args),
+        Command::Export(args) => export::run(args),
         #[cfg(feature = "sql")]
         Command::Laq(args) => laq::run(args),
         #[cfg(feature = "sql")]

@@ -1,4 +1,4 @@
-//! `atoll array import` and `export`.
+//! Arrays from files and into files: what `atoll import`, `atoll export` and `atoll array` do.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,41 +7,46 @@ use anyhow::anyhow;
 use arrayfile::{ExportOptions, Format, ImportOptions, Job};
 use futures::executor::block_on;
 use serde_json::json;
+use store::Snapshot;
 
-use crate::commands::array::describe;
-use crate::commands::array::options::Array;
 use crate::failure::Failure;
+use crate::options::resources::Compute;
 use crate::store::files;
 use crate::store::plain::{self, Open, Plain};
 use crate::terminal::phases::Phases;
 use crate::terminal::{interrupt, out};
 use crate::units;
 
+/// A file of which an array is made.
+pub struct Incoming<'a> {
+    pub store: &'a Path,
+    /// The array.
+    pub name: &'a str,
+    pub file: &'a Path,
+    pub options: ImportOptions,
+    /// Bytes of a page of a store that is made.
+    pub page_size: Option<u64>,
+    pub compute: &'a Compute,
+    /// Whether to report as JSON.
+    pub json: bool,
+}
+
 /// Makes an array of a file.
-pub fn import(args: &Array) -> Result<(), Failure> {
-    let file = args.file.as_deref().unwrap_or(Path::new(""));
-    let name = name(args, file)?;
+pub fn import(incoming: &Incoming<'_>) -> Result<(), Failure> {
+    let (name, file) = (incoming.name, incoming.file);
     // Before a store is made.
     Format::of_content(file)?;
-    let existed = !files::absent(&args.store);
-    if existed && args.page_size.is_some() {
-        let store = args.store.display();
+    let existed = !files::absent(incoming.store);
+    if existed && incoming.page_size.is_some() {
+        let store = incoming.store.display();
         return Err(
             anyhow!("{store} exists: its pages have their size; leave out --page-size").into(),
         );
     }
-    let options = ImportOptions {
-        member: args.member.clone(),
-        attribute: args.attribute.clone(),
-        dimensions: args.dims.clone(),
-        chunk: args.chunk.clone(),
-        compression: args.compress.map_or(array::Compression::None, Into::into),
-        replace: args.replace,
-    };
     let opened = plain::open(
-        &args.store,
-        &args.compute,
-        Open::Create(args.page_size),
+        incoming.store,
+        incoming.compute,
+        Open::Create(incoming.page_size),
         false,
     )?;
     let mut phases = Phases::new();
@@ -49,20 +54,21 @@ pub fn import(args: &Array) -> Result<(), Failure> {
     let job = Job::new(opened.budget.clone())
         .stopped_by(stop)
         .telling(|at| phases.show("import", at.done, at.total));
-    let made = block_on(arrayfile::import(&opened.store, &name, file, &options, job));
+    let options = &incoming.options;
+    let made = block_on(arrayfile::import(&opened.store, name, file, options, job));
     phases.finish();
     let closed = opened.store.close();
     if made.is_err() && !existed {
         // A store that was made for an import that failed is empty.
-        files::remove(&args.store);
+        files::remove(incoming.store);
     }
     let made = made?;
     closed?;
     let seconds = made.time.as_secs_f64();
     let mut out = out::stdout();
-    if args.json {
+    if incoming.json {
         let object = json!({
-            "store": args.store.display().to_string(),
+            "store": incoming.store.display().to_string(),
             "array": name,
             "format": made.format.name(),
             "shape": made.schema.shape(),
@@ -88,43 +94,25 @@ pub fn import(args: &Array) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// The name of the array that is made.
-fn name(args: &Array, file: &Path) -> Result<String, Failure> {
-    if let Some(name) = &args.name {
-        return Ok(name.clone());
-    }
-    let name = args
-        .member
-        .as_deref()
-        .or_else(|| file.file_name().and_then(|name| name.to_str()));
-    match name.and_then(|name| name.split('.').find(|part| !part.is_empty())) {
-        Some(name) => Ok(name.to_owned()),
-        None => Err(anyhow!("the array needs a name: give it with --name").into()),
-    }
-}
-
 /// Writes an array into a file.
-pub fn export(args: &Array, opened: &Plain) -> Result<(), Failure> {
-    let file = args.file.as_deref().unwrap_or(Path::new(""));
-    let snapshot = opened.store.snapshot();
-    let name = describe::chosen(args, &snapshot)?.name;
-    let options = ExportOptions {
-        format: args.format.map(Into::into),
-        attribute: args.attribute.clone(),
-        null: args.null,
-        packing: args.pack.map_or_else(Default::default, Into::into),
-    };
+pub fn export(
+    opened: &Plain,
+    snapshot: &Snapshot,
+    (name, file): (&str, &Path),
+    options: &ExportOptions,
+    as_json: bool,
+) -> Result<(), Failure> {
     let mut phases = Phases::new();
     let (stop, _guard) = interrupt::flag();
     let job = Job::new(opened.budget.clone())
         .stopped_by(stop)
         .telling(|at| phases.show("export", at.done, at.total));
-    let written = block_on(arrayfile::export(&snapshot, &name, file, &options, job));
+    let written = block_on(arrayfile::export(snapshot, name, file, options, job));
     phases.finish();
     let written = written?;
     let seconds = written.time.as_secs_f64();
     let mut out = out::stdout();
-    if args.json {
+    if as_json {
         let object = json!({
             "array": name,
             "file": file.display().to_string(),

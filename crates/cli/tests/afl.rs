@@ -77,6 +77,71 @@ fn an_array_is_a_table_for_sql() {
 }
 
 #[test]
+fn each_statement_is_explained() {
+    let folder = sea();
+    let text = "filter(depth, m > 3); list(); store(opposite(depth), other); create array x <v:int8> [i=0:1]";
+    let shown = folder
+        .run(&["afl", "s.atoll", text, "--explain"])
+        .succeeded();
+    let lines: Vec<_> = shown.lines().collect();
+    let expected = [
+        "filter(depth)",
+        "list: no query, so there is nothing to explain",
+        "store(opposite(depth), other)",
+        "create array: no query, so there is nothing to explain",
+    ];
+    assert_eq!(lines, expected);
+    let listed = parsed(
+        &folder
+            .run(&["afl", "s.atoll", "list()", "--json"])
+            .succeeded(),
+    );
+    assert_eq!(
+        listed["arrays"].as_array().unwrap().len(),
+        2,
+        "nothing was made"
+    );
+    // One that is wrong does not keep the others from being explained.
+    let text = "filter(nothing, m > 3); depth";
+    let run = folder.run(&["afl", "s.atoll", text, "--explain"]);
+    run.failed_in_text("nothing");
+}
+
+#[test]
+fn an_error_comes_before_anything_is_written() {
+    let folder = sea();
+    let text = "apply(depth, x, int8(station) / int8(m))";
+    for format in ["table", "csv", "json"] {
+        let run = folder.run(&["afl", "s.atoll", text, "--format", format, "--threads", "1"]);
+        run.failed(1, &["zero"]);
+    }
+}
+
+#[test]
+fn versions_are_listed_with_the_pages_that_they_keep() {
+    let folder = sea();
+    let afl = |text: &str| folder.run(&["afl", "s.atoll", text, "--json"]).succeeded();
+    afl("create version monday of depth; insert(multiply(depth, 2), depth)");
+    let array = |words: &[&str]| parsed(&folder.run(words).succeeded());
+    let described = array(&["array", "s.atoll", "describe", "--name", "depth", "--json"]);
+    assert_eq!(described["versions"], json!(["monday"]));
+    assert!(described["kept_pages"].as_u64().unwrap() > 0);
+    let listed = parsed(&afl("versions(depth)"));
+    assert_eq!(listed["arrays"][0]["name"], "depth@monday");
+    let sum = |of: &str| parsed(&afl(&format!("aggregate({of}, sum(m))")))["cells"][0][1].clone();
+    assert_eq!(
+        (sum("depth"), sum("depth@monday")),
+        (json!(200.0), json!(100.0))
+    );
+    afl("remove(depth@monday)");
+    let described = array(&["array", "s.atoll", "describe", "--name", "depth", "--json"]);
+    assert_eq!(
+        (&described["versions"], &described["kept_pages"]),
+        (&json!([]), &json!(0))
+    );
+}
+
+#[test]
 fn wrong_statements_are_named_with_their_place() {
     let folder = sea();
     for (text, wanted) in [
@@ -93,7 +158,17 @@ fn wrong_statements_are_named_with_their_place() {
     folder
         .run(&["afl", "none.atoll", "list()"])
         .failed(1, &["none.atoll"]);
+    for nothing in ["", " ; ", "-- only a comment"] {
+        folder
+            .run(&["afl", "s.atoll", nothing])
+            .failed(1, &["nothing was asked", "list()"]);
+    }
+    // The place is that in the whole text.
     folder
-        .run(&["afl", "s.atoll", "list()", "--explain"])
-        .failed_in_text("no query");
+        .run(&[
+            "afl",
+            "s.atoll",
+            "list();\n list(); filter(depth, deep > 1)",
+        ])
+        .failed_in_text("line 2, column 10");
 }

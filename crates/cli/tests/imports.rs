@@ -452,3 +452,79 @@ fn broken_files_leave_nothing() {
         assert_eq!(tables, "n\n0\n");
     }
 }
+
+/// An NPY file of 2 x 3 bytes.
+fn npy() -> Vec<u8> {
+    let mut bytes = b"\x93NUMPY\x01\x00\x46\x00".to_vec();
+    bytes.extend(b"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }");
+    bytes.resize(80, b' ');
+    bytes.extend(1..=6);
+    bytes
+}
+
+#[test]
+fn what_a_file_is_decides_between_a_table_and_an_array() {
+    let folder = Folder::new();
+    folder.write("depths.npy", npy());
+    folder.write("plain.txt", npy());
+    folder.write("t.csv", "a\n1\n");
+    let import = |words: &str| {
+        let words: Vec<&str> = words.split(' ').collect();
+        folder.run(&[&["import", "s.atoll"], &words[..]].concat())
+    };
+    let made = json(&import("depths depths.npy --chunk 1x3 --dims lat,lon --json").succeeded());
+    assert_eq!(
+        (&made["array"], &made["chunks"]),
+        (&"depths".into(), &2.into())
+    );
+    import("again plain.txt --attribute m").succeeded();
+    import("t t.csv").succeeded();
+    assert_eq!(
+        csv(&folder, "select sum(value), max(lon) from depths"),
+        "sum,max\n21,2\n"
+    );
+    for (words, parts) in [
+        ("depths depths.npy", ["array 'depths' exists", "depths"]),
+        (
+            "x depths.npy --append",
+            ["--append is for tables", "depths.npy makes an array"],
+        ),
+        (
+            "x depths.npy --primary-key a",
+            ["--primary-key is for tables", "makes an array"],
+        ),
+        (
+            "x t.csv --chunk 1x3",
+            ["--chunk is for arrays", "t.csv makes a table"],
+        ),
+        (
+            "x t.csv depths.npy",
+            ["depths.npy holds an array", "import it by itself"],
+        ),
+        ("x absent.npy", ["absent.npy", "absent.npy"]),
+        // Names are those of one thing.
+        ("t depths.npy", ["'t' is a table", "choose another name"]),
+        (
+            "depths t.csv",
+            ["'depths' is an array", "choose another name"],
+        ),
+    ] {
+        import(words).failed(1, &parts);
+    }
+    folder.write("empty.npy", "");
+    import("x empty.npy").failed(1, &["empty.npy", "NPY, NPZ"]);
+    import("x t.csv --chunk 1y3").failed_usage(&["250x250x500"]);
+    import("depths depths.npy --replace").succeeded();
+
+    let export = |words: &str| {
+        let words: Vec<&str> = words.split(' ').collect();
+        folder.run(&[&["export", "s.atoll"], &words[..]].concat())
+    };
+    export("depths out.npy").succeeded();
+    assert_eq!(
+        std::fs::read(folder.path("out.npy")).unwrap()[80..],
+        [1, 2, 3, 4, 5, 6]
+    );
+    export("t out.csv").failed(1, &["no array 't'", "copy t to"]);
+    export("depths out.npy").failed(1, &["out.npy"]);
+}

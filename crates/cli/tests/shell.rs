@@ -311,3 +311,62 @@ fn a_mistyped_store_is_no_shell() {
     assert!(shell.ask("create table t (a int);").contains("done"));
     assert_eq!(shell.leave(), Some(0));
 }
+
+#[test]
+fn arrays_have_a_shell_of_their_own() {
+    let folder = Folder::new();
+    let create = "create array sea <m:double> [x=0:3; y=0:2]; store(build(<m:double> [x=0:3; y=0:2], x + y), depth)";
+    folder
+        .run(&["afl", "s.atoll", "--create", create])
+        .succeeded();
+    let mut command = folder.command(&["afl", "s.atoll"]);
+    command.env_remove("PAGER");
+    let mut shell = Terminal::start(command, 120, 40);
+    shell.until("\\? for help");
+    shell.until("afl> ");
+    // A statement over several lines; a bracket is still open.
+    shell.send("aggregate(depth,\r");
+    shell.until("  (> ");
+    shell.send("sum(m))\r");
+    shell.until("  -> ");
+    shell.send(";\r");
+    let shown = shell.until("afl> ");
+    assert!(shown.contains("30"), "{shown}");
+    // Ctrl-C takes back what was typed.
+    shell.send("filter('\r");
+    shell.until("  '> ");
+    shell.send("\x03");
+    shell.until("afl> ");
+    // Tab completes operators and names.
+    shell.send("matm\t");
+    shell.until("matmul(");
+    shell.send("\x03");
+    shell.until("afl> ");
+    shell.send("filter(dep\t");
+    shell.until("depth");
+    shell.send("\x03");
+    shell.until("afl> ");
+    let mut ask = |line: &str, part: &str| {
+        shell.send(&format!("{line}\r"));
+        let shown = shell.until("afl> ");
+        assert!(shown.contains(part), "{line}: {shown}");
+    };
+    ask("\\d", "sea");
+    ask("\\d depth", "dimension x");
+    ask("\\d nothing", "no array 'nothing'");
+    ask("explain filter(depth, m > 1);", "filter(depth)");
+    ask("analyze depth;", "12 cells");
+    ask(
+        "filter(depth, deep > 1);",
+        "no attribute or dimension 'deep'",
+    );
+    ask("store(opposite(depth), low); aggregate(low, min(m));", "-5");
+    // Another process writes meanwhile.
+    folder.run(&["afl", "s.atoll", "remove(low)"]).succeeded();
+    ask("low;", "no array 'low'");
+    ask("create version one of depth;", "kept as depth@one");
+    ask("\\d depth", "depth@one");
+    ask("\\nothing", "unknown command");
+    shell.send("exit\r");
+    assert_eq!(shell.status(), Some(0));
+}

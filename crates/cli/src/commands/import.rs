@@ -3,16 +3,18 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use atoll::{Database, Existing, FileOptions, ImportOptions, ImportReport};
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
-use crate::options::resources::{self, Resources};
+use crate::options::arrays::ArrayOptions;
+use crate::options::resources::{self, Governing, Resources};
 use crate::options::waiting::Waiting;
 use crate::store::{current, files};
 use crate::terminal::out;
 use crate::terminal::progress::Display;
+use crate::transfer::{self, Incoming};
 use crate::units;
 
 /// `atoll import`
@@ -20,10 +22,10 @@ use crate::units;
 pub struct Import {
     /// The store; created when absent
     pub store: PathBuf,
-    /// The table
+    /// The table, or the array
     pub table: String,
     /// Files, loaded in this order: paths, patterns such as 'data/*.csv.gz', folders of folders key=value, or - for
-    /// standard input; compressed with gzip or zstd or not
+    /// standard input; compressed with gzip or zstd or not. An NPY or NPZ file or a Zarr folder makes an array
     #[arg(required = true)]
     pub file: Vec<PathBuf>,
     /// `create table ...` or its list of columns, or a file that holds it [default: inferred]
@@ -68,9 +70,11 @@ pub struct Import {
     /// Add the rows to the table if it exists
     #[arg(long, conflicts_with = "replace")]
     pub append: bool,
-    /// Put the rows in the place of the table if it exists
+    /// Put the rows in the place of the table, or of the array, if it exists
     #[arg(long)]
     pub replace: bool,
+    #[command(flatten)]
+    pub array: ArrayOptions,
     #[command(flatten)]
     pub resources: Resources,
     #[command(flatten)]
@@ -138,6 +142,9 @@ pub enum Header {
 
 /// Runs the command.
 pub fn run(args: &Import) -> Result<(), Failure> {
+    if let Some(file) = array_file(args)? {
+        return import_array(args, file);
+    }
     let options = options(args)?;
     let existed = args.store.exists();
     let mut resources = resources::options(&args.resources, false);
@@ -162,6 +169,78 @@ pub fn run(args: &Import) -> Result<(), Failure> {
     };
     closed?;
     tell(args, &report)
+}
+
+/// The file that makes an array; none if the files make a table. What they are decides, not the options.
+///
+/// # Errors
+/// If there are other files beside it, or an option is given that is for the other kind.
+fn array_file(args: &Import) -> anyhow::Result<Option<&Path>> {
+    let is_array = |file: &&PathBuf| arrayfile::Format::holds_arrays(file);
+    let Some(file) = args.file.iter().find(is_array) else {
+        if let Some(option) = args.array.given() {
+            bail!(
+                "{option} is for arrays, of NPY, NPZ and Zarr; {} makes a table",
+                args.file[0].display()
+            );
+        }
+        return Ok(None);
+    };
+    if args.file.len() > 1 {
+        bail!(
+            "{} holds an array, and an array is made of one file: import it by itself",
+            file.display()
+        );
+    }
+    if let Some(option) = option_of_tables(args) {
+        bail!("{option} is for tables; {} makes an array", file.display());
+    }
+    Ok(Some(file))
+}
+
+/// The first option that was given and is for tables only.
+fn option_of_tables(args: &Import) -> Option<&'static str> {
+    let all = [
+        (args.schema.is_some(), "--schema"),
+        (!args.primary_key.is_empty(), "--primary-key"),
+        (!args.foreign_key.is_empty(), "--foreign-key"),
+        (args.format != FileFormat::Auto, "--format"),
+        (args.delimiter.is_some(), "--delimiter"),
+        (args.quote.is_some(), "--quote"),
+        (args.escape.is_some(), "--escape"),
+        (args.header != Header::Auto, "--header"),
+        (!args.null.is_empty(), "--null"),
+        (args.compression != Compression::Auto, "--compression"),
+        (args.uncompressed, "--uncompressed"),
+        (args.hive != Hive::Auto, "--hive"),
+        (args.append, "--append"),
+        (args.waiting.wait.is_some(), "--wait"),
+        (args.resources.govern != Governing::Auto, "--govern"),
+    ];
+    all.into_iter()
+        .find(|(given, _)| *given)
+        .map(|(_, name)| name)
+}
+
+fn import_array(args: &Import, file: &Path) -> Result<(), Failure> {
+    let of = &args.array;
+    let compression = of.compress.map_or(array::Compression::None, Into::into);
+    transfer::import(&Incoming {
+        store: &args.store,
+        name: &args.table,
+        file,
+        options: arrayfile::ImportOptions {
+            member: of.member.clone(),
+            attribute: of.attribute.clone(),
+            dimensions: of.dims.clone(),
+            chunk: of.chunk.clone().map(|of| of.0),
+            compression,
+            replace: args.replace,
+        },
+        page_size: None,
+        compute: &args.resources.compute,
+        json: args.json,
+    })
 }
 
 fn tell(args: &Import, report: &ImportReport) -> Result<(), Failure> {

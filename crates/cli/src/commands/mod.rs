@@ -2,6 +2,7 @@
 
 pub mod afl;
 pub mod array;
+pub mod export;
 pub mod govern;
 pub mod graph;
 #[cfg(feature = "sql")]

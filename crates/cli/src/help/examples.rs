@@ -55,6 +55,23 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "atoll import reef.atoll sites sites.csv --schema \"id int, name text\" --primary-key id",
                 "types and a key as said",
             ),
+            (
+                "atoll import sea.atoll depths depths.npy --chunk 250x250x500",
+                "an array",
+            ),
+        ],
+    ),
+    (
+        "export",
+        &[
+            (
+                "atoll export sea.atoll depths depths.zarr",
+                "an array as a Zarr folder",
+            ),
+            (
+                "atoll export sea.atoll depths depths.npy --null -1",
+                "for NumPy, -1 in place of nulls",
+            ),
         ],
     ),
     #[cfg(feature = "sql")]

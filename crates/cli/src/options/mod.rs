@@ -1,5 +1,6 @@
 //! Options that several commands share, and the library's options for them.
 
+pub mod arrays;
 #[cfg(feature = "sql")]
 pub mod execution;
 pub mod resources;

@@ -8,7 +8,7 @@ mod input;
 mod listing;
 mod path;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
@@ -19,7 +19,7 @@ use crate::shell::command::Action;
 use crate::shell::complete::Words;
 use crate::shell::input::{Input, Item};
 use crate::statement::runner::Runner;
-use crate::terminal::{interrupt, pager};
+use crate::terminal::{history, interrupt, pager};
 use crate::text;
 use atoll::script::Statement;
 
@@ -30,7 +30,7 @@ pub fn run(runner: &mut Runner) -> Result<(), Failure> {
         .completion_type(CompletionType::List)
         .build();
     let mut editor: Editor<Words, DefaultHistory> = Editor::with_config(config)?;
-    let history = history_file();
+    let history = history::file("history");
     if let Some(path) = &history {
         // There is none at the first start.
         let _ = editor.load_history(path);
@@ -60,11 +60,11 @@ pub fn run(runner: &mut Runner) -> Result<(), Failure> {
                 entry.push('\n');
                 let go_on = shell.take(&mut input, &line)?;
                 if !input.pending() {
-                    remember(&mut editor, history.as_deref(), entry.trim_end());
+                    history::remember(&mut editor, history.as_deref(), entry.trim_end());
                     entry.clear();
                 }
                 for text in shell.edited.drain(..) {
-                    remember(&mut editor, history.as_deref(), &text);
+                    history::remember(&mut editor, history.as_deref(), &text);
                 }
                 if !go_on {
                     break;
@@ -81,28 +81,6 @@ pub fn run(runner: &mut Runner) -> Result<(), Failure> {
     }
     runner.forgive();
     Ok(())
-}
-
-/// Adds an entry to the history and at once to its file, so that closing the terminal loses nothing.
-fn remember(editor: &mut Editor<Words, DefaultHistory>, file: Option<&Path>, entry: &str) {
-    if entry.is_empty() || !editor.add_history_entry(entry).unwrap_or(false) {
-        return;
-    }
-    if let Some(path) = file {
-        // A history that cannot be saved is no reason to stop.
-        let _ = editor.append_history(path);
-    }
-}
-
-/// The file of the history, `$XDG_STATE_HOME/atoll/history`; makes its folder.
-fn history_file() -> Option<PathBuf> {
-    let state = match std::env::var_os("XDG_STATE_HOME").map(PathBuf::from) {
-        Some(path) if path.is_absolute() => path,
-        _ => PathBuf::from(std::env::var_os("HOME")?).join(".local/state"),
-    };
-    let folder = state.join("atoll");
-    std::fs::create_dir_all(&folder).ok()?;
-    Some(folder.join("history"))
 }
 
 /// The state that statements and commands act on.

@@ -29,6 +29,8 @@ pub struct Plain {
 pub enum Open {
     /// For reading.
     Read,
+    /// For reading, and for writing while a statement writes.
+    OnDemand,
     /// For writing.
     Write,
     /// For writing; made with pages of this size if there is none.
@@ -71,10 +73,10 @@ pub fn open(path: &Path, compute: &Compute, how: Open, compress: bool) -> Result
         },
         mapped: layout.mapped,
         compress,
-        access: if how == Open::Read {
-            Access::Read
-        } else {
-            Access::Write
+        access: match how {
+            Open::Read => Access::Read,
+            Open::OnDemand => Access::OnDemand,
+            Open::Write | Open::Create(_) => Access::Write,
         },
         ..Options::default()
     };

@@ -86,6 +86,11 @@ impl Terminal {
         shown
     }
 
+    /// Waits for the end of the program; its exit status.
+    pub fn status(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
     /// Leaves the shell; its exit status.
     pub fn leave(mut self) -> Option<i32> {
         self.send("\\q\r");

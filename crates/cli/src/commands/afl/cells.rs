@@ -4,11 +4,10 @@ use std::io::Write;
 
 use array::{Block, Dimension, Layout, Plan, Run, Scalar, Schema, Summary};
 use clap::ValueEnum;
-use futures::executor::block_on;
 use serde_json::{Value, json};
 
+use crate::commands::afl::stop::Stop;
 use crate::failure::Failure;
-use crate::terminal::interrupt;
 use crate::units;
 
 /// Cells that a table shows.
@@ -27,9 +26,33 @@ pub enum Format {
 
 /// Computes a query and writes its cells: coordinates first, then attributes, chunk by chunk and in row-major order within
 /// each.
-pub fn write(plan: &Plan, run: &Run, format: Format, out: &mut impl Write) -> Result<(), Failure> {
-    let mut chunks = block_on(plan.chunks(run))?;
+///
+/// A table is written once all is computed, and others from the first chunk on: what fails before leaves no half of one.
+pub fn write(
+    plan: &Plan,
+    run: &Run,
+    format: Format,
+    stop: &Stop,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    if format == Format::Table {
+        let mut whole = Vec::new();
+        write_as_computed(plan, run, format, stop, &mut whole)?;
+        return Ok(out.write_all(&whole)?);
+    }
+    write_as_computed(plan, run, format, stop, out)
+}
+
+fn write_as_computed(
+    plan: &Plan,
+    run: &Run,
+    format: Format,
+    stop: &Stop,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let mut chunks = stop.wait(plan.chunks(run))??;
     let schema = chunks.schema().clone();
+    let mut next = stop.wait(chunks.next())?.transpose()?;
     let mut writer = Writer {
         out,
         format,
@@ -38,19 +61,11 @@ pub fn write(plan: &Plan, run: &Run, format: Format, out: &mut impl Write) -> Re
         left: 0,
     };
     writer.begin(&schema)?;
-    while let Some(block) = block_on(chunks.next()) {
-        writer.block(&block?)?;
-        stop()?;
+    while let Some(block) = next {
+        writer.block(&block)?;
+        next = stop.wait(chunks.next())?.transpose()?;
     }
     writer.end()
-}
-
-/// Ends the command if Ctrl-C was pressed.
-pub fn stop() -> Result<(), Failure> {
-    if interrupt::asked() {
-        return Err(Failure::Interrupted);
-    }
-    Ok(())
 }
 
 struct Writer<'a, W> {
@@ -266,6 +281,8 @@ pub fn list(all: &[Summary], format: Format, out: &mut impl Write) -> Result<(),
                     "pages": of.pages,
                     "bytes": of.bytes,
                     "stored_bytes": of.stored,
+                    "versions": of.versions,
+                    "kept_pages": of.kept,
                 })
             })
             .collect();
@@ -273,21 +290,32 @@ pub fn list(all: &[Summary], format: Format, out: &mut impl Write) -> Result<(),
     }
     writeln!(
         out,
-        "{:<24} {:<24} {:>10} {:>10} {:>10} {:>12}",
-        "array", "shape", "chunks", "written", "pages", "bytes"
+        "{:<24} {:<24} {:>10} {:>10} {:>10} {:>12}  {}",
+        "array", "shape", "chunks", "written", "pages", "bytes", "versions"
     )?;
     for of in all {
         let shape: Vec<String> = of.schema.shape().iter().map(u64::to_string).collect();
         writeln!(
             out,
-            "{:<24} {:<24} {:>10} {:>10} {:>10} {:>12}",
+            "{:<24} {:<24} {:>10} {:>10} {:>10} {:>12}  {}",
             of.name,
             shape.join("x"),
             units::count(of.chunks),
             units::count(of.written),
             units::count(of.pages),
             units::bytes(of.stored),
+            kept(of),
         )?;
     }
     Ok(())
+}
+
+/// The versions of an array, and how many pages are kept for them only; of a version, how many for it.
+fn kept(of: &Summary) -> String {
+    let pages = units::count(of.kept);
+    match (of.versions.is_empty(), of.kept) {
+        (true, 0) => String::new(),
+        (true, _) => format!("{pages} pages kept"),
+        _ => format!("{}: {pages} pages kept", of.versions.join(", ")),
+    }
 }

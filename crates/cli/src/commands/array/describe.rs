@@ -31,8 +31,8 @@ pub fn list(args: &Array, snapshot: &Snapshot) -> Result<(), Failure> {
     }
     writeln!(
         out,
-        "{:<24} {:<24} {:<20} {:>12} {:>10}",
-        "array", "shape", "attributes", "chunks", "bytes"
+        "{:<24} {:<24} {:<20} {:>12} {:>10}  {}",
+        "array", "shape", "attributes", "chunks", "bytes", "versions"
     )?;
     for array in arrays {
         let attributes = array.schema.attributes().iter();
@@ -41,15 +41,25 @@ pub fn list(args: &Array, snapshot: &Snapshot) -> Result<(), Failure> {
             .collect();
         writeln!(
             out,
-            "{:<24} {:<24} {:<20} {:>12} {:>10}",
+            "{:<24} {:<24} {:<20} {:>12} {:>10}  {}",
             array.name,
             shape(&array),
             attributes.join(", "),
             units::count(array.written),
             units::bytes(array.bytes),
+            versions(&array),
         )?;
     }
     Ok(out.flush()?)
+}
+
+/// The versions of an array, and the pages that are kept for them only; nothing if it has none.
+fn versions(array: &Summary) -> String {
+    if array.versions.is_empty() {
+        return String::new();
+    }
+    let pages = units::count(array.kept);
+    format!("{}: {pages} pages kept", array.versions.join(", "))
 }
 
 /// Describes an array of a snapshot.
@@ -98,6 +108,9 @@ pub fn describe(args: &Array, snapshot: &Snapshot) -> Result<(), Failure> {
         units::count(array.pages),
         units::bytes(array.stored)
     )?;
+    if !array.versions.is_empty() {
+        writeln!(out, "  versions {}", versions(&array))?;
+    }
     Ok(out.flush()?)
 }
 
@@ -163,6 +176,8 @@ pub fn object(array: &Summary) -> Value {
         "pages": array.pages,
         "bytes": array.bytes,
         "stored_bytes": array.stored,
+        "versions": array.versions,
+        "kept_pages": array.kept,
     })
 }
 

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::bail;
-use array::{Compression, Scalar};
-use arrayfile::{Format, Packing};
+use array::Scalar;
 use clap::{Args, ValueEnum};
 
+use crate::options::arrays::{Chunk, Compress, FileFormat, Pack, parse_chunk, parse_scalar};
 use crate::options::resources::Compute;
 use crate::units;
 
@@ -29,9 +29,9 @@ pub struct Array {
     /// Import: the names of the dimensions, the outermost first, such as x,y,z [default: those of the file, else dim_0, dim_1, ...]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub dims: Option<Vec<String>>,
-    /// Import: the cells of a chunk along each dimension, such as 100,100,500 [default: those of the file, else chunks of up to 4 MiB]
-    #[arg(long, value_name = "CELLS", value_delimiter = ',')]
-    pub chunk: Option<Vec<u64>>,
+    /// Import: the cells of a chunk along each dimension, such as 100x100x500 [default: those of the file, else chunks of up to 4 MiB]
+    #[arg(long, value_name = "CELLS", value_parser = parse_chunk)]
+    pub chunk: Option<Chunk>,
     /// Import: which array of an NPZ
     #[arg(long, value_name = "NAME")]
     pub member: Option<String>,
@@ -86,81 +86,6 @@ impl Work {
             Work::Delete => "delete",
         }
     }
-}
-
-/// How the chunks of an array are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Compress {
-    /// As they are
-    None,
-    /// With LZ4: quick
-    Lz4,
-    /// With zstd at level 3: smaller
-    Zstd,
-}
-
-impl From<Compress> for Compression {
-    fn from(compress: Compress) -> Compression {
-        match compress {
-            Compress::None => Compression::None,
-            Compress::Lz4 => Compression::Lz4,
-            Compress::Zstd => Compression::Zstd(3),
-        }
-    }
-}
-
-/// The formats that are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FileFormat {
-    /// A file of NumPy
-    Npy,
-    /// A folder in the format Zarr 2
-    Zarr2,
-    /// A folder in the format Zarr 3
-    Zarr3,
-}
-
-impl From<FileFormat> for Format {
-    fn from(format: FileFormat) -> Format {
-        match format {
-            FileFormat::Npy => Format::Npy,
-            FileFormat::Zarr2 => Format::Zarr2,
-            FileFormat::Zarr3 => Format::Zarr3,
-        }
-    }
-}
-
-/// How the chunks of a Zarr are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Pack {
-    /// Not at all
-    None,
-    /// With zstd at level 3
-    Zstd,
-    /// With gzip at level 5
-    Gzip,
-}
-
-impl From<Pack> for Packing {
-    fn from(pack: Pack) -> Packing {
-        match pack {
-            Pack::None => Packing::None,
-            Pack::Zstd => Packing::Zstd(3),
-            Pack::Gzip => Packing::Gzip(5),
-        }
-    }
-}
-
-/// Reads a number, or true or false.
-fn parse_scalar(text: &str) -> Result<Scalar, String> {
-    if let Ok(value) = text.parse::<bool>() {
-        return Ok(Scalar::Bool(value));
-    }
-    if let Ok(value) = text.parse::<i128>() {
-        return Ok(Scalar::Int(value));
-    }
-    let float = text.parse().map(Scalar::Float);
-    float.map_err(|_| format!("'{text}' is no number, nor true or false"))
 }
 
 impl Array {
