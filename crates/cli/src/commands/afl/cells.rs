@@ -290,8 +290,8 @@ pub fn list(all: &[Summary], format: Format, out: &mut impl Write) -> Result<(),
     }
     writeln!(
         out,
-        "{:<24} {:<24} {:>10} {:>10} {:>10} {:>12}  {}",
-        "array", "shape", "chunks", "written", "pages", "bytes", "versions"
+        "{:<24} {:<24} {:>10} {:>10} {:>10} {:>12}  versions",
+        "array", "shape", "chunks", "written", "pages", "bytes"
     )?;
     for of in all {
         let shape: Vec<String> = of.schema.shape().iter().map(u64::to_string).collect();

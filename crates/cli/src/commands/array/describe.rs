@@ -31,8 +31,8 @@ pub fn list(args: &Array, snapshot: &Snapshot) -> Result<(), Failure> {
     }
     writeln!(
         out,
-        "{:<24} {:<24} {:<20} {:>12} {:>10}  {}",
-        "array", "shape", "attributes", "chunks", "bytes", "versions"
+        "{:<24} {:<24} {:<20} {:>12} {:>10}  versions",
+        "array", "shape", "attributes", "chunks", "bytes"
     )?;
     for array in arrays {
         let attributes = array.schema.attributes().iter();
