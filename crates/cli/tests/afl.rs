@@ -110,7 +110,7 @@ fn each_statement_is_explained() {
 #[test]
 fn an_error_comes_before_anything_is_written() {
     let folder = sea();
-    let text = "apply(depth, x, int8(station) / int8(m))";
+    let text = "apply(depth, x, int8(station) % int8(m))";
     for format in ["table", "csv", "json"] {
         let run = folder.run(&["afl", "s.atoll", text, "--format", format, "--threads", "1"]);
         run.failed(1, &["zero"]);
@@ -158,7 +158,7 @@ fn wrong_statements_are_named_with_their_place() {
     folder
         .run(&["afl", "none.atoll", "list()"])
         .failed(1, &["none.atoll"]);
-    for nothing in ["", " ; ", "-- only a comment"] {
+    for nothing in ["", " ; ", "/* only a comment */"] {
         folder
             .run(&["afl", "s.atoll", nothing])
             .failed(1, &["nothing was asked", "list()"]);

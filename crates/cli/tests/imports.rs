@@ -521,10 +521,8 @@ fn what_a_file_is_decides_between_a_table_and_an_array() {
         folder.run(&[&["export", "s.atoll"], &words[..]].concat())
     };
     export("depths out.npy").succeeded();
-    assert_eq!(
-        std::fs::read(folder.path("out.npy")).unwrap()[80..],
-        [1, 2, 3, 4, 5, 6]
-    );
+    let written = std::fs::read(folder.path("out.npy")).unwrap();
+    assert!(written.ends_with(&[1, 2, 3, 4, 5, 6]));
     export("t out.csv").failed(1, &["no array 't'", "copy t to"]);
     export("depths out.npy").failed(1, &["out.npy"]);
 }
