@@ -388,6 +388,21 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     #[cfg(feature = "lab")]
     (
+        "lab arrays",
+        &[
+            ("atoll lab arrays --quick", "does it work here?"),
+            (
+                "atoll lab arrays --figure 7,8 --emulate",
+                "all mappings, and what an emulated machine counts of them",
+            ),
+            (
+                "atoll lab arrays --figure 4 --machine 4x4 --gib 0.5",
+                "another machine, and times on this one",
+            ),
+        ],
+    ),
+    #[cfg(feature = "lab")]
+    (
         "lab pool",
         &[
             ("atoll lab pool --quick", "does it work here?"),

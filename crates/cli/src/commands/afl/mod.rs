@@ -1,6 +1,7 @@
 //! `atoll afl`: statements of the array functional language over the arrays of a store. It needs no SQL.
 
 mod cells;
+mod schedule;
 mod statements;
 
 use std::io::Write;
@@ -35,10 +36,15 @@ pub struct Afl {
     /// How operators hand on what they make
     #[arg(long, value_enum, default_value_t = How::Pipeline)]
     pub model: How,
-    /// Chunks that are worked on at a time, by all threads together [default: as many as there are, up to the threads]
+    /// Chunks that are worked on at a time, each by an equal part of the threads [default: as many as a query reads, up
+    /// to the threads]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub groups: Option<u32>,
-    /// Show the operators of each query instead of running it
+    /// Divide the threads into so many instances, which own the chunks in turn, as SciDB's do
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), conflicts_with = "groups")]
+    pub instances: Option<u32>,
+    /// Show the operators of each query instead of running it, and which threads would best read which chunks on which
+    /// nodes, and why
     #[arg(long)]
     pub explain: bool,
     /// Run each query and show, after what --explain does, its cells, chunks, pages and time instead of its rows
@@ -97,9 +103,10 @@ fn perform(args: &Afl, opened: &Plain, statement: &str) -> Result<(), Failure> {
     let query = afl::compile(statement, &opened.store.snapshot());
     match query {
         Ok(plan) => {
-            let run = how(args, opened);
+            let run = how(args, opened, Some(&plan))?;
             if args.explain || args.analyze {
                 writeln!(out, "{plan}")?;
+                schedule::write(&plan, opened, &args.compute, &mut out)?;
             }
             if args.analyze {
                 analyze(&plan, &run, opened, &mut out)?;
@@ -110,7 +117,7 @@ fn perform(args: &Afl, opened: &Plain, statement: &str) -> Result<(), Failure> {
         // Not a query: it changes something, or lists.
         Err(_) if args.explain => return tell(args, not_explained(statement, opened)),
         Err(_) => {
-            let run = how(args, opened);
+            let run = how(args, opened, None)?;
             let ran = opened.workers.block_on({
                 let (statement, store) = (statement.to_owned(), opened.store.clone());
                 async move { afl::execute(&statement, &store, &run).await }
@@ -129,20 +136,34 @@ fn not_explained(statement: &str, opened: &Plain) -> Error {
     }
 }
 
-fn how(args: &Afl, opened: &Plain) -> Run {
+/// How a query is run, or a statement that is none.
+fn how(args: &Afl, opened: &Plain, plan: Option<&array::Plan>) -> Result<Run, Failure> {
     let model = match args.model {
         How::Materialise => Model::Materialise,
         How::Pipeline => Model::Pipeline,
     };
     let run = Run::new().model(model);
-    match args.groups {
-        Some(groups) => {
-            let width = opened.workers.width().max(1);
+    let width = opened.workers.width().max(1);
+    Ok(match (args.groups, args.instances) {
+        (Some(groups), _) => {
             let groups = groups as usize;
             run.on(&opened.workers, groups, (width / groups).max(1))
         }
-        None => run.on_all(&opened.workers, u64::MAX),
-    }
+        (None, Some(count)) => {
+            let instances = schedule::instances(opened, count as usize)?;
+            let each = instances[0].threads();
+            run.on_instances(&instances, each)
+        }
+        (None, None) => {
+            let chunks = match plan {
+                Some(plan) => plan
+                    .reads(width)?
+                    .map_or(u64::MAX, |reads| reads.len() as u64),
+                None => u64::MAX,
+            };
+            run.on_all(&opened.workers, chunks.max(1))
+        }
+    })
 }
 
 /// Runs a query and tells how it went.
