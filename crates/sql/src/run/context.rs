@@ -191,6 +191,7 @@ impl StatementContext {
             written: self.written.clone(),
             views: HashMap::new(),
             defaults: Defaults::default(),
+            instance: Arc::clone(&self.instance),
         })
     }
 }
