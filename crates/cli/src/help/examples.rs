@@ -82,6 +82,28 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     #[cfg(feature = "sql")]
     (
+        "serve",
+        &[
+            (
+                "atoll serve reef.atoll",
+                "psql -h 127.0.0.1 reaches it, on this machine alone",
+            ),
+            (
+                "atoll serve --users users --add-user ann",
+                "ask for a password, keep what verifies it",
+            ),
+            (
+                "atoll serve reef.atoll --listen 0.0.0.0:5432 --users users --tls cert.pem key.pem",
+                "for other machines",
+            ),
+            (
+                "atoll serve reef.atoll --metrics 127.0.0.1:9187 --statement-timeout 30s",
+                "with metrics, and no statement longer than that",
+            ),
+        ],
+    ),
+    #[cfg(feature = "sql")]
+    (
         "laq",
         &[
             (

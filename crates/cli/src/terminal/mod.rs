@@ -1,5 +1,7 @@
 //! The terminal: Ctrl-C, standard output, the pager, progress.
 
+#[cfg(feature = "sql")]
+pub mod hidden;
 pub mod interrupt;
 pub mod out;
 #[cfg(feature = "sql")]
