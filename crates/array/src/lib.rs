@@ -73,6 +73,7 @@ pub use operators::memory::ArrayData;
 pub use operators::reshape::Chunking;
 pub use operators::sort::SortKey;
 pub use plan::builder::Plan;
+pub use plan::reads::Read;
 pub use plan::run::{Chunks, Model, Run};
 pub use storage::array::{Array, Reads, Summary, list, names, versions};
 pub use storage::keys::differs;

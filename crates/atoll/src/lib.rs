@@ -52,7 +52,10 @@ pub use laq;
 pub use memory::drop_system_caches;
 pub use progress::{Position, Progress};
 pub use session::{Interrupter, Rows, Session};
-pub use sql::{Answer, Statistics as QueryStatistics, TransactionStatus, script, type_name};
+pub use sql::{
+    Activity, Answer, PreparedStatement, Statistics as QueryStatistics, TransactionStatus,
+    Transfer, TransferFormat, script, transfer, type_name,
+};
 pub use store::{
     Codec, Damage, Dropped, Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Place,
     Problem, Recovery, Repair, Share, Vacuum, is_part, is_store, repair,

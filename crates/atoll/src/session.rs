@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use futures::stream;
+use futures::stream::{BoxStream, StreamExt};
 use governor::runtime::Runtime;
-use sql::{Answer, AnswerStream, Statistics, TransactionStatus};
+use sql::{Answer, AnswerStream, PreparedStatement, Statistics, TransactionStatus, Transfer};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
+use tokio::task::AbortHandle;
 
 use crate::error::{Error, Result};
 
@@ -72,6 +74,14 @@ impl Session {
             stop: Arc::new(Notify::new()),
             governing,
         }
+    }
+
+    /// The session for somebody who may not read and write the files of this machine: statements that name some are
+    /// refused. What views name is read.
+    #[must_use]
+    pub fn without_files(mut self) -> Session {
+        self.session = self.session.without_files();
+        self
     }
 
     /// Runs the statements of `text`, which semicolons separate, and collects what they return.
@@ -168,6 +178,112 @@ impl Session {
         })
     }
 
+    /// Reads one statement, whose parameters are `$1`, `$2`, ..., to [run](Session::run) it any number of times. The types
+    /// of parameters that are not declared are those of what they are compared with or cast to, or else text. None if
+    /// there is no statement in `text`.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("fish.atoll");
+    /// # let database = atoll::Database::create(&path, &atoll::Options::default())?;
+    /// let session = database.session();
+    /// session.sql("create table fish (name varchar, legs int)")?;
+    /// let insert = session.prepare("insert into fish values ($1, $2)", &[])?.unwrap();
+    /// for (name, legs) in [("blenny", "0"), ("crab", "10")] {
+    ///     assert_eq!(session.run(&insert, &[Some(name), Some(legs)])?.changed(), Some(1));
+    /// }
+    /// let select = session.prepare("select name from fish where legs > $1", &[])?.unwrap();
+    /// assert_eq!(select.parameters(), [arrow::datatypes::DataType::Int32]);
+    /// let rows: usize = session.run(&select, &[Some("4")])?.map(|batch| batch.unwrap().num_rows()).sum();
+    /// assert_eq!(rows, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If `text` is several statements; those of planning the statement.
+    pub fn prepare(
+        &self,
+        text: &str,
+        declared: &[Option<DataType>],
+    ) -> Result<Option<PreparedStatement>> {
+        self.wait(self.session.prepare(text, declared))
+    }
+
+    /// Runs a prepared statement with these texts for its parameters; NULL for those that are none.
+    ///
+    /// # Errors
+    ///
+    /// If a text is not of its parameter's type; those of [`query`](Session::query).
+    pub fn run(&self, statement: &PreparedStatement, values: &[Option<&str>]) -> Result<Rows> {
+        let stream = self.wait(self.session.run(statement, values))?;
+        Ok(Rows {
+            stream,
+            session: self.clone(),
+        })
+    }
+
+    /// The transaction in progress has failed, if there is one: for whoever could not do something else in it.
+    pub fn fail(&self) {
+        // Whatever an interrupt is for, the mark is set.
+        self.handle.block_on(self.session.fail());
+    }
+
+    /// The rows of a `copy ... to stdout`.
+    ///
+    /// # Errors
+    ///
+    /// Those of its query; if rows come from the client.
+    pub fn copy_out(&self, transfer: &Transfer) -> Result<Rows> {
+        let stream = self.wait(self.session.copy_out(transfer))?;
+        Ok(Rows {
+            stream,
+            session: self.clone(),
+        })
+    }
+
+    /// The columns that a `copy ... from stdin` fills.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such table or column; if rows go to the client.
+    pub fn copy_columns(&self, transfer: &Transfer) -> Result<SchemaRef> {
+        self.wait(self.session.copy_columns(transfer))
+    }
+
+    /// Appends the rows of a `copy ... from stdin`: batches of texts, a column for each that the statement fills. The
+    /// iterator runs on the calling thread. Returns how many rows there were.
+    ///
+    /// # Errors
+    ///
+    /// Those of the statement, and the first error of `batches`. Nothing is appended then.
+    pub fn copy_in(
+        &self,
+        transfer: &Transfer,
+        batches: impl IntoIterator<Item = std::result::Result<RecordBatch, sql::Error>>,
+    ) -> Result<u64> {
+        not_in_a_task()?;
+        let (sender, rows) = incoming();
+        let (session, transfer) = (self.session.clone(), transfer.clone());
+        let task = self
+            .handle
+            .spawn(async move { session.copy_in(&transfer, rows).await });
+        let _abort = Abort(task.abort_handle());
+        for batch in batches {
+            let failed = batch.is_err();
+            if sender.blocking_send(Some(batch)).is_err() || failed {
+                break;
+            }
+        }
+        let _ = sender.blocking_send(None);
+        match self.wait(async { Ok::<_, Error>(task.await) })? {
+            Ok(copied) => Ok(copied?),
+            Err(_) => Err(Error::Interrupted),
+        }
+    }
+
     /// Whether a transaction of several statements is in progress.
     ///
     /// ```
@@ -207,21 +323,13 @@ impl Session {
         batches: impl IntoIterator<Item = RecordBatch>,
     ) -> Result<u64> {
         not_in_a_task()?;
-        let (sender, receiver) = mpsc::channel(QUEUE);
-        // The end is sent as a message: if the sender is dropped without one, the iterator has panicked.
-        let rows = stream::unfold(receiver, |mut receiver| async move {
-            match receiver.recv().await {
-                Some(Some(batch)) => Some((Ok(batch), receiver)),
-                Some(None) => None,
-                None => Some((Err(sql::Error::Cancelled), receiver)),
-            }
-        });
+        let (sender, rows) = incoming();
         let (session, name) = (self.session.clone(), table.to_string());
         let task = self
             .handle
-            .spawn(async move { session.append(&name, Box::pin(rows)).await });
+            .spawn(async move { session.append(&name, rows).await });
         for batch in batches {
-            if sender.blocking_send(Some(batch)).is_err() {
+            if sender.blocking_send(Some(Ok(batch))).is_err() {
                 break;
             }
         }
@@ -251,6 +359,31 @@ impl Session {
     }
 }
 
+/// Aborts a task when it is dropped.
+struct Abort(AbortHandle);
+
+impl Drop for Abort {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+type Batch = std::result::Result<RecordBatch, sql::Error>;
+
+/// A queue of batches, and its other end as a stream. The end is sent as a message: if the sender is dropped without
+/// one, whoever made the batches has panicked.
+fn incoming() -> (mpsc::Sender<Option<Batch>>, BoxStream<'static, Batch>) {
+    let (sender, receiver) = mpsc::channel(QUEUE);
+    let rows = stream::unfold(receiver, |mut receiver: mpsc::Receiver<_>| async move {
+        match receiver.recv().await {
+            Some(Some(batch)) => Some((batch, receiver)),
+            Some(None) => None,
+            None => Some((Err(sql::Error::Cancelled), receiver)),
+        }
+    });
+    (sender, rows.boxed())
+}
+
 /// The rows of one statement, batch by batch. Dropping it cancels the statement.
 #[derive(Debug)]
 pub struct Rows {
@@ -267,6 +400,11 @@ impl Rows {
     /// Rows changed, for statements that write.
     pub fn changed(&self) -> Option<u64> {
         self.stream.changed()
+    }
+
+    /// What the statement is called: `SELECT`, `INSERT`, `CREATE TABLE`, ...
+    pub fn verb(&self) -> &'static str {
+        self.stream.verb()
     }
 
     /// The statistics of the statement so far; final after the last batch.

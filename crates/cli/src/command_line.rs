@@ -21,6 +21,8 @@ use crate::commands::pin::Pin;
 use crate::commands::quickstart::Quickstart;
 use crate::commands::residency::options::Where;
 #[cfg(feature = "sql")]
+use crate::commands::serve::Serve;
+#[cfg(feature = "sql")]
 use crate::commands::set::Set;
 #[cfg(feature = "sql")]
 use crate::commands::sql::Sql;
@@ -55,6 +57,9 @@ pub enum Command {
     /// Run SQL; without a query, open a shell
     #[cfg(feature = "sql")]
     Sql(Sql),
+    /// Serve a store to psql and to any driver of PostgreSQL
+    #[cfg(feature = "sql")]
+    Serve(Box<Serve>),
     /// Run a program of linear algebra over the tables
     #[cfg(feature = "sql")]
     Laq(Laq),

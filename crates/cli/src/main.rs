@@ -59,7 +59,7 @@ use crate::commands::{
     tune, watch,
 };
 #[cfg(feature = "sql")]
-use crate::commands::{import, laq, quickstart, set, sql};
+use crate::commands::{import, laq, quickstart, serve, set, sql};
 use crate::failure::{Failure, one_line};
 use crate::terminal::{interrupt, out};
 
@@ -104,6 +104,8 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Laq(args) => laq::run(args),
         #[cfg(feature = "sql")]
         Command::Sql(args) => sql::run(args),
+        #[cfg(feature = "sql")]
+        Command::Serve(args) => serve::run(args),
         Command::Afl(args) => afl::run(args),
         Command::Topology(args) => topology::run(args),
         Command::Load(args) => load::run(args),

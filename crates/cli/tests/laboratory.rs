@@ -249,3 +249,65 @@ fn what_was_measured_until_ctrl_c_is_reported() {
             > 0.0
     );
 }
+
+/// The share of the first row of a figure with this strategy.
+fn busiest(rows: &Value, case: &str, variant: &str) -> f64 {
+    let mut rows = rows.as_array().unwrap().iter();
+    let row = rows.find(|row| row["case"] == case && row["variant"] == variant);
+    row.unwrap()["counted"]["busiest"].as_f64().unwrap()
+}
+
+#[test]
+fn arrays_are_counted_timed_and_reported() {
+    let folder = Folder::new();
+    let arguments = [
+        "lab", "arrays", "--quick", "--scale", "30", "--gib", "0.002", "--json",
+    ];
+    let run = folder.run(&arguments);
+    let told = json(&run.succeeded());
+    let written = std::fs::read_to_string(folder.path("lab-arrays.json")).unwrap();
+    let results = &told["results"];
+    assert_eq!(&json(&written)["results"], results);
+    for figure in ["4", "5", "6", "7", "8", "9", "scheduler", "times"] {
+        assert!(results.get(figure).is_some(), "{figure}");
+    }
+    // The scheduler's bar (T11): within 5 % of the best mapping.
+    let scheduler = &results["scheduler"];
+    assert!(
+        scheduler["worst_busiest"].as_f64().unwrap() <= 1.05,
+        "{scheduler}"
+    );
+    assert!(
+        scheduler["worst_remote"].as_f64().unwrap() <= 0.0,
+        "{scheduler}"
+    );
+    let four = &results["4"]["rows"];
+    for case in ["10 chunks", "100 chunks", "1000 chunks"] {
+        assert!(
+            busiest(four, case, "scheduler") < busiest(four, case, "os"),
+            "{case}"
+        );
+    }
+    let timed = results["times"]["timed"].as_array().unwrap();
+    assert_eq!(
+        timed.iter().filter(|one| one["strategy"] == "os").count(),
+        8
+    );
+    let seconds = |one: &Value| one["seconds"].as_array().unwrap().len();
+    assert!(timed.iter().all(|one| seconds(one) == 2), "{timed:?}");
+    let page = std::fs::read_to_string(folder.path("lab-arrays.html")).unwrap();
+    for part in [
+        "<svg",
+        "subarray(shots, 0, 0, 0, 0, 209, 199, 450, 450)",
+        "SAVIME",
+        "462",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    folder
+        .run(&["lab", "arrays", "--figure", "3"])
+        .failed_usage(&["no figure from 4 to 9"]);
+    folder
+        .run(&["lab", "arrays", "--report", "none/a.html"])
+        .failed(1, &["none"]);
+}

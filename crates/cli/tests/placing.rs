@@ -261,3 +261,158 @@ fn bad_input_is_told_in_one_line() {
         .run(&shared)
         .failed(1, &["last-level cache", "more groups"]);
 }
+
+/// A store with an array of several chunks.
+fn shots(folder: &Folder) -> &'static str {
+    let load = ["load", "seismic", "s.atoll", "--trials", "--name", "shots"];
+    folder
+        .run(&[&load[..], &["--chunks", "6", "--chunk", "20,40,40"]].concat())
+        .succeeded();
+    "aggregate(subarray(shots, 0, 0, 0, 0, 5, 15, 35, 35), count(*), max(speed))"
+}
+
+/// The threads of groups that share chunks, and of instances that own them, from outside (rows T4 and T5).
+#[test]
+fn strategies_place_the_threads_of_array_queries_from_outside() {
+    let folder = Folder::new();
+    let query = shots(&folder);
+    let program = env!("CARGO_BIN_EXE_atoll");
+    let expected = folder.run(&["afl", "s.atoll", query, "--format", "csv"]);
+    let expected = expected.succeeded();
+    for strategy in ["os", "compact", "sparse", "shared"] {
+        for sharing in [["--groups", "1"], ["--groups", "2"], ["--instances", "2"]] {
+            let pin = [
+                "pin",
+                "--strategy",
+                strategy,
+                "--threads",
+                "2",
+                "--groups",
+                "1",
+                "--skip",
+                "1",
+                "--json",
+                "--",
+            ];
+            let afl = [
+                program,
+                "afl",
+                "s.atoll",
+                query,
+                "--affinity",
+                "off",
+                "--threads",
+                "2",
+                "--format",
+                "csv",
+            ];
+            let run = folder.run(&[&pin[..], &afl, &sharing].concat());
+            let object = json(&run.succeeded());
+            assert_eq!(object["exit"], 0, "{strategy} {sharing:?}");
+            assert!(object["placed"].as_u64().unwrap() >= 2, "{object}");
+            assert!(run.stderr.contains(expected.trim_end()), "{}", run.stderr);
+        }
+    }
+    let more = [
+        "afl",
+        "s.atoll",
+        query,
+        "--threads",
+        "1",
+        "--instances",
+        "2",
+    ];
+    folder.run(&more).failed(1, &["2 instances", "--threads"]);
+    let shown = folder.run(&[
+        "afl",
+        "s.atoll",
+        query,
+        "--machine",
+        "xeon-2630",
+        "--threads",
+        "12",
+        "--explain",
+    ]);
+    let shown = shown.succeeded();
+    assert!(
+        shown.contains("threads: ") && shown.contains("of 6 chunks"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("node 0, ") && shown.contains("node 1, "),
+        "{shown}"
+    );
+}
+
+/// The same inside a program: each strategy's cpus are those of the workers, and change no result.
+#[test]
+fn strategies_place_the_threads_of_array_queries_in_process() {
+    use placement::{Site, Strategy, Threads, apply};
+    use workers::{Layout, Place, Workers};
+
+    let folder = Folder::new();
+    let query = shots(&folder);
+    let options = store::Options {
+        access: store::Access::Read,
+        ..store::Options::default()
+    };
+    let store = store::Store::open(folder.path("s.atoll"), &options).unwrap();
+    let plan = afl::compile(query, &store.snapshot()).unwrap();
+    let live = topology::Machine::live().unwrap();
+    let site = Site::new(&live);
+    let count = site.cpus().min(4);
+    let workers = Workers::new(Layout::of(&live, &live, count, true)).unwrap();
+    if !workers.notes().is_empty() {
+        return notrun::not_run(&format!(
+            "threads cannot be bound here: {:?}",
+            workers.notes()
+        ));
+    }
+    let run = |run: array::Run| {
+        let plan = plan.clone();
+        let ran = workers.block_on(async move { plan.run(&run).await?.to_block() });
+        ran.unwrap().column(0).unwrap().get(0)
+    };
+    let expected = run(array::Run::new());
+    for strategy in [Strategy::Compact, Strategy::Sparse, Strategy::Shared] {
+        let threads = Threads::in_groups(count, 1).unwrap();
+        let placement = strategy.place(&site, &threads).unwrap();
+        let cpus: Vec<u32> = placement
+            .sets()
+            .iter()
+            .filter_map(|set| set.iter().next())
+            .collect();
+        let place = |&cpu: &u32| Place {
+            node: live.node_of_cpu(cpu).unwrap(),
+            cpu,
+        };
+        workers
+            .place(&cpus.iter().map(place).collect::<Vec<_>>())
+            .unwrap();
+        for groups in 1..=count {
+            let shared = array::Run::new().on(&workers, groups, count / groups);
+            assert_eq!(run(shared), expected, "{strategy}, {groups} groups");
+        }
+        let instances = [workers.clone(), workers.clone()];
+        assert_eq!(run(array::Run::new().on_instances(&instances, 2)), expected);
+        let mut wanted = cpus;
+        wanted.sort_unstable();
+        let bound = || -> Vec<u32> {
+            let threads = workers.thread_ids();
+            let sets = threads
+                .iter()
+                .map(|&thread| apply::cpus_of(thread as i32).unwrap());
+            let mut cpus: Vec<u32> = sets
+                .flat_map(|set| set.iter().collect::<Vec<_>>())
+                .collect();
+            cpus.sort_unstable();
+            cpus
+        };
+        // They move as their tasks suspend.
+        let begun = std::time::Instant::now();
+        while bound() != wanted && begun.elapsed().as_secs() < 10 {
+            std::thread::yield_now();
+        }
+        assert_eq!(bound(), wanted, "{strategy}");
+    }
+}

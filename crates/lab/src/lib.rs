@@ -12,6 +12,7 @@
 //!
 //! ```text
 //! atoll lab placement --workload chunks,stream,join,atoll,duckdb,postgres
+//! atoll lab arrays --figure 4..9                    # by a model, on any machine
 //! atoll lab exhaustive --from bench/placements      # or run all 462 placements again, with --record
 //! atoll lab q1-nodes
 //! atoll lab pages

@@ -108,6 +108,18 @@ pub enum Error {
         /// The cpus there are.
         allowed: CpuSet,
     },
+    /// A chunk of an array on a node that does not exist.
+    #[error(
+        "chunk {chunk} is said to lie on node {home}, but the machine has {nodes}; number nodes from 0"
+    )]
+    Home {
+        /// Position of the chunk.
+        chunk: usize,
+        /// Its node.
+        home: usize,
+        /// How many nodes there are.
+        nodes: usize,
+    },
     /// A metric that cannot be read, or not be computed from what was measured.
     #[error(
         "metric '{text}': {why}; give time, remote, energy, or weights such as time=0.7,energy=0.3"

@@ -8,6 +8,7 @@
 //! | [`Classes`] | the equivalence classes of placements: counted, enumerated, sampled |
 //! | [`search`] | Bayesian optimisation: a placement near the best after few runs of the workload |
 //! | [`table`] | recorded costs of placements, to evaluate searches without running anything |
+//! | [`arrays`] | how threads share the chunks of an array, and a scheduler for queries over them |
 //! | [`apply`] | binding threads to their cpus, and undoing it |
 //!
 //! All but [`apply`] is deterministic: no clock, no thread, and no system call but to read the file of a [`mapping`] or
@@ -28,6 +29,7 @@
 //! ```
 
 pub mod apply;
+pub mod arrays;
 mod classes;
 mod cpu_list;
 mod cpus;

@@ -14,6 +14,9 @@ pub(crate) const CATALOG: &str = "atoll";
 /// The only schema.
 pub(crate) const SCHEMA: &str = "public";
 
+/// The schema of what clients of PostgreSQL ask about a database.
+pub(crate) const PG_CATALOG: &str = "pg_catalog";
+
 /// The name of a table without `public.` or `atoll.public.`, in lower case unless quoted.
 ///
 /// # Errors

@@ -83,6 +83,19 @@ impl Layout {
         own
     }
 
+    /// So many layouts, at least one, with the workers of this one dealt out in runs: as equally many as can be, those of a
+    /// node together where nodes have as many. Layouts are empty if there are more of them than workers.
+    pub fn parts(&self, count: usize) -> Vec<Layout> {
+        let count = count.max(1);
+        let mut places = self.places.clone();
+        places.sort_by_key(|place| place.node);
+        let part = |at: usize| Layout {
+            places: places[at * places.len() / count..(at + 1) * places.len() / count].to_vec(),
+            ..self.clone()
+        };
+        (0..count).map(part).collect()
+    }
+
     /// The number of workers.
     pub fn threads(&self) -> usize {
         self.places.len()

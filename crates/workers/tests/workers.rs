@@ -295,3 +295,19 @@ fn instances_stay_on_their_nodes_and_share_the_width() {
     assert!(Arc::ptr_eq(&first, &again));
     assert_eq!([0, 1, 2].map(|n: usize| again[n].width()), [1, 1, 1]);
 }
+
+#[test]
+fn parts_of_a_layout_keep_the_workers_of_a_node_together() {
+    let machine = Machine::parse("2x4").unwrap();
+    let live = Machine::live().unwrap();
+    let layout = Layout::of(&machine, &live, 8, false);
+    let nodes = |count: usize| -> Vec<Vec<usize>> {
+        let part = |part: Layout| part.places().iter().map(|place| place.node).collect();
+        layout.parts(count).into_iter().map(part).collect()
+    };
+    assert_eq!(nodes(2), [[0; 4], [1; 4]]);
+    assert_eq!(nodes(4), [[0; 2], [0; 2], [1; 2], [1; 2]]);
+    assert_eq!(nodes(3).iter().map(Vec::len).collect::<Vec<_>>(), [2, 3, 3]);
+    assert_eq!(nodes(0).len(), 1);
+    assert_eq!(nodes(9).iter().filter(|part| part.is_empty()).count(), 1);
+}

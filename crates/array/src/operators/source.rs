@@ -66,6 +66,8 @@ pub(crate) type Input = Arc<dyn Source>;
 pub(crate) struct Crew {
     pub workers: Option<Arc<Workers>>,
     pub groups: usize,
+    /// Workers that own every n-th chunk, instead of those above.
+    pub instances: Arc<[Arc<Workers>]>,
 }
 
 impl Crew {
@@ -85,6 +87,9 @@ impl Crew {
         F: Future<Output = Result<R>> + Send + 'static,
         T: Clone + Send + Sync + 'static,
     {
+        if !self.instances.is_empty() {
+            return self.owned(items, task).await;
+        }
         let Some(workers) = &self.workers else {
             let each = stream::iter(items.into_iter().map(|(_, item)| item)).then(task);
             return each.try_collect().await;
@@ -125,6 +130,45 @@ impl Crew {
         Ok(done.into_iter().map(|(_, result)| result).collect())
     }
 
+    /// Each instance runs the tasks of its own items, one after the other.
+    async fn owned<T, R, F>(
+        &self,
+        items: Vec<(usize, T)>,
+        task: impl Fn(T) -> F + Clone + Send + 'static,
+    ) -> Result<Vec<R>>
+    where
+        R: Send + 'static,
+        F: Future<Output = Result<R>> + Send + 'static,
+        T: Clone + Send + Sync + 'static,
+    {
+        let (count, items) = (self.instances.len(), Arc::new(items));
+        let failed = Arc::new(AtomicBool::new(false));
+        let begin = |(first, instance): (usize, &Arc<Workers>)| {
+            let (items, task, failed) = (items.clone(), task.clone(), failed.clone());
+            let work = async move {
+                let mut done = Vec::with_capacity(items.len().div_ceil(count));
+                for (_, item) in items.iter().skip(first).step_by(count) {
+                    // Relaxed: the flag guards no other data.
+                    if failed.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let result = task(item.clone()).await;
+                    done.push(result.inspect_err(|_| failed.store(true, Ordering::Relaxed))?);
+                }
+                Ok::<_, Error>(done.into_iter())
+            };
+            instance.spawn(work).abort_on_drop()
+        };
+        let tasks: Vec<_> = self.instances.iter().enumerate().map(begin).collect();
+        let mut parts = Vec::with_capacity(count);
+        for task in tasks {
+            parts.push(task.await??);
+        }
+        // An instance that stopped early did so because another failed, whose error was returned.
+        let all = (0..items.len()).filter_map(|at| parts[at % count].next());
+        Ok(all.collect())
+    }
+
     /// Runs `task` on each of the items, several at a time where there are workers; what each returns, in the order of
     /// the items.
     pub fn ordered<T, R, F>(
@@ -137,19 +181,81 @@ impl Crew {
         F: Future<Output = Result<R>> + Send + 'static,
         T: Send + 'static,
     {
-        match &self.workers {
-            None => stream::iter(items).then(task).boxed(),
-            Some(workers) => {
-                let workers = workers.clone();
-                let spawn = move |item| {
-                    let spawned = workers.spawn(task(item)).abort_on_drop();
-                    async move { spawned.await.map_err(Error::from)? }
-                };
-                stream::iter(items)
-                    .map(spawn)
-                    .buffered(self.groups.max(1))
-                    .boxed()
+        let (crews, groups) = match &self.workers {
+            _ if !self.instances.is_empty() => (self.instances.clone(), self.instances.len()),
+            None => return stream::iter(items).then(task).boxed(),
+            Some(workers) => ([workers.clone()].into(), self.groups.max(1)),
+        };
+        let spawn = move |(at, item)| {
+            let crew: &Arc<Workers> = &crews[at % crews.len()];
+            let spawned = crew.spawn(task(item)).abort_on_drop();
+            async move { spawned.await.map_err(Error::from)? }
+        };
+        // Of so many in order, no two belong to one instance.
+        stream::iter(items.enumerate())
+            .map(spawn)
+            .buffered(groups)
+            .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use topology::Machine;
+    use workers::Layout;
+
+    use super::*;
+
+    fn workers(threads: usize) -> Arc<Workers> {
+        let live = Machine::live().unwrap();
+        Workers::new(Layout::of(&live, &live, threads, false)).unwrap()
+    }
+
+    /// The id of the calling thread.
+    fn thread() -> u32 {
+        let path = std::fs::read_link("/proc/thread-self").unwrap();
+        path.file_name().unwrap().to_str().unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn each_instance_works_on_every_nth_chunk_and_no_other_does() {
+        let instances: Arc<[Arc<Workers>]> = (1..=3).map(workers).collect();
+        let crew = Crew {
+            instances: instances.clone(),
+            ..Crew::default()
+        };
+        let task = |at: usize| async move { Ok((at, thread())) };
+        let items = (0..20).map(|at| (0, at)).collect();
+        let whole = futures::executor::block_on(crew.all(items, task)).unwrap();
+        let stream = crew.ordered(0..20, task).try_collect::<Vec<_>>();
+        let stream = futures::executor::block_on(stream).unwrap();
+        for all in [whole, stream] {
+            assert_eq!(all.len(), 20);
+            for (expected, (at, thread)) in all.into_iter().enumerate() {
+                assert_eq!(at, expected);
+                assert!(
+                    instances[at % 3].thread_ids().contains(&thread),
+                    "chunk {at}"
+                );
             }
         }
+    }
+
+    #[test]
+    fn a_failure_of_an_instance_is_the_error_of_all() {
+        let crew = Crew {
+            instances: (0..2).map(|_| workers(1)).collect(),
+            ..Crew::default()
+        };
+        let task = |at: usize| async move {
+            if at == 5 {
+                Err(Error::Interrupted)
+            } else {
+                Ok(at)
+            }
+        };
+        let items = (0..20).map(|at| (0, at)).collect();
+        let result = futures::executor::block_on(crew.all(items, task));
+        assert!(matches!(result, Err(Error::Interrupted)));
     }
 }

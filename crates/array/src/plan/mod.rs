@@ -2,4 +2,5 @@
 
 pub(crate) mod builder;
 pub(crate) mod node;
+pub(crate) mod reads;
 pub(crate) mod run;

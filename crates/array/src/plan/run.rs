@@ -35,6 +35,7 @@ pub struct Run {
     workers: Option<Arc<Workers>>,
     groups: usize,
     per_chunk: usize,
+    instances: Arc<[Arc<Workers>]>,
 }
 
 impl Run {
@@ -69,10 +70,20 @@ impl Run {
         self.on(workers, groups, width / groups)
     }
 
+    /// The same on instances, each of which owns every n-th chunk of what is computed and works on it with its own
+    /// threads, as SciDB's do: a chunk at a time, shared by `per_chunk` tasks as [`on`](Run::on) says. They are the
+    /// workers of a node each ([`Workers::instances`]), or any others. Without instances nothing changes.
+    pub fn on_instances(mut self, instances: &[Arc<Workers>], per_chunk: usize) -> Run {
+        self.instances = instances.into();
+        self.per_chunk = per_chunk.max(1);
+        self
+    }
+
     fn crew(&self) -> Crew {
         Crew {
             workers: self.workers.clone(),
             groups: self.groups,
+            instances: self.instances.clone(),
         }
     }
 }
@@ -139,7 +150,9 @@ impl Plan {
         let regions = grid.all().map(move |chunk| cuts.region(&chunk));
         let blocks = run
             .crew()
-            .ordered(regions, move |region| task.clone().compute(region));
+            .ordered(regions.enumerate(), move |(at, region)| {
+                task.clone().compute(at, region)
+            });
         Ok(Chunks {
             schema,
             grid,
@@ -182,8 +195,8 @@ fn materialised_inputs<'a>(node: &'a Node, run: &'a Run) -> BoxFuture<'a, Result
 struct Chunk {
     source: Input,
     wanted: Arc<[bool]>,
-    /// Whose tasks share a chunk, and how many, if more than one do.
-    workers: Option<Arc<Workers>>,
+    /// Whose tasks share a chunk, in turn, and how many, if more than one do.
+    workers: Arc<[Arc<Workers>]>,
     tasks: usize,
 }
 
@@ -192,16 +205,22 @@ impl Chunk {
         Chunk {
             source: source.clone(),
             wanted: vec![true; source.schema().attributes().len()].into(),
-            workers: run.workers.clone().filter(|_| run.per_chunk > 1),
+            workers: match &run.workers {
+                _ if run.per_chunk <= 1 => [].into(),
+                _ if !run.instances.is_empty() => run.instances.clone(),
+                workers => workers.iter().cloned().collect(),
+            },
             tasks: run.per_chunk,
         }
     }
 
-    async fn compute(self, region: Region) -> Result<Block> {
-        match (self.workers, self.source.stored(&region)) {
+    /// The chunk at a position in the order of the grid.
+    async fn compute(self, at: usize, region: Region) -> Result<Block> {
+        let workers = self.workers.get(at % self.workers.len().max(1));
+        match (workers, self.source.stored(&region)) {
             (Some(workers), Some(part)) => {
                 let (array, attributes) = (&part.array, &part.attributes);
-                let read = parallel::read(array, &part.region, attributes, &workers, self.tasks);
+                let read = parallel::read(array, &part.region, attributes, workers, self.tasks);
                 Ok(read.await?.at(region))
             }
             _ => self.source.block(&region, &self.wanted).await,
@@ -214,12 +233,13 @@ async fn whole(source: Input, run: &Run) -> Result<ArrayData> {
     let grid = source.grid();
     let regions = grid.all().map(|chunk| grid.region(&chunk));
     let items = regions
-        .map(|region| (source.home(&region), region))
+        .enumerate()
+        .map(|(at, region)| (source.home(&region), (at, region)))
         .collect();
     let task = Chunk::of(&source, run);
     let blocks = run
         .crew()
-        .all(items, move |region| task.clone().compute(region))
+        .all(items, move |(at, region)| task.clone().compute(at, region))
         .await?;
     Ok(ArrayData::new(source.schema().clone(), grid, blocks))
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use array::expr::{BinaryOp, name, value};
 use array::{
-    Aggregate, Array, ArrayData, Attribute, Chunking, DataType, Decimal, Dimension, Function,
-    Layout, Model, Plan, Region, Run, Scalar, Schema, Writer,
+    Aggregate, Array, ArrayData, Attribute, Bound, Chunking, DataType, Decimal, Dimension,
+    Function, Layout, Model, Plan, Region, Run, Scalar, Schema, Writer,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -508,7 +508,48 @@ fn check(
     let run = Run::new().on(team, groups, 2);
     let shared = team.block_on(async move { task.run(&run).await }).unwrap();
     prop_assert_eq!(bits(&pipelined), bits(&shared));
+    let instances = [team.clone(), other_team().clone(), team.clone()];
+    for model in [Model::Pipeline, Model::Materialise] {
+        let run = Run::new().model(model).on_instances(&instances, 2);
+        let task = plan.clone();
+        let owned = team.block_on(async move { task.run(&run).await }).unwrap();
+        prop_assert_eq!(bits(&pipelined), bits(&owned));
+    }
     Ok(())
+}
+
+#[test]
+fn what_a_plan_reads_is_known_before_it_is_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store(&directory);
+    let dimensions = vec![
+        Dimension::integer("x", 0, 100).chunk(10),
+        Dimension::integer("y", 0, 100).chunk(50),
+    ];
+    let schema = Schema::new(dimensions, vec![Attribute::new("v", DataType::F64)]).unwrap();
+    let mut writer = Writer::begin(&store).unwrap();
+    writer.create("a", &schema).unwrap();
+    writer.commit().unwrap();
+    let scan = Plan::scan(&Array::open(&store.snapshot(), "a").unwrap());
+    let reads = |plan: &Plan| plan.reads(1000).unwrap().unwrap();
+    let all = reads(&scan);
+    assert_eq!(all.len(), 20);
+    assert!(
+        all.iter()
+            .all(|read| (read.bytes, read.slabs) == (4000, 10))
+    );
+    let bounds = [(Bound::from(5), Bound::from(14)), (0.into(), 9.into())];
+    let part = scan.clone().subarray(&bounds);
+    let bytes: u64 = reads(&part).iter().map(|read| read.bytes).sum();
+    assert_eq!(bytes, 10 * 10 * 8);
+    // What an aggregate reads, and not the one cell that it makes; both inputs of a sum.
+    let sum = [Aggregate::new(Function::Sum, "v")];
+    assert_eq!(reads(&scan.clone().aggregate(&sum, &[])), all);
+    assert_eq!(reads(&part.clone().aggregate(&sum, &["x"])), reads(&part));
+    assert_eq!(scan.reads(19).unwrap(), None);
+    let made = Plan::build(&schema, value(1));
+    assert_eq!(reads(&made), []);
+    assert!(scan.filter(name("w")).reads(1).is_err());
 }
 
 /// All that there is, to the bit.
@@ -523,6 +564,12 @@ pub fn bits(data: &ArrayData) -> Vec<String> {
         .iter()
         .map(|(at, values)| format!("{at:?} {:?}", values.iter().map(exact).collect::<Vec<_>>()))
         .collect()
+}
+
+/// Workers beside those of the test.
+fn other_team() -> &'static Arc<Workers> {
+    static OTHERS: std::sync::LazyLock<Arc<Workers>> = std::sync::LazyLock::new(team);
+    &OTHERS
 }
 
 fn team() -> Arc<Workers> {

@@ -24,6 +24,7 @@ use crate::database::options::{Access, BASE_BYTES, NumaPolicy, Options};
 use crate::database::summary::TableSummary;
 use crate::error::{Error, Result};
 use crate::session::Session;
+use sql::Activity;
 
 /// An open database: one data file, its log, its workers and its memory.
 ///
@@ -359,6 +360,11 @@ impl Database {
                 self.workers().handle().block_on(self.instance.turn())?,
             )),
         }
+    }
+
+    /// Has `pg_stat_activity` show what `sessions` tells: for servers. Only the first call has an effect.
+    pub fn observe_with(&self, sessions: impl Fn() -> Vec<Activity> + Send + Sync + 'static) {
+        self.instance.observe_with(sessions);
     }
 
     /// What runs statements.

@@ -20,6 +20,8 @@ pub mod quickstart;
 pub mod reference;
 pub mod residency;
 #[cfg(feature = "sql")]
+pub mod serve;
+#[cfg(feature = "sql")]
 pub mod set;
 #[cfg(feature = "sql")]
 pub mod sql;

@@ -99,6 +99,28 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     #[cfg(feature = "sql")]
     (
+        "serve",
+        &[
+            (
+                "atoll serve reef.atoll",
+                "psql -h 127.0.0.1 reaches it, on this machine alone",
+            ),
+            (
+                "atoll serve --users users --add-user ann",
+                "ask for a password, keep what verifies it",
+            ),
+            (
+                "atoll serve reef.atoll --listen 0.0.0.0:5432 --users users --tls cert.pem key.pem",
+                "for other machines",
+            ),
+            (
+                "atoll serve reef.atoll --metrics 127.0.0.1:9187 --statement-timeout 30s",
+                "with metrics, and no statement longer than that",
+            ),
+        ],
+    ),
+    #[cfg(feature = "sql")]
+    (
         "laq",
         &[
             (
@@ -402,6 +424,21 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             "atoll lab pages --report pages.html",
             "the report to a file of your choice",
         )],
+    ),
+    #[cfg(feature = "lab")]
+    (
+        "lab arrays",
+        &[
+            ("atoll lab arrays --quick", "does it work here?"),
+            (
+                "atoll lab arrays --figure 7,8 --emulate",
+                "all mappings, and what an emulated machine counts of them",
+            ),
+            (
+                "atoll lab arrays --figure 4 --machine 4x4 --gib 0.5",
+                "another machine, and times on this one",
+            ),
+        ],
     ),
     #[cfg(feature = "lab")]
     (

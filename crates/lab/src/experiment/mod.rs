@@ -1,14 +1,16 @@
 //! The experiments: each prints a table, writes a [`report`] and the raw numbers.
 //!
-//! All of them but `laq`, `elastic` and `pool` run on an [emulated machine](emulator), where they count accesses and measure
+//! All of them but `arrays`, `laq`, `elastic` and `pool` run on an [emulated machine](emulator), where they count accesses and measure
 //! no times. The database under test is another program, unchanged, that reads statements from its standard input:
 //! [`drive`](crate::workload::drive). `laq` (feature `laq`) measures Atoll's engine on the machine at hand, in its
 //! own process, so that runs of milliseconds take turns. `plans` (feature `laq`) does the same inside its emulated
-//! machine. `elastic` governs a program on the machine at hand. `pool` measures the buffer pool on it, in its own process.
+//! machine. `elastic` governs a program on the machine at hand. `arrays` counts by a model, on any
+//! machine. `pool` measures the buffer pool on it, in its own process.
 //!
 //! | experiment | rows | question |
 //! |---|---|---|
 //! | `placement` | T5, T8 | where do the same work's accesses go under each static strategy? |
+//! | `arrays` | T4, T5, T8 to T11 | where do the bytes of queries over arrays come from by chunks, selectivity and mapping, and what does a scheduler made for them do? |
 //! | `exhaustive` | T6, T10, T11 | how good is every placement that differs, and how soon is a good one found? |
 //! | `q1-nodes` | M5 | TPC-H Q1 with all of its memory on each node in turn |
 //! | `affinity` | M3, M6 | where do Q1's and Q6's accesses go with affinity on and off, and does the engine count the same? |
@@ -20,6 +22,7 @@
 //! | `laq` | L9, L10 | how do block size, threads, executor and reuse of blocks change what a query takes, and what bounds its operators? |
 
 mod affinity;
+mod arrays;
 mod elastic;
 mod exhaustive;
 #[cfg(feature = "laq")]
@@ -37,6 +40,7 @@ use clap::{Args, Subcommand};
 pub use self::laq::Laq;
 pub use self::pages::Pages;
 pub use affinity::Affinity;
+pub use arrays::Arrays;
 pub use elastic::{Elastic, ElasticNodes, Inside, Load};
 pub use exhaustive::{Costs, Exhaustive, Measured, Named};
 pub use placement::{Placements, Workload};
@@ -64,6 +68,9 @@ pub enum Experiment {
     Affinity(Affinity),
     /// Every placement of threads that differs, and how soon a search finds a good one
     Exhaustive(Exhaustive),
+    /// Queries over arrays by chunks, selectivity and mapping of threads, and the scheduler for them: the figures of the
+    /// text on array databases
+    Arrays(Arrays),
     /// A scan of raw pages by passes, page size, threads, partitions, NUMA mode and prefetching: the figures of SMILE
     Pool(Pool),
     /// Queries in LAQ by block size, threads and executor, each operator under the machine's roofs
@@ -119,6 +126,7 @@ impl Experiment {
             Experiment::Placement(arguments) => arguments.run(desk),
             Experiment::Q1Nodes(arguments) => arguments.run(desk),
             Experiment::Pages(arguments) => arguments.run(desk),
+            Experiment::Arrays(arguments) => arguments.run(desk),
             Experiment::Pool(arguments) => arguments.run(desk),
             Experiment::Affinity(arguments) => arguments.run(desk),
             Experiment::Exhaustive(arguments) => arguments.run(desk),

@@ -16,6 +16,25 @@ use crate::resources::guard;
 pub(crate) enum Copy {
     To(CopyTo),
     From(CopyFrom),
+    /// `... to stdout`, `... from stdin`.
+    Through(Through),
+}
+
+/// `copy` through the connection of a client.
+#[derive(Clone, Debug)]
+pub(crate) struct Through {
+    pub what: ThroughWhat,
+    pub options: FileOptions,
+}
+
+/// What goes through the connection.
+#[derive(Clone, Debug)]
+pub(crate) enum ThroughWhat {
+    Out(Box<Query>),
+    In {
+        table: ObjectName,
+        columns: Vec<Ident>,
+    },
 }
 
 /// `copy table|(query) to 'file'`.
@@ -80,6 +99,9 @@ pub(crate) fn copy(tokens: Vec<TokenWithSpan>) -> std::result::Result<Copy, Pars
             let query = select_all(&table, &columns)?;
             copy_to(p, query)
         }
+        Some(_) if p.parse_keyword(Keyword::STDIN) => {
+            through(p, ThroughWhat::In { table, columns })
+        }
         Some(_) => {
             let source = p.parse_literal_string()?;
             let options = file_options(&mut p)?;
@@ -98,6 +120,9 @@ pub(crate) fn copy(tokens: Vec<TokenWithSpan>) -> std::result::Result<Copy, Pars
 }
 
 fn copy_to(mut p: Parser<'_>, query: Box<Query>) -> std::result::Result<Copy, ParserError> {
+    if p.parse_keyword(Keyword::STDOUT) {
+        return through(p, ThroughWhat::Out(query));
+    }
     let target = p.parse_literal_string()?;
     let options = file_options(&mut p)?;
     Ok(Copy::To(CopyTo {
@@ -105,6 +130,11 @@ fn copy_to(mut p: Parser<'_>, query: Box<Query>) -> std::result::Result<Copy, Pa
         target,
         options,
     }))
+}
+
+fn through(mut p: Parser<'_>, what: ThroughWhat) -> std::result::Result<Copy, ParserError> {
+    let options = file_options(&mut p)?;
+    Ok(Copy::Through(Through { what, options }))
 }
 
 /// `select columns from table`, which is what `copy table to` writes.
@@ -163,12 +193,15 @@ fn file_option(
     let name = option_name(p)?;
     match name.as_str() {
         "format" => options.format = Some(text(p)?.to_lowercase()),
-        "csv" | "parquet" | "json" | "arrow" => options.format = Some(name),
+        "csv" | "parquet" | "json" | "arrow" | "binary" => options.format = Some(name),
         "header" | "has_header" => options.header = Some(boolean(p)?),
         "delimiter" | "delim" | "sep" => options.delimiter = Some(character(p)?),
         "quote" => options.quote = Some(character(p)?),
         "escape" => options.escape = Some(character(p)?),
-        "null" | "null_value" => options.null = Some(text(p)?),
+        "null" | "null_value" => {
+            let _ = p.parse_keyword(Keyword::AS);
+            options.null = Some(text(p)?);
+        }
         "compression" => options.compression = Some(text(p)?),
         _ => {
             return p.expected(

@@ -3,7 +3,8 @@
 //! [`parse`] splits the text, checks its depth, rewrites tokens and calls the parser; [`rewrite`] changes the tree and
 //! [`grammar`] refuses the parts that would be ignored. [`planners`] answer the planner's questions about types and
 //! operators, [`definition`] makes tables of `create table` and its [`constraints`], [`readers`] finds calls such as `read_csv(...)`, [`graphs`]
-//! those such as `bfs(...)`.
+//! those such as `bfs(...)`. [`parameters`] and [`transfer`] are for clients of a server: parameters that come as texts, and
+//! `copy` through the connection.
 //!
 //! Uses `functions`, `resources` and the layers below them.
 
@@ -15,16 +16,20 @@ pub(crate) mod definition;
 mod dialect;
 mod distinct;
 pub(crate) mod expression;
+pub(crate) mod files;
 mod flow;
 pub(crate) mod grammar;
 pub(crate) mod graphs;
 pub(crate) mod kept;
+pub(crate) mod parameters;
 pub(crate) mod parse;
 pub(crate) mod planners;
 pub(crate) mod prepared;
 pub(crate) mod readers;
 pub(crate) mod returning;
-mod rewrite;
+pub(crate) mod rewrite;
 pub mod script;
 pub(crate) mod table_options;
+pub(crate) mod transfer;
+pub(crate) mod verb;
 pub(crate) mod views;

@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Toke
 
 use crate::error::{Error, Result};
 use crate::frontend::arrays::ArrayStatement;
-use crate::frontend::copy::{Copy, CopyFrom, CopyTo, copy};
+use crate::frontend::copy::{Copy, CopyFrom, CopyTo, Through, ThroughWhat, copy};
 use crate::frontend::dialect::DIALECT;
 use crate::frontend::prepared::Prepared;
 use crate::frontend::{arrays, distinct, grammar, kept, prepared, returning, rewrite};
@@ -50,6 +50,8 @@ pub(crate) enum Statement {
     CopyTo(CopyTo),
     /// `copy table [(columns)] from 'file'`.
     CopyFrom(CopyFrom),
+    /// `copy ... to stdout` and `copy ... from stdin`.
+    Through(Through),
 }
 
 /// A statement, and how deep its tree may be at most.
@@ -135,7 +137,10 @@ fn source(text: &str, tokens: &[TokenWithSpan]) -> String {
     text[offset(first.span.start)..offset(last.span.end)].to_string()
 }
 
-fn rewritten(tokens: &[TokenWithSpan]) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
+/// The tokens as the parser reads them.
+pub(crate) fn rewritten(
+    tokens: &[TokenWithSpan],
+) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
     distinct::mark(
         &DIALECT,
         rewrite::tables(rewrite::abort(rewrite::numbers(tokens)?)),
@@ -151,13 +156,18 @@ fn first_word(tokens: &[TokenWithSpan]) -> Option<Keyword> {
 }
 
 fn plain(tokens: Vec<TokenWithSpan>) -> Result<Statement> {
+    syntax(tokens).and_then(sort)
+}
+
+/// The syntax tree of one statement.
+pub(crate) fn syntax(tokens: Vec<TokenWithSpan>) -> Result<Extended> {
     let mut parsed = DFParserBuilder::new(tokens)
         .with_dialect(&DIALECT)
         .with_recursion_limit(guard::PARSER_RECURSION)
         .build()?
         .parse_statements()?;
     match (parsed.pop_front(), parsed.is_empty()) {
-        (Some(statement), true) => sort(statement),
+        (Some(statement), true) => Ok(statement),
         _ => Err(Error::Syntax {
             message: "expected one statement".into(),
             position: None,
@@ -262,6 +272,13 @@ fn copied(copy: Copy) -> Result<Statement> {
             Ok(Statement::CopyTo(copy))
         }
         Copy::From(copy) => Ok(Statement::CopyFrom(copy)),
+        Copy::Through(mut copy) => {
+            if let ThroughWhat::Out(query) = &mut copy.what {
+                rewrite::query(query)?;
+                grammar::check(&**query)?;
+            }
+            Ok(Statement::Through(copy))
+        }
     }
 }
 

@@ -46,6 +46,16 @@ impl Prepared {
         })
     }
 
+    /// How many parameters it has.
+    pub(crate) fn parameters(&self) -> usize {
+        self.parameters
+    }
+
+    /// As it was parsed, with its parameters.
+    pub(crate) fn statement(&self) -> &Sql {
+        &self.statement
+    }
+
     /// The statement with `arguments` in the places of its parameters.
     ///
     /// # Errors
@@ -121,7 +131,7 @@ fn no_name() -> Error {
 }
 
 /// The number of a parameter, from 1 on; none of other placeholders.
-fn number(placeholder: &str) -> Option<usize> {
+pub(crate) fn number(placeholder: &str) -> Option<usize> {
     let number = placeholder.strip_prefix('$')?.parse().ok()?;
     (1..=u16::MAX.into()).contains(&number).then_some(number)
 }

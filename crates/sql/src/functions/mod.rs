@@ -8,6 +8,7 @@
 mod aggregates;
 pub(crate) mod arguments;
 pub(crate) mod casts;
+mod catalog;
 mod clock;
 mod dates;
 mod format;
@@ -34,6 +35,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(format::all())
         .chain(dates::all())
         .chain(system::all())
+        .chain(catalog::all())
         .map(|own| Arc::new(ScalarUDF::from(own)))
         .chain(truncate.map(|inner| truncate::truncated(&inner)))
         .chain([clock::now()]);

@@ -4,6 +4,7 @@
 
 mod convert;
 pub(crate) mod nearest;
+pub(crate) mod numbers;
 pub(crate) mod plain;
 pub(crate) mod tags;
 pub(crate) mod translate;

@@ -2,6 +2,7 @@
 //!
 //! Uses `error` and `messages`.
 
+pub(crate) mod activity;
 pub(crate) mod admission;
 pub(crate) mod budget;
 pub(crate) mod guard;

@@ -216,6 +216,7 @@ impl StatementContext {
             excluded: self.excluded.clone(),
             views: HashMap::new(),
             defaults: Defaults::default(),
+            instance: Arc::clone(&self.instance),
         })
     }
 }

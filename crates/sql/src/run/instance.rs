@@ -10,6 +10,7 @@ use store::Store;
 use workers::Workers;
 
 use crate::error::Result;
+use crate::resources::activity::{Activity, Observer};
 use crate::resources::admission::Admission;
 use crate::resources::turn::{Turn, Turns};
 use crate::resources::work::Work;
@@ -30,6 +31,8 @@ pub struct Instance {
     pub(crate) work: Work,
     /// Who writes, and who waits to, without holding a worker.
     pub(crate) turns: Turns,
+    /// Who knows the sessions of a server.
+    pub(crate) observer: Observer,
     pub(crate) executor: Executor,
     pub(crate) execution: Execution,
     /// The state that each statement gets a clone of.
@@ -67,6 +70,7 @@ impl Instance {
             admission: Admission::new(workers.threads()),
             work: Work::new(workers.nodes()),
             turns: Turns::new(options.lock_timeout),
+            observer: Observer::default(),
             executor: options.executor,
             execution,
             template,
@@ -94,6 +98,11 @@ impl Instance {
     /// the statement began. Only the first call has an effect.
     pub fn report_with(&self, report: impl Fn(Instant) -> Vec<String> + Send + Sync + 'static) {
         self.work.report_with(Box::new(report));
+    }
+
+    /// Has `pg_stat_activity` show what `sessions` tells. Only the first call has an effect.
+    pub fn observe_with(&self, sessions: impl Fn() -> Vec<Activity> + Send + Sync + 'static) {
+        self.observer.set(Box::new(sessions));
     }
 
     /// Waits until no session writes, and keeps it so as long as the turn is held: for programs that write to the

@@ -24,9 +24,11 @@ use crate::frontend::planners::{Operators, Types};
 use crate::frontend::readers;
 use crate::frontend::returning::{EXCLUDED, WRITTEN};
 use crate::messages::nearest::unknown_table;
-use crate::names::{CATALOG, SCHEMA, looks_like_file};
+use crate::names::{CATALOG, PG_CATALOG, SCHEMA, looks_like_file};
 use crate::run::arrays::Arrays;
+use crate::run::instance::Instance;
 use crate::run::values::Defaults;
+use crate::scan::catalog;
 use crate::scan::files::table::FileTable;
 use crate::scan::information;
 use crate::scan::provider::Provider;
@@ -43,6 +45,8 @@ pub(crate) struct Calls {
     pub views: HashMap<String, Arc<dyn TableProvider>>,
     /// Of the table that the statement inserts into.
     pub defaults: Defaults,
+    /// Who runs the statement.
+    pub instance: Arc<Instance>,
 }
 
 /// Resolves the names of one statement for DataFusion's planner.
@@ -114,6 +118,10 @@ async fn find(
         Some(INFORMATION_SCHEMA) => {
             return Ok(information::view(tables, reference.table()).await?);
         }
+        Some(PG_CATALOG) => {
+            let activity = || calls.instance.observer.look();
+            return Ok(catalog::view(tables, reference.table(), activity)?);
+        }
         Some(_) => return Ok(None),
     }
     if let Some(rows) = &calls.written
@@ -147,6 +155,10 @@ async fn find(
     let files = match calls.files.get(name) {
         Some(call) => FileTable::open_with(name, call.paths.clone(), call.options.clone()).await?,
         None if looks_like_file(name) => FileTable::open(name).await?,
+        None if name.starts_with("pg_") => {
+            let activity = || calls.instance.observer.look();
+            return Ok(catalog::view(tables, name, activity)?);
+        }
         None => return Ok(None),
     };
     Ok(Some(Arc::new(files)))

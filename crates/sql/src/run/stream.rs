@@ -20,6 +20,8 @@ use crate::run::clock::{Clock, Statistics};
 pub struct AnswerStream {
     pub(crate) schema: SchemaRef,
     pub(crate) changed: Option<u64>,
+    /// What the statement is called.
+    pub(crate) verb: &'static str,
     pub(crate) rows: mpsc::Receiver<Result<RecordBatch>>,
     pub(crate) clock: Clock,
     pub(crate) finished: Option<Statistics>,
@@ -37,6 +39,7 @@ impl AnswerStream {
         AnswerStream {
             schema,
             changed: None,
+            verb: "SELECT",
             rows,
             clock,
             finished: None,
@@ -52,6 +55,11 @@ impl AnswerStream {
     /// Rows inserted, deleted, updated or written, for statements that do so.
     pub fn changed(&self) -> Option<u64> {
         self.changed
+    }
+
+    /// What the statement is called: `SELECT`, `INSERT`, `CREATE TABLE`, ...
+    pub fn verb(&self) -> &'static str {
+        self.verb
     }
 
     /// What the statement cost so far; final once the stream has ended.

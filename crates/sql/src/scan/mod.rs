@@ -6,6 +6,7 @@
 //! Uses `names` and the layers below it.
 
 pub(crate) mod arrays;
+pub(crate) mod catalog;
 pub(crate) mod context;
 mod exec;
 pub(crate) mod files;

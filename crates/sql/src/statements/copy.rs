@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use arrow::array::AsArray;
 use arrow::datatypes::{DataType, Field, UInt64Type};
+use datafusion::catalog::TableProvider;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::config::ConfigNonZeroUsize;
 use datafusion::datasource::file_format::format_as_file_type;
@@ -152,7 +153,7 @@ pub(crate) async fn from(
     } = statement;
     let file = open(definition, &columns, &source, &options).await?;
     let defaults = context.defaults_of(definition).await?;
-    let plan = projection(definition, &columns, &defaults, file)?;
+    let plan = projection(definition, &columns, &defaults, Arc::new(file))?;
     let in_file = |e: Error| match e {
         Error::Execution { message } | Error::Arithmetic { message } => Error::File {
             path: source.clone().into(),
@@ -173,7 +174,7 @@ pub(crate) async fn from(
 }
 
 /// The positions of the columns that the file fills, in the file's order.
-fn wanted(definition: &Definition, names: &[Ident]) -> Result<Vec<usize>> {
+pub(super) fn wanted(definition: &Definition, names: &[Ident]) -> Result<Vec<usize>> {
     if names.is_empty() {
         return Ok((0..definition.columns.len()).collect());
     }
@@ -260,14 +261,14 @@ fn other_columns(
     }
 }
 
-/// `select cast(file column as the table's type), ..., default or null, ... from file`.
-fn projection(
+/// `select cast(column as the table's type), ..., default or null, ... from rows`.
+pub(super) fn projection(
     definition: &Definition,
     columns: &[usize],
     defaults: &HashMap<String, Expr>,
-    file: FileTable,
+    rows: Arc<dyn TableProvider>,
 ) -> Result<LogicalPlan> {
-    let source = provider_as_source(Arc::new(file));
+    let source = provider_as_source(rows);
     let scan = LogicalPlanBuilder::scan("file", source, None)?.build()?;
     let expressions = definition
         .columns

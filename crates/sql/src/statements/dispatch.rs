@@ -44,6 +44,9 @@ pub(crate) async fn run(
         ),
         Statement::CopyTo(copy) => copy::to(scope, copy, started).await,
         Statement::CopyFrom(copy) => copy::from(scope, copy, started).await,
+        Statement::Through(_) => Err(Error::unsupported(
+            "`copy` to `stdout` and from `stdin` is for clients of `atoll serve`: name a file",
+        )),
     }
 }
 

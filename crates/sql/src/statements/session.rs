@@ -16,7 +16,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{Error, Result};
 use crate::frontend::definition;
+use crate::frontend::files;
+use crate::frontend::parameters::Readied;
 use crate::frontend::parse::{Parsed, Statement, parse};
+use crate::frontend::verb::verb;
 use crate::resources::{guard, stop};
 use crate::run::answer::Answer;
 use crate::run::clock::Clock;
@@ -73,6 +76,8 @@ pub struct Session {
     instance: Arc<Instance>,
     open: Shared,
     prepared: Names,
+    /// Whether its statements may name files.
+    files: bool,
 }
 
 /// Whether a session has a transaction of several statements.
@@ -93,7 +98,23 @@ impl Session {
             instance,
             open: Shared::default(),
             prepared: Names::default(),
+            files: true,
         }
+    }
+
+    /// The session for somebody who may not read and write the files of this machine: statements that name some are
+    /// refused. What views name is read.
+    pub fn without_files(mut self) -> Session {
+        self.files = false;
+        self
+    }
+
+    /// Refuses a statement that names files, if this session may not read and write them.
+    pub(super) fn check_files(&self, statement: &Statement) -> Result<()> {
+        if self.files {
+            return Ok(());
+        }
+        files::refuse(statement)
     }
 
     /// Whether a transaction of several statements is in progress. While one of its statements runs it is open.
@@ -110,7 +131,11 @@ impl Session {
 
     /// The statements of `text`. One that cannot be read fails the transaction in progress, as any other that fails.
     async fn parsed(&self, text: &str) -> Result<Vec<Parsed>> {
-        let statements = parse(text);
+        let statements = parse(text).and_then(|statements| {
+            let mut all = statements.iter();
+            all.try_for_each(|parsed| self.check_files(&parsed.statement))?;
+            Ok(statements)
+        });
         if statements.is_err()
             && let Some(open) = self.open.lock().await.as_mut()
         {
@@ -169,23 +194,60 @@ impl Session {
     async fn stream_one(&self, text: &str) -> Result<AnswerStream> {
         let started = Instant::now();
         let mut statements = self.parsed(text).await?;
-        let (statement, depth) = match (statements.pop(), statements.is_empty()) {
-            (Some(Parsed { statement, depth }), true) => (statement, depth),
-            _ => return Err(Error::invalid("expected exactly one statement")),
-        };
-        match statement {
+        match (statements.pop(), statements.is_empty()) {
+            (Some(parsed), true) => self.stream_parsed(parsed, started).await,
+            _ => Err(Error::invalid("expected exactly one statement")),
+        }
+    }
+
+    /// Runs one statement that was read.
+    pub(super) async fn stream_parsed(
+        &self,
+        Parsed { statement, depth }: Parsed,
+        started: Instant,
+    ) -> Result<AnswerStream> {
+        let verb = verb(&statement);
+        let mut answer = match statement {
             Statement::Sql(sql) if matches!(*sql, Sql::Query(_)) => {
                 let depth = self.room(depth, false);
-                self.stream_query(*sql, depth, started).await
+                self.stream_query(*sql, depth, started).await?
             }
             other => {
                 let (open, names) = (self.open.clone(), self.prepared.clone());
                 let room = self.room(depth, is_execute(&other));
                 let work = within(Arc::clone(&self.instance), open, names, other, started);
                 let answer = self.on_workers(guard::polled_with_room(room, work)).await?;
-                Ok(finished(answer, &self.instance))
+                finished(answer, &self.instance)
             }
+        };
+        answer.verb = verb;
+        Ok(answer)
+    }
+
+    pub(super) fn instance(&self) -> &Arc<Instance> {
+        &self.instance
+    }
+
+    /// The transaction of this session.
+    pub(super) fn shared(&self) -> Shared {
+        self.open.clone()
+    }
+
+    /// How deep the tree of a statement may become.
+    pub(super) fn room_of(&self, readied: &Readied) -> usize {
+        match readied {
+            Readied::Whole(parsed) => self.room(parsed.depth, is_execute(&parsed.statement)),
+            Readied::Waiting(_, depth) => self.room(*depth, false),
         }
+    }
+
+    /// Runs `work` on the workers, with room for a tree so deep.
+    pub(super) async fn with_room<T: Send + 'static>(
+        &self,
+        room: usize,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        self.on_workers(guard::polled_with_room(room, work)).await
     }
 
     /// Runs the program that `plan` makes over the tables of one snapshot, on Atoll's own engine, whichever executor

@@ -3,6 +3,7 @@
 mod cells;
 pub mod options;
 mod perform;
+mod schedule;
 #[cfg(feature = "sql")]
 mod shell;
 mod statements;

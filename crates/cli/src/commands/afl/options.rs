@@ -23,10 +23,15 @@ pub struct Afl {
     /// How operators hand on what they make
     #[arg(long, value_enum, default_value_t = How::Pipeline)]
     pub model: How,
-    /// Chunks that are worked on at a time, by all threads together [default: as many as there are, up to the threads]
+    /// Chunks that are worked on at a time, each by an equal part of the threads [default: as many as a query reads, up
+    /// to the threads]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub groups: Option<u32>,
-    /// Show the operators of each statement instead of running it
+    /// Divide the threads into so many instances, which own the chunks in turn, as SciDB's do
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), conflicts_with = "groups")]
+    pub instances: Option<u32>,
+    /// Show the operators of each statement instead of running it, and which threads would best read which chunks on
+    /// which nodes, and why
     #[arg(long)]
     pub explain: bool,
     /// Run each query and show, after what --explain does, its cells, chunks, pages and time instead of its rows

@@ -8,6 +8,7 @@ use array::{Model, Run};
 
 use crate::commands::afl::cells::{self, Format};
 use crate::commands::afl::options::{Afl, How};
+use crate::commands::afl::schedule;
 use crate::commands::afl::statements::Statement;
 use crate::commands::afl::stop::Stop;
 use crate::failure::Failure;
@@ -49,43 +50,60 @@ pub fn perform(
     let mut out = out::stdout();
     let snapshot = opened.store.snapshot();
     if show == Show::Plan {
-        writeln!(
-            out,
-            "{}",
-            afl::explain(text, &snapshot).or_else(|e| tell(args, statement, e))?
-        )?;
+        let explained = afl::explain(text, &snapshot).or_else(|e| tell(args, statement, e))?;
+        writeln!(out, "{explained}")?;
+        if let Ok(plan) = afl::compile(text, &snapshot) {
+            schedule::write(&plan, opened, &args.compute, &mut out)?;
+        }
         return Ok(out.flush()?);
     }
-    let (run, stop) = (how(args, opened), Stop::new());
+    let stop = Stop::new();
     if afl::is_query(text).or_else(|e| tell(args, statement, e))? {
         let plan = afl::compile(text, &snapshot).or_else(|e| tell(args, statement, e))?;
+        let run = how(args, opened, Some(&plan))?;
         if show == Show::Analysis {
             writeln!(out, "{plan}")?;
+            schedule::write(&plan, opened, &args.compute, &mut out)?;
             analyze(&plan, &run, opened, &stop, &mut out)?;
         } else {
             cells::write(&plan, &run, format, &stop, &mut out)?;
         }
     } else {
+        let run = how(args, opened, None)?;
         let ran = stop.wait(afl::execute(text, &opened.store, &run))?;
         outcome(ran.or_else(|e| tell(args, statement, e))?, format, &mut out)?;
     }
     Ok(out.flush()?)
 }
 
-fn how(args: &Afl, opened: &Plain) -> Run {
+/// How a query is run, or a statement that is none.
+fn how(args: &Afl, opened: &Plain, plan: Option<&array::Plan>) -> Result<Run, Failure> {
     let model = match args.model {
         How::Materialise => Model::Materialise,
         How::Pipeline => Model::Pipeline,
     };
     let run = Run::new().model(model);
-    match args.groups {
-        Some(groups) => {
-            let width = opened.workers.width().max(1);
+    let width = opened.workers.width().max(1);
+    Ok(match (args.groups, args.instances) {
+        (Some(groups), _) => {
             let groups = groups as usize;
             run.on(&opened.workers, groups, (width / groups).max(1))
         }
-        None => run.on_all(&opened.workers, u64::MAX),
-    }
+        (None, Some(count)) => {
+            let instances = schedule::instances(opened, count as usize)?;
+            let each = instances[0].threads();
+            run.on_instances(&instances, each)
+        }
+        (None, None) => {
+            let chunks = match plan {
+                Some(plan) => plan
+                    .reads(width)?
+                    .map_or(u64::MAX, |reads| reads.len() as u64),
+                None => u64::MAX,
+            };
+            run.on_all(&opened.workers, chunks.max(1))
+        }
+    })
 }
 
 /// Runs a query and tells how it went.

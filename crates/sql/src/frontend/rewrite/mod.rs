@@ -5,6 +5,7 @@
 //! ([`calls`]). Names come before calls because a column is named after what the statement wrote.
 
 mod calls;
+mod catalog;
 mod columns;
 mod shape;
 mod similar;

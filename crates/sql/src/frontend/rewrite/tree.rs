@@ -4,10 +4,11 @@ use datafusion::sql::sqlparser::ast::{Query, Statement, VisitMut};
 
 use crate::error::Result;
 use crate::frontend::flow::outcome;
-use crate::frontend::rewrite::{calls, columns, shape};
+use crate::frontend::rewrite::{calls, catalog, columns, shape};
 
 /// Rewrites a statement; the order of its steps matters.
 pub(crate) fn statement(statement: &mut Statement) -> Result<()> {
+    outcome(statement.visit(&mut catalog::Catalog))?;
     outcome(statement.visit(&mut shape::Shape))?;
     columns::name_statement(statement)?;
     outcome(statement.visit(&mut calls::Calls))
@@ -15,6 +16,7 @@ pub(crate) fn statement(statement: &mut Statement) -> Result<()> {
 
 /// Rewrites a query that is not part of a statement.
 pub(crate) fn query(query: &mut Query) -> Result<()> {
+    outcome(query.visit(&mut catalog::Catalog))?;
     outcome(query.visit(&mut shape::Shape))?;
     columns::name_query(query)?;
     outcome(query.visit(&mut calls::Calls))

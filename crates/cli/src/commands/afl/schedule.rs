@@ -1,0 +1,71 @@
+//! Which threads would best read which chunks of a query, and instances of threads.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use array::Plan;
+use placement::Site;
+use placement::arrays::{Chunk, Goal, schedule};
+use topology::Machine;
+use workers::Workers;
+
+use crate::failure::Failure;
+use crate::options::resources::Compute;
+use crate::store::plain::Plain;
+
+/// The most chunks that are scheduled one by one.
+const MOST: usize = 100_000;
+
+/// Writes the reasons of the scheduler for a query, a line each; nothing if it reads no stored array.
+///
+/// # Errors
+/// What is wrong with the query; if nothing can be written.
+pub fn write(
+    plan: &Plan,
+    opened: &Plain,
+    compute: &Compute,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let Some(reads) = plan.reads(MOST)? else {
+        writeln!(out, "threads: whole chunks, as it reads more than {MOST}")?;
+        return Ok(());
+    };
+    if reads.is_empty() {
+        return Ok(());
+    }
+    let machine = match &compute.layout.machine {
+        Some(description) => Machine::parse(description)?,
+        None => Machine::live()?,
+    };
+    let nodes = machine.nodes().len();
+    let chunk = |read: &array::Read| Chunk {
+        home: read.home % nodes,
+        bytes: read.bytes,
+        slabs: read.slabs,
+    };
+    let chunks: Vec<Chunk> = reads.iter().map(chunk).collect();
+    let threads = opened.workers.width().max(1);
+    let schedule = schedule(&Site::new(&machine), threads, &chunks, Goal::Shortest)?;
+    for why in schedule.why() {
+        writeln!(out, "threads: {why}")?;
+    }
+    Ok(())
+}
+
+/// Instances of the threads, each with an equal part of their places.
+///
+/// # Errors
+/// If there are more instances than threads; if the system does not give the threads.
+pub fn instances(opened: &Plain, count: usize) -> Result<Vec<Arc<Workers>>, Failure> {
+    let layout = opened.workers.layout();
+    if count > layout.threads() {
+        let threads = layout.threads();
+        return Err(anyhow!(
+            "{count} instances need as many threads, and there are {threads}; give fewer --instances or more --threads"
+        )
+        .into());
+    }
+    let all = layout.parts(count).into_iter().map(Workers::new);
+    Ok(all.collect::<Result<_, _>>()?)
+}

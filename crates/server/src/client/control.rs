@@ -1,0 +1,331 @@
+//! Statements that are about the session, and are answered here: `set`, `show`, `discard`, calls such as
+//! `pg_backend_pid()` that clients make when they connect.
+
+/// A statement about the session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    /// `set [local] name = value`.
+    Set {
+        local: bool,
+        name: String,
+        value: String,
+    },
+    /// `reset name`.
+    Reset(String),
+    /// `show name`.
+    Show(String),
+    /// `select function(arguments)`, and what the column is called.
+    Call {
+        function: String,
+        arguments: Vec<String>,
+        label: String,
+    },
+    /// `discard all` and its like: what it is called, and whether settings and prepared statements go.
+    Discard(&'static str, bool),
+    /// `begin`, `commit`, `rollback`: what it becomes depends on the transaction.
+    Transaction(Transaction),
+}
+
+/// What a statement does to the transaction as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transaction {
+    Begin,
+    Commit,
+    Rollback,
+}
+
+/// Part of a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part<'t> {
+    /// In lower case, unless it has quotes.
+    Word(String),
+    Text(String),
+    Sign(char),
+    /// What is read no further.
+    Rest(&'t str),
+}
+
+/// Most parts that a statement about the session has.
+const MOST: usize = 24;
+
+/// Functions whose calls are answered here.
+const FUNCTIONS: [&str; 9] = [
+    "pg_backend_pid",
+    "pg_cancel_backend",
+    "pg_terminate_backend",
+    "pg_is_in_recovery",
+    "pg_advisory_unlock_all",
+    "pg_postmaster_start_time",
+    "set_config",
+    "current_setting",
+    "pg_is_wal_replay_paused",
+];
+
+/// The statement about the session that `text` is; none if it is another.
+pub(crate) fn read(text: &str) -> Option<Command> {
+    let parts = parts(text);
+    let word = |at: usize| match parts.get(at) {
+        Some(Part::Word(word)) => word.as_str(),
+        _ => "",
+    };
+    let ends = |at: usize| parts.len() == at;
+    match word(0) {
+        "set" => set(text, &parts),
+        "reset" if word(1) == "session" => Some(Command::Discard("RESET", false)),
+        "reset" if word(1) == "time" => Some(Command::Reset("timezone".into())),
+        "reset" if ends(2) => Some(Command::Reset(word(1).to_string())),
+        "show" => {
+            let words: Vec<&str> = (1..parts.len()).map(word).collect();
+            let name = words.join(" ");
+            (name != "tables" && !name.is_empty()).then_some(Command::Show(name))
+        }
+        "discard" => Some(Command::Discard("DISCARD ALL", word(1) == "all")),
+        "close" if word(1) == "all" => Some(Command::Discard("CLOSE CURSOR ALL", false)),
+        "unlisten" => Some(Command::Discard("UNLISTEN", false)),
+        "begin" => Some(Command::Transaction(Transaction::Begin)),
+        "start" if word(1) == "transaction" => Some(Command::Transaction(Transaction::Begin)),
+        "commit" | "end" => Some(Command::Transaction(Transaction::Commit)),
+        "rollback" | "abort" if !(1..4).any(|at| word(at) == "to") => {
+            Some(Command::Transaction(Transaction::Rollback))
+        }
+        "select" => call(&parts),
+        _ => None,
+    }
+}
+
+/// `set [session|local] name {=|to} value`, `set time zone value`, `set names value`.
+fn set(text: &str, parts: &[Part<'_>]) -> Option<Command> {
+    let word = |at: usize| match parts.get(at) {
+        Some(Part::Word(word)) => word.as_str(),
+        _ => "",
+    };
+    let scoped = matches!(word(1), "local" | "session");
+    let at = if scoped { 2 } else { 1 };
+    let local = word(1) == "local";
+    // Modes of transactions are the engine's.
+    if word(at) == "transaction" {
+        return None;
+    }
+    // What is asked of all transactions to come, of which only what is so anyway is taken.
+    if word(at) == "characteristics" {
+        let refused = (at..parts.len()).any(|at| matches!(word(at), "serializable" | "only"));
+        return (!refused).then_some(Command::Discard("SET", false));
+    }
+    let (name, value) = match (word(at), word(at + 1), parts.get(at + 1)) {
+        ("time", "zone", _) => ("timezone", value_of(text, parts, at + 2)?),
+        ("names", _, _) => ("client_encoding", value_of(text, parts, at + 1)?),
+        (name, "to", _) | (name, _, Some(Part::Sign('='))) if !name.is_empty() => {
+            (name, value_of(text, parts, at + 2)?)
+        }
+        _ => return None,
+    };
+    let name = name.to_string();
+    if value.eq_ignore_ascii_case("default") {
+        return Some(Command::Reset(name));
+    }
+    Some(Command::Set { local, name, value })
+}
+
+/// The value from the part `at` on: one text, or what stands there.
+fn value_of(text: &str, parts: &[Part<'_>], at: usize) -> Option<String> {
+    if let [Part::Text(value) | Part::Word(value)] = &parts[at.min(parts.len())..] {
+        return Some(value.clone());
+    }
+    // A list, or a number with a unit: from the sign on.
+    let lower = text.to_ascii_lowercase();
+    let start = match lower.find('=') {
+        Some(sign) => sign + 1,
+        None => lower.find(" to ").map(|word| word + 4).or_else(|| {
+            let word = lower.find("zone").map(|word| word + 4);
+            word.or_else(|| lower.find("names").map(|word| word + 5))
+        })?,
+    };
+    let value = text.get(start..)?.trim().trim_end_matches(';').trim();
+    (!value.is_empty()).then(|| value.to_string())
+}
+
+/// `select [pg_catalog.]function(constants) [[as] label]`.
+fn call(parts: &[Part<'_>]) -> Option<Command> {
+    let mut rest = &parts[1..];
+    if let [Part::Word(schema), Part::Sign('.'), ..] = rest
+        && schema == "pg_catalog"
+    {
+        rest = &rest[2..];
+    }
+    let [Part::Word(function), Part::Sign('('), after @ ..] = rest else {
+        return None;
+    };
+    if !FUNCTIONS.contains(&function.as_str()) {
+        return None;
+    }
+    let end = after.iter().position(|part| *part == Part::Sign(')'))?;
+    let mut arguments = Vec::new();
+    for (at, part) in after[..end].iter().enumerate() {
+        match part {
+            Part::Text(text) | Part::Word(text) if at % 2 == 0 => arguments.push(text.clone()),
+            Part::Sign(',') if at % 2 == 1 => {}
+            _ => return None,
+        }
+    }
+    let label = match &after[end + 1..] {
+        [] => function.clone(),
+        [Part::Word(label)] => label.clone(),
+        [Part::Word(word), Part::Word(label)] if word == "as" => label.clone(),
+        _ => return None,
+    };
+    Some(Command::Call {
+        function: function.clone(),
+        arguments,
+        label,
+    })
+}
+
+/// The first parts of a statement.
+fn parts(text: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start();
+        if let Some(after) = rest.strip_prefix("--") {
+            rest = after.split_once('\n').map_or("", |(_, after)| after);
+            continue;
+        }
+        if let Some(after) = rest.strip_prefix("/*") {
+            rest = after.split_once("*/").map_or("", |(_, after)| after);
+            continue;
+        }
+        let Some(first) = rest.chars().next() else {
+            break;
+        };
+        if parts.len() == MOST {
+            parts.push(Part::Rest(rest));
+            break;
+        }
+        match first {
+            '\'' | '"' => {
+                let (value, after) = quoted(&rest[1..], first);
+                rest = after;
+                parts.push(if first == '"' {
+                    Part::Word(value)
+                } else {
+                    Part::Text(value)
+                });
+            }
+            c if c.is_alphanumeric() || c == '_' => {
+                let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
+                let end = rest.find(|c| !word(c)).unwrap_or(rest.len());
+                parts.push(Part::Word(rest[..end].to_lowercase()));
+                rest = &rest[end..];
+            }
+            sign => {
+                rest = &rest[sign.len_utf8()..];
+                // At the end it says nothing.
+                if sign != ';' || !rest.trim().is_empty() {
+                    parts.push(Part::Sign(sign));
+                }
+            }
+        }
+    }
+    parts
+}
+
+/// What stands before the quote that ends it, and what comes after that.
+fn quoted(text: &str, quote: char) -> (String, &str) {
+    let mut value = String::new();
+    let mut rest = text;
+    while let Some(end) = rest.find(quote) {
+        value.push_str(&rest[..end]);
+        rest = &rest[end + 1..];
+        match rest.strip_prefix(quote) {
+            Some(after) => {
+                value.push(quote);
+                rest = after;
+            }
+            None => return (value, rest),
+        }
+    }
+    value.push_str(rest);
+    (value, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(local: bool, name: &str, value: &str) -> Option<Command> {
+        Some(Command::Set {
+            local,
+            name: name.into(),
+            value: value.into(),
+        })
+    }
+
+    #[test]
+    fn statements_about_the_session_are_known() {
+        let cases = [
+            (
+                "SET DateStyle=ISO",
+                set(false, "datestyle", "ISO".to_lowercase().as_str()),
+            ),
+            (
+                "set client_encoding to 'utf-8';",
+                set(false, "client_encoding", "utf-8"),
+            ),
+            ("SET NAMES 'UTF8'", set(false, "client_encoding", "UTF8")),
+            ("set session time zone 'UTC'", set(false, "timezone", "UTC")),
+            (
+                "set local statement_timeout = 500",
+                set(true, "statement_timeout", "500"),
+            ),
+            (
+                "set search_path = \"$user\", public",
+                set(false, "search_path", "\"$user\", public"),
+            ),
+            (
+                "set timezone to default",
+                Some(Command::Reset("timezone".into())),
+            ),
+            ("set transaction isolation level serializable", None),
+            (
+                "show transaction isolation level",
+                Some(Command::Show("transaction isolation level".into())),
+            ),
+            ("show tables", None),
+            ("DISCARD ALL", Some(Command::Discard("DISCARD ALL", true))),
+            (
+                "/* hi */ begin",
+                Some(Command::Transaction(Transaction::Begin)),
+            ),
+            ("rollback to savepoint a", None),
+            ("END;", Some(Command::Transaction(Transaction::Commit))),
+            ("select 1", None),
+            ("select pg_backend_pid() from t", None),
+        ];
+        for (text, wanted) in cases {
+            assert_eq!(read(text), wanted, "{text}");
+        }
+        let wanted = Command::Call {
+            function: "set_config".into(),
+            arguments: ["a.b", "it's", "false"].map(String::from).into(),
+            label: "x".into(),
+        };
+        let text = "SELECT pg_catalog.set_config('a.b', 'it''s', false) AS x";
+        assert_eq!(read(text), Some(wanted));
+    }
+
+    #[test]
+    fn any_text_is_read_without_harm() {
+        let mut random = fastrand::Rng::with_seed(9);
+        let words = [
+            "set", "local", "=", "to", "'", "\"", "--", "/*", "*/", "é", "select", "(", ")", ",",
+            ";", "zone", "show", "$", "\n",
+        ];
+        for _ in 0..50_000 {
+            let text: String = (0..random.usize(0..9))
+                .map(|_| words[random.usize(0..words.len())])
+                .collect::<Vec<_>>()
+                .join(if random.bool() { " " } else { "" });
+            let _ = read(&text);
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! `copy` through the connection.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringViewBuilder};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use atoll::{Transfer, TransferFormat};
+
+use crate::client::conversation::{Conversation, Failed};
+use crate::client::copy_format::{Line, Reader, Writer};
+use crate::errors;
+use crate::values::row::Rows;
+use crate::wire::backend::{self, Report};
+use crate::wire::channel::Broken;
+use crate::wire::frontend::{self, Message};
+
+/// Rows of a batch that comes from a client.
+const BATCH_ROWS: usize = 8192;
+
+/// Bytes of such a batch, about.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// Most bytes of a piece that a client sends.
+const PIECE: usize = 64 << 20;
+
+impl Conversation {
+    /// Runs a `copy` through the connection.
+    pub(crate) fn copy(&mut self, transfer: &Transfer, text: &str) -> Result<(), Failed> {
+        let rows = if transfer.is_incoming() {
+            self.copy_in(transfer, text)?
+        } else {
+            self.copy_out(transfer, text)?
+        };
+        backend::complete(&mut self.channel.out, &format!("COPY {rows}"));
+        Ok(())
+    }
+
+    fn copy_out(&mut self, transfer: &Transfer, text: &str) -> Result<u64, Failed> {
+        let mut rows = self.timed(text, |it| it.session.copy_out(transfer))?;
+        let schema = Arc::clone(rows.schema());
+        let columns = schema.fields().len();
+        let writer = Writer::new(&transfer.format);
+        let binary = writer.is_binary();
+        backend::copying(&mut self.channel.out, b'H', columns, binary);
+        if let Some(head) = writer.head(&schema) {
+            backend::copied(&mut self.channel.out, |out| out.extend(head));
+        }
+        let mut sent = 0;
+        loop {
+            self.wanted()?;
+            let batch = match rows.next() {
+                None => break,
+                Some(batch) => batch.map_err(|e| self.reported(&e, text))?,
+            };
+            let unwritten =
+                |e: arrow::error::ArrowError| Report::error(errors::INTERNAL, e.to_string());
+            let rows = Rows::new(&batch, vec![binary; columns]).map_err(unwritten)?;
+            let writers = rows.writers().map_err(unwritten)?;
+            for at in 0..rows.len() {
+                backend::copied(&mut self.channel.out, |out| writer.row(&writers, at, out));
+                self.send(false)?;
+            }
+            sent += rows.len() as u64;
+            self.shared.counts.rows.add(rows.len() as u64);
+        }
+        if let Some(end) = writer.end() {
+            backend::copied(&mut self.channel.out, |out| out.extend(end));
+        }
+        backend::bare(&mut self.channel.out, b'c');
+        Ok(sent)
+    }
+
+    fn copy_in(&mut self, transfer: &Transfer, text: &str) -> Result<u64, Failed> {
+        if transfer.format == TransferFormat::Binary {
+            let message = "`copy from stdin` reads text and csv, not binary";
+            return Err(Report::error(errors::NOT_SUPPORTED, message).into());
+        }
+        let schema = self.timed(text, |it| it.session.copy_columns(transfer))?;
+        backend::copying(&mut self.channel.out, b'G', schema.fields().len(), false);
+        self.send(true)?;
+        self.channel.patient(false)?;
+        let session = self.session.clone();
+        let mut incoming = Incoming::new(self, &transfer.format, &schema);
+        let copied = session.copy_in(transfer, &mut incoming);
+        let failed = incoming.failed.take();
+        // What the client may still send of it is not looked at.
+        self.channel.patient(true)?;
+        match (copied, failed) {
+            (_, Some(failed)) => Err(failed),
+            (Ok(rows), None) => Ok(rows),
+            (Err(e), None) => Err(self.reported(&e, text)),
+        }
+    }
+}
+
+/// Rows that a client sends, in batches of texts.
+struct Incoming<'c> {
+    conversation: &'c mut Conversation,
+    reader: Reader,
+    schema: SchemaRef,
+    /// The client has sent all of it, or has given up.
+    ended: bool,
+    /// All rows that there are were handed on.
+    done: bool,
+    failed: Option<Failed>,
+}
+
+impl<'c> Incoming<'c> {
+    fn new(
+        conversation: &'c mut Conversation,
+        format: &TransferFormat,
+        columns: &SchemaRef,
+    ) -> Incoming<'c> {
+        let fields = columns.fields().iter();
+        let fields = fields.map(|field| Field::new(field.name(), DataType::Utf8View, true));
+        Incoming {
+            conversation,
+            reader: Reader::new(format, columns.fields().len()),
+            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+            ended: false,
+            done: false,
+            failed: None,
+        }
+    }
+
+    /// Takes the next message of the copy.
+    fn receive(&mut self) -> Result<Option<Vec<u8>>, Failed> {
+        loop {
+            let client = Arc::clone(self.conversation.client());
+            let message =
+                self.conversation
+                    .channel
+                    .message(PIECE, &mut |_| match client.reason() {
+                        None => Ok(()),
+                        Some(_) => Err(Broken::Stopped),
+                    });
+            let (kind, body) = match message {
+                Ok(message) => message,
+                Err(Broken::Stopped) => {
+                    self.conversation.wanted()?;
+                    continue;
+                }
+                Err(broken) => return Err(broken.into()),
+            };
+            match frontend::message(kind, body).map_err(Broken::from)? {
+                Message::CopyData(bytes) => return Ok(Some(bytes)),
+                Message::CopyDone => {
+                    self.ended = true;
+                    return Ok(None);
+                }
+                Message::CopyFail(reason) => {
+                    self.ended = true;
+                    let message = format!("COPY from stdin failed: {reason}");
+                    return Err(Report::error(errors::CANCELLED, message).into());
+                }
+                Message::Flush | Message::Sync => {}
+                _ => {
+                    let message = format!("unexpected message type {kind} during COPY from stdin");
+                    return Err(Broken::from(frontend::Malformed(message)).into());
+                }
+            }
+        }
+    }
+
+    /// Reads rows until a batch is full or there are no more; none if there is not even one.
+    fn batch(&mut self) -> Result<Option<RecordBatch>, Failed> {
+        let mut columns: Vec<StringViewBuilder> = self
+            .schema
+            .fields()
+            .iter()
+            .map(|_| StringViewBuilder::new())
+            .collect();
+        let (mut count, mut bytes) = (0, 0);
+        while count < BATCH_ROWS && bytes < BATCH_BYTES {
+            match self.reader.next(self.ended) {
+                Ok(Line::Row(fields)) => {
+                    for (column, field) in columns.iter_mut().zip(fields) {
+                        bytes += 16 + field.as_ref().map_or(0, String::len);
+                        column.append_option(field);
+                    }
+                    count += 1;
+                }
+                Ok(Line::More) if self.ended => break,
+                Ok(Line::More) => {
+                    if let Some(piece) = self.receive()? {
+                        self.reader.push(&piece);
+                    }
+                }
+                Ok(Line::End) => break,
+                Err(message) => return Err(Report::error(errors::BAD_COPY, message).into()),
+            }
+        }
+        if count == 0 {
+            return Ok(None);
+        }
+        let columns = columns
+            .iter_mut()
+            .map(|column| Arc::new(column.finish()) as ArrayRef);
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns.collect());
+        let batch = batch.map_err(|e| Report::error(errors::INTERNAL, e.to_string()))?;
+        Ok(Some(batch))
+    }
+}
+
+impl Iterator for &mut Incoming<'_> {
+    type Item = Result<RecordBatch, sql::Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        match self.batch() {
+            Ok(Some(batch)) => Some(Ok(batch)),
+            Ok(None) => {
+                self.done = true;
+                None
+            }
+            Err(failed) => {
+                self.done = true;
+                self.failed = Some(failed);
+                // Only that nothing is kept: the client is told why by who failed.
+                Some(Err(sql::Error::Cancelled))
+            }
+        }
+    }
+}

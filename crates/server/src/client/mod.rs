@@ -1,0 +1,15 @@
+//! One client: [`startup`] until it is let in, then a [`conversation`]: [`simple`] queries, statements that are prepared and
+//! [bound](extended), [`copy`], and [`settings`] that clients ask about or change. [`rows`] sends results, which are [`sending`] piece by
+//! piece.
+
+mod control;
+pub(crate) mod conversation;
+mod copy;
+mod copy_format;
+mod extended;
+mod portal;
+mod rows;
+mod sending;
+mod settings;
+mod simple;
+pub(crate) mod startup;

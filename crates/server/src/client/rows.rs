@@ -1,0 +1,62 @@
+//! Sends rows, and what they are.
+
+use arrow::datatypes::SchemaRef;
+
+use crate::client::conversation::{Conversation, Failed};
+use crate::client::sending::{Sending, described, unwritten};
+use crate::wire::backend;
+
+impl Conversation {
+    /// Sends up to `limit` rows; 0 for all. True if there are no more.
+    pub(crate) fn rows(
+        &mut self,
+        sending: &mut Sending,
+        limit: u32,
+        text: &str,
+    ) -> Result<bool, Failed> {
+        let mut left = match limit {
+            0 => u64::MAX,
+            limit => limit.into(),
+        };
+        loop {
+            if left == 0 {
+                return Ok(false);
+            }
+            let Some((rows, from)) = sending.batch.take() else {
+                self.wanted()?;
+                match sending.source.next() {
+                    None => return Ok(true),
+                    Some(Err(e)) => return Err(self.reported(&e, text)),
+                    Some(Ok(batch)) => sending.batch = Some((sending.encoded(&batch)?, 0)),
+                }
+                continue;
+            };
+            let to = rows
+                .len()
+                .min(from.saturating_add(usize::try_from(left).unwrap_or(usize::MAX)));
+            let writers = rows.writers().map_err(unwritten)?;
+            for at in from..to {
+                writers.row(at, &mut self.channel.out);
+                self.send(false)?;
+            }
+            drop(writers);
+            let written = (to - from) as u64;
+            self.shared.counts.rows.add(written);
+            sending.sent += written;
+            left -= written;
+            if to < rows.len() {
+                sending.batch = Some((rows, to));
+            }
+        }
+    }
+
+    /// Sends a description of columns, or that there are none.
+    pub(crate) fn describe_columns(&mut self, columns: Option<(&SchemaRef, &[bool])>) {
+        match columns {
+            Some((schema, formats)) => {
+                backend::columns(&mut self.channel.out, &described(schema, formats));
+            }
+            None => backend::bare(&mut self.channel.out, b'n'),
+        }
+    }
+}

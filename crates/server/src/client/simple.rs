@@ -1,0 +1,304 @@
+//! `Query`: a text with any number of statements.
+
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use atoll::{TransactionStatus, script};
+
+use crate::client::control::{self, Command, Transaction};
+use crate::client::conversation::{Conversation, Failed};
+use crate::client::sending::{Sending, Source};
+use crate::errors;
+use crate::sessions::Reason;
+use crate::wire::backend::{self, Report};
+
+impl Conversation {
+    /// Runs the statements of `text`. Several are one transaction, unless one of them begins or ends one.
+    pub(crate) fn query(&mut self, text: &str) -> Result<(), Failed> {
+        self.portals.remove("");
+        let done = self.statements(text);
+        let done = match done {
+            // A transaction that was begun for the statements of the text ends with it.
+            Ok(()) => self.end_implicit().map_err(Failed::from),
+            Err(Failed::Told(report)) => {
+                self.fail(&report);
+                if let Err(report) = self.end_implicit() {
+                    self.fail(&report);
+                }
+                Ok(())
+            }
+            broken => broken,
+        };
+        match done {
+            Ok(()) => {}
+            Err(Failed::Told(report)) => self.fail(&report),
+            broken => return broken,
+        }
+        self.ready();
+        Ok(())
+    }
+
+    fn statements(&mut self, text: &str) -> Result<(), Failed> {
+        let statements = script::split(text);
+        if statements.is_empty() {
+            backend::bare(&mut self.channel.out, b'I');
+            return Ok(());
+        }
+        let several = statements.len() > 1;
+        let plain = |one: &script::Statement| {
+            !matches!(control::read(&one.text), Some(Command::Transaction(_)))
+        };
+        if several && statements.iter().all(plain) {
+            self.begin_implicit()?;
+        }
+        for one in &statements {
+            self.statement(&one.text).map_err(|failed| match failed {
+                // The place is one in the whole text.
+                Failed::Told(mut report) if several => {
+                    let before = text.find(one.text.as_str()).unwrap_or(0);
+                    let before = text[..before].chars().count();
+                    report.position = report.position.map(|at| at + before);
+                    Failed::Told(report)
+                }
+                failed => failed,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Runs one statement and sends what it returns.
+    fn statement(&mut self, text: &str) -> Result<(), Failed> {
+        if let Some(command) = control::read(text)
+            && let Some((source, tag)) = self.control(command, text)?
+        {
+            return match source {
+                Some(source) => self.all_rows(source, text),
+                None => {
+                    backend::complete(&mut self.channel.out, &tag);
+                    Ok(())
+                }
+            };
+        }
+        let transfer = sql::transfer(text).map_err(atoll::Error::from);
+        if let Some(transfer) = transfer.map_err(|e| self.reported(&e, text))? {
+            return self.copy(&transfer, text);
+        }
+        let alone = self.session.transaction() == TransactionStatus::Idle;
+        match self.timed(text, |it| it.session.query(text)) {
+            Ok(rows) => self.all_rows(Source::Running(Box::new(rows)), text),
+            // `psql` asks for much that there is not, in ways that are not understood.
+            Err(Failed::Told(_)) if alone && script::asks_for_nothing(text) => {
+                let nothing = texts(&["?column?".to_string()], &[])?;
+                self.all_rows(nothing, text)
+            }
+            Err(failed) => Err(failed),
+        }
+    }
+
+    /// Sends all rows of `source` with a description of its columns.
+    fn all_rows(&mut self, source: Source, text: &str) -> Result<(), Failed> {
+        let mut sending = Sending::new(source, &[], None)?;
+        if sending.source.has_rows() {
+            let schema = Arc::clone(sending.source.schema());
+            self.describe_columns(Some((&schema, &[])));
+        }
+        self.rows(&mut sending, 0, text)?;
+        let tag = sending.source.tag(sending.sent);
+        drop(sending);
+        backend::complete(&mut self.channel.out, &tag);
+        Ok(())
+    }
+
+    /// Does what a statement about the session asks: its rows, or what it is called. None if the engine is to run it.
+    pub(crate) fn control(
+        &mut self,
+        command: Command,
+        text: &str,
+    ) -> Result<Option<(Option<Source>, String)>, Failed> {
+        let done = |tag: &str| Ok(Some((None, tag.to_string())));
+        match command {
+            Command::Set { local, name, value } => {
+                if local {
+                    self.settings.local();
+                }
+                let changed = self.settings.set(&name, &value)?;
+                self.tell(changed);
+                done("SET")
+            }
+            Command::Reset(name) => {
+                let changed = self.settings.reset(&name)?;
+                self.tell(changed);
+                done("RESET")
+            }
+            Command::Show(name) => match self.settings.show(&name) {
+                Some(shown) => {
+                    let source = texts(&shown.names, &shown.rows)?;
+                    Ok(Some((Some(source), String::new())))
+                }
+                None => {
+                    let message = format!("unrecognized configuration parameter \"{name}\"");
+                    Err(Report::error(errors::NO_SETTING, message).into())
+                }
+            },
+            Command::Discard(tag, all) => {
+                if all {
+                    if self.session.transaction() != TransactionStatus::Idle {
+                        let message = "DISCARD ALL cannot run inside a transaction block";
+                        return Err(Report::error("25001", message).into());
+                    }
+                    self.prepared.clear();
+                    self.portals.clear();
+                    let _ = self.settings.reset("all");
+                    self.timed("deallocate all", |it| it.session.sql("deallocate all"))?;
+                }
+                done(tag)
+            }
+            Command::Call {
+                function,
+                arguments,
+                label,
+            } => self.call(&function, &arguments, label).map(Some),
+            Command::Transaction(what) => self.transact(what, text),
+        }
+    }
+
+    /// Tells the client of a setting that has changed.
+    fn tell(&mut self, changed: Option<(String, String)>) {
+        if let Some((name, value)) = changed {
+            if name == "application_name" {
+                self.client().application.lock().clone_from(&value);
+            }
+            backend::parameter(&mut self.channel.out, &name, &value);
+        }
+    }
+
+    /// `begin`, `commit` and `rollback` where there is nothing to begin or to end, as PostgreSQL has it; none where the
+    /// engine does it.
+    fn transact(
+        &mut self,
+        what: Transaction,
+        text: &str,
+    ) -> Result<Option<(Option<Source>, String)>, Failed> {
+        let implicit = std::mem::take(&mut self.implicit);
+        let mut warn = |code, message: &str| {
+            Report::warning(code, message).write(&mut self.channel.out);
+        };
+        match (what, self.session.transaction()) {
+            (Transaction::Begin, TransactionStatus::Idle) => Ok(None),
+            (Transaction::Begin, _) => {
+                if !implicit {
+                    warn("25001", "there is already a transaction in progress");
+                }
+                Ok(Some((None, "BEGIN".into())))
+            }
+            (Transaction::Commit, TransactionStatus::Idle) => {
+                warn("25P01", "there is no transaction in progress");
+                Ok(Some((None, "COMMIT".into())))
+            }
+            (Transaction::Rollback, TransactionStatus::Idle) => {
+                warn("25P01", "there is no transaction in progress");
+                Ok(Some((None, "ROLLBACK".into())))
+            }
+            (Transaction::Commit, TransactionStatus::Failed) => {
+                let chain = text.to_ascii_lowercase().contains("and chain");
+                let instead = if chain {
+                    "rollback and chain"
+                } else {
+                    "rollback"
+                };
+                self.timed(text, |it| it.session.sql(instead))?;
+                Ok(Some((None, "ROLLBACK".into())))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The answer of a function about the session.
+    fn call(
+        &mut self,
+        function: &str,
+        arguments: &[String],
+        label: String,
+    ) -> Result<(Option<Source>, String), Failed> {
+        let argument = |at: usize| arguments.get(at).map_or("", String::as_str);
+        let value = match function {
+            "pg_backend_pid" => self.client().process.to_string(),
+            "pg_is_in_recovery" | "pg_is_wal_replay_paused" => "f".into(),
+            "pg_advisory_unlock_all" => String::new(),
+            "pg_cancel_backend" => self.ask(argument(0), Reason::Cancelled),
+            "pg_terminate_backend" => self.ask(argument(0), Reason::Terminated),
+            "set_config" => {
+                if matches!(argument(2), "true" | "t" | "on" | "1") {
+                    self.settings.local();
+                }
+                let changed = self.settings.set(argument(0), argument(1))?;
+                self.tell(changed);
+                self.settings
+                    .get(argument(0))
+                    .unwrap_or_default()
+                    .to_string()
+            }
+            "current_setting" => match self.settings.get(argument(0)) {
+                Some(value) => value.to_string(),
+                None => {
+                    let message =
+                        format!("unrecognized configuration parameter \"{}\"", argument(0));
+                    return Err(Report::error(errors::NO_SETTING, message).into());
+                }
+            },
+            other => {
+                let message = format!("function {other} is not supported");
+                return Err(Report::error(errors::NOT_SUPPORTED, message).into());
+            }
+        };
+        let source = if function == "pg_backend_pid" {
+            number(&label, self.client().process)?
+        } else {
+            texts(&[label], &[vec![value]])?
+        };
+        Ok((Some(source), String::new()))
+    }
+
+    /// Asks another session of the same user to stop.
+    fn ask(&self, process: &str, reason: Reason) -> String {
+        let client = process
+            .parse()
+            .ok()
+            .and_then(|process| self.shared.sessions.get(process));
+        match client.filter(|client| client.user == self.client().user) {
+            Some(client) => {
+                client.ask(reason);
+                "t".into()
+            }
+            None => "f".into(),
+        }
+    }
+}
+
+/// Rows of texts.
+fn texts(names: &[String], rows: &[Vec<String>]) -> Result<Source, Report> {
+    let fields = names
+        .iter()
+        .map(|name| Field::new(name, DataType::Utf8, false));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let column = |at: usize| {
+        let values = rows.iter().map(|row| row.get(at).map(String::as_str));
+        Arc::new(values.collect::<StringArray>()) as _
+    };
+    let columns = (0..names.len()).map(column).collect();
+    here(schema, columns)
+}
+
+/// A row of one number.
+fn number(name: &str, number: u32) -> Result<Source, Report> {
+    let schema = Arc::new(Schema::new(vec![Field::new(name, DataType::Int32, false)]));
+    let column = arrow::array::Int32Array::from(vec![number as i32]);
+    here(schema, vec![Arc::new(column)])
+}
+
+fn here(schema: Arc<Schema>, columns: Vec<arrow::array::ArrayRef>) -> Result<Source, Report> {
+    let batch = RecordBatch::try_new(Arc::clone(&schema), columns)
+        .map_err(|e| Report::error(errors::INTERNAL, e.to_string()))?;
+    Ok(Source::Here(schema, [batch].into()))
+}

@@ -1,0 +1,189 @@
+//! What clients are told of an error: PostgreSQL's codes, and the place in the text.
+
+use crate::sessions::Reason;
+use crate::wire::backend::Report;
+
+pub(crate) const SYNTAX: &str = "42601";
+pub(crate) const NOT_SUPPORTED: &str = "0A000";
+pub(crate) const PROTOCOL: &str = "08P01";
+pub(crate) const CANCELLED: &str = "57014";
+pub(crate) const SHUTDOWN: &str = "57P01";
+pub(crate) const TOO_MANY: &str = "53300";
+pub(crate) const NO_STATEMENT: &str = "26000";
+pub(crate) const NO_PORTAL: &str = "34000";
+pub(crate) const BAD_VALUE: &str = "22P02";
+pub(crate) const BAD_BINARY: &str = "22P03";
+pub(crate) const BAD_COPY: &str = "22P04";
+pub(crate) const BAD_SETTING: &str = "22023";
+pub(crate) const NO_SETTING: &str = "42704";
+pub(crate) const NOT_LET_IN: &str = "28P01";
+pub(crate) const INTERNAL: &str = "XX000";
+
+/// What ends a statement, or the session with it, for this reason.
+pub(crate) fn of_reason(reason: Reason) -> Report {
+    match reason {
+        Reason::Cancelled => Report::error(CANCELLED, "canceling statement due to user request"),
+        Reason::Timeout => Report::error(CANCELLED, "canceling statement due to statement timeout"),
+        Reason::Idle => Report::fatal(
+            "25P03",
+            "terminating connection due to idle-in-transaction timeout",
+        ),
+        Reason::Terminated | Reason::Stopping | Reason::Vanished => Report::fatal(
+            SHUTDOWN,
+            "terminating connection due to administrator command",
+        ),
+    }
+}
+
+/// The report of an error of the statement `text`.
+pub(crate) fn report(error: &atoll::Error, text: &str) -> Report {
+    let mut report = Report::error(code(error), error.to_string());
+    if let atoll::Error::Sql(sql) = error
+        && let Some(position) = sql.position()
+    {
+        report.position = Some(character(text, position));
+    }
+    report
+}
+
+/// The character at a line and a column, counted from 1 as those are.
+fn character(text: &str, position: sql::Position) -> usize {
+    let lines = text
+        .split_inclusive('\n')
+        .take(position.line.max(1) as usize - 1);
+    let before: usize = lines.map(|line| line.chars().count()).sum();
+    before + position.column as usize
+}
+
+fn code(error: &atoll::Error) -> &'static str {
+    match error {
+        atoll::Error::Sql(error) => of_sql(error),
+        atoll::Error::Store(error) => of_store(error),
+        atoll::Error::Table(error) => of_table(error),
+        atoll::Error::Interrupted => CANCELLED,
+        atoll::Error::Input { .. } => BAD_COPY,
+        _ => INTERNAL,
+    }
+}
+
+fn of_sql(error: &sql::Error) -> &'static str {
+    use sql::Error;
+    match error {
+        Error::Syntax { .. } => SYNTAX,
+        Error::UnknownTable { .. } => "42P01",
+        Error::UnknownColumn { .. } => "42703",
+        Error::Unsupported { message } => by_message(message, UNSUPPORTED, NOT_SUPPORTED),
+        Error::Invalid { message, .. } => by_message(message, INVALID, "42000"),
+        Error::TableExists { .. } => "42P07",
+        Error::Constraint { message } => by_message(message, CONSTRAINT, "23000"),
+        Error::Transaction { message } => by_message(message, TRANSACTION, "25000"),
+        Error::Conflict { message } => by_message(message, CONFLICT, "55P03"),
+        Error::Arithmetic { message } => by_message(message, ARITHMETIC, "22000"),
+        Error::Memory { .. } => "53200",
+        Error::File { .. } => "58030",
+        Error::TooComplex { .. } => "54001",
+        Error::Cancelled => CANCELLED,
+        Error::Execution { message } => by_message(message, ARITHMETIC, "22000"),
+        Error::Store(error) => of_store(error),
+        Error::Table(error) => of_table(error),
+        _ => INTERNAL,
+    }
+}
+
+/// Words of a message, and the code that they stand for.
+type Words = &'static [(&'static str, &'static str)];
+
+const UNSUPPORTED: Words = &[("reads and writes no files", "42501")];
+
+const INVALID: Words = &[
+    ("invalid input syntax", BAD_VALUE),
+    ("cannot be read as", BAD_VALUE),
+    ("no function", "42883"),
+    ("ambiguous", "42702"),
+    ("prepared statement", NO_STATEMENT),
+    ("group by", "42803"),
+    ("type", "42804"),
+];
+
+const CONSTRAINT: Words = &[
+    ("NULL", "23502"),
+    ("duplicate", "23505"),
+    ("unique", "23505"),
+    ("primary key", "23505"),
+    ("refer", "23503"),
+    ("foreign", "23503"),
+    ("check", "23514"),
+];
+
+const TRANSACTION: Words = &[
+    ("aborted", "25P02"),
+    ("had failed", "25P02"),
+    ("read-only", "25006"),
+    ("savepoint", "3B001"),
+    ("already a transaction", "25001"),
+    ("no transaction", "25P01"),
+];
+
+const CONFLICT: Words = &[("could not serialize", "40001")];
+
+const ARITHMETIC: Words = &[
+    ("cannot cast string", BAD_VALUE),
+    ("zero", "22012"),
+    ("overflow", "22003"),
+    ("out of range", "22003"),
+    ("does not fit", "22003"),
+    ("date", "22008"),
+    ("cannot", BAD_VALUE),
+    ("invalid", BAD_VALUE),
+];
+
+fn by_message(message: &str, words: Words, otherwise: &'static str) -> &'static str {
+    let found = words.iter().find(|(word, _)| message.contains(word));
+    found.map_or(otherwise, |(_, code)| *code)
+}
+
+fn of_store(error: &store::Error) -> &'static str {
+    match error {
+        store::Error::Full { .. } => "53100",
+        store::Error::ReadOnly { .. } => "25006",
+        store::Error::Busy { .. } | store::Error::Changed { .. } => "55006",
+        store::Error::Damaged { .. } => "XX001",
+        _ => "58030",
+    }
+}
+
+fn of_table(error: &table::Error) -> &'static str {
+    match error {
+        table::Error::NoTable { .. } => "42P01",
+        table::Error::Exists { .. } => "42P07",
+        table::Error::NoColumn { .. } => "42703",
+        table::Error::Null { .. } => "23502",
+        table::Error::TooLong { .. } => "22001",
+        table::Error::Mismatch { .. } => "42804",
+        table::Error::Unsupported { .. } => NOT_SUPPORTED,
+        table::Error::Damaged { .. } => "XX001",
+        table::Error::Store(error) => of_store(error),
+        _ => INTERNAL,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_have_codes_and_places() {
+        let error = sql::Error::UnknownColumn {
+            name: "b".into(),
+            candidates: vec![],
+            position: Some(sql::Position { line: 2, column: 3 }),
+        };
+        let told = report(&atoll::Error::Sql(error), "select é\n  b");
+        assert_eq!((told.code, told.position), ("42703", Some(12)));
+        let error = sql::Error::Conflict {
+            message: "could not serialize access".into(),
+        };
+        assert_eq!(code(&atoll::Error::Sql(error)), "40001");
+        assert_eq!(code(&atoll::Error::Interrupted), CANCELLED);
+    }
+}

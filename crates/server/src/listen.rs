@@ -1,0 +1,258 @@
+//! The server: who listens, and how it stops.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use atoll::Database;
+
+use crate::client::conversation::Conversation;
+use crate::client::startup;
+use crate::error::{Error, Result};
+use crate::metrics;
+use crate::options::Options;
+use crate::security::users::Users;
+use crate::security::{scram, tls};
+use crate::sessions::{Doing, Reason, Sessions};
+use crate::shared::{Counts, Shared};
+use crate::wire::socket;
+
+/// Connections beyond the sessions that may be: those that log in, stop statements, or are told that there is no room.
+const BESIDE: usize = 64;
+
+/// The stack of a client's thread. What is deep runs on the workers.
+const STACK: usize = 2 << 20;
+
+/// How long those that were asked to end have for it, once the time for statements is over.
+const LAST: Duration = Duration::from_secs(5);
+
+/// A server that runs. Dropping it leaves it running until the process ends; [`stop`](Server::stop) ends it.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("reef.atoll");
+/// let database = atoll::Database::create(&path, &atoll::Options::default())?;
+/// let mut options = server::Options::default();
+/// options.listen.set_port(0);
+/// let server = server::Server::start(database.clone(), options)?;
+/// assert_ne!(server.address().port(), 0);
+/// server.stop();
+/// database.close()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    metrics: Option<SocketAddr>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Serves `database` to clients.
+    ///
+    /// # Errors
+    ///
+    /// If the address is taken, or is one that others can reach and there are no users; if a file that the options name
+    /// cannot be used.
+    pub fn start(database: Database, options: Options) -> Result<Server> {
+        let wrong = |reason: String| Error::Listen {
+            address: options.listen,
+            reason,
+        };
+        if !options.listen.ip().is_loopback() && options.users.is_none() {
+            let reason = "others can reach this address, and would be let in without a password: name a file of users (--users)";
+            return Err(wrong(reason.into()));
+        }
+        if options.max_connections == 0 {
+            return Err(Error::Options(
+                "no client may connect: raise --max-connections".into(),
+            ));
+        }
+        let users = options.users.as_deref().map(Users::read).transpose()?;
+        if users
+            .as_ref()
+            .is_some_and(|users| users.names().next().is_none())
+        {
+            return Err(Error::Options(
+                "the file of users has none: --add-user adds one".into(),
+            ));
+        }
+        let tls = options
+            .tls
+            .as_ref()
+            .map(|(certificate, key)| tls::configuration(certificate, key))
+            .transpose()?;
+        let mut secret = [0; 32];
+        scram::fill(&mut secret).map_err(Error::System)?;
+        let listener = TcpListener::bind(options.listen).map_err(|e| wrong(e.to_string()))?;
+        let address = listener.local_addr().map_err(|e| wrong(e.to_string()))?;
+        let metrics = options.metrics.map(metrics::listen).transpose()?;
+        let shared = Arc::new(Shared {
+            database,
+            options,
+            users,
+            tls,
+            sessions: Arc::new(Sessions::default()),
+            secret,
+            counts: Counts::default(),
+            stopping: AtomicBool::new(false),
+        });
+        let of = Arc::downgrade(&shared.sessions);
+        shared.database.observe_with(move || {
+            of.upgrade()
+                .map(|sessions| sessions.activity())
+                .unwrap_or_default()
+        });
+        let mut server = Server {
+            shared: Arc::clone(&shared),
+            address,
+            metrics: metrics
+                .as_ref()
+                .and_then(|listener| listener.local_addr().ok()),
+            threads: Vec::new(),
+        };
+        let of = Arc::clone(&shared);
+        server.spawn("atoll-watch", move || {
+            of.sessions.watch(&|| of.is_stopping())
+        })?;
+        if let Some(listener) = metrics {
+            let of = Arc::clone(&shared);
+            server.spawn("atoll-metrics", move || metrics::serve(&listener, &of))?;
+        }
+        server.spawn("atoll-listen", move || accept(&listener, &shared))?;
+        Ok(server)
+    }
+
+    fn spawn(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
+        let thread = thread::Builder::new().name(name.into()).spawn(work);
+        self.threads
+            .push(thread.map_err(|e| Error::System(format!("{name}: {e}")))?);
+        Ok(())
+    }
+
+    /// Where clients connect.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where metrics are, if they are anywhere.
+    pub fn metrics(&self) -> Option<SocketAddr> {
+        self.metrics
+    }
+
+    /// Stops the server: nobody is let in any more, sessions that do nothing end at once, statements have as long as the
+    /// options say, and are cancelled then. Transactions that are not committed are rolled back.
+    pub fn stop(self) {
+        let until = Instant::now() + self.shared.options.grace;
+        self.shared.stopping.store(true, Ordering::Release);
+        // Those who accept wait for a connection.
+        for address in [Some(self.address), self.metrics].into_iter().flatten() {
+            let _ = TcpStream::connect(reached(address));
+        }
+        loop {
+            let sessions = self.shared.sessions.list();
+            for client in &sessions {
+                if client.activity().doing != Doing::Active {
+                    client.ask(Reason::Stopping);
+                }
+            }
+            let pause = Instant::now() + Duration::from_millis(20);
+            if self.shared.sessions.wait_for_none(pause.min(until)) {
+                break;
+            }
+            if Instant::now() >= until {
+                break;
+            }
+        }
+        for client in self.shared.sessions.list() {
+            client.ask(Reason::Stopping);
+        }
+        let none = self.shared.sessions.wait_for_none(Instant::now() + LAST);
+        self.shared.sessions.wake();
+        // Who watches goes on as long as there is one left.
+        for thread in self.threads.into_iter().skip(usize::from(!none)) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// An address by which this machine reaches itself.
+fn reached(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        let home = match address {
+            SocketAddr::V4(_) => std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
+            SocketAddr::V6(_) => std::net::IpAddr::V6(std::net::Ipv6Addr::LOCALHOST),
+        };
+        address.set_ip(home);
+    }
+    address
+}
+
+/// A connection that is counted until it ends.
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Takes connections, each of which gets a thread, until the server stops.
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    let open = Arc::new(AtomicUsize::new(0));
+    let most = shared.options.max_connections.saturating_add(BESIDE);
+    for socket in listener.incoming() {
+        if shared.is_stopping() {
+            return;
+        }
+        let Ok(socket) = socket else {
+            // No descriptors are left, or the like: wait until some are.
+            thread::sleep(Duration::from_millis(10));
+            continue;
+        };
+        shared.counts.connections.add(1);
+        let counted = Counted(Arc::clone(&open));
+        if open.fetch_add(1, Ordering::AcqRel) >= most {
+            refuse(socket, shared);
+            continue;
+        }
+        let of = Arc::clone(shared);
+        let thread = thread::Builder::new()
+            .name("atoll-client".into())
+            .stack_size(STACK);
+        let spawned = thread.spawn(move || {
+            let _counted = counted;
+            serve(&of, socket);
+        });
+        if spawned.is_err() {
+            shared.counts.refused.add(1);
+        }
+    }
+}
+
+/// Tells a client that there is no room, without waiting for it.
+fn refuse(mut socket: TcpStream, shared: &Shared) {
+    use std::io::Write;
+    shared.counts.refused.add(1);
+    let mut out = Vec::new();
+    startup::too_many().write(&mut out);
+    let _ = socket.set_nonblocking(true);
+    let _ = socket.write(&out);
+    let _ = socket.shutdown(std::net::Shutdown::Write);
+}
+
+fn serve(shared: &Arc<Shared>, stream: TcpStream) {
+    let Ok(address) = stream.peer_addr() else {
+        return;
+    };
+    let _ = stream.set_nodelay(true);
+    let _ = socket::keep_alive(&stream);
+    if let Some(opened) = startup::open(shared, stream, address) {
+        Conversation::new(Arc::clone(shared), opened).hold();
+    }
+}

@@ -1,0 +1,78 @@
+//! Values in PostgreSQL's binary formats.
+
+/// Days from 1970 to 2000, where PostgreSQL counts from.
+pub(crate) const EPOCH_DAYS: i64 = 10_957;
+
+/// The same in microseconds.
+pub(crate) const EPOCH_MICROS: i64 = EPOCH_DAYS * 86_400_000_000;
+
+/// A decimal number, `unscaled / 10^scale`: groups of four digits, aligned at the point.
+pub(crate) fn numeric(unscaled: i128, scale: i8, out: &mut Vec<u8>) {
+    let mut digits = unscaled.unsigned_abs().to_string();
+    if scale < 0 {
+        digits.extend(std::iter::repeat_n('0', usize::from(scale.unsigned_abs())));
+    }
+    let scale = usize::from(scale.max(0).unsigned_abs());
+    numeric_of(unscaled < 0, &digits, scale, out);
+}
+
+/// A decimal number of these digits, of which the last `scale` stand behind the point.
+pub(crate) fn numeric_of(negative: bool, digits: &str, scale: usize, out: &mut Vec<u8>) {
+    let digits = format!("{digits:0>width$}", width = scale + 1);
+    let (whole, fraction) = digits.split_at(digits.len() - scale);
+    let whole = format!("{}{whole}", "0".repeat((4 - whole.len() % 4) % 4));
+    let fraction = format!("{fraction}{}", "0".repeat((4 - fraction.len() % 4) % 4));
+    let groups = |text: &str| -> Vec<u16> {
+        let chunks = text.as_bytes().chunks(4);
+        chunks
+            .map(|four| {
+                four.iter()
+                    .fold(0, |n, digit| n * 10 + u16::from(digit - b'0'))
+            })
+            .collect()
+    };
+    let mut all = groups(&whole);
+    let mut weight = all.len() as i16 - 1;
+    all.extend(groups(&fraction));
+    let leading = all.iter().take_while(|group| **group == 0).count();
+    all.drain(..leading);
+    weight -= leading as i16;
+    while all.last() == Some(&0) {
+        all.pop();
+    }
+    if all.is_empty() {
+        weight = 0;
+    }
+    let sign: u16 = if negative && !all.is_empty() {
+        0x4000
+    } else {
+        0
+    };
+    out.extend((all.len() as u16).to_be_bytes());
+    out.extend(weight.to_be_bytes());
+    out.extend(sign.to_be_bytes());
+    out.extend((scale as u16).to_be_bytes());
+    for group in all {
+        out.extend(group.to_be_bytes());
+    }
+}
+
+/// An interval.
+pub(crate) fn interval(months: i32, days: i32, micros: i64, out: &mut Vec<u8>) {
+    out.extend(micros.to_be_bytes());
+    out.extend(days.to_be_bytes());
+    out.extend(months.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_aligned_at_the_point() {
+        let mut out = Vec::new();
+        numeric(123_456, 2, &mut out);
+        // 1234.56: groups 1234 and 5600, the first one of weight 0.
+        assert_eq!(out, [0, 2, 0, 0, 0, 0, 0, 2, 4, 210, 21, 224]);
+    }
+}

@@ -1,0 +1,441 @@
+//! Rows of a batch, field by field.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, Decimal256Type, Float32Type,
+    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType, IntervalUnit,
+    Time64MicrosecondType, TimeUnit, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
+};
+use arrow::error::ArrowError;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+
+use crate::values::{binary, calendar, text, types};
+use crate::wire::backend;
+
+/// Appends the value of a row, which is not null.
+type Write<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
+
+/// A column as one of few types, so that there are few ways to write it.
+fn plain(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let to = match column.data_type() {
+        DataType::Float16 => DataType::Float32,
+        DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
+        DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            DataType::Binary
+        }
+        DataType::Date64 => DataType::Date32,
+        DataType::Time32(_) | DataType::Time64(_) => DataType::Time64(TimeUnit::Microsecond),
+        DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
+        DataType::Interval(_) | DataType::Duration(_) => {
+            DataType::Interval(IntervalUnit::MonthDayNano)
+        }
+        DataType::Decimal32(precision, scale) | DataType::Decimal64(precision, scale) => {
+            DataType::Decimal128(*precision, *scale)
+        }
+        DataType::Dictionary(_, value) => return plain(&cast(column, value)?),
+        _ => return Ok(column.clone()),
+    };
+    if column.data_type() == &to {
+        return Ok(column.clone());
+    }
+    cast(column, &to)
+}
+
+/// The columns of a batch, ready to be written row by row.
+pub(crate) struct Rows {
+    columns: Vec<ArrayRef>,
+    count: usize,
+    formats: Vec<bool>,
+}
+
+impl Rows {
+    /// The rows of `batch`, of which each column is binary where `formats` says so.
+    ///
+    /// # Errors
+    /// If a column cannot be converted.
+    pub(crate) fn new(batch: &RecordBatch, formats: Vec<bool>) -> Result<Rows, ArrowError> {
+        let columns = batch.columns().iter().map(plain);
+        Ok(Rows {
+            columns: columns.collect::<Result<_, _>>()?,
+            count: batch.num_rows(),
+            formats,
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// What writes each column.
+    pub(crate) fn writers(&self) -> Result<Writers<'_>, ArrowError> {
+        let all = self.columns.iter().zip(&self.formats);
+        let columns = all.map(|(column, binary)| {
+            let write = if *binary {
+                in_binary(column)?
+            } else {
+                as_text(column)?
+            };
+            Ok((column.as_ref(), write))
+        });
+        Ok(Writers(columns.collect::<Result<_, ArrowError>>()?))
+    }
+}
+
+/// Writes the rows of a batch.
+pub(crate) struct Writers<'a>(Vec<(&'a dyn Array, Write<'a>)>);
+
+impl Writers<'_> {
+    /// Appends a row as the protocol has it.
+    pub(crate) fn row(&self, at: usize, out: &mut Vec<u8>) {
+        backend::row(out, self.0.len(), |out| self.fields(at, out));
+    }
+
+    /// Appends the fields of a row, each with its length.
+    pub(crate) fn fields(&self, at: usize, out: &mut Vec<u8>) {
+        for (column, write) in &self.0 {
+            if is_null(*column, at) {
+                backend::null(out);
+            } else {
+                backend::field(out, |out| write(at, out));
+            }
+        }
+    }
+
+    pub(crate) fn columns(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Appends the value of a column; false if it is NULL.
+    pub(crate) fn value(&self, column: usize, at: usize, out: &mut Vec<u8>) -> bool {
+        match self.0.get(column) {
+            Some((array, write)) if !is_null(*array, at) => {
+                write(at, out);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+fn is_null(column: &dyn Array, at: usize) -> bool {
+    column.data_type() == &DataType::Null || column.is_null(at)
+}
+
+/// Writes a column of plain numbers by `write`.
+fn each<'a, T: ArrowPrimitiveType>(
+    column: &'a ArrayRef,
+    write: impl Fn(T::Native, &mut Vec<u8>) + 'a,
+) -> Write<'a> {
+    let column: &PrimitiveArray<T> = column.as_primitive();
+    Box::new(move |at, out| write(column.value(at), out))
+}
+
+/// Writes whole numbers as text.
+fn digits<'a, T: ArrowPrimitiveType>(column: &'a ArrayRef) -> Write<'a>
+where
+    T::Native: std::fmt::Display,
+{
+    each::<T>(column, |value, out| {
+        let _ = write!(out, "{value}");
+    })
+}
+
+/// Microseconds of an interval's nanoseconds.
+fn micros(nanoseconds: i64) -> i64 {
+    nanoseconds / 1000
+}
+
+fn as_text(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
+    Ok(match column.data_type() {
+        DataType::Null => Box::new(|_, _| {}),
+        DataType::Boolean => {
+            let column = column.as_boolean();
+            Box::new(|at, out| out.push(if column.value(at) { b't' } else { b'f' }))
+        }
+        DataType::Int8 => digits::<Int8Type>(column),
+        DataType::Int16 => digits::<Int16Type>(column),
+        DataType::Int32 => digits::<Int32Type>(column),
+        DataType::Int64 => digits::<Int64Type>(column),
+        DataType::UInt8 => digits::<UInt8Type>(column),
+        DataType::UInt16 => digits::<UInt16Type>(column),
+        DataType::UInt32 => digits::<UInt32Type>(column),
+        DataType::UInt64 => digits::<UInt64Type>(column),
+        DataType::Float32 => each::<Float32Type>(column, text::single),
+        DataType::Float64 => each::<Float64Type>(column, text::double),
+        DataType::Decimal128(_, scale) => {
+            let scale = *scale;
+            each::<Decimal128Type>(column, move |value, out| text::decimal(value, scale, out))
+        }
+        DataType::Decimal256(..) => {
+            let column = column.as_primitive::<Decimal256Type>();
+            Box::new(|at, out| out.extend(column.value_as_string(at).bytes()))
+        }
+        DataType::Utf8 => {
+            let column = column.as_string::<i32>();
+            Box::new(|at, out| out.extend(column.value(at).as_bytes()))
+        }
+        DataType::Binary => {
+            let column = column.as_binary::<i32>();
+            Box::new(|at, out| text::bytes(column.value(at), out))
+        }
+        DataType::Date32 => {
+            each::<Date32Type>(column, |days, out| calendar::date(days.into(), out))
+        }
+        DataType::Time64(_) => each::<Time64MicrosecondType>(column, calendar::time),
+        DataType::Timestamp(_, zone) => {
+            let zone = zone.is_some();
+            each::<TimestampMicrosecondType>(column, move |micros, out| {
+                calendar::timestamp(micros, zone, out);
+            })
+        }
+        DataType::Interval(_) => each::<IntervalMonthDayNanoType>(column, |value, out| {
+            calendar::interval(value.months, value.days, micros(value.nanoseconds), out);
+        }),
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => {
+            list(column, false)
+        }
+        _ => shown(column)?,
+    })
+}
+
+/// Values that have no form of their own, as Arrow shows them.
+fn shown(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
+    let options = FormatOptions::default();
+    let formatter = ArrayFormatter::try_new(column.as_ref(), &options)?;
+    let mut texts = Vec::with_capacity(column.len());
+    for at in 0..column.len() {
+        let mut text = String::new();
+        let _ = write!(text, "{}", formatter.value(at));
+        texts.push(text);
+    }
+    Ok(Box::new(move |at, out| out.extend(texts[at].as_bytes())))
+}
+
+fn in_binary(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
+    Ok(match column.data_type() {
+        DataType::Null => Box::new(|_, _| {}),
+        DataType::Boolean => {
+            let column = column.as_boolean();
+            Box::new(|at, out| out.push(column.value(at).into()))
+        }
+        DataType::Int8 => each::<Int8Type>(column, |v, out| out.extend(i16::from(v).to_be_bytes())),
+        DataType::UInt8 => {
+            each::<UInt8Type>(column, |v, out| out.extend(i16::from(v).to_be_bytes()))
+        }
+        DataType::Int16 => each::<Int16Type>(column, |v, out| out.extend(v.to_be_bytes())),
+        DataType::UInt16 => {
+            each::<UInt16Type>(column, |v, out| out.extend(i32::from(v).to_be_bytes()))
+        }
+        DataType::Int32 => each::<Int32Type>(column, |v, out| out.extend(v.to_be_bytes())),
+        DataType::UInt32 => {
+            each::<UInt32Type>(column, |v, out| out.extend(i64::from(v).to_be_bytes()))
+        }
+        DataType::Int64 => each::<Int64Type>(column, |v, out| out.extend(v.to_be_bytes())),
+        DataType::UInt64 => each::<UInt64Type>(column, |v, out| binary::numeric(v.into(), 0, out)),
+        DataType::Float32 => each::<Float32Type>(column, |v, out| out.extend(v.to_be_bytes())),
+        DataType::Float64 => each::<Float64Type>(column, |v, out| out.extend(v.to_be_bytes())),
+        DataType::Decimal128(_, scale) => {
+            let scale = *scale;
+            each::<Decimal128Type>(column, move |v, out| binary::numeric(v, scale, out))
+        }
+        DataType::Decimal256(_, scale) => {
+            let (column, scale) = (column.as_primitive::<Decimal256Type>(), *scale);
+            Box::new(move |at, out| {
+                let value = column.value(at);
+                let digits = value.to_string();
+                let (negative, digits) = match digits.strip_prefix('-') {
+                    Some(digits) => (true, digits),
+                    None => (false, digits.as_str()),
+                };
+                binary::numeric_of(
+                    negative,
+                    digits,
+                    usize::from(scale.max(0).unsigned_abs()),
+                    out,
+                );
+            })
+        }
+        DataType::Utf8 => {
+            let column = column.as_string::<i32>();
+            Box::new(|at, out| out.extend(column.value(at).as_bytes()))
+        }
+        DataType::Binary => {
+            let column = column.as_binary::<i32>();
+            Box::new(|at, out| out.extend(column.value(at)))
+        }
+        DataType::Date32 => each::<Date32Type>(column, |days, out| {
+            out.extend(days.saturating_sub(binary::EPOCH_DAYS as i32).to_be_bytes());
+        }),
+        DataType::Time64(_) => {
+            each::<Time64MicrosecondType>(column, |micros, out| out.extend(micros.to_be_bytes()))
+        }
+        DataType::Timestamp(..) => each::<TimestampMicrosecondType>(column, |micros, out| {
+            out.extend(micros.saturating_sub(binary::EPOCH_MICROS).to_be_bytes());
+        }),
+        DataType::Interval(_) => each::<IntervalMonthDayNanoType>(column, |value, out| {
+            binary::interval(value.months, value.days, micros(value.nanoseconds), out);
+        }),
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => {
+            list(column, true)
+        }
+        _ => shown(column)?,
+    })
+}
+
+/// The items of a row of a column of lists.
+fn items(column: &ArrayRef, at: usize) -> Option<ArrayRef> {
+    match column.data_type() {
+        DataType::List(_) => Some(column.as_list::<i32>().value(at)),
+        DataType::LargeList(_) => Some(column.as_list::<i64>().value(at)),
+        DataType::FixedSizeList(_, _) => Some(column.as_fixed_size_list().value(at)),
+        _ => None,
+    }
+}
+
+/// An array of PostgreSQL. Where an item cannot be written it is NULL.
+fn list(column: &ArrayRef, binary: bool) -> Write<'_> {
+    let oid = types::item(types::oid(column.data_type())).unwrap_or(types::TEXT);
+    Box::new(move |at, out| {
+        let Some(items) = items(column, at).and_then(|items| plain(&items).ok()) else {
+            return;
+        };
+        let write = if binary {
+            in_binary(&items)
+        } else {
+            as_text(&items)
+        };
+        let Ok(write) = write else {
+            return;
+        };
+        if binary {
+            let dimensions = i32::from(!items.is_empty());
+            out.extend(dimensions.to_be_bytes());
+            out.extend(i32::from(items.null_count() > 0).to_be_bytes());
+            out.extend(oid.to_be_bytes());
+            if !items.is_empty() {
+                out.extend((items.len() as i32).to_be_bytes());
+                out.extend(1i32.to_be_bytes());
+            }
+            for at in 0..items.len() {
+                if items.is_null(at) {
+                    backend::null(out);
+                } else {
+                    backend::field(out, |out| write(at, out));
+                }
+            }
+            return;
+        }
+        out.push(b'{');
+        for at in 0..items.len() {
+            if at > 0 {
+                out.push(b',');
+            }
+            if items.is_null(at) {
+                out.extend(b"NULL");
+                continue;
+            }
+            let mut value = Vec::new();
+            write(at, &mut value);
+            match types::item(types::oid(items.data_type())) {
+                // An array within an array stands as it is.
+                Some(_) => out.extend(value),
+                None => text::item(&value, out),
+            }
+        }
+        out.push(b'}');
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{
+        BinaryViewArray, BooleanArray, Int8Array, Int32Array, ListArray, NullArray,
+        StringViewArray, TimestampNanosecondArray, UInt64Array,
+    };
+
+    use super::*;
+
+    fn written(columns: Vec<(&str, ArrayRef)>, binary: bool) -> Vec<Vec<Option<Vec<u8>>>> {
+        let width = columns.len();
+        let batch = RecordBatch::try_from_iter_with_nullable(
+            columns.into_iter().map(|(name, array)| (name, array, true)),
+        )
+        .unwrap();
+        let rows = Rows::new(&batch, vec![binary; width]).unwrap();
+        let writers = rows.writers().unwrap();
+        let value = |row, column| {
+            let mut out = Vec::new();
+            writers.value(column, row, &mut out).then_some(out)
+        };
+        (0..rows.len())
+            .map(|row| (0..width).map(|column| value(row, column)).collect())
+            .collect()
+    }
+
+    #[test]
+    fn values_are_written_in_both_formats() {
+        let items = ListArray::from_iter_primitive::<Int32Type, _, _>([
+            Some(vec![Some(1), None]),
+            Some(vec![]),
+        ]);
+        let columns = || -> Vec<(&str, ArrayRef)> {
+            vec![
+                ("a", Arc::new(BooleanArray::from(vec![Some(true), None]))),
+                ("b", Arc::new(Int8Array::from(vec![-1, 2]))),
+                ("c", Arc::new(UInt64Array::from(vec![u64::MAX, 0]))),
+                ("d", Arc::new(StringViewArray::from(vec!["é", ""]))),
+                ("e", Arc::new(BinaryViewArray::from(vec![&b"\0"[..], b""]))),
+                (
+                    "f",
+                    Arc::new(TimestampNanosecondArray::from(vec![1_999, 0])),
+                ),
+                ("g", Arc::new(items.clone())),
+                ("h", Arc::new(NullArray::new(2))),
+            ]
+        };
+        let text = |value: &str| Some(value.as_bytes().to_vec());
+        let found = written(columns(), false);
+        let first = [
+            text("t"),
+            text("-1"),
+            text("18446744073709551615"),
+            text("é"),
+            text("\\x00"),
+            text("1970-01-01 00:00:00.000001"),
+            text("{1,NULL}"),
+            None,
+        ];
+        assert_eq!(found[0], first);
+        assert_eq!(found[1][0], None);
+        assert_eq!(found[1][6], text("{}"));
+        let found = written(columns(), true);
+        assert_eq!(found[0][1], Some(vec![0xff, 0xff]));
+        assert_eq!(found[0][4], Some(vec![0]));
+        let array = [
+            [0, 0, 0, 1],
+            [0, 0, 0, 1],
+            [0, 0, 0, 23],
+            [0, 0, 0, 2],
+            [0, 0, 0, 1],
+            [0, 0, 0, 4],
+            [0, 0, 0, 1],
+            [255, 255, 255, 255],
+        ];
+        assert_eq!(found[0][6], Some(array.concat()));
+        assert_eq!(found[1][6], Some([[0; 4], [0; 4], [0, 0, 0, 23]].concat()));
+    }
+
+    #[test]
+    fn every_type_has_a_number() {
+        let array: ArrayRef = Arc::new(Int32Array::from(vec![1]));
+        let batch = RecordBatch::try_from_iter([("a", array)]).unwrap();
+        assert_eq!(types::oid(batch.schema().field(0).data_type()), types::INT4);
+    }
+}

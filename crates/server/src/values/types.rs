@@ -1,0 +1,110 @@
+//! Types of PostgreSQL, by their numbers.
+
+use arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
+
+use crate::wire::backend::Column;
+
+pub(crate) const BOOL: u32 = 16;
+pub(crate) const BYTEA: u32 = 17;
+pub(crate) const INT8: u32 = 20;
+pub(crate) const INT2: u32 = 21;
+pub(crate) const INT4: u32 = 23;
+pub(crate) const TEXT: u32 = 25;
+pub(crate) const OID: u32 = 26;
+pub(crate) const FLOAT4: u32 = 700;
+pub(crate) const FLOAT8: u32 = 701;
+pub(crate) const UNKNOWN: u32 = 705;
+pub(crate) const VARCHAR: u32 = 1043;
+pub(crate) const DATE: u32 = 1082;
+pub(crate) const TIME: u32 = 1083;
+pub(crate) const TIMESTAMP: u32 = 1114;
+pub(crate) const TIMESTAMPTZ: u32 = 1184;
+pub(crate) const INTERVAL: u32 = 1186;
+pub(crate) const NUMERIC: u32 = 1700;
+
+/// Arrays, by the type of their items.
+const ARRAYS: [(u32, u32); 16] = [
+    (BOOL, 1000),
+    (BYTEA, 1001),
+    (INT2, 1005),
+    (INT4, 1007),
+    (TEXT, 1009),
+    (VARCHAR, 1015),
+    (INT8, 1016),
+    (FLOAT4, 1021),
+    (FLOAT8, 1022),
+    (OID, 1028),
+    (TIMESTAMP, 1115),
+    (DATE, 1182),
+    (TIME, 1183),
+    (TIMESTAMPTZ, 1185),
+    (INTERVAL, 1187),
+    (NUMERIC, 1231),
+];
+
+/// The number of a type.
+pub(crate) fn oid(data_type: &DataType) -> u32 {
+    sql::type_number(data_type)
+}
+
+/// The type of the items of an array.
+pub(crate) fn item(array: u32) -> Option<u32> {
+    let found = ARRAYS.iter().find(|(_, of)| *of == array);
+    found.map(|(item, _)| *item)
+}
+
+/// The type for which a client has declared a parameter; none if it leaves it to the server.
+///
+/// # Errors
+/// The number, if there is no such type here.
+pub(crate) fn declared(oid: u32) -> Result<Option<DataType>, u32> {
+    let zone = || Some("+00:00".into());
+    Ok(Some(match oid {
+        0 | UNKNOWN => return Ok(None),
+        BOOL => DataType::Boolean,
+        BYTEA => DataType::Binary,
+        INT2 => DataType::Int16,
+        INT4 => DataType::Int32,
+        INT8 | OID => DataType::Int64,
+        FLOAT4 => DataType::Float32,
+        FLOAT8 => DataType::Float64,
+        // "char", name, text, char(n), varchar(n), json, xml, uuid
+        18 | 19 | TEXT | 1042 | VARCHAR | 114 | 142 | 2950 | 3802 => DataType::Utf8View,
+        DATE => DataType::Date32,
+        TIME => DataType::Time64(TimeUnit::Microsecond),
+        TIMESTAMP => DataType::Timestamp(TimeUnit::Microsecond, None),
+        TIMESTAMPTZ => DataType::Timestamp(TimeUnit::Microsecond, zone()),
+        INTERVAL => DataType::Interval(IntervalUnit::MonthDayNano),
+        NUMERIC => DataType::Decimal128(38, 10),
+        other => return Err(other),
+    }))
+}
+
+/// The type that a parameter is said to have.
+pub(crate) fn parameter(data_type: &DataType) -> u32 {
+    match oid(data_type) {
+        VARCHAR => TEXT,
+        oid => oid,
+    }
+}
+
+/// A column of a result, as the protocol describes it.
+pub(crate) fn column(field: &Field, binary: bool) -> Column {
+    let oid = oid(field.data_type());
+    let size = match oid {
+        BOOL => 1,
+        INT2 => 2,
+        INT4 | FLOAT4 | DATE => 4,
+        INT8 | FLOAT8 | TIME | TIMESTAMP | TIMESTAMPTZ => 8,
+        INTERVAL => 16,
+        _ => -1,
+    };
+    let modifier = sql::type_modifier(field.data_type());
+    Column {
+        name: field.name().clone(),
+        oid,
+        size,
+        modifier,
+        binary,
+    }
+}

@@ -1,0 +1,129 @@
+//! `copy` through the connection.
+
+use crate::client::{Served, framed, kinds};
+
+fn data(bytes: &[u8]) -> Vec<u8> {
+    framed(Some(b'd'), bytes)
+}
+
+fn done() -> Vec<u8> {
+    framed(Some(b'c'), &[])
+}
+
+fn query(text: &str) -> Vec<u8> {
+    framed(Some(b'Q'), format!("{text}\0").as_bytes())
+}
+
+#[test]
+fn rows_come_in_as_text_and_as_csv() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.ask("create table t (a int, b varchar, c date default date '2026-01-01')");
+    client.send(
+        &[
+            query("copy t (a, b) from stdin"),
+            data(b"1\tone\n2\t"),
+            data(b"\\N\n3\ttab\\t\n\\.\n"),
+            done(),
+        ]
+        .concat(),
+    );
+    let all = client.answers();
+    assert_eq!(kinds(&all), "GCZ");
+    assert_eq!(all[1].text(), "COPY 3");
+    client.send(
+        &[
+            query("copy t from stdin (format csv, header)"),
+            data(b"a,b,c\r\n4,\"a,\nb\",2026-11-25\r\n,,\n"),
+            done(),
+        ]
+        .concat(),
+    );
+    assert_eq!(client.answers()[1].text(), "COPY 2");
+    assert_eq!(
+        client.value("select count(*) from t where c = date '2026-01-01'"),
+        "3"
+    );
+    assert_eq!(client.value("select b from t where a = 4"), "a,\nb");
+    assert_eq!(
+        client.value("select count(*) from t where a is null and b is null and c is null"),
+        "1"
+    );
+    assert_eq!(client.value("select b from t where a = 3"), "tab\t");
+}
+
+#[test]
+fn many_rows_come_in_pieces() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.ask("create table t (a bigint, b varchar)");
+    client.send(&query("copy t from stdin (format csv)"));
+    let mut text = String::new();
+    for number in 0..200_000 {
+        text.push_str(&format!("{number},\"number {number}\"\n"));
+    }
+    for piece in text.as_bytes().chunks(10_007) {
+        client.send(&data(piece));
+    }
+    client.send(&done());
+    assert_eq!(client.answers()[1].text(), "COPY 200000");
+    assert_eq!(client.value("select sum(a) from t"), "19999900000");
+    assert_eq!(
+        client.value("select b from t where a = 123456"),
+        "number 123456"
+    );
+}
+
+#[test]
+fn what_is_wrong_leaves_nothing() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.ask("create table t (a int not null, b varchar)");
+    for (lines, code) in [
+        (&b"1\tone\nx\ttwo\n"[..], "22P02"),
+        (b"1\tone\n2\n", "22P04"),
+        (b"1\tone\n\\N\ttwo\n", "23502"),
+        (b"1\t\xff\n", "22P04"),
+    ] {
+        client.send(&[query("copy t from stdin"), data(lines), done()].concat());
+        let all = client.answers();
+        let error = all.iter().find(|told| told.kind == 'E').unwrap();
+        assert_eq!(error.part(b'C'), code, "{}", error.part(b'M'));
+    }
+    // The client gives up.
+    client.send(
+        &[
+            query("copy t from stdin"),
+            data(b"1\tone\n"),
+            framed(Some(b'f'), b"enough\0"),
+        ]
+        .concat(),
+    );
+    let all = client.answers();
+    assert_eq!(all[1].part(b'C'), "57014");
+    assert!(all[1].part(b'M').contains("enough"));
+    assert_eq!(client.code("copy nowhere from stdin"), "42P01");
+    assert_eq!(client.code("copy t (c) from stdin"), "42703");
+    assert_eq!(client.value("select count(*) from t"), "0");
+}
+
+#[test]
+fn rows_go_out_in_three_formats() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.ask("create table t (a int, b varchar)");
+    client.ask("insert into t values (1, 'a\tb'), (2, null), (3, 'x,\"y\"')");
+    let mut out = |text: &str| {
+        let all = client.ask(text);
+        let data = all.iter().filter(|told| told.kind == 'd');
+        data.flat_map(|told| told.body.clone()).collect::<Vec<u8>>()
+    };
+    let text = out("copy (select * from t order by a) to stdout");
+    assert_eq!(text, b"1\ta\\tb\n2\t\\N\n3\tx,\"y\"\n");
+    let csv = out("copy (select * from t order by a) to stdout (format csv, header)");
+    assert_eq!(csv, b"a,b\n1,a\tb\n2,\n3,\"x,\"\"y\"\"\"\n");
+    let binary = out("copy (select a from t where a = 1) to stdout (format binary)");
+    assert_eq!(&binary[..11], b"PGCOPY\n\xff\r\n\0");
+    assert_eq!(&binary[19..], [0, 1, 0, 0, 0, 4, 0, 0, 0, 1, 255, 255]);
+    assert_eq!(client.tag("copy t to stdout"), "COPY 3");
+}

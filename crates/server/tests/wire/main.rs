@@ -1,0 +1,10 @@
+//! The server as its clients see it.
+
+mod client;
+mod copying;
+mod extended;
+mod hostile;
+mod limits;
+mod security;
+mod simple;
+mod stopping;

@@ -1,0 +1,156 @@
+//! Simple queries: values, errors, transactions, settings.
+
+use crate::client::{Served, kinds};
+
+fn some(row: &[&str]) -> Vec<Option<String>> {
+    row.iter().map(|value| Some((*value).to_string())).collect()
+}
+
+#[test]
+fn values_of_all_types_come_as_postgresql_writes_them() {
+    let served = Served::new();
+    let mut client = served.client();
+    let rows = client.rows(
+        "select 1, -2.50, 1.5e0, 'é', true, null, date '2026-11-25', timestamp '2026-11-25 01:02:03.5', \
+         cast('12:30:00' as time), cast('ab' as bytea), interval '1 month 2 days', 1e20",
+    );
+    let mut wanted = some(&[
+        "1",
+        "-2.50",
+        "1.5",
+        "é",
+        "t",
+        "",
+        "2026-11-25",
+        "2026-11-25 01:02:03.5",
+        "12:30:00",
+        "\\x6162",
+        "1 mon 2 days",
+        "1e+20",
+    ]);
+    wanted[5] = None;
+    assert_eq!(rows, [wanted]);
+}
+
+#[test]
+fn commands_have_the_tags_of_postgresql() {
+    let served = Served::new();
+    let mut client = served.client();
+    for (text, tag) in [
+        ("create table t (a int, b varchar)", "CREATE TABLE"),
+        ("insert into t values (1, 'x'), (2, 'y')", "INSERT 0 2"),
+        ("update t set b = 'z' where a = 2", "UPDATE 1"),
+        ("select * from t", "SELECT 2"),
+        ("delete from t where a = 1", "DELETE 1"),
+        ("insert into t values (3, 'w') returning a", "INSERT 0 1"),
+        ("create table u as select * from t", "SELECT 2"),
+        ("begin", "BEGIN"),
+        ("rollback", "ROLLBACK"),
+        ("set application_name = 'x'", "SET"),
+        ("drop table u", "DROP TABLE"),
+    ] {
+        assert_eq!(client.tag(text), tag, "{text}");
+    }
+    assert_eq!(kinds(&client.ask(" ; -- nothing")), "IZ");
+    assert_eq!(
+        kinds(&client.ask("select a from t; select b from t")),
+        "TDDCTDDCZ"
+    );
+}
+
+#[test]
+fn errors_have_codes_and_places() {
+    let served = Served::new();
+    let mut client = served.client();
+    for (text, code) in [
+        ("selec 1", "42601"),
+        ("select a from nowhere", "42P01"),
+        ("select a from (select 1 as b) q", "42703"),
+        ("select 1/0", "22012"),
+        ("select cast('x' as int)", "22P02"),
+        ("select no_such_function(1)", "42883"),
+        ("create index i on t (a)", "0A000"),
+        ("select * from 'f.csv'", "42501"),
+        ("copy (select 1) to '/tmp/atoll-none.csv'", "42501"),
+    ] {
+        assert_eq!(client.code(text), code, "{text}");
+    }
+    let all = client.ask("select 1;\nselect a from (select 1 as b) q");
+    assert_eq!(
+        all.iter().find(|told| told.kind == 'E').unwrap().part(b'P'),
+        "18"
+    );
+    assert_eq!(client.value("select 1"), "1");
+}
+
+#[test]
+fn transactions_have_states() {
+    let served = Served::new();
+    let mut client = served.client();
+    let mut other = served.client();
+    client.ask("create table t (a int)");
+    let status = |all: &[crate::client::Told]| char::from(all.last().unwrap().body[0]);
+    assert_eq!(status(&client.ask("begin")), 'T');
+    assert_eq!(status(&client.ask("insert into t values (1)")), 'T');
+    assert_eq!(other.value("select count(*) from t"), "0");
+    assert_eq!(status(&client.ask("select nothing from t")), 'E');
+    assert_eq!(client.code("select 1"), "25P02");
+    assert_eq!(client.tag("commit"), "ROLLBACK");
+    assert_eq!(client.value("select count(*) from t"), "0");
+    // Warnings, as PostgreSQL has them, where there is nothing to do.
+    assert_eq!(kinds(&client.ask("commit")), "NCZ");
+    assert_eq!(kinds(&client.ask("begin")), "CZ");
+    assert_eq!(kinds(&client.ask("begin")), "NCZ");
+    client.ask("insert into t values (1)");
+    assert_eq!(status(&client.ask("commit")), 'I');
+    assert_eq!(other.value("select count(*) from t"), "1");
+}
+
+#[test]
+fn statements_of_one_text_are_one_transaction() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.ask("create table t (a int)");
+    client.ask("insert into t values (1); insert into t values (2)");
+    assert_eq!(
+        client.code("insert into t values (3); insert into t values (1/0)"),
+        "22012"
+    );
+    assert_eq!(client.value("select sum(a) from t"), "3");
+    let all = client.ask("begin; insert into t values (4); rollback; insert into t values (5)");
+    assert_eq!(kinds(&all), "CCCCZ");
+    assert_eq!(client.value("select sum(a) from t"), "8");
+}
+
+#[test]
+fn what_drivers_ask_first_is_answered() {
+    let served = Served::new();
+    let mut client = served.client();
+    assert_eq!(client.parameters["server_encoding"], "UTF8");
+    assert_eq!(client.parameters["TimeZone"], "UTC");
+    assert!(client.parameters["server_version"].starts_with("15."));
+    assert_eq!(client.value("show standard_conforming_strings"), "on");
+    assert_eq!(
+        client.value("SHOW TRANSACTION ISOLATION LEVEL"),
+        "repeatable read"
+    );
+    assert_eq!(
+        client.value("select pg_catalog.set_config('search_path', '', false)"),
+        ""
+    );
+    assert_eq!(
+        client.value("select current_setting('server_version_num')"),
+        "150000"
+    );
+    assert_eq!(
+        client.tag("SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE; select 1"),
+        "SET"
+    );
+    let all = client.ask("set application_name to 'reef'");
+    assert_eq!(kinds(&all), "SCZ");
+    assert_eq!(client.code("set datestyle = 'German'"), "22023");
+    assert_eq!(client.code("set no_such = 1"), "42704");
+    let process = client.process.to_string();
+    assert_eq!(client.value("select pg_backend_pid()"), process);
+    assert_eq!(client.tag("discard all"), "DISCARD ALL");
+}

@@ -1,0 +1,74 @@
+//! What a statement is called when it is done.
+
+use datafusion::sql::sqlparser::ast::{ObjectType, Set, Statement as Sql};
+
+use crate::frontend::parse::Statement;
+
+/// The name of the command as PostgreSQL tells its clients: `SELECT`, `INSERT`, `CREATE TABLE`, ... Statements that it
+/// does not have are called by their first word.
+pub(crate) fn verb(statement: &Statement) -> &'static str {
+    match statement {
+        Statement::Sql(sql) => of_sql(sql),
+        Statement::Returning { statement, .. } => of_sql(statement),
+        Statement::Prepare { .. } => "PREPARE",
+        Statement::Execute { .. } => "EXECUTE",
+        Statement::Deallocate(None) => "DEALLOCATE ALL",
+        Statement::Deallocate(Some(_)) => "DEALLOCATE",
+        Statement::View { .. } => "CREATE VIEW",
+        Statement::Explain { .. } => "EXPLAIN",
+        Statement::CopyTo(_) | Statement::CopyFrom(_) | Statement::Through(_) => "COPY",
+    }
+}
+
+fn of_sql(statement: &Sql) -> &'static str {
+    match statement {
+        Sql::Query(_) => "SELECT",
+        Sql::Insert(_) => "INSERT",
+        Sql::Update(_) => "UPDATE",
+        Sql::Delete(_) => "DELETE",
+        Sql::CreateTable(create) if create.query.is_some() => "SELECT",
+        Sql::CreateTable(_) => "CREATE TABLE",
+        Sql::AlterTable(_) => "ALTER TABLE",
+        Sql::Truncate(_) => "TRUNCATE TABLE",
+        Sql::Drop {
+            object_type: ObjectType::View,
+            ..
+        } => "DROP VIEW",
+        Sql::Drop { .. } => "DROP TABLE",
+        Sql::StartTransaction { .. } => "BEGIN",
+        Sql::Commit { .. } => "COMMIT",
+        Sql::Rollback { .. } => "ROLLBACK",
+        Sql::Savepoint { .. } => "SAVEPOINT",
+        Sql::ReleaseSavepoint { .. } => "RELEASE",
+        Sql::Set(Set::SetTransaction { .. }) => "SET",
+        Sql::ShowTables { .. } => "SHOW",
+        Sql::ExplainTable { .. } => "DESCRIBE",
+        _ => "OK",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontend::parse::parse;
+
+    #[test]
+    fn commands_are_called_as_in_postgresql() {
+        for (text, wanted) in [
+            ("select 1", "SELECT"),
+            ("with a as (select 1) select * from a", "SELECT"),
+            ("table t", "SELECT"),
+            ("insert into t values (1) returning a", "INSERT"),
+            ("create table t as select 1 as a", "SELECT"),
+            ("create view v as select 1 as a", "CREATE VIEW"),
+            ("start transaction", "BEGIN"),
+            ("abort", "ROLLBACK"),
+            ("copy t from stdin", "COPY"),
+            ("deallocate all", "DEALLOCATE ALL"),
+            ("explain select 1", "EXPLAIN"),
+        ] {
+            let parsed = parse(text).unwrap();
+            assert_eq!(verb(&parsed[0].statement), wanted, "{text}");
+        }
+    }
+}

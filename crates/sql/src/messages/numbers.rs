@@ -1,0 +1,178 @@
+//! The numbers by which PostgreSQL's clients know types and tables.
+
+use arrow::datatypes::DataType;
+
+/// A type of PostgreSQL.
+pub(crate) struct PgType {
+    pub number: i64,
+    pub name: &'static str,
+    /// What SQL calls it.
+    pub title: &'static str,
+    /// Bytes of a value; -1 if they differ.
+    pub length: i32,
+    pub category: &'static str,
+    /// The number of its arrays.
+    pub array: i64,
+}
+
+const fn of(
+    number: i64,
+    name: &'static str,
+    title: &'static str,
+    length: i32,
+    category: &'static str,
+    array: i64,
+) -> PgType {
+    PgType {
+        number,
+        name,
+        title,
+        length,
+        category,
+        array,
+    }
+}
+
+/// The types that values have here.
+pub(crate) const TYPES: [PgType; 20] = [
+    of(16, "bool", "boolean", 1, "B", 1000),
+    of(17, "bytea", "bytea", -1, "U", 1001),
+    of(18, "char", "\"char\"", 1, "Z", 1002),
+    of(19, "name", "name", 64, "S", 1003),
+    of(20, "int8", "bigint", 8, "N", 1016),
+    of(21, "int2", "smallint", 2, "N", 1005),
+    of(23, "int4", "integer", 4, "N", 1007),
+    of(25, "text", "text", -1, "S", 1009),
+    of(26, "oid", "oid", 4, "N", 1028),
+    of(700, "float4", "real", 4, "N", 1021),
+    of(701, "float8", "double precision", 8, "N", 1022),
+    of(705, "unknown", "unknown", -2, "X", 0),
+    of(1042, "bpchar", "character", -1, "S", 1014),
+    of(1043, "varchar", "character varying", -1, "S", 1015),
+    of(1082, "date", "date", 4, "D", 1182),
+    of(1083, "time", "time without time zone", 8, "D", 1183),
+    of(
+        1114,
+        "timestamp",
+        "timestamp without time zone",
+        8,
+        "D",
+        1115,
+    ),
+    of(
+        1184,
+        "timestamptz",
+        "timestamp with time zone",
+        8,
+        "D",
+        1185,
+    ),
+    of(1186, "interval", "interval", 16, "T", 1187),
+    of(1700, "numeric", "numeric", -1, "N", 1231),
+];
+
+/// The number by which PostgreSQL's clients know a type. Those that it does not have go as the next larger one, or as text.
+///
+/// ```
+/// use arrow::datatypes::DataType;
+/// assert_eq!(sql::type_number(&DataType::Int32), 23);
+/// assert_eq!(sql::type_number(&DataType::UInt32), 20);
+/// ```
+pub fn type_number(data_type: &DataType) -> u32 {
+    match data_type {
+        DataType::Boolean => 16,
+        DataType::Int8 | DataType::Int16 | DataType::UInt8 => 21,
+        DataType::Int32 | DataType::UInt16 => 23,
+        DataType::Int64 | DataType::UInt32 => 20,
+        DataType::UInt64
+        | DataType::Decimal32(..)
+        | DataType::Decimal64(..)
+        | DataType::Decimal128(..)
+        | DataType::Decimal256(..) => 1700,
+        DataType::Float16 | DataType::Float32 => 700,
+        DataType::Float64 => 701,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => 1043,
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => 17,
+        DataType::Date32 | DataType::Date64 => 1082,
+        DataType::Time32(_) | DataType::Time64(_) => 1083,
+        DataType::Timestamp(_, None) => 1114,
+        DataType::Timestamp(_, Some(_)) => 1184,
+        DataType::Interval(_) | DataType::Duration(_) => 1186,
+        DataType::Dictionary(_, value) => type_number(value),
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            let item = i64::from(type_number(item.data_type()));
+            let found = TYPES.iter().find(|known| known.number == item);
+            found.map_or(25, |known| known.array as u32)
+        }
+        _ => 25,
+    }
+}
+
+/// What PostgreSQL keeps beside the number of a column's type: the digits of a decimal number; -1 if there is nothing.
+pub fn type_modifier(data_type: &DataType) -> i32 {
+    match data_type {
+        DataType::Decimal128(precision, scale) => {
+            ((i32::from(*precision) << 16) | i32::from(*scale)) + 4
+        }
+        _ => -1,
+    }
+}
+
+/// What SQL calls a type with this number and modifier; none if there is none.
+pub(crate) fn type_title(number: i64, modifier: i64) -> Option<String> {
+    let known = TYPES.iter().find(|known| known.number == number);
+    let Some(known) = known else {
+        let item = TYPES
+            .iter()
+            .find(|known| known.array == number && number != 0)?;
+        return Some(format!("{}[]", item.title));
+    };
+    if number == 1700 && modifier >= 4 {
+        let (precision, scale) = ((modifier - 4) >> 16, (modifier - 4) & 0xffff);
+        return Some(format!("numeric({precision},{scale})"));
+    }
+    Some(known.title.to_string())
+}
+
+/// The numbers of schemas, and of the one database and the one user.
+pub(crate) const CATALOG_SCHEMA: i64 = 11;
+pub(crate) const PUBLIC_SCHEMA: i64 = 2200;
+pub(crate) const INFORMATION_SCHEMA: i64 = 13_000;
+pub(crate) const DATABASE: i64 = 16_384;
+pub(crate) const OWNER: i64 = 10;
+
+/// The number of a table or view: the same as long as it has its name, in all processes.
+pub(crate) fn table_number(name: &str) -> i64 {
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    // Above those that PostgreSQL has given, below the largest.
+    20_000 + (hash % 2_000_000_000) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_have_titles() {
+        assert_eq!(
+            type_title(1700, i64::from(type_modifier(&DataType::Decimal128(15, 2)))).unwrap(),
+            "numeric(15,2)"
+        );
+        assert_eq!(type_title(1007, -1).unwrap(), "integer[]");
+        assert_eq!(type_title(1043, -1).unwrap(), "character varying");
+        assert_eq!(type_title(0, -1), None);
+    }
+
+    #[test]
+    fn tables_keep_their_numbers() {
+        // What clients have cached must go on being right with the next version of this program.
+        assert_eq!(table_number("lineitem"), table_number("lineitem"));
+        assert_ne!(table_number("lineitem"), table_number("orders"));
+        assert!((20_000..2_000_020_000).contains(&table_number("")));
+    }
+}

@@ -1,0 +1,107 @@
+//! Tables from columns of plain values.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray,
+    TimestampMicrosecondArray,
+};
+use arrow::datatypes::{Field, Schema};
+use datafusion::catalog::TableProvider;
+use datafusion::datasource::MemTable;
+use datafusion::error::Result;
+
+/// A table under construction.
+#[derive(Default)]
+pub(super) struct Built(Vec<(&'static str, ArrayRef)>);
+
+impl Built {
+    fn with(mut self, name: &'static str, array: ArrayRef) -> Built {
+        self.0.push((name, array));
+        self
+    }
+
+    pub(super) fn texts<T: Into<String>>(
+        self,
+        name: &'static str,
+        values: impl IntoIterator<Item = Option<T>>,
+    ) -> Built {
+        let values = values.into_iter().map(|value| value.map(Into::into));
+        self.with(name, Arc::new(values.collect::<StringArray>()))
+    }
+
+    /// Texts that are all there.
+    pub(super) fn names<T: Into<String>>(
+        self,
+        name: &'static str,
+        values: impl IntoIterator<Item = T>,
+    ) -> Built {
+        self.texts(name, values.into_iter().map(Some))
+    }
+
+    pub(super) fn numbers(
+        self,
+        name: &'static str,
+        values: impl IntoIterator<Item = i64>,
+    ) -> Built {
+        self.with(name, Arc::new(values.into_iter().collect::<Int64Array>()))
+    }
+
+    pub(super) fn some_numbers(
+        self,
+        name: &'static str,
+        values: impl IntoIterator<Item = Option<i64>>,
+    ) -> Built {
+        self.with(name, Arc::new(values.into_iter().collect::<Int64Array>()))
+    }
+
+    pub(super) fn counts(self, name: &'static str, values: impl IntoIterator<Item = i32>) -> Built {
+        self.with(name, Arc::new(values.into_iter().collect::<Int32Array>()))
+    }
+
+    pub(super) fn truths(
+        self,
+        name: &'static str,
+        values: impl IntoIterator<Item = bool>,
+    ) -> Built {
+        let values = values.into_iter().map(Some);
+        self.with(name, Arc::new(values.collect::<BooleanArray>()))
+    }
+
+    /// Microseconds since 1970.
+    pub(super) fn moments(
+        self,
+        name: &'static str,
+        values: impl IntoIterator<Item = Option<i64>>,
+    ) -> Built {
+        let values: TimestampMicrosecondArray = values.into_iter().collect();
+        self.with(name, Arc::new(values.with_timezone("+00:00")))
+    }
+
+    /// The same text in each of `rows` rows.
+    pub(super) fn text(self, name: &'static str, value: &str, rows: usize) -> Built {
+        self.names(name, std::iter::repeat_n(value, rows))
+    }
+
+    /// No text in any of `rows` rows.
+    pub(super) fn nothing(self, name: &'static str, rows: usize) -> Built {
+        self.texts(name, std::iter::repeat_n(None::<String>, rows))
+    }
+
+    pub(super) fn number(self, name: &'static str, value: i64, rows: usize) -> Built {
+        self.numbers(name, std::iter::repeat_n(value, rows))
+    }
+
+    pub(super) fn truth(self, name: &'static str, value: bool, rows: usize) -> Built {
+        self.truths(name, std::iter::repeat_n(value, rows))
+    }
+
+    pub(super) fn table(self) -> Result<Arc<dyn TableProvider>> {
+        let field =
+            |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), true);
+        let schema = Arc::new(Schema::new(self.0.iter().map(field).collect::<Vec<_>>()));
+        let arrays = self.0.into_iter().map(|(_, array)| array).collect();
+        let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
+        Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
+    }
+}

@@ -1,0 +1,220 @@
+//! Tables about things that there are not here. They have no rows, and the columns that clients name.
+
+use crate::scan::catalog::build::Built;
+
+/// Names of columns: of numbers, of texts, of truth values.
+type Columns = (
+    &'static [&'static str],
+    &'static [&'static str],
+    &'static [&'static str],
+);
+
+/// The tables.
+const TABLES: &[(&str, Columns)] = &[
+    (
+        "pg_auth_members",
+        (&["roleid", "member", "grantor"], &[], &["admin_option"]),
+    ),
+    (
+        "pg_db_role_setting",
+        (&["setdatabase", "setrole"], &["setconfig"], &[]),
+    ),
+    (
+        "pg_depend",
+        (
+            &[
+                "classid",
+                "objid",
+                "objsubid",
+                "refclassid",
+                "refobjid",
+                "refobjsubid",
+            ],
+            &["deptype"],
+            &[],
+        ),
+    ),
+    (
+        "pg_description",
+        (&["objoid", "classoid", "objsubid"], &["description"], &[]),
+    ),
+    (
+        "pg_enum",
+        (&["oid", "enumtypid", "enumsortorder"], &["enumlabel"], &[]),
+    ),
+    ("pg_event_trigger", (&["oid"], &["evtname"], &[])),
+    (
+        "pg_extension",
+        (
+            &["oid", "extnamespace"],
+            &["extname", "extversion"],
+            &["extrelocatable"],
+        ),
+    ),
+    ("pg_foreign_server", (&["oid"], &["srvname"], &[])),
+    (
+        "pg_foreign_table",
+        (&["ftrelid", "ftserver"], &["ftoptions"], &[]),
+    ),
+    (
+        "pg_index",
+        (
+            &["indexrelid", "indrelid", "indnatts", "indnkeyatts"],
+            &["indkey", "indpred", "indexprs", "indoption", "indclass"],
+            &[
+                "indisunique",
+                "indisprimary",
+                "indisclustered",
+                "indisvalid",
+                "indisreplident",
+                "indimmediate",
+                "indisready",
+                "indisexclusion",
+            ],
+        ),
+    ),
+    (
+        "pg_indexes",
+        (
+            &[],
+            &[
+                "schemaname",
+                "tablename",
+                "indexname",
+                "tablespace",
+                "indexdef",
+            ],
+            &[],
+        ),
+    ),
+    (
+        "pg_inherits",
+        (
+            &["inhrelid", "inhparent", "inhseqno"],
+            &[],
+            &["inhdetachpending"],
+        ),
+    ),
+    ("pg_language", (&["oid"], &["lanname"], &[])),
+    (
+        "pg_matviews",
+        (
+            &[],
+            &["schemaname", "matviewname", "matviewowner", "definition"],
+            &["ispopulated"],
+        ),
+    ),
+    (
+        "pg_operator",
+        (
+            &["oid", "oprnamespace", "oprleft", "oprright", "oprresult"],
+            &["oprname"],
+            &[],
+        ),
+    ),
+    ("pg_opclass", (&["oid"], &["opcname"], &[])),
+    (
+        "pg_partitioned_table",
+        (&["partrelid"], &["partstrat"], &[]),
+    ),
+    (
+        "pg_policy",
+        (
+            &["oid", "polrelid"],
+            &["polname", "polcmd", "polroles", "polqual", "polwithcheck"],
+            &["polpermissive"],
+        ),
+    ),
+    (
+        "pg_proc",
+        (
+            &[
+                "oid",
+                "pronamespace",
+                "prorettype",
+                "pronargs",
+                "proowner",
+                "prolang",
+            ],
+            &["proname", "prokind", "proargtypes", "prosrc"],
+            &["proretset", "proisagg"],
+        ),
+    ),
+    (
+        "pg_publication",
+        (&["oid", "pubowner"], &["pubname"], &["puballtables"]),
+    ),
+    (
+        "pg_publication_rel",
+        (&["oid", "prpubid", "prrelid"], &["prattrs", "prqual"], &[]),
+    ),
+    (
+        "pg_range",
+        (&["rngtypid", "rngsubtype", "rngmultitypid"], &[], &[]),
+    ),
+    (
+        "pg_rewrite",
+        (
+            &["oid", "ev_class"],
+            &["rulename", "ev_enabled"],
+            &["is_instead"],
+        ),
+    ),
+    (
+        "pg_sequence",
+        (
+            &["seqrelid", "seqtypid", "seqstart", "seqincrement"],
+            &[],
+            &["seqcycle"],
+        ),
+    ),
+    ("pg_sequences", (&[], &["schemaname", "sequencename"], &[])),
+    (
+        "pg_settings",
+        (
+            &[],
+            &[
+                "name",
+                "setting",
+                "unit",
+                "category",
+                "short_desc",
+                "source",
+            ],
+            &[],
+        ),
+    ),
+    (
+        "pg_statistic_ext",
+        (
+            &["oid", "stxrelid", "stxnamespace", "stxstattarget"],
+            &["stxname", "stxkind", "stxkeys"],
+            &[],
+        ),
+    ),
+    ("pg_tablespace", (&["oid", "spcowner"], &["spcname"], &[])),
+    (
+        "pg_trigger",
+        (
+            &["oid", "tgrelid", "tgfoid", "tgparentid", "tgconstraint"],
+            &["tgname", "tgenabled"],
+            &["tgisinternal"],
+        ),
+    ),
+];
+
+/// The table of that name, if it is one of these.
+pub(super) fn columns(name: &str) -> Option<Built> {
+    let (_, (numbers, texts, truths)) = TABLES.iter().find(|(known, _)| *known == name)?;
+    let mut built = Built::default();
+    for column in *numbers {
+        built = built.numbers(column, []);
+    }
+    for column in *texts {
+        built = built.nothing(column, 0);
+    }
+    for column in *truths {
+        built = built.truths(column, []);
+    }
+    Some(built)
+}

@@ -1,0 +1,42 @@
+//! `pg_catalog`: what clients of PostgreSQL ask about a database. The tables that they read, with the columns that they
+//! name; those about things that there are not here are [empty](empty).
+
+mod build;
+mod empty;
+mod tables;
+
+use std::sync::Arc;
+
+use datafusion::catalog::TableProvider;
+use datafusion::error::Result;
+use table::Tables;
+
+use crate::resources::activity::Activity;
+
+/// The table of that name in `pg_catalog`, if there is one. `activity` tells of sessions.
+pub(crate) fn view(
+    all: &Tables,
+    name: &str,
+    activity: impl FnOnce() -> Vec<Activity>,
+) -> Result<Option<Arc<dyn TableProvider>>> {
+    let built = match name {
+        "pg_namespace" => tables::namespaces(),
+        "pg_class" => tables::classes(all),
+        "pg_attribute" => tables::attributes(all),
+        "pg_attrdef" => tables::defaults(all),
+        "pg_type" => tables::types(),
+        "pg_database" => tables::databases(),
+        "pg_constraint" => tables::constraints(all),
+        "pg_roles" | "pg_user" | "pg_authid" => tables::roles(),
+        "pg_tables" => tables::plain_tables(all),
+        "pg_views" => tables::views(all),
+        "pg_am" => tables::access_methods(),
+        "pg_collation" => tables::collations(),
+        "pg_stat_activity" => tables::activity(activity()),
+        name => match empty::columns(name) {
+            Some(columns) => columns,
+            None => return Ok(None),
+        },
+    };
+    built.table().map(Some)
+}

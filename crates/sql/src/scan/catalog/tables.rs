@@ -1,0 +1,469 @@
+//! Tables of `pg_catalog` about what there is.
+
+use table::{Column, Definition, Tables};
+
+use crate::messages::numbers::{
+    CATALOG_SCHEMA, DATABASE, INFORMATION_SCHEMA, OWNER, PUBLIC_SCHEMA, TYPES, table_number,
+    type_modifier, type_number,
+};
+use crate::names::{CATALOG, PG_CATALOG, SCHEMA};
+use crate::resources::activity::Activity;
+use crate::scan::catalog::build::Built;
+
+pub(super) fn namespaces() -> Built {
+    Built::default()
+        .numbers("oid", [CATALOG_SCHEMA, PUBLIC_SCHEMA, INFORMATION_SCHEMA])
+        .names("nspname", [PG_CATALOG, SCHEMA, "information_schema"])
+        .number("nspowner", OWNER, 3)
+        .nothing("nspacl", 3)
+}
+
+/// Names of tables, and of views, in order; the second says which it is.
+fn relations(all: &Tables) -> Vec<(&str, bool)> {
+    let tables = all.names().into_iter().map(|name| (name, false));
+    let mut relations: Vec<_> = tables
+        .chain(all.views().into_iter().map(|name| (name, true)))
+        .collect();
+    relations.sort_unstable();
+    relations
+}
+
+pub(super) fn classes(all: &Tables) -> Built {
+    let relations = relations(all);
+    let rows = relations.len();
+    let table = |name: &str| all.get(name);
+    let keyed =
+        |name: &str| table(name).is_some_and(|table| !table.definition().primary_key.is_empty());
+    let width = |name: &str| table(name).map_or(0, |table| table.definition().columns.len() as i32);
+    let built = Built::default()
+        .numbers("oid", relations.iter().map(|(name, _)| table_number(name)))
+        .names("relname", relations.iter().map(|(name, _)| *name))
+        .number("relnamespace", PUBLIC_SCHEMA, rows)
+        .number("reltype", 0, rows)
+        .number("reloftype", 0, rows)
+        .number("relowner", OWNER, rows)
+        .numbers(
+            "relam",
+            relations.iter().map(|(_, view)| if *view { 0 } else { 2 }),
+        )
+        .number("relfilenode", 0, rows)
+        .number("reltablespace", 0, rows)
+        .number("relpages", 0, rows)
+        .numbers(
+            "reltuples",
+            relations
+                .iter()
+                .map(|(name, _)| table(name).map_or(-1, |table| table.rows() as i64)),
+        )
+        .number("reltoastrelid", 0, rows)
+        .names(
+            "relkind",
+            relations
+                .iter()
+                .map(|(_, view)| if *view { "v" } else { "r" }),
+        )
+        .counts("relnatts", relations.iter().map(|(name, _)| width(name)))
+        .counts("relchecks", relations.iter().map(|_| 0))
+        .text("relpersistence", "p", rows)
+        .text("relreplident", "d", rows)
+        .nothing("relacl", rows)
+        .nothing("reloptions", rows)
+        .nothing("relpartbound", rows)
+        .truths("relhaspkey", relations.iter().map(|(name, _)| keyed(name)));
+    let built = built.truth("relispopulated", true, rows);
+    [
+        "relhasindex",
+        "relisshared",
+        "relhasrules",
+        "relhastriggers",
+        "relhassubclass",
+        "relrowsecurity",
+        "relforcerowsecurity",
+        "relispartition",
+    ]
+    .into_iter()
+    .fold(built, |built, name| built.truth(name, false, rows))
+}
+
+/// A column, its table, and its place from 1 on.
+type Place<'t> = (&'t str, i64, &'t Column);
+
+fn columns(all: &Tables) -> Vec<Place<'_>> {
+    let mut names = all.names();
+    names.sort_unstable();
+    let of_table = |name: &'_ str| {
+        let definition = all.get(name).map(|table| table.definition());
+        definition.map_or(&[][..], |definition| &definition.columns[..])
+    };
+    let mut places = Vec::new();
+    for name in names {
+        let columns = of_table(name).iter().enumerate();
+        places.extend(columns.map(|(at, column)| (name, at as i64 + 1, column)));
+    }
+    places
+}
+
+pub(super) fn attributes(all: &Tables) -> Built {
+    let places = columns(all);
+    let rows = places.len();
+    let length = |column: &Column| {
+        let number = i64::from(type_number(&column.data_type));
+        TYPES
+            .iter()
+            .find(|known| known.number == number)
+            .map_or(-1, |known| known.length)
+    };
+    Built::default()
+        .numbers(
+            "attrelid",
+            places.iter().map(|(table, _, _)| table_number(table)),
+        )
+        .names(
+            "attname",
+            places.iter().map(|(_, _, column)| column.name.as_str()),
+        )
+        .numbers(
+            "atttypid",
+            places
+                .iter()
+                .map(|(_, _, column)| type_number(&column.data_type).into()),
+        )
+        .counts("attlen", places.iter().map(|(_, _, column)| length(column)))
+        .numbers("attnum", places.iter().map(|(_, at, _)| *at))
+        .number("attndims", 0, rows)
+        .numbers(
+            "atttypmod",
+            places
+                .iter()
+                .map(|(_, _, column)| type_modifier(&column.data_type).into()),
+        )
+        .truths(
+            "attnotnull",
+            places.iter().map(|(_, _, column)| !column.nullable),
+        )
+        .truths(
+            "atthasdef",
+            places.iter().map(|(_, _, column)| column.default.is_some()),
+        )
+        .texts(
+            "attdefault",
+            places.iter().map(|(_, _, column)| column.default.clone()),
+        )
+        .truth("attisdropped", false, rows)
+        .truth("attislocal", true, rows)
+        .truth("atthasmissing", false, rows)
+        .text("attidentity", "", rows)
+        .text("attgenerated", "", rows)
+        .text("attstorage", "p", rows)
+        .text("attcompression", "", rows)
+        .number("attcollation", 0, rows)
+        .number("attinhcount", 0, rows)
+        .number("attstattarget", -1, rows)
+        .nothing("attacl", rows)
+        .nothing("attoptions", rows)
+        .nothing("attfdwoptions", rows)
+}
+
+pub(super) fn defaults(all: &Tables) -> Built {
+    let places: Vec<_> = columns(all)
+        .into_iter()
+        .filter(|(_, _, column)| column.default.is_some())
+        .collect();
+    Built::default()
+        .numbers(
+            "oid",
+            places
+                .iter()
+                .map(|(table, at, _)| table_number(&format!("{table} {at}"))),
+        )
+        .numbers(
+            "adrelid",
+            places.iter().map(|(table, _, _)| table_number(table)),
+        )
+        .numbers("adnum", places.iter().map(|(_, at, _)| *at))
+        .texts(
+            "adbin",
+            places.iter().map(|(_, _, column)| column.default.clone()),
+        )
+}
+
+pub(super) fn types() -> Built {
+    // Each type, and its arrays.
+    let arrays = TYPES.iter().filter(|known| known.array != 0);
+    let all: Vec<_> = TYPES
+        .iter()
+        .map(|known| {
+            (
+                known.number,
+                known.name.to_string(),
+                known.length,
+                known.category,
+                known.array,
+                0,
+            )
+        })
+        .chain(arrays.map(|known| {
+            (
+                known.array,
+                format!("_{}", known.name),
+                -1,
+                "A",
+                0,
+                known.number,
+            )
+        }))
+        .collect();
+    let rows = all.len();
+    Built::default()
+        .numbers("oid", all.iter().map(|known| known.0))
+        .names("typname", all.iter().map(|known| known.1.clone()))
+        .number("typnamespace", CATALOG_SCHEMA, rows)
+        .number("typowner", OWNER, rows)
+        .counts("typlen", all.iter().map(|known| known.2))
+        .truths(
+            "typbyval",
+            all.iter().map(|known| (0..=8).contains(&known.2)),
+        )
+        .text("typtype", "b", rows)
+        .names("typcategory", all.iter().map(|known| known.3))
+        .truth("typispreferred", false, rows)
+        .truth("typisdefined", true, rows)
+        .text("typdelim", ",", rows)
+        .number("typrelid", 0, rows)
+        .numbers("typelem", all.iter().map(|known| known.5))
+        .numbers("typarray", all.iter().map(|known| known.4))
+        .names("typinput", all.iter().map(|known| format!("{}in", known.1)))
+        .names(
+            "typreceive",
+            all.iter().map(|known| format!("{}recv", known.1)),
+        )
+        .names(
+            "typsend",
+            all.iter().map(|known| format!("{}send", known.1)),
+        )
+        .truth("typnotnull", false, rows)
+        .number("typbasetype", 0, rows)
+        .number("typtypmod", -1, rows)
+        .number("typndims", 0, rows)
+        .number("typcollation", 0, rows)
+        .nothing("typdefault", rows)
+        .nothing("typacl", rows)
+}
+
+pub(super) fn databases() -> Built {
+    Built::default()
+        .number("oid", DATABASE, 1)
+        .names("datname", [CATALOG])
+        .number("datdba", OWNER, 1)
+        .number("encoding", 6, 1)
+        .names("datlocprovider", ["c"])
+        .truth("datistemplate", false, 1)
+        .truth("datallowconn", true, 1)
+        .number("datconnlimit", -1, 1)
+        .names("datcollate", ["C"])
+        .names("datctype", ["C.UTF-8"])
+        .nothing("daticulocale", 1)
+        .nothing("datlocale", 1)
+        .nothing("daticurules", 1)
+        .nothing("datacl", 1)
+        .number("dattablespace", 1663, 1)
+}
+
+/// A key: its name, kind, table, the columns there, the table referred to, and the columns there.
+struct Key {
+    name: String,
+    kind: &'static str,
+    table: i64,
+    columns: String,
+    parent: i64,
+    parent_columns: String,
+}
+
+fn keys(all: &Tables) -> Vec<Key> {
+    let list = |columns: &[usize]| {
+        let numbers: Vec<String> = columns.iter().map(|at| (at + 1).to_string()).collect();
+        format!("{{{}}}", numbers.join(","))
+    };
+    let mut names = all.names();
+    names.sort_unstable();
+    let mut keys = Vec::new();
+    for name in names {
+        let Some(definition) = all.get(name).map(|table| table.definition()) else {
+            continue;
+        };
+        if !definition.primary_key.is_empty() {
+            keys.push(Key {
+                name: format!("{name}_pkey"),
+                kind: "p",
+                table: table_number(name),
+                columns: list(&definition.primary_key),
+                parent: 0,
+                parent_columns: "{}".into(),
+            });
+        }
+        for key in &definition.foreign_keys {
+            let of = |at: &usize| {
+                definition
+                    .columns
+                    .get(*at)
+                    .map_or("", |column| column.name.as_str())
+            };
+            let columns: Vec<&str> = key.columns.iter().map(of).collect();
+            keys.push(Key {
+                name: format!("{name}_{}_fkey", columns.join("_")),
+                kind: "f",
+                table: table_number(name),
+                columns: list(&key.columns),
+                parent: table_number(&key.parent),
+                parent_columns: list(&places_of(
+                    all.get(&key.parent).map(|parent| parent.definition()),
+                    &key.parent_columns,
+                )),
+            });
+        }
+    }
+    keys
+}
+
+/// The places of columns in a table.
+fn places_of(parent: Option<&Definition>, names: &[String]) -> Vec<usize> {
+    let place = |name: &String| parent?.position(name).ok();
+    names.iter().filter_map(place).collect()
+}
+
+pub(super) fn constraints(all: &Tables) -> Built {
+    let keys = keys(all);
+    let rows = keys.len();
+    Built::default()
+        .numbers("oid", keys.iter().map(|key| table_number(&key.name)))
+        .names("conname", keys.iter().map(|key| key.name.as_str()))
+        .number("connamespace", PUBLIC_SCHEMA, rows)
+        .names("contype", keys.iter().map(|key| key.kind))
+        .truth("condeferrable", false, rows)
+        .truth("condeferred", false, rows)
+        .truth("convalidated", true, rows)
+        .numbers("conrelid", keys.iter().map(|key| key.table))
+        .number("contypid", 0, rows)
+        .number("conindid", 0, rows)
+        .number("conparentid", 0, rows)
+        .numbers("confrelid", keys.iter().map(|key| key.parent))
+        .text("confupdtype", "a", rows)
+        .text("confdeltype", "a", rows)
+        .text("confmatchtype", "s", rows)
+        .names("conkey", keys.iter().map(|key| key.columns.as_str()))
+        .names(
+            "confkey",
+            keys.iter().map(|key| key.parent_columns.as_str()),
+        )
+        .nothing("conbin", rows)
+}
+
+pub(super) fn roles() -> Built {
+    let built = Built::default()
+        .number("oid", OWNER, 1)
+        .number("usesysid", OWNER, 1)
+        .names("rolname", [CATALOG])
+        .names("usename", [CATALOG])
+        .number("rolconnlimit", -1, 1)
+        .nothing("rolvaliduntil", 1)
+        .nothing("rolpassword", 1)
+        .nothing("rolconfig", 1)
+        .truth("rolsuper", false, 1)
+        .truth("usesuper", false, 1);
+    ["rolinherit", "rolcanlogin"]
+        .into_iter()
+        .map(|name| (name, true))
+        .chain(
+            [
+                "rolcreaterole",
+                "rolcreatedb",
+                "rolreplication",
+                "rolbypassrls",
+                "usecreatedb",
+            ]
+            .into_iter()
+            .map(|name| (name, false)),
+        )
+        .fold(built, |built, (name, value)| built.truth(name, value, 1))
+}
+
+pub(super) fn plain_tables(all: &Tables) -> Built {
+    let mut names = all.names();
+    names.sort_unstable();
+    let rows = names.len();
+    let built = Built::default()
+        .text("schemaname", SCHEMA, rows)
+        .names("tablename", names)
+        .text("tableowner", CATALOG, rows)
+        .nothing("tablespace", rows);
+    ["hasindexes", "hasrules", "hastriggers", "rowsecurity"]
+        .into_iter()
+        .fold(built, |built, name| built.truth(name, false, rows))
+}
+
+pub(super) fn views(all: &Tables) -> Built {
+    let mut names = all.views();
+    names.sort_unstable();
+    let rows = names.len();
+    let texts: Vec<_> = names
+        .iter()
+        .map(|name| all.view(name).map(str::to_string))
+        .collect();
+    Built::default()
+        .text("schemaname", SCHEMA, rows)
+        .names("viewname", names)
+        .text("viewowner", CATALOG, rows)
+        .texts("definition", texts)
+}
+
+pub(super) fn access_methods() -> Built {
+    Built::default()
+        .number("oid", 2, 1)
+        .names("amname", ["heap"])
+        .names("amtype", ["t"])
+}
+
+pub(super) fn collations() -> Built {
+    Built::default()
+        .numbers("oid", [100, 950])
+        .names("collname", ["default", "C"])
+        .number("collnamespace", CATALOG_SCHEMA, 2)
+        .names("collcollate", ["", "C"])
+        .names("collctype", ["", "C"])
+}
+
+pub(super) fn activity(all: Vec<Activity>) -> Built {
+    let rows = all.len();
+    Built::default()
+        .number("datid", DATABASE, rows)
+        .text("datname", CATALOG, rows)
+        .numbers("pid", all.iter().map(|session| session.process.into()))
+        .number("usesysid", OWNER, rows)
+        .names("usename", all.iter().map(|session| session.user.as_str()))
+        .names(
+            "application_name",
+            all.iter().map(|session| session.application.as_str()),
+        )
+        .names(
+            "client_addr",
+            all.iter().map(|session| session.address.as_str()),
+        )
+        .some_numbers(
+            "client_port",
+            all.iter().map(|session| session.port.map(i64::from)),
+        )
+        .moments(
+            "backend_start",
+            all.iter().map(|session| Some(session.began)),
+        )
+        .moments("query_start", all.iter().map(|session| session.query_began))
+        .moments(
+            "state_change",
+            all.iter().map(|session| Some(session.changed)),
+        )
+        .nothing("wait_event_type", rows)
+        .nothing("wait_event", rows)
+        .names("state", all.iter().map(|session| session.state))
+        .names("query", all.iter().map(|session| session.query.as_str()))
+        .text("backend_type", "client backend", rows)
+}

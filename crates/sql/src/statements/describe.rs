@@ -1,0 +1,170 @@
+//! The columns that a statement returns, and the types of its parameters, before it runs.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::datasource::MemTable;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::sql::sqlparser::ast::{
+    DataType as SqlType, Statement as Sql, TableFactor, TableObject,
+};
+
+use crate::error::{Error, Result};
+use crate::frontend::parameters::{Hint, Readied};
+use crate::frontend::parse::{Statement, parse};
+use crate::frontend::{grammar, rewrite};
+use crate::messages::tags::shown;
+use crate::names::table_name;
+use crate::optimize::rules;
+use crate::run::context::StatementContext;
+use crate::statements::dml;
+
+/// Texts whose types nothing tells.
+const TEXT: DataType = DataType::Utf8View;
+
+/// The types of the parameters of a statement: those that were `declared`, or else what the statement and the planner
+/// say, or else text.
+///
+/// # Errors
+/// If a type that the statement names is none.
+pub(crate) async fn parameters(
+    context: &StatementContext,
+    readied: &Readied,
+    declared: &[Option<DataType>],
+) -> Result<Vec<DataType>> {
+    let hints = readied.hints();
+    let mut types: Vec<Option<DataType>> = Vec::with_capacity(readied.parameters());
+    for at in 0..readied.parameters() {
+        let known = match (declared.get(at).cloned().flatten(), hints.get(&at)) {
+            (Some(declared), _) => Some(declared),
+            (None, Some(Hint::Count)) => Some(DataType::Int64),
+            (None, Some(Hint::Cast(sql_type))) => Some(of_sql(context, sql_type).await?),
+            (None, None) => None,
+        };
+        types.push(known);
+    }
+    if types.contains(&None)
+        && let Readied::Waiting(prepared, _) = readied
+        && let Ok(plan) = planned(context, prepared.statement().clone()).await
+        && let Ok(found) = plan.get_parameter_types()
+    {
+        for (at, data_type) in types.iter_mut().enumerate() {
+            if data_type.is_none() {
+                *data_type = found.get(&format!("${}", at + 1)).cloned().flatten();
+            }
+        }
+    }
+    let known = |data_type: Option<DataType>| match data_type {
+        None | Some(DataType::Null) => TEXT,
+        Some(known) => known,
+    };
+    Ok(types.into_iter().map(known).collect())
+}
+
+/// The type that SQL calls so.
+async fn of_sql(context: &StatementContext, sql_type: &SqlType) -> Result<DataType> {
+    let mut parsed = parse(&format!("select cast(null as {sql_type})"))?;
+    match parsed.pop().map(|parsed| parsed.statement) {
+        Some(Statement::Sql(sql)) => {
+            let plan = context.plan(*sql, None).await?;
+            let field = plan.schema().fields().first();
+            Ok(field.map_or(TEXT, |field| field.data_type().clone()))
+        }
+        _ => Ok(TEXT),
+    }
+}
+
+/// The plan of a statement that still has its parameters, which tells what it is compared with.
+async fn planned(context: &StatementContext, mut statement: Sql) -> Result<LogicalPlan> {
+    rewrite::statement(&mut statement)?;
+    let target = match &mut statement {
+        Sql::Delete(delete) => Some(dml::delete_target(delete)?),
+        Sql::Update(update) => {
+            dml::fold_targets(update)?;
+            match &update.table.relation {
+                TableFactor::Table { name, .. } => Some(table_name(name)?),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    context.plan(statement, target.as_deref()).await
+}
+
+/// Whether a statement returns rows.
+pub(crate) fn returns(statement: &Statement) -> bool {
+    match statement {
+        Statement::Explain { .. } | Statement::Returning { .. } => true,
+        Statement::Sql(sql) => matches!(
+            **sql,
+            Sql::Query(_) | Sql::ExplainTable { .. } | Sql::ShowTables { .. }
+        ),
+        _ => false,
+    }
+}
+
+/// The columns that a statement returns; none if it returns no rows.
+///
+/// # Errors
+/// Those of planning it.
+pub(crate) async fn columns(
+    context: &mut StatementContext,
+    statement: Statement,
+) -> Result<Option<SchemaRef>> {
+    let texts = |names: &[&str]| {
+        let fields = names
+            .iter()
+            .map(|name| Field::new(*name, DataType::Utf8, false));
+        Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+    };
+    match statement {
+        Statement::Explain { .. } => Ok(Some(texts(&["plan"]))),
+        Statement::Returning { statement, query } => {
+            let name = written(&statement)?;
+            let table = context.table(&name)?;
+            let rows = MemTable::try_new(table.definition().schema(), vec![vec![]])?;
+            context.written = Some(Arc::new(rows));
+            of_query(context, Sql::Query(query)).await.map(Some)
+        }
+        Statement::Sql(sql) => match *sql {
+            Sql::Query(_) => of_query(context, *sql).await.map(Some),
+            Sql::ExplainTable { .. } => Ok(Some(texts(&["column", "type", "nullable", "key"]))),
+            Sql::ShowTables { .. } => Ok(Some(Arc::new(Schema::new(vec![
+                Field::new("name", DataType::Utf8, false),
+                Field::new("rows", DataType::UInt64, false),
+                Field::new("columns", DataType::UInt64, false),
+            ])))),
+            _ => Ok(None),
+        },
+        _ => Ok(None),
+    }
+}
+
+/// The columns of a query, as people see them.
+pub(crate) async fn of_query(context: &StatementContext, query: Sql) -> Result<SchemaRef> {
+    grammar::check(&query)?;
+    let plan = context.plan(query, None).await?;
+    // Types change while the plan is analysed: two sides of a union get one.
+    let plan = rules::logical(&context.state, &plan)?;
+    let field = |field: &Arc<Field>| field.as_ref().clone().with_name(shown(field.name()));
+    let fields: Vec<Field> = plan.schema().fields().iter().map(field).collect();
+    Ok(Arc::new(Schema::new(fields)))
+}
+
+/// The table that a statement writes to.
+fn written(statement: &Sql) -> Result<String> {
+    match statement {
+        Sql::Insert(insert) => match &insert.table {
+            TableObject::TableName(name) => table_name(name),
+            _ => Err(Error::unsupported("`insert` needs the name of a table")),
+        },
+        Sql::Delete(delete) => dml::delete_target(delete),
+        Sql::Update(update) => match &update.table.relation {
+            TableFactor::Table { name, .. } => table_name(name),
+            _ => Err(Error::unsupported("`update` needs the name of a table")),
+        },
+        _ => Err(Error::unsupported(
+            "`returning` is for statements that write",
+        )),
+    }
+}

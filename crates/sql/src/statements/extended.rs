@@ -1,0 +1,276 @@
+//! Statements that are prepared once and run with parameters, `copy` through a connection, and what else a server needs
+//! of a session.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::catalog::streaming::StreamingTable;
+use datafusion::error::DataFusionError;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::execute_stream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::streaming::PartitionStream;
+use datafusion::sql::sqlparser::ast::Statement as Sql;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, Stream, StreamExt, TryStreamExt, stream};
+use parking_lot::Mutex;
+
+use crate::error::{Error, Result};
+use crate::frontend::parameters::{Readied, readied};
+use crate::frontend::parse::{Parsed, Statement};
+use crate::frontend::transfer::{Transfer, What};
+use crate::frontend::verb::verb;
+use crate::names::table_name;
+use crate::run::instance::Instance;
+use crate::run::stream::AnswerStream;
+use crate::statements::entered::{Entered, Shared};
+use crate::statements::session::Session;
+use crate::statements::{copy, describe};
+
+/// A statement that was read and looked at once and runs any number of times: see [`Session::prepare`].
+#[derive(Clone, Debug)]
+pub struct PreparedStatement {
+    readied: Readied,
+    parameters: Vec<DataType>,
+    columns: Option<SchemaRef>,
+    verb: &'static str,
+}
+
+impl PreparedStatement {
+    /// The types of its parameters.
+    pub fn parameters(&self) -> &[DataType] {
+        &self.parameters
+    }
+
+    /// The columns that it returned when it was prepared; none if it returns no rows. What it returns when it runs may
+    /// have other types, if tables were changed or a parameter is another kind of number.
+    pub fn columns(&self) -> Option<&SchemaRef> {
+        self.columns.as_ref()
+    }
+
+    /// What it is called: `SELECT`, `INSERT`, `CREATE TABLE`, ...
+    pub fn verb(&self) -> &'static str {
+        self.verb
+    }
+}
+
+impl Session {
+    /// Reads the one statement of `text`, whose parameters are `$1`, `$2`, ... Their types are those that are declared,
+    /// or else what they are compared with or cast to, or else text. None if there is no statement.
+    ///
+    /// # Errors
+    ///
+    /// If `text` is several statements; those of planning the statement.
+    pub fn prepare<'a>(
+        &'a self,
+        text: &'a str,
+        declared: &'a [Option<DataType>],
+    ) -> BoxFuture<'a, Result<Option<PreparedStatement>>> {
+        async move {
+            let Some(readied) = readied(text)? else {
+                return Ok(None);
+            };
+            let shape = readied.shape(&[])?;
+            self.check_files(&shape)?;
+            let verb = verb(&shape);
+            if readied.parameters() == 0 && !describe::returns(&shape) {
+                return Ok(Some(PreparedStatement {
+                    readied,
+                    parameters: Vec::new(),
+                    columns: None,
+                    verb,
+                }));
+            }
+            let (instance, open) = (Arc::clone(self.instance()), self.shared());
+            let declared = declared.to_vec();
+            let room = self.room_of(&readied);
+            let work = async move {
+                let mut entered = Entered::new(instance, open).await?;
+                let mut context = entered.scope().read(Instant::now()).await?;
+                let parameters = describe::parameters(&context, &readied, &declared).await?;
+                let shape = readied.shape(&parameters)?;
+                let columns = describe::columns(&mut context, shape).await?;
+                entered.succeed();
+                Ok(PreparedStatement {
+                    readied,
+                    parameters,
+                    columns,
+                    verb,
+                })
+            };
+            self.with_room(room, work).await.map(Some)
+        }
+        .boxed()
+    }
+
+    /// Runs a prepared statement with these texts for its parameters, and hands over its rows as they come.
+    ///
+    /// # Errors
+    ///
+    /// If a text is not of its parameter's type; those of [`stream`](Session::stream).
+    pub fn run<'a>(
+        &'a self,
+        statement: &'a PreparedStatement,
+        values: &'a [Option<&'a str>],
+    ) -> BoxFuture<'a, Result<AnswerStream>> {
+        async move {
+            let started = Instant::now();
+            let bound = statement.readied.bind(&statement.parameters, values)?;
+            self.stream_parsed(bound, started).await
+        }
+        .boxed()
+    }
+
+    /// The transaction in progress has failed, if there is one: for whoever could not do something else in it. Waits
+    /// for the statement that it runs.
+    pub async fn fail(&self) {
+        if let Some(open) = self.shared().lock().await.as_mut() {
+            open.fail();
+        }
+    }
+
+    /// The rows of a `copy ... to stdout`.
+    ///
+    /// # Errors
+    ///
+    /// Those of its query; if rows come from the client.
+    pub fn copy_out<'a>(&'a self, transfer: &'a Transfer) -> BoxFuture<'a, Result<AnswerStream>> {
+        async move {
+            let What::Out { query, depth } = &transfer.what else {
+                return Err(no_direction());
+            };
+            let statement = Statement::Sql(Box::new(Sql::Query(query.clone())));
+            self.check_files(&statement)?;
+            let parsed = Parsed {
+                statement,
+                depth: *depth,
+            };
+            self.stream_parsed(parsed, Instant::now()).await
+        }
+        .boxed()
+    }
+
+    /// The columns that a `copy ... from stdin` fills.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such table or column; if rows go to the client.
+    pub async fn copy_columns(&self, transfer: &Transfer) -> Result<SchemaRef> {
+        let What::In { table, columns } = transfer.what.clone() else {
+            return Err(no_direction());
+        };
+        let mut entered = Entered::new(Arc::clone(self.instance()), self.shared()).await?;
+        let context = entered.scope().read(Instant::now()).await?;
+        let table = context.table(&table_name(&table)?)?;
+        let wanted = copy::wanted(table.definition(), &columns)?;
+        entered.succeed();
+        Ok(Arc::new(table.definition().schema().project(&wanted)?))
+    }
+
+    /// Appends the rows of a `copy ... from stdin`: batches of texts, a column for each that the statement fills. They
+    /// are cast to the types of the table. Returns how many there were.
+    ///
+    /// # Errors
+    ///
+    /// Those of the statement, and the first error of `rows`. Nothing is appended then.
+    pub fn copy_in<'a>(
+        &'a self,
+        transfer: &'a Transfer,
+        rows: impl Stream<Item = Result<RecordBatch>> + Send + Unpin + 'static,
+    ) -> BoxFuture<'a, Result<u64>> {
+        let (instance, open) = (Arc::clone(self.instance()), self.shared());
+        let work = copied(instance, open, transfer.clone(), rows.boxed());
+        self.with_room(0, work).boxed()
+    }
+}
+
+fn no_direction() -> Error {
+    Error::Defect {
+        message: "a `copy` goes the other way".into(),
+    }
+}
+
+/// Appends `rows` as the statement says.
+fn copied(
+    instance: Arc<Instance>,
+    open: Shared,
+    transfer: Transfer,
+    rows: BoxStream<'static, Result<RecordBatch>>,
+) -> BoxFuture<'static, Result<u64>> {
+    async move {
+        let What::In { table, columns } = &transfer.what else {
+            return Err(no_direction());
+        };
+        let name = table_name(table)?;
+        let width = instance.workers().width();
+        let mut entered = Entered::new(instance, open).await?;
+        let mut scope = entered.scope();
+        let (writing, context) = scope.write("COPY FROM", &[&name], Instant::now()).await?;
+        let table = context.table(&name)?;
+        let definition = table.definition();
+        let columns = copy::wanted(definition, columns)?;
+        let defaults = context.defaults_of(definition).await?;
+        let names = columns.iter().map(|at| &definition.columns[*at].name);
+        let rows = Incoming::table(names.map(String::as_str), rows)?;
+        let plan = copy::projection(definition, &columns, &defaults, Arc::new(rows))?;
+        let physical = context.physical(&plan).await?;
+        let rows = execute_stream(physical, context.task())?;
+        let (writing, count) = writing
+            .append(&name, definition, rows.map_err(Error::from), width)
+            .await?;
+        scope.keep(writing).await?;
+        entered.succeed();
+        Ok(count)
+    }
+    .boxed()
+}
+
+/// Rows that come from a client, as a table that is read once.
+struct Incoming {
+    schema: SchemaRef,
+    rows: Mutex<Option<BoxStream<'static, Result<RecordBatch>>>>,
+}
+
+impl Incoming {
+    fn table<'n>(
+        names: impl Iterator<Item = &'n str>,
+        rows: BoxStream<'static, Result<RecordBatch>>,
+    ) -> Result<StreamingTable> {
+        let fields = names.map(|name| Field::new(name, DataType::Utf8View, true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let incoming = Incoming {
+            schema: Arc::clone(&schema),
+            rows: Mutex::new(Some(rows)),
+        };
+        Ok(StreamingTable::try_new(schema, vec![Arc::new(incoming)])?)
+    }
+}
+
+impl std::fmt::Debug for Incoming {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("rows of a client")
+    }
+}
+
+impl PartitionStream for Incoming {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let rows = match self.rows.lock().take() {
+            Some(rows) => rows.map_err(DataFusionError::from).boxed(),
+            None => {
+                let twice = DataFusionError::Internal("rows of a client are read once".into());
+                stream::once(async { Err(twice) }).boxed()
+            }
+        };
+        Box::pin(RecordBatchStreamAdapter::new(
+            Arc::clone(&self.schema),
+            rows,
+        ))
+    }
+}
