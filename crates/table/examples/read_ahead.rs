@@ -76,7 +76,7 @@ fn fill(path: &Path, bytes: u64) -> Result<(), Box<dyn Error>> {
     if let Some(block) = chunker.rest() {
         loader.block(ordinal, &block)?;
     }
-    loader.finish()?.0.commit()?;
+    block_on(loader.finish())?.0.commit()?;
     Ok(store.close()?)
 }
 

@@ -2,6 +2,7 @@
 
 use datafusion::sql::sqlparser::ast::{ObjectType, Set, Statement as Sql};
 
+use crate::frontend::arrays::ArrayStatement;
 use crate::frontend::parse::Statement;
 
 /// The name of the command as PostgreSQL tells its clients: `SELECT`, `INSERT`, `CREATE TABLE`, ... Statements that it
@@ -15,8 +16,18 @@ pub(crate) fn verb(statement: &Statement) -> &'static str {
         Statement::Deallocate(None) => "DEALLOCATE ALL",
         Statement::Deallocate(Some(_)) => "DEALLOCATE",
         Statement::View { .. } => "CREATE VIEW",
+        Statement::Array(array) => of_array(array),
         Statement::Explain { .. } => "EXPLAIN",
         Statement::CopyTo(_) | Statement::CopyFrom(_) | Statement::Through(_) => "COPY",
+    }
+}
+
+fn of_array(statement: &ArrayStatement) -> &'static str {
+    match statement {
+        ArrayStatement::Create { .. } => "CREATE ARRAY",
+        ArrayStatement::Drop { .. } => "DROP ARRAY",
+        ArrayStatement::CreateVersion { .. } => "CREATE VERSION",
+        ArrayStatement::DropVersion { .. } => "DROP VERSION",
     }
 }
 
@@ -64,6 +75,7 @@ mod tests {
             ("start transaction", "BEGIN"),
             ("abort", "ROLLBACK"),
             ("copy t from stdin", "COPY"),
+            ("drop array a", "DROP ARRAY"),
             ("deallocate all", "DEALLOCATE ALL"),
             ("explain select 1", "EXPLAIN"),
         ] {

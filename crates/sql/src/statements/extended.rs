@@ -28,7 +28,7 @@ use crate::run::instance::Instance;
 use crate::run::stream::AnswerStream;
 use crate::statements::entered::{Entered, Shared};
 use crate::statements::session::Session;
-use crate::statements::{copy, describe};
+use crate::statements::{copy, describe, references};
 
 /// A statement that was read and looked at once and runs any number of times: see [`Session::prepare`].
 #[derive(Clone, Debug)]
@@ -208,7 +208,7 @@ fn copied(
         let width = instance.workers().width();
         let mut entered = Entered::new(instance, open).await?;
         let mut scope = entered.scope();
-        let (writing, context) = scope.write("COPY FROM", &[&name], Instant::now()).await?;
+        let (writing, mut context) = scope.write("COPY FROM", &[&name], Instant::now()).await?;
         let table = context.table(&name)?;
         let definition = table.definition();
         let columns = copy::wanted(definition, columns)?;
@@ -218,9 +218,9 @@ fn copied(
         let plan = copy::projection(definition, &columns, &defaults, Arc::new(rows))?;
         let physical = context.physical(&plan).await?;
         let rows = execute_stream(physical, context.task())?;
-        let (writing, count) = writing
-            .append(&name, definition, rows.map_err(Error::from), width)
-            .await?;
+        let rows = rows.map_err(Error::from);
+        let (writing, count) =
+            references::append(&mut context, writing, &table, rows, width).await?;
         scope.keep(writing).await?;
         entered.succeed();
         Ok(count)
