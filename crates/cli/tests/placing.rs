@@ -363,7 +363,7 @@ fn strategies_place_the_threads_of_array_queries_in_process() {
     let count = site.cpus().min(4);
     let workers = Workers::new(Layout::of(&live, &live, count, true)).unwrap();
     if !workers.notes().is_empty() {
-        return notrun::not_run(&format!(
+        return notrun::not_run(format!(
             "threads cannot be bound here: {:?}",
             workers.notes()
         ));
