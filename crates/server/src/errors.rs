@@ -99,6 +99,7 @@ const INVALID: Words = &[
     ("invalid input syntax", BAD_VALUE),
     ("cannot be read as", BAD_VALUE),
     ("no function", "42883"),
+    ("invalid function", "42883"),
     ("ambiguous", "42702"),
     ("prepared statement", NO_STATEMENT),
     ("group by", "42803"),

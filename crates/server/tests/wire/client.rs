@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use server::{Options, Server};
 
+/// How long a client waits for an answer before its test fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A server over a new store, which ends with it.
 pub struct Served {
     pub server: Option<Server>,
@@ -139,9 +142,7 @@ impl Client {
     /// Connects; the error if it is not let in.
     pub fn try_connect(address: SocketAddr, parameters: &[(&str, &str)]) -> Result<Client, Told> {
         let socket = TcpStream::connect(address).unwrap();
-        socket
-            .set_read_timeout(Some(Duration::from_secs(60)))
-            .unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut client = Client {
             socket,
             process: 0,
@@ -185,6 +186,14 @@ impl Client {
             kind: char::from(head[0]),
             body,
         })
+    }
+
+    /// Whether there is something to receive, at the latest after this time.
+    pub fn is_answered(&self, within: Duration) -> bool {
+        self.socket.set_read_timeout(Some(within)).unwrap();
+        let some = self.socket.peek(&mut [0]).is_ok();
+        self.socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        some
     }
 
     /// The messages up to the one that says that the next statement may come.
