@@ -279,6 +279,8 @@ fn strategies_place_the_threads_of_array_queries_from_outside() {
     let program = env!("CARGO_BIN_EXE_atoll");
     let expected = folder.run(&["afl", "s.atoll", query, "--format", "csv"]);
     let expected = expected.succeeded();
+    // Long enough to be found and placed while it runs.
+    let often = vec![query; 1000].join("; ");
     for strategy in ["os", "compact", "sparse", "shared"] {
         for sharing in [["--groups", "1"], ["--groups", "2"], ["--instances", "2"]] {
             let pin = [
@@ -298,7 +300,7 @@ fn strategies_place_the_threads_of_array_queries_from_outside() {
                 program,
                 "afl",
                 "s.atoll",
-                query,
+                often.as_str(),
                 "--affinity",
                 "off",
                 "--threads",
