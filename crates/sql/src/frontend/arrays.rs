@@ -420,7 +420,7 @@ mod tests {
         let [latitude, depth, year] = schema.dimensions() else {
             panic!("three dimensions");
         };
-        assert_eq!(latitude.span(), "-25.42 to -25.52");
+        assert_eq!(latitude.span(), "-25.420 to -25.520");
         assert_eq!(
             (depth.span().as_str(), depth.chunk_length()),
             ("1.5 to 7.25", 2)

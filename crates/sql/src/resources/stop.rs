@@ -3,7 +3,8 @@
 //! Dropping a statement's future aborts its task, which takes effect where the task next yields.
 //! DataFusion's operators do so from batch to batch, except for one: a nested-loop join goes through all
 //! pairs of a batch before it looks up, and where none of them pass, that may take hours. So its filter is
-//! wrapped in one that fails once the statement was cancelled. Atoll's own engine checks the switch itself.
+//! wrapped in one that fails once the statement was cancelled. What it finds, it gives out without looking up either: it is
+//! made to yield after some batches, so that other statements have their turns. Atoll's own engine checks the switch itself.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -16,6 +17,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::joins::NestedLoopJoinExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use engine::Stop;
@@ -44,7 +46,10 @@ pub(crate) fn watched(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionP
             .and_then(|join| Some((join, join.filter()?)))
             .map(|(join, filter)| rebuilt(join, filter, &stop));
         match watched {
-            Some(join) => Ok(Transformed::yes(Arc::new(join?) as _)),
+            Some(join) => {
+                let join: Arc<dyn ExecutionPlan> = Arc::new(join?);
+                Ok(Transformed::yes(Arc::new(CooperativeExec::new(join)) as _))
+            }
             None => Ok(Transformed::no(plan)),
         }
     };
