@@ -36,5 +36,5 @@ mod run;
 mod syntax;
 
 pub use error::{Error, Fault, Result};
-pub use parse::OPERATORS;
 pub use run::{Outcome, compile, execute, explain, is_query, writes};
+pub use syntax::OPERATORS;

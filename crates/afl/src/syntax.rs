@@ -5,6 +5,40 @@ use array::{Aggregate, Bound, Decimal, Dimension, Schema, SortKey};
 
 use crate::error::Span;
 
+/// The names of the operators, in order.
+pub const OPERATORS: [&str; 30] = [
+    "add",
+    "aggregate",
+    "apply",
+    "between",
+    "build",
+    "compare",
+    "concat",
+    "cross_join",
+    "divide",
+    "filter",
+    "histogram",
+    "join",
+    "matmul",
+    "multiply",
+    "opposite",
+    "project",
+    "quantile",
+    "rechunk",
+    "redimension",
+    "regrid",
+    "rename",
+    "scan",
+    "slice",
+    "sort",
+    "subarray",
+    "subset",
+    "subtract",
+    "transpose",
+    "variable_window",
+    "window",
+];
+
 /// A statement.
 #[derive(Debug, Clone)]
 pub(crate) enum Statement {

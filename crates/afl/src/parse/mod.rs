@@ -4,8 +4,6 @@ mod expr;
 mod query;
 mod schema;
 
-pub use query::OPERATORS;
-
 use crate::error::{Checked, Span, wrong};
 use crate::lex::{Token, tokens};
 use crate::syntax::{Name, Statement};

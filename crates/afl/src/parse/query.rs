@@ -6,41 +6,7 @@ use array::{Aggregate, Bound, Decimal, Function, SortKey};
 use super::Parser;
 use crate::error::{Checked, Span, wrong};
 use crate::lex::Token;
-use crate::syntax::{Call, Operator, Query, Side};
-
-/// The names of the operators, in order.
-pub const OPERATORS: [&str; 30] = [
-    "add",
-    "aggregate",
-    "apply",
-    "between",
-    "build",
-    "compare",
-    "concat",
-    "cross_join",
-    "divide",
-    "filter",
-    "histogram",
-    "join",
-    "matmul",
-    "multiply",
-    "opposite",
-    "project",
-    "quantile",
-    "rechunk",
-    "redimension",
-    "regrid",
-    "rename",
-    "scan",
-    "slice",
-    "sort",
-    "subarray",
-    "subset",
-    "subtract",
-    "transpose",
-    "variable_window",
-    "window",
-];
+use crate::syntax::{Call, OPERATORS, Operator, Query, Side};
 
 impl Parser {
     /// The name of an array, or an operator.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::division::{Chunk, Piece};
-use super::schedule::LEAST_PIECE;
+use super::goal::LEAST_PIECE;
 
 /// Pieces one after the other, each with the weight of its bytes, from which threads take theirs.
 pub(super) struct Tape<'c> {

@@ -1,7 +1,7 @@
 //! How many threads each node gets, and how many bytes of each node they read, before chunks are cut.
 
+use super::goal::Goal;
 use super::load::Weights;
-use super::schedule::Goal;
 
 /// Attempts at halving the distance between what is too short and what is long enough.
 const HALVINGS: usize = 50;

@@ -31,9 +31,11 @@
 mod cut;
 mod division;
 mod flow;
+mod goal;
 mod load;
 mod schedule;
 
 pub use division::{Chunk, Division, Piece, Sharing};
+pub use goal::{Goal, LEAST_PIECE};
 pub use load::Load;
-pub use schedule::{Goal, LEAST_PIECE, Schedule, schedule};
+pub use schedule::{Schedule, schedule};

@@ -7,28 +7,15 @@ use topology::CacheKind;
 use super::cut::Tape;
 use super::division::{Chunk, Division, Piece, check};
 use super::flow::{Flow, Nodes};
+use super::goal::{Goal, LEAST_PIECE};
 use super::load::Weights;
 use crate::error::{Error, Result};
 use crate::placement::Placement;
 use crate::site::Site;
 use crate::threads::MAX_THREADS;
 
-/// Bytes of a chunk below which a part of it is not worth a thread of its own.
-pub const LEAST_PIECE: u64 = 64 << 10;
-
 /// A chunk that is at most this part of a thread's work is not cut.
 const GRAIN: f64 = 0.02;
-
-/// What a schedule is to have as little of as possible.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Goal {
-    /// Weighted bytes of the busiest core; of two alike the one with fewer remote bytes. All threads are used, and
-    /// remote bytes are read where a core would otherwise wait.
-    #[default]
-    Shortest,
-    /// Remote bytes; of two alike the one whose busiest core has less to do. Nodes on which nothing lies stay idle.
-    Local,
-}
 
 /// Which thread reads what, where it runs, and why.
 #[derive(Debug, Clone)]

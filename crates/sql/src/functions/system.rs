@@ -21,7 +21,10 @@ pub(super) fn all() -> Vec<Own> {
             all_of(&standard_name(args[0].data_type()), rows)
         }),
         Own::constant("version", text, |_, rows| {
-            all_of(concat!("PostgreSQL 15.0 (Atoll ", env!("CARGO_PKG_VERSION"), ")"), rows)
+            all_of(
+                concat!("PostgreSQL 15.0 (Atoll ", env!("CARGO_PKG_VERSION"), ")"),
+                rows,
+            )
         }),
         Own::constant("current_database", text, |_, rows| all_of(CATALOG, rows))
             .or("current_catalog"),
