@@ -511,7 +511,8 @@ mod tests {
             format(
                 "copy t from stdin (format csv, delimiter ';', quote '''', escape '\\', null 'x')",
             ),
-            format("copy t from stdin (delimiter ',', null 'a')"),
+            // A value that is the text of NULL reads as NULL, as with PostgreSQL: none that is drawn is one.
+            format("copy t from stdin (delimiter ',', null 'q')"),
         ];
         for round in 0..2000 {
             let format = &formats[round % formats.len()];
