@@ -90,7 +90,7 @@ impl Optimistic<'_> {
         // SAFETY: the bytes lie in a frame, which was initialised (zero at first), is mapped for as
         // long as the pool, borrowed here, lives, and has `len` bytes; `T` is an array of bytes, of
         // alignment 1, for which any bytes are a value. Another thread or the operating system may
-        // write to them at this moment. Language models call that a race even if what was read is
+        // write to them at this moment. Rust and C call that a race even if what was read is
         // thrown away, as `is_valid` has callers do; every sequence lock over plain memory has it. The
         // read is volatile, so the compiler makes one load of it, invents none and takes nothing for
         // known about the value: what may come out is a mixture of old and new bytes. No reference

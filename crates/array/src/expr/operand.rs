@@ -41,6 +41,7 @@ impl<T: Copy> Values<'_, T> {
 }
 
 impl Operand<'_> {
+    /// The type of its values.
     pub fn data_type(&self) -> DataType {
         match self {
             Operand::Part { column, .. } => column.values().data_type(),
@@ -49,6 +50,7 @@ impl Operand<'_> {
         }
     }
 
+    /// How many cells it has.
     pub fn len(&self) -> usize {
         match self {
             Operand::Part { length, .. } | Operand::Constant { length, .. } => *length,

@@ -21,6 +21,7 @@ pub(crate) struct Fold<A> {
 }
 
 impl<A: Copy> Fold<A> {
+    /// Begins with `identity`, the result over no cell, for each group.
     pub fn new(of: &Geometry, identity: A) -> Fold<A> {
         let rows = if of.upright {
             of.groups() / of.abreast * of.row.length()

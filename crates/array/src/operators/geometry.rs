@@ -14,6 +14,7 @@ pub(crate) struct Along {
 }
 
 impl Along {
+    /// How many positions it has.
     pub fn length(&self) -> usize {
         (self.end - self.start) as usize
     }
@@ -121,6 +122,7 @@ impl Geometry {
         }
     }
 
+    /// How many groups there are.
     pub fn groups(&self) -> usize {
         self.counts.len()
     }
@@ -138,6 +140,7 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
+    /// Stands on the first cell.
     pub fn new(of: &Geometry) -> Cursor {
         Cursor {
             position: of.outer.iter().map(|of| of.start).collect(),
