@@ -132,8 +132,8 @@ impl Database {
         let workers = Workers::new(Layout::of(&machine, &live, threads, options.affinity))?;
         let budget = Budget::new(sizes.limit);
         if let Some(reclaim) = options.reclaim {
-            // Somewhat before, as more comes between two looks.
-            budget.watch(BASE_BYTES / 8 * 7, reclaim);
+            // A quarter before, as up to 24 MiB came between two looks.
+            budget.watch(BASE_BYTES / 4 * 3, reclaim);
         }
         let pool = PoolOptions {
             bytes: sizes.pool,
