@@ -119,6 +119,13 @@ fn draw(random: &mut fastrand::Rng, count: usize, wide: i64, sorted: bool) -> Ve
             (id, name, size)
         });
     }
+    // In order piece by piece, as workers hand over what they have read.
+    if count > 50 && sorted && random.bool() {
+        let pieces: Vec<&[Row]> = rows.chunks(random.usize(300..1_500)).collect();
+        let mut order: Vec<usize> = (0..pieces.len()).collect();
+        random.shuffle(&mut order);
+        rows = order.iter().flat_map(|at| pieces[*at].to_vec()).collect();
+    }
     if count > 50 && random.bool() {
         let mut seen = HashSet::new();
         rows.retain(|row| seen.insert(row.0));
@@ -420,10 +427,27 @@ fn what_is_loaded_in_order_takes_no_page_of_an_index() {
         parts.iter().all(|(part, _)| !matches!(part, Part::Key(_))),
         "{parts:?}"
     );
+    // Also in pieces of two workers, whose blocks overlap.
+    let mut pieces: Vec<Vec<Row>> = Vec::new();
+    for start in (20_000..60_000).step_by(1_000) {
+        let piece = |start: i64| (start..start + 1_000).map(|id| (id, None, None)).collect();
+        pieces.extend([piece(start), piece(start + 100_000)]);
+    }
+    let loader = block_on(Loader::new(tx, "t")).unwrap();
+    for (at, eight) in pieces.chunks(8).enumerate() {
+        let eight: Vec<_> = eight.iter().map(|piece| batch(piece)).collect();
+        loader.block(at as u64, &eight).unwrap();
+    }
+    let (tx, _) = block_on(loader.finish()).unwrap();
+    let parts = table(&tx).parts();
+    assert!(
+        parts.iter().all(|(part, _)| !matches!(part, Part::Key(_))),
+        "{parts:?}"
+    );
     let rows: Vec<Row> = rows
         .iter()
         .rev()
-        .map(|row| (row.0 + 20_000, None, None))
+        .map(|row| (row.0 + 200_000, None, None))
         .collect();
     let tx = add(tx, &rows, 1, &mut random).unwrap();
     let parts = table(&tx).parts();

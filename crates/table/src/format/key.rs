@@ -36,9 +36,10 @@ pub(crate) const INDEX: &[u8] = b"i";
 
 /// Prefix of what the index of a key has in the catalog: `j`, the key's number, big-endian, and a letter.
 pub(crate) const KEYS: &[u8] = b"j";
-/// The letter of an index's tag: the value of [`ROWS`] for which it was written.
-pub(crate) const KEY_TAG: u8 = b't';
-/// The letter of blocks whose keys ascend: the greatest key follows.
+/// The letter of an index's tag: the value of [`ROWS`] for which it was written. Builds before 0.2 wrote `t`, with ranges of
+/// whole blocks: such an index is taken for none.
+pub(crate) const KEY_TAG: u8 = b's';
+/// The letter of stretches of rows whose keys ascend: the greatest key follows.
 pub(crate) const KEY_RANGE: u8 = b'o';
 /// The letter of runs of hashes: the run's number follows, big-endian.
 pub(crate) const KEY_RUN: u8 = b'r';

@@ -90,19 +90,20 @@ impl<'a> Index<'a> {
         Ok(None)
     }
 
-    /// The row of a block with ascending keys that has this key.
+    /// The row that has this key, of those with ranges.
     ///
     /// # Errors
     /// As [`Index::find`].
     pub(crate) async fn in_ranges(&mut self, wanted: &[u8]) -> Result<Option<RowId>> {
         let table = (&self.stock.definition.name[..], self.stock.space);
         let number = self.key.number;
-        let Some(block) = ranges::find(self.stock.snapshot, table, number, wanted)? else {
+        let Some(stretch) = ranges::find(self.stock.snapshot, table, number, wanted)? else {
             return Ok(None);
         };
         let mut scratch = std::mem::take(&mut self.scratch);
+        let block = stretch.block;
         let row = match self.rows_of(block)? {
-            Some(rows) => rows.search(wanted, &mut scratch).await?,
+            Some(rows) => rows.search(stretch.rows, wanted, &mut scratch).await?,
             None => None,
         };
         self.scratch = scratch;

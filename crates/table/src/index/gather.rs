@@ -2,18 +2,25 @@
 
 use arrow::array::RecordBatch;
 use parking_lot::Mutex;
+use std::ops::Range;
 use store::Transaction;
 
 use crate::error::Result;
 use crate::format::keys::hash;
 use crate::format::run::{Bounds, Run};
 use crate::index::keys::Keys;
-use crate::index::ranges::LONGEST;
+use crate::index::ranges::{LONGEST, Stretch};
 use crate::index::runs::{Entry, RunWriter};
 use crate::schema::Key;
 
 /// Entries that are in memory before they become a run.
 const MOST: usize = 1 << 20;
+/// The fewest rows of a stretch of ascending keys that gets a range, unless it is a whole block: a range is in memory, as
+/// the whole catalog is.
+const STRETCH: usize = 512;
+
+/// Where stored blocks are cut, as nobody knows the batches that they came from.
+const CUT: usize = 4_096;
 
 /// The keys of new blocks, for the index of one key. Many threads add blocks.
 #[derive(Debug)]
@@ -25,23 +32,41 @@ pub(crate) struct Gather {
 /// What was gathered.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
-    /// Blocks whose keys ascend.
+    /// Rows whose keys ascend.
     pub ascending: Vec<Ascending>,
-    /// The other blocks that have keys, each with the bounds of these.
-    pub hashed: Vec<(u32, Bounds)>,
-    /// Entries of the latter that are in no run yet, and the bounds of their keys.
+    /// The other rows that have keys, each with the bounds of these.
+    pub hashed: Vec<Hashed>,
+    /// Whether two entries of one run have the same hash.
+    pub equal: bool,
+    /// Entries of `hashed` that are in no run yet, and the bounds of their keys.
     waiting: Vec<Entry>,
     bounds: Bounds,
     /// Runs that were written; their records are in no catalog yet.
     pub runs: Vec<Run>,
 }
 
-/// A block whose keys ascend: its number, its least and its greatest key.
+/// Rows whose keys ascend, their least and their greatest key.
 #[derive(Debug)]
 pub(crate) struct Ascending {
-    pub block: u32,
+    pub stretch: Stretch,
     pub least: Vec<u8>,
     pub greatest: Vec<u8>,
+}
+
+/// Rows of a block whose keys are hashed: those from the first to the last that are in no range.
+#[derive(Debug)]
+pub(crate) struct Hashed {
+    pub block: u32,
+    pub rows: Range<u32>,
+    pub bounds: Bounds,
+}
+
+/// The keys of a block, sorted out.
+#[derive(Debug, Default)]
+struct Sorted {
+    ascending: Vec<Ascending>,
+    entries: Vec<Entry>,
+    hashed: Option<Hashed>,
 }
 
 impl Gather {
@@ -52,25 +77,27 @@ impl Gather {
         }
     }
 
-    /// Takes in the rows of a new block.
+    /// Takes in the rows of a new block, which came together from batches: `cuts` are the rows that were the first of one,
+    /// in order.
     ///
     /// # Errors
     /// Those of writing pages.
-    pub(crate) fn block(&self, tx: &Transaction, block: u32, rows: &RecordBatch) -> Result<()> {
+    pub(crate) fn block(
+        &self,
+        tx: &Transaction,
+        block: u32,
+        rows: &RecordBatch,
+        cuts: &[usize],
+    ) -> Result<()> {
         let columns = self.key.columns.iter().map(|c| rows.column(*c).clone());
         let keys = Keys::of(&columns.collect::<Vec<_>>())?;
-        if let Some(ascending) = ascending(block, &keys) {
-            self.gathered.lock().ascending.push(ascending);
-            return Ok(());
-        }
-        let (entries, bounds) = hashed(block, &keys);
-        if entries.is_empty() {
-            return Ok(());
-        }
-        let full = self.gathered.lock().hash(block, entries, bounds);
+        let sorted = Sorted::of(block, &keys, cuts);
+        let full = self.gathered.lock().add(sorted);
         if let Some((entries, bounds)) = full {
-            let run = run(tx, entries, &bounds)?;
-            self.gathered.lock().runs.extend(run);
+            let (run, equal) = run(tx, entries, &bounds)?;
+            let mut gathered = self.gathered.lock();
+            gathered.equal |= equal;
+            gathered.runs.extend(run);
         }
         Ok(())
     }
@@ -86,37 +113,37 @@ impl Gathered {
     /// # Errors
     /// Those of writing pages.
     pub(crate) fn take(&mut self, tx: &Transaction, block: u32, keys: &Keys) -> Result<()> {
-        match ascending(block, keys) {
-            Some(ascending) => self.ascending.push(ascending),
-            None => self.take_hashed(tx, block, keys)?,
-        }
-        Ok(())
+        let cuts: Vec<usize> = (0..keys.len()).step_by(CUT).collect();
+        let full = self.add(Sorted::of(block, keys, &cuts));
+        self.write(tx, full)
     }
 
-    /// Takes in the keys of a block that is to have no range.
+    /// Takes in the keys of rows that are to have no range; `keys` begin with that of row `first`.
     ///
     /// # Errors
     /// Those of writing pages.
-    pub(crate) fn take_hashed(&mut self, tx: &Transaction, block: u32, keys: &Keys) -> Result<()> {
-        let (entries, bounds) = hashed(block, keys);
-        if !entries.is_empty()
-            && let Some((entries, bounds)) = self.hash(block, entries, bounds)
-        {
-            self.runs.extend(run(tx, entries, &bounds)?);
+    pub(crate) fn take_hashed(
+        &mut self,
+        tx: &Transaction,
+        (block, first): (u32, u16),
+        keys: &Keys,
+    ) -> Result<()> {
+        let mut sorted = Sorted::default();
+        for (row, key) in keys.iter() {
+            sorted.hash(block, u32::from(first) + row as u32, key);
         }
-        Ok(())
+        let full = self.add(sorted);
+        self.write(tx, full)
     }
 
-    /// Keeps entries; gives all back once there are many.
-    fn hash(
-        &mut self,
-        block: u32,
-        entries: Vec<Entry>,
-        bounds: Bounds,
-    ) -> Option<(Vec<Entry>, Bounds)> {
-        self.waiting.extend(entries);
-        self.bounds.join(&bounds);
-        self.hashed.push((block, bounds));
+    /// Keeps what a block has; gives all entries back once there are many.
+    fn add(&mut self, sorted: Sorted) -> Option<(Vec<Entry>, Bounds)> {
+        self.ascending.extend(sorted.ascending);
+        self.waiting.extend(sorted.entries);
+        if let Some(hashed) = sorted.hashed {
+            self.bounds.join(&hashed.bounds);
+            self.hashed.push(hashed);
+        }
         (self.waiting.len() >= MOST).then(|| self.all())
     }
 
@@ -127,53 +154,110 @@ impl Gathered {
         )
     }
 
+    fn write(&mut self, tx: &Transaction, full: Option<(Vec<Entry>, Bounds)>) -> Result<()> {
+        if let Some((entries, bounds)) = full {
+            let (run, equal) = run(tx, entries, &bounds)?;
+            self.equal |= equal;
+            self.runs.extend(run);
+        }
+        Ok(())
+    }
+
     /// Makes a run of what is left.
     ///
     /// # Errors
     /// Those of writing pages.
     pub(crate) fn finish(&mut self, tx: &Transaction) -> Result<()> {
-        let (entries, bounds) = self.all();
-        self.runs.extend(run(tx, entries, &bounds)?);
-        Ok(())
+        let rest = self.all();
+        self.write(tx, Some(rest))
     }
 }
 
-fn run(tx: &Transaction, mut entries: Vec<Entry>, bounds: &Bounds) -> Result<Option<Run>> {
+/// Writes a run, and says whether two of its entries have the same hash.
+fn run(tx: &Transaction, mut entries: Vec<Entry>, bounds: &Bounds) -> Result<(Option<Run>, bool)> {
     entries.sort_unstable();
+    let equal = entries.windows(2).any(|pair| pair[0].hash == pair[1].hash);
     let mut writer = RunWriter::new(tx);
     writer.push(&entries)?;
-    writer.finish(bounds)
+    Ok((writer.finish(bounds)?, equal))
 }
 
-/// Least and greatest key, if the keys ascend and each row has one that a range may have.
-fn ascending(block: u32, keys: &Keys) -> Option<Ascending> {
-    let rows = keys.len();
-    if keys.has_nulls() || rows == 0 {
-        return None;
+impl Sorted {
+    /// Cuts a block where a key is not greater than the one before, or where a row has none; and at `cuts`, because batches
+    /// of several workers may ascend by chance, with the keys of other blocks between them. Neighbours that have nothing
+    /// between them become one when they are settled.
+    fn of(block: u32, keys: &Keys, cuts: &[usize]) -> Sorted {
+        let mut sorted = Sorted::default();
+        let rows = keys.len();
+        let mut first = 0;
+        while first < rows {
+            let mut end = first + 1;
+            if let Some(mut before) = keys.get(first) {
+                while let Some(key) = (end < rows).then(|| keys.get(end)).flatten()
+                    && before < key
+                {
+                    before = key;
+                    end += 1;
+                }
+            }
+            let within = cuts.partition_point(|cut| *cut <= first);
+            for cut in &cuts[within..] {
+                if cut + STRETCH > end {
+                    break;
+                }
+                if cut - first >= STRETCH {
+                    sorted.stretch(block, first..*cut, keys);
+                    first = *cut;
+                }
+            }
+            sorted.stretch(block, first..end, keys);
+            first = end;
+        }
+        sorted
     }
-    let (least, greatest) = (keys.get(0)?, keys.get(rows - 1)?);
-    if least.len().max(greatest.len()) > LONGEST {
-        return None;
-    }
-    let ascends = (1..rows).all(|row| keys.get(row - 1) < keys.get(row));
-    ascends.then(|| Ascending {
-        block,
-        least: least.to_vec(),
-        greatest: greatest.to_vec(),
-    })
-}
 
-/// An entry for each row that has a key, and the bounds of the keys.
-fn hashed(block: u32, keys: &Keys) -> (Vec<Entry>, Bounds) {
-    let mut bounds = Bounds::default();
-    let mut entries = Vec::with_capacity(keys.len());
-    for (row, key) in keys.iter() {
-        bounds.take(key);
-        entries.push(Entry {
+    fn stretch(&mut self, block: u32, rows: Range<usize>, keys: &Keys) {
+        if rows.len() < STRETCH.min(keys.len()) || !self.range(block, rows.clone(), keys) {
+            for row in rows {
+                if let Some(key) = keys.get(row) {
+                    self.hash(block, row as u32, key);
+                }
+            }
+        }
+    }
+
+    /// Gives rows, whose keys ascend, a range; says false where they can have none.
+    fn range(&mut self, block: u32, rows: Range<usize>, keys: &Keys) -> bool {
+        let ends = keys.get(rows.start).zip(keys.get(rows.end - 1));
+        let Some((least, greatest)) = ends else {
+            return false;
+        };
+        if least.len().max(greatest.len()) > LONGEST {
+            return false;
+        }
+        self.ascending.push(Ascending {
+            stretch: Stretch {
+                block,
+                rows: rows.start as u16..=(rows.end - 1) as u16,
+            },
+            least: least.to_vec(),
+            greatest: greatest.to_vec(),
+        });
+        true
+    }
+
+    fn hash(&mut self, block: u32, row: u32, key: &[u8]) {
+        self.entries.push(Entry {
             hash: hash(key),
             block,
             row: row as u16,
         });
+        let hashed = self.hashed.get_or_insert_with(|| Hashed {
+            block,
+            rows: row..row,
+            bounds: Bounds::default(),
+        });
+        hashed.rows.end = row + 1;
+        hashed.bounds.take(key);
     }
-    (entries, bounds)
 }

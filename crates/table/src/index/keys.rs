@@ -96,11 +96,6 @@ impl Keys {
         self.ends.is_empty()
     }
 
-    /// Whether a row has no key, having a NULL.
-    pub(crate) fn has_nulls(&self) -> bool {
-        self.null.is_some()
-    }
-
     /// The key of a row; `None` if one of its values is NULL.
     pub fn get(&self, row: usize) -> Option<&[u8]> {
         if self.null.as_ref().is_some_and(|null| null[row]) {

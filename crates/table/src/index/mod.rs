@@ -5,11 +5,11 @@
 //!
 //! | rows | what finds them |
 //! |---|---|
-//! | of a block in which the keys ascend, in a range that no other has | the range, in the catalog; then a search in the block itself |
-//! | of other blocks | runs of hashes in pages, in the order of the hashes; runs of like size are merged |
+//! | of a block whose keys ascend one after the other, in a range that no others have | the range, in the catalog; then a search among them |
+//! | other ones of blocks | runs of hashes in pages, in the order of the hashes; runs of like size are merged |
 //! | of the tail | the hashes of each chunk, in the catalog |
 //!
-//! So what is loaded in the order of the key costs a range per block. A hash that is found is a hint: the row's own key is
+//! So what is loaded in the order of the key, or in pieces that are in order, costs a range per block or piece. A hash that is found is a hint: the row's own key is
 //! compared, and whether it is deleted. Deleting rows touches nothing but ranges of blocks that go, and chunks.
 //!
 //! | file | holds |

@@ -1,6 +1,7 @@
 //! Keys of stored rows. A block's pages are read one at a time and held until another is needed, so that rows near each
 //! other cost one pin.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use buffer::{PageId, Pin, Pool};
@@ -93,16 +94,20 @@ impl<'p> RowKeys<'p> {
         Ok(true)
     }
 
-    /// The row with this key, of a block in which keys ascend and none is NULL.
+    /// The row with this key, of `rows`, whose keys ascend and of which none is NULL.
     ///
     /// # Errors
     /// As [`RowKeys::key`].
     pub(crate) async fn search(
         &mut self,
+        rows: RangeInclusive<u16>,
         key: &[u8],
         scratch: &mut Vec<u8>,
     ) -> Result<Option<u32>> {
-        let (mut low, mut high) = (0, self.rows());
+        let (mut low, mut high) = (u32::from(*rows.start()), u32::from(*rows.end()) + 1);
+        if high > self.rows() {
+            return Err(damaged(self.table, "a range of its index"));
+        }
         while low < high {
             let middle = low + (high - low) / 2;
             if !self.key(middle, scratch).await? {

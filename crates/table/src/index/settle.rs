@@ -1,12 +1,14 @@
 //! Whether the keys of new blocks are new; and if they are, their place in the index.
 //!
-//! 1. A block with ascending keys gets a range, unless it overlaps another range or may have keys of a run.
-//! 2. All others are hashed. Equal hashes, of two new rows or of a new and an old one, are looked at.
-//! 3. Keys of hashed blocks and of the tail are searched in the ranges in which they lie.
+//! 1. Rows of a block whose keys ascend get a range, unless it overlaps another range or may have keys of a run.
+//! 2. All others are hashed. Equal hashes, of two new rows or of a new and an old one, are looked at; what is read for that
+//!    becomes one run.
+//! 3. Keys that are hashed, and those of the tail, are searched in the ranges in which they lie.
 //!
 //! Keys of old runs are in no new range, by 1; keys of new ranges are not in one another.
 
 use std::collections::BTreeMap;
+use std::ops::{Range, RangeInclusive};
 
 use store::Transaction;
 
@@ -16,8 +18,9 @@ use crate::format::row_id::RowId;
 use crate::format::run::{Bounds, Run};
 use crate::index::duplicate::duplicate;
 use crate::index::find::Index;
-use crate::index::gather::{Ascending, Gathered};
+use crate::index::gather::{Ascending, Gathered, Hashed};
 use crate::index::keys::Keys;
+use crate::index::ranges::Stretch;
 use crate::index::rows::RowKeys;
 use crate::index::runs::{self, Entry, RunWriter};
 use crate::index::stock::Stock;
@@ -59,14 +62,21 @@ pub(crate) async fn settle(
     };
     let ranged = ranges_of(tx, place, key, &mut new, &old).await?;
     new.finish(tx)?;
+    let mut parts = Vec::new();
     {
         let view = tx.view();
         let mut index = Index::new(Stock::new(&view, place.space, place.definition, None), key)?;
-        compare(&mut index, place, &new.runs, &old).await?;
-        search(&mut index, place, &new).await?;
+        let merged = compare(tx, &mut index, &new, &old).await?;
+        search(&mut index, place, &new.hashed).await?;
         if let Some((least, greatest)) = ranged {
             search_tail(&mut index, (&least, &greatest)).await?;
         }
+        if let Some(run) = merged {
+            parts = std::mem::replace(&mut new.runs, vec![run]);
+        }
+    }
+    for part in &parts {
+        part.page_ids().for_each(|page| tx.free_page(page));
     }
     let next = old.last().map_or(0, |(number, _)| number + 1);
     for (number, run) in (next..).zip(&new.runs) {
@@ -75,8 +85,8 @@ pub(crate) async fn settle(
     merge(tx, place, key).await
 }
 
-/// Gives ranges to the blocks that can have them, and hashes the others. Returns the least and the greatest key of the
-/// new ranges.
+/// Gives ranges to the rows that can have them, as many as possible, and hashes the others. Returns the least and the
+/// greatest key of the new ranges.
 async fn ranges_of(
     tx: &mut Transaction,
     place: Place<'_>,
@@ -85,130 +95,174 @@ async fn ranges_of(
     old: &[(u32, Run)],
 ) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
     let mut ascending = std::mem::take(&mut new.ascending);
-    ascending.sort_unstable_by(|a, b| a.least.cmp(&b.least));
-    let (mut hashed, mut first) = (Vec::new(), None);
-    let mut last: Option<Vec<u8>> = None;
+    ascending.sort_unstable_by(|a, b| a.greatest.cmp(&b.greatest));
+    let (mut hashed, mut alone) = (Vec::new(), Vec::<Ascending>::new());
     let view = tx.view();
-    for Ascending {
-        block,
-        least,
-        greatest,
-    } in ascending
-    {
-        let behind = last.as_ref().is_none_or(|last| *last < least);
-        let alone = behind
-            && !old
-                .iter()
-                .any(|(_, run)| run.bounds.meets(&least, &greatest))
-            && !ranges::overlaps(&view, place.named(), key.number, (&least, &greatest))?;
-        if alone {
-            ranges::put(tx, place.space, key.number, block, (&least, &greatest));
-            first.get_or_insert(least);
-            last = Some(greatest);
-        } else {
-            hashed.push(block);
+    let is_free = |least: &[u8], greatest: &[u8]| -> Result<bool> {
+        Ok(!ranges::overlaps(
+            &view,
+            place.named(),
+            key.number,
+            (least, greatest),
+        )?)
+    };
+    for own in ascending {
+        let (least, greatest) = (&own.least, &own.greatest);
+        let last = alone.last_mut();
+        if last.as_ref().is_some_and(|last| last.greatest >= *least)
+            || old.iter().any(|(_, run)| run.bounds.meets(least, greatest))
+            || !is_free(least, greatest)?
+        {
+            hashed.push(own.stretch);
+            continue;
+        }
+        match last {
+            Some(last) if own.stretch.follows(&last.stretch) && is_free(&last.greatest, least)? => {
+                last.greatest = own.greatest;
+                last.stretch.rows = *last.stretch.rows.start()..=*own.stretch.rows.end();
+            }
+            _ => alone.push(own),
         }
     }
-    let mut stock = Stock::new(&view, place.space, place.definition, None);
-    for block in hashed {
-        let keys = stored(&mut stock, key, block).await?;
-        new.take_hashed(tx, block, &keys)?;
+    for own in &alone {
+        let bounds = (&own.least[..], &own.greatest[..]);
+        ranges::put(tx, place.space, key.number, &own.stretch, bounds);
     }
-    Ok(first.zip(last))
+    let ends = alone.first().zip(alone.last());
+    let ends = ends.map(|(first, last)| (first.least.clone(), last.greatest.clone()));
+    let mut stock = Stock::new(&view, place.space, place.definition, None);
+    hashed.sort_unstable_by_key(|stretch| (stretch.block, *stretch.rows.start()));
+    for Stretch { block, rows } in hashed {
+        let (first, end) = (*rows.start(), u32::from(*rows.end()) + 1);
+        let keys = stored(&mut stock, key, block, first.into()..end).await?;
+        new.take_hashed(tx, (block, first), &keys)?;
+    }
+    Ok(ends)
 }
 
-/// The keys of a stored block.
+/// The keys of rows of a stored block, as far as there are such rows.
 ///
 /// # Errors
 /// Those of reading pages.
-pub(crate) async fn stored(stock: &mut Stock<'_>, key: &Key, block: u32) -> Result<Keys> {
+async fn stored(stock: &mut Stock<'_>, key: &Key, block: u32, wanted: Range<u32>) -> Result<Keys> {
     let mut keys = Keys::default();
     let Some(mut rows) = RowKeys::new(stock, &key.columns, block)? else {
         return Ok(keys);
     };
     let mut bytes = Vec::new();
-    for row in 0..rows.rows() {
+    for row in wanted.start..wanted.end.min(rows.rows()) {
         let there = rows.key(row, &mut bytes).await?;
         keys.push(there.then_some(&bytes[..]));
     }
     Ok(keys)
 }
 
-/// A row with a hash: new, or old.
-type Hashed = (u64, u64, bool);
+/// A row with a hash.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Like {
+    hash: u64,
+    row: u64,
+    new: bool,
+}
 
-/// That no new row has the key of another that is hashed.
+/// That no new row has the key of another that is hashed. Returns the run that the new ones make, where there are several.
 async fn compare(
+    tx: &Transaction,
     index: &mut Index<'_>,
-    place: Place<'_>,
-    new: &[Run],
+    new: &Gathered,
     old: &[(u32, Run)],
-) -> Result<()> {
-    if new.is_empty() {
-        return Ok(());
+) -> Result<Option<Run>> {
+    let meets = |run: &Run| new.runs.iter().any(|other| other.bounds.meet(&run.bounds));
+    let runs = old.iter().map(|(_, run)| run).filter(|run| meets(run));
+    let old: Vec<&Run> = runs.collect();
+    let alone = old.is_empty() && index.chunks().is_empty();
+    if new.runs.is_empty() || new.runs.len() == 1 && alone && !new.equal {
+        return Ok(None);
     }
-    let meets = |run: &Run| new.iter().any(|other| other.bounds.meet(&run.bounds));
-    let old: Vec<&Run> = old
-        .iter()
-        .map(|(_, run)| run)
-        .filter(|run| meets(run))
-        .collect();
-    let mut tail: Vec<Hashed> = Vec::new();
-    for (chunk, bytes) in index.chunks() {
-        let row = |row| RowId::Tail { key: *chunk, row };
-        tail.extend(chunks::entries(bytes).map(|(hash, at)| (hash, row(at).number(), false)));
-    }
-    tail.sort_unstable();
-    let total: u64 = new
-        .iter()
-        .chain(old.iter().copied())
-        .map(|run| run.entries)
-        .sum();
-    let (mut entries, mut all) = (Vec::new(), Vec::new());
+    let tail = tail_of(index);
+    let mut merged = (new.runs.len() > 1).then(|| RunWriter::new(tx));
+    let both = new.runs.iter().chain(old.iter().copied());
+    let total: u64 = both.map(|run| run.entries).sum();
+    let (mut own, mut others, mut all) = (Vec::new(), Vec::new(), Vec::new());
     for hashes in slices(total) {
-        all.clear();
-        let runs = new.iter().map(|run| (run, true));
-        for (run, is_new) in runs.chain(old.iter().map(|run| (*run, false))) {
-            entries.clear();
-            let pool = index.stock.pool();
-            runs::read(
-                run,
-                pool,
-                &place.definition.name,
-                hashes.clone(),
-                &mut entries,
-            )
-            .await?;
-            all.extend(entries.iter().map(|e| (e.hash, row_of(e).number(), is_new)));
+        read_all(index, new.runs.iter(), &hashes, &mut own).await?;
+        read_all(index, old.iter().copied(), &hashes, &mut others).await?;
+        if let Some(merged) = &mut merged {
+            merged.push(&own)?;
         }
-        let from = tail.partition_point(|(hash, ..)| hash < hashes.start());
-        let to = tail.partition_point(|(hash, ..)| hash <= hashes.end());
+        all.clear();
+        let like = |entry: &Entry, new: bool| Like {
+            hash: entry.hash,
+            row: row_of(entry).number(),
+            new,
+        };
+        all.extend(own.iter().map(|entry| like(entry, true)));
+        all.extend(others.iter().map(|entry| like(entry, false)));
+        let from = tail.partition_point(|like| like.hash < *hashes.start());
+        let to = tail.partition_point(|like| like.hash <= *hashes.end());
         all.extend_from_slice(&tail[from..to]);
-        all.sort_unstable();
+        // Three runs one after the other: sorting merges them.
+        all.sort();
         for group in all
-            .chunk_by(|a, b| a.0 == b.0)
+            .chunk_by(|a, b| a.hash == b.hash)
             .filter(|group| group.len() > 1)
         {
-            equal(index, place, group).await?;
+            equal(index, group).await?;
         }
     }
+    let mut bounds = Bounds::default();
+    new.runs.iter().for_each(|run| bounds.join(&run.bounds));
+    match merged {
+        Some(merged) => merged.finish(&bounds),
+        None => Ok(None),
+    }
+}
+
+/// The entries of the tail, in the order of their hashes.
+fn tail_of(index: &Index<'_>) -> Vec<Like> {
+    let mut tail = Vec::new();
+    for (chunk, bytes) in index.chunks() {
+        let row = |row| RowId::Tail { key: *chunk, row };
+        tail.extend(chunks::entries(bytes).map(|(hash, at)| Like {
+            hash,
+            row: row(at).number(),
+            new: false,
+        }));
+    }
+    tail.sort_unstable();
+    tail
+}
+
+/// The entries of runs that have such hashes, in order, in place of what `out` had.
+async fn read_all<'r>(
+    index: &Index<'_>,
+    runs: impl Iterator<Item = &'r Run>,
+    hashes: &RangeInclusive<u64>,
+    out: &mut Vec<Entry>,
+) -> Result<()> {
+    out.clear();
+    let table = &index.stock.definition.name;
+    for run in runs {
+        runs::read(run, index.stock.pool(), table, hashes.clone(), out).await?;
+    }
+    out.sort();
     Ok(())
 }
 
 /// That no two rows of a group, of which one is new, have the same key.
-async fn equal(index: &mut Index<'_>, place: Place<'_>, group: &[Hashed]) -> Result<()> {
-    if !group.iter().any(|(.., new)| *new) {
+async fn equal(index: &mut Index<'_>, group: &[Like]) -> Result<()> {
+    if !group.iter().any(|like| like.new) {
         return Ok(());
     }
     // A row may be there twice: as new, and in what is left of a block that had the same number.
     let mut keys: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
-    for (_, row, _) in group {
+    for Like { row, .. } in group {
         let Some(key) = index.key_of(RowId::of(*row)).await? else {
             continue;
         };
         match keys.get(&key) {
             Some(other) if other != row => {
-                return Err(duplicate(place.definition, index.key, &key));
+                return Err(duplicate(index.stock.definition, index.key, &key));
             }
             _ => keys.insert(key, *row),
         };
@@ -216,11 +270,11 @@ async fn equal(index: &mut Index<'_>, place: Place<'_>, group: &[Hashed]) -> Res
     Ok(())
 }
 
-/// That no range has a key of a new block that is hashed.
-async fn search(index: &mut Index<'_>, place: Place<'_>, new: &Gathered) -> Result<()> {
+/// That no range has a key of new rows that are hashed.
+async fn search(index: &mut Index<'_>, place: Place<'_>, new: &[Hashed]) -> Result<()> {
     let (view, number) = (index.stock.snapshot, index.key.number);
-    for (block, bounds) in &new.hashed {
-        let Some((least, greatest)) = bounds.get() else {
+    for hashed in new {
+        let Some((least, greatest)) = hashed.bounds.get() else {
             continue;
         };
         // The greatest is cut off: no key of a range that begins with it is greater than this.
@@ -228,11 +282,18 @@ async fn search(index: &mut Index<'_>, place: Place<'_>, new: &Gathered) -> Resu
         if !ranges::overlaps(view, place.named(), number, (least, &greatest))? {
             continue;
         }
-        let keys = stored(&mut index.stock, index.key, *block).await?;
-        let mut sorted: Vec<&[u8]> = keys.iter().map(|(_, key)| key).collect();
+        let rows = hashed.rows.clone();
+        let keys = stored(&mut index.stock, index.key, hashed.block, rows).await?;
+        let mut sorted: Vec<(&[u8], usize)> = keys.iter().map(|(at, key)| (key, at)).collect();
         sorted.sort_unstable();
-        for key in sorted {
-            if index.in_ranges(key).await?.is_some() {
+        for (key, at) in sorted {
+            // Between rows that are hashed there may be some that have ranges.
+            let own = RowId::Block {
+                key: hashed.block,
+                row: (hashed.rows.start + at as u32) as u16,
+            };
+            let found = index.in_ranges(key).await?;
+            if found.is_some_and(|row| row.number() != own.number()) {
                 return Err(duplicate(place.definition, index.key, key));
             }
         }
@@ -269,7 +330,7 @@ fn row_of(entry: &Entry) -> RowId {
 }
 
 /// Ranges of hashes that together are all, each with about [`AT_ONCE`] of so many entries.
-fn slices(entries: u64) -> impl Iterator<Item = std::ops::RangeInclusive<u64>> {
+fn slices(entries: u64) -> impl Iterator<Item = RangeInclusive<u64>> {
     let parts = entries.div_ceil(AT_ONCE).max(1);
     let width = u64::MAX / parts;
     (0..parts).map(move |part| {
@@ -336,7 +397,8 @@ async fn merged(
             let table = &stock.definition.name;
             runs::read(run, stock.pool(), table, hashes.clone(), &mut entries).await?;
         }
-        entries.sort_unstable();
+        // One run after the other: sorting merges them.
+        entries.sort();
         entries.dedup();
         let mut live = Vec::with_capacity(entries.len());
         for entry in &entries {
@@ -357,7 +419,7 @@ pub(crate) async fn build(tx: &mut Transaction, place: Place<'_>, key: &Key) -> 
         let mut stock = Stock::new(&view, place.space, place.definition, None);
         for (entry, _) in view.prefix(place.space, key::BLOCK) {
             if let Some(block) = key::number(&entry) {
-                let keys = stored(&mut stock, key, block).await?;
+                let keys = stored(&mut stock, key, block, 0..u32::MAX).await?;
                 new.take(tx, block, &keys)?;
             }
         }

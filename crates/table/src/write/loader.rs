@@ -98,6 +98,12 @@ impl Loader {
             .iter()
             .map(|b| normalise(b, &self.definition))
             .collect::<Result<Vec<_>>>()?;
+        let mut end = 0;
+        let cuts = rows.iter().map(|rows| {
+            end += rows.num_rows();
+            end
+        });
+        let cuts: Vec<usize> = cuts.collect();
         let batch = concat_batches(&self.schema, &rows)?;
         if batch.num_rows() == 0 {
             return Ok(());
@@ -139,7 +145,7 @@ impl Loader {
         self.rows
             .fetch_add(u64::from(block.rows), Ordering::Relaxed);
         for key in &self.keys {
-            key.block(&self.tx, number, &batch)?;
+            key.block(&self.tx, number, &batch, &cuts)?;
         }
         self.done.lock().push((number, block));
         Ok(())
