@@ -152,9 +152,15 @@ fn many_readers_prefetch_on_the_smallest_pool() {
     }
 }
 
+/// Prefetches go on between the steps, in this very thread: how far they lag behind depends on nothing else.
 #[test]
 fn a_working_set_survives_a_scan_that_prefetches() {
     const HOT: u32 = 24;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let _within = runtime.enter();
+    let let_prefetches_go_on = || runtime.block_on(tokio::task::yield_now());
     for policy in Policy::ALL {
         for kind in [Prefetching::Next, Prefetching::Stride, Prefetching::Stream] {
             let (pool, _) = make(128, policy, kind);
@@ -175,6 +181,7 @@ fn a_working_set_survives_a_scan_that_prefetches() {
                 check(hot, 0, &now(pool.pin(hot)).unwrap());
                 for page in [2 * step, 2 * step + 1] {
                     now(scan.pin(100_000 + page)).unwrap();
+                    let_prefetches_go_on();
                 }
             }
             let after = pool.statistics();
