@@ -217,11 +217,10 @@ fn apply(step: &Step, plan: Plan, model: &Plain, schema: &Schema) -> Option<(Pla
             let fresh = format!("x{}", model.attributes.len());
             let mut all = model.attributes.clone();
             all.insert(0, fresh.clone());
-            let first = coordinate_first(schema);
             let added = |at: &[u64], values: &[Scalar]| {
                 let sum = compute(
                     BinaryOp::Multiply,
-                    Scalar::Int(first + i128::from(at[0])),
+                    coordinate_first(schema, at[0]),
                     (*by).into(),
                 );
                 let sum = compute(BinaryOp::Add, sum, values[0]);
@@ -407,12 +406,15 @@ fn apply(step: &Step, plan: Plan, model: &Plain, schema: &Schema) -> Option<(Pla
     })
 }
 
-/// The coordinate of position 0 along the first dimension.
-fn coordinate_first(schema: &Schema) -> i128 {
-    let first = schema.dimensions()[0]
-        .coordinate(0)
-        .and_then(|of| of.to_i64());
-    first.unwrap_or(0).into()
+/// The coordinate of a position along the first dimension, as expressions see it.
+fn coordinate_first(schema: &Schema, position: u64) -> Scalar {
+    let first = &schema.dimensions()[0];
+    let coordinate = first.coordinate(position).unwrap();
+    if first.is_integer() {
+        Scalar::Int(coordinate.to_i64().unwrap().into())
+    } else {
+        Scalar::Float(coordinate.to_f64())
+    }
 }
 
 fn same(found: &ArrayData, model: &Plain) -> Result<(), TestCaseError> {

@@ -152,7 +152,7 @@ impl Run<'_> {
         self.state.levels[source as usize].store(0, Ordering::Relaxed);
         let mut reader = Reader::new(self.graph, 2);
         let (start, end) = reader.bounds(self.graph.out(), source).await?;
-        self.reads += reader.reads;
+        self.reads += reader.reads();
         drop(reader);
         let (mut queue, mut edges) = (vec![source], end - start);
         let mut unseen = self.graph.entries();
@@ -217,7 +217,7 @@ impl Run<'_> {
             let (start, _) = reader.bounds(lists, chunk[0]).await?;
             pieces.push((home(self.graph, lists, start), number));
         }
-        self.reads += reader.reads;
+        self.reads += reader.reads();
         Ok(pieces)
     }
 
@@ -284,7 +284,7 @@ async fn down(
         step.edges += bounds.iter().map(|(start, end)| end - start).sum::<u64>();
     }
     step.found = found;
-    step.reads = reader.reads;
+    step.reads = reader.reads();
     Ok(step)
 }
 
@@ -315,6 +315,6 @@ async fn up(graph: Arc<Graph>, share: Share, state: Arc<State>, level: u32) -> R
             .await?;
         step.count += count;
     }
-    step.reads = reader.reads;
+    step.reads = reader.reads();
     Ok(step)
 }

@@ -83,7 +83,7 @@ async fn first(graph: Arc<Graph>, share: Share, parents: Arc<Vec<AtomicU32>>) ->
             .lists(graph.out(), range, &mut offsets, |_| true, see)
             .await?;
     }
-    Ok(reader.reads)
+    Ok(reader.reads())
 }
 
 /// Links the neighbours of those vertices of a task's share that are not in component `most`.
@@ -111,7 +111,7 @@ async fn rest(
                 .await?;
         }
     }
-    Ok(reader.reads)
+    Ok(reader.reads())
 }
 
 /// Brings two vertices into one tree: the root with the higher number gets the lower one as its parent. So a root is the

@@ -180,7 +180,7 @@ async fn degrees(graph: Arc<Graph>, share: Share) -> Result<Degrees> {
             .pieces
             .push((range.start, offsets.windows(2).map(degree).collect()));
     }
-    found.reads = reader.reads;
+    found.reads = reader.reads();
     Ok(found)
 }
 
@@ -242,6 +242,6 @@ async fn round(
             dangling,
         });
     }
-    round.reads = reader.reads;
+    round.reads = reader.reads();
     Ok(round)
 }

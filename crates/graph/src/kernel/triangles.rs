@@ -81,7 +81,7 @@ async fn measure(graph: Arc<Graph>, share: Share, degrees: Arc<Vec<AtomicU32>>) 
             degrees[vertex as usize].store(around.len() as u32, Ordering::Relaxed);
         }
     }
-    Ok(reader.reads)
+    Ok(reader.reads())
 }
 
 /// Bytes that the edges of each piece take at most.
@@ -200,7 +200,7 @@ async fn keep(
         piece.lists.shrink_to_fit();
         found.push((number, piece));
     }
-    Ok((found, reader.reads))
+    Ok((found, reader.reads()))
 }
 
 /// The triangles of the vertices of a task's share with the vertices of this turn.
@@ -226,7 +226,7 @@ async fn count(
             }
         }
     }
-    Ok((found, reader.reads))
+    Ok((found, reader.reads()))
 }
 
 /// How many numbers two rising lists share.

@@ -12,6 +12,7 @@ use buffer::{PageId, Pin, Pool};
 use bytemuck::AnyBitPattern;
 
 use crate::error::Result;
+use crate::read::ahead::Ahead;
 use crate::read::graph::{Graph, Lists, Paged};
 
 /// What a run has asked of the pool.
@@ -19,8 +20,8 @@ use crate::read::graph::{Graph, Lists, Paged};
 pub struct Reads {
     /// Pages that were pinned.
     pub pins: u64,
-    /// Pages that were not in a frame when they were pinned, and so were read from the file. Where two tasks miss the
-    /// same page at once, both count it.
+    /// Pages that were not in a frame when they were pinned, or when they were asked for ahead of that, and so were read
+    /// from the file. Where two tasks miss the same page at once, both count it.
     pub misses: u64,
 }
 
@@ -44,7 +45,9 @@ pub(crate) struct Reader<'g> {
     pool: &'g Pool,
     slots: Box<[Option<Pin<'g>>]>,
     mask: usize,
-    pub reads: Reads,
+    reads: Reads,
+    /// `None`: pages are read when they are pinned.
+    ahead: Option<Ahead<'g>>,
 }
 
 impl<'g> Reader<'g> {
@@ -57,6 +60,25 @@ impl<'g> Reader<'g> {
             slots: (0..slots).map(|_| None).collect(),
             mask: slots - 1,
             reads: Reads::default(),
+            ahead: None,
+        }
+    }
+
+    /// The same reader, which has pages in order loaded ahead, if the graph's lists have more of them than the pool has frames.
+    pub fn reading_ahead(mut self) -> Reader<'g> {
+        let pool = self.graph.pool();
+        if self.graph.list_pages() > pool.frames() {
+            let most = pool.frames() / pool.nodes() / 8;
+            self.ahead = Some(Ahead::new(pool, most.try_into().unwrap_or(u32::MAX)));
+        }
+        self
+    }
+
+    /// What it has asked of the pool so far.
+    pub fn reads(&self) -> Reads {
+        Reads {
+            misses: self.reads.misses + self.ahead.as_ref().map_or(0, Ahead::unused),
+            ..self.reads
         }
     }
 
@@ -79,12 +101,15 @@ impl<'g> Reader<'g> {
     }
 
     async fn pin(&mut self, array: &Paged, page: usize, id: PageId) -> Result<()> {
-        let pin = match self.pin_resident(id) {
+        let resident = self.pin_resident(id);
+        let was_read = match (&mut self.ahead, array.pages.last()) {
+            (Some(ahead), Some(last)) => ahead.accessed(id, *last, resident.is_some()),
+            _ => resident.is_none(),
+        };
+        self.reads.misses += u64::from(was_read);
+        let pin = match resident {
             Some(pin) => pin,
-            None => {
-                self.reads.misses += 1;
-                self.pool.pin(id).await?
-            }
+            None => self.pool.pin(id).await?,
         };
         if !array.is_sound(page, &pin) {
             let what = format!("page {id} of {}", array.sort.name());

@@ -196,7 +196,7 @@ impl Share {
 
     /// A reader for the task.
     pub fn reader<'g>(&self, graph: &'g Graph) -> Reader<'g> {
-        Reader::new(graph, self.slots)
+        Reader::new(graph, self.slots).reading_ahead()
     }
 }
 

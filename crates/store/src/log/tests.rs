@@ -160,7 +160,11 @@ fn what_a_crash_leaves_of_the_last_record_is_dropped_and_reported() {
             whole[..length as usize].to_vec(),
             format!("cut at {length}"),
         );
-        let expected = (length > start).then(|| Dropped {
+        // A record begins with random bytes: zeros at its beginning are as nothing.
+        let some = whole[start as usize..length as usize]
+            .iter()
+            .any(|&byte| byte != 0);
+        let expected = some.then(|| Dropped {
             version: 5,
             offset: start,
             bytes: length - start,
