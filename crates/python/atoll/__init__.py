@@ -1,0 +1,38 @@
+"""Atoll: an analytical database that knows where its memory is.
+
+>>> import atoll
+>>> with atoll.open() as db:
+...     db.sql("create table fish (name varchar, length double)")
+...     db.sql("insert into fish values ($1, $2)", ["blenny", 0.1])
+...     db.sql("select name from fish where length < 1").fetchall()
+[('blenny',)]
+"""
+
+from ._atoll import (
+    DatabaseError,
+    DataError,
+    Error,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+)
+from ._database import Database, open
+from ._result import Result
+
+__all__ = [
+    "DataError",
+    "Database",
+    "DatabaseError",
+    "Error",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "NotSupportedError",
+    "OperationalError",
+    "ProgrammingError",
+    "Result",
+    "open",
+]

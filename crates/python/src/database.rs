@@ -1,0 +1,315 @@
+//! Databases, sessions and rows. The package around them gives each thread a session of its own.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, SchemaRef};
+use atoll::Interrupter;
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+
+use crate::error::InterfaceError;
+use crate::value::{objects, parameter};
+use crate::wait::watched;
+use crate::{error, export};
+
+/// Something that is usable in the process that made it, and until it is closed. In a process that was forked since
+/// then it is left as it is: its threads are not there.
+struct Owned<T> {
+    process: u32,
+    what: &'static str,
+    value: Mutex<Option<T>>,
+}
+
+impl<T> Owned<T> {
+    fn new(what: &'static str, value: T) -> Owned<T> {
+        Owned {
+            process: std::process::id(),
+            what,
+            value: Mutex::new(Some(value)),
+        }
+    }
+
+    fn check(&self) -> PyResult<()> {
+        let here = std::process::id();
+        if self.process == here {
+            return Ok(());
+        }
+        Err(InterfaceError::new_err(format!(
+            "the database was opened by process {}, of which this one ({here}) was forked: open it again here",
+            self.process
+        )))
+    }
+
+    fn closed(&self) -> PyErr {
+        InterfaceError::new_err(format!("{} is closed", self.what))
+    }
+}
+
+impl<T: Clone> Owned<T> {
+    fn get(&self) -> PyResult<T> {
+        self.check()?;
+        self.value.lock().clone().ok_or_else(|| self.closed())
+    }
+}
+
+impl<T> Drop for Owned<T> {
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            std::mem::forget(self.value.get_mut().take());
+        }
+    }
+}
+
+/// An open database.
+#[pyclass(frozen, module = "atoll._atoll")]
+pub(crate) struct Database(Owned<atoll::Database>);
+
+#[pymethods]
+impl Database {
+    /// Opens the store `path`, or creates it.
+    #[new]
+    #[pyo3(signature = (path, read_only, threads, memory_limit))]
+    fn open(
+        py: Python<'_>,
+        path: std::path::PathBuf,
+        read_only: bool,
+        threads: Option<usize>,
+        memory_limit: Option<u64>,
+    ) -> PyResult<Database> {
+        let mut options = if read_only {
+            atoll::Options::read_only()
+        } else {
+            atoll::Options::default()
+        };
+        options.threads = threads;
+        options.memory_limit = memory_limit;
+        let opened = watched(
+            py,
+            || (),
+            || atoll::Database::open_or_create(&path, &options),
+        )?;
+        Ok(Database(Owned::new("the database", opened)))
+    }
+
+    /// A new session.
+    fn session(&self) -> PyResult<Session> {
+        Ok(Session(Owned::new("the session", self.0.get()?.session())))
+    }
+
+    /// Each table's name, rows, and columns with their types.
+    fn tables(&self) -> PyResult<Vec<(String, u64)>> {
+        let tables = self.0.get()?.tables().map_err(|e| error::of(&e))?;
+        Ok(tables.into_iter().map(|t| (t.name, t.rows)).collect())
+    }
+
+    /// Folds the log into the file. Sessions and rows that are left keep the file open.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.0.check()?;
+        match self.0.value.lock().take() {
+            Some(database) => watched(py, || (), || database.close()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A session.
+#[pyclass(frozen, module = "atoll._atoll")]
+pub(crate) struct Session(Owned<atoll::Session>);
+
+#[pymethods]
+impl Session {
+    /// Runs one statement until its first rows come.
+    fn query(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        parameters: Option<Vec<Bound<'_, PyAny>>>,
+    ) -> PyResult<Rows> {
+        let session = self.0.get()?;
+        let stop = session.interrupter();
+        let found = parameters.unwrap_or_default();
+        let found = found.iter().map(parameter).collect::<PyResult<Vec<_>>>()?;
+        let (types, values): (Vec<Option<DataType>>, Vec<Option<String>>) =
+            found.into_iter().unzip();
+        let work = || {
+            if types.is_empty() {
+                return session.query(text);
+            }
+            let statement = session.prepare(text, &types)?;
+            let values: Vec<Option<&str>> = values.iter().map(Option::as_deref).collect();
+            match statement {
+                Some(statement) => session.run(&statement, &values),
+                None => session.query(text),
+            }
+        };
+        let rows = watched(py, || stop.interrupt(), work)?;
+        Ok(Rows::new(rows, stop.clone()))
+    }
+
+    /// Runs all statements of a text and forgets what they return.
+    fn script(&self, py: Python<'_>, text: &str) -> PyResult<()> {
+        let session = self.0.get()?;
+        let stop = session.interrupter();
+        watched(py, || stop.interrupt(), || session.sql(text).map(|_| ()))
+    }
+
+    /// Stops what the session runs.
+    fn interrupt(&self) -> PyResult<()> {
+        self.0.get()?.interrupter().interrupt();
+        Ok(())
+    }
+
+    /// Ends the session; a transaction in progress is rolled back.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.0.check()?;
+        let session = self.0.value.lock().take();
+        py.detach(|| drop(session));
+        Ok(())
+    }
+}
+
+/// What is there of an answer.
+struct Answer {
+    /// What has come.
+    held: Vec<RecordBatch>,
+    /// What is to come.
+    rest: Option<atoll::Rows>,
+}
+
+impl Answer {
+    fn rows(&self) -> usize {
+        self.held.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    /// Takes batches until so many rows are there, or all.
+    fn fill(&mut self, rows: usize) -> Result<(), atoll::Error> {
+        while self.rows() < rows {
+            match self.rest.as_mut().and_then(Iterator::next) {
+                Some(batch) => self.held.push(batch?),
+                None => {
+                    self.rest = None;
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The rows of a statement.
+#[pyclass(frozen, module = "atoll._atoll")]
+pub(crate) struct Rows {
+    schema: SchemaRef,
+    changed: Option<u64>,
+    answer: Owned<Arc<Mutex<Answer>>>,
+    stop: Interrupter,
+}
+
+impl Rows {
+    fn new(rows: atoll::Rows, stop: Interrupter) -> Rows {
+        let (schema, changed) = (Arc::clone(rows.schema()), rows.changed());
+        let answer = Answer {
+            held: Vec::new(),
+            rest: Some(rows),
+        };
+        Rows {
+            schema,
+            changed,
+            answer: Owned::new("the answer", Arc::new(Mutex::new(answer))),
+            stop,
+        }
+    }
+}
+
+#[pymethods]
+impl Rows {
+    /// Names and SQL types of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<(String, String)> {
+        let fields = self.schema.fields().iter();
+        fields
+            .map(|field| (field.name().clone(), sql::type_name(field.data_type())))
+            .collect()
+    }
+
+    /// Rows that a statement has written.
+    #[getter]
+    fn changed(&self) -> Option<u64> {
+        self.changed
+    }
+
+    /// Waits until so many rows are there, or all. Returns how many there are, and whether that is all.
+    fn fill(&self, py: Python<'_>, rows: usize) -> PyResult<(usize, bool)> {
+        let answer = self.answer.get()?;
+        watched(
+            py,
+            || self.stop.interrupt(),
+            || {
+                let mut answer = answer.lock();
+                answer.fill(rows)?;
+                Ok((answer.rows(), answer.rest.is_none()))
+            },
+        )
+    }
+
+    /// Rows `start` to `end` of those that are there, as tuples.
+    fn tuples<'py>(
+        &self,
+        py: Python<'py>,
+        start: usize,
+        end: usize,
+    ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let answer = self.answer.get()?;
+        let held = py.detach(|| answer.lock().held.clone());
+        let mut rows = Vec::with_capacity(end.saturating_sub(start));
+        let mut before = 0;
+        for batch in &held {
+            let first = start.max(before).min(before + batch.num_rows());
+            let last = end.max(first).min(before + batch.num_rows());
+            let part = batch.slice(first - before, last - first);
+            before += batch.num_rows();
+            if part.num_rows() == 0 {
+                continue;
+            }
+            let columns = part.columns().iter().map(|column| objects(py, column));
+            let columns = columns.collect::<PyResult<Vec<_>>>()?;
+            for row in 0..part.num_rows() {
+                let values = columns.iter().map(|column| column[row].clone_ref(py));
+                rows.push(PyTuple::new(py, values.collect::<Vec<_>>())?);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// A capsule with the Arrow C stream of all rows. Those that are still to come are handed over as they come, and are
+    /// not there any more afterwards.
+    fn stream<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let answer = self.answer.get()?;
+        let (held, mut rest) = py.detach(|| {
+            let mut answer = answer.lock();
+            (answer.held.clone(), answer.rest.take())
+        });
+        if rest.is_some() {
+            drop(self.answer.value.lock().take());
+        }
+        let coming = std::iter::from_fn(move || {
+            let rows = rest.as_mut()?;
+            // The caller may hold the interpreter or not; what is waited for may need it.
+            let next = Python::try_attach(|py| py.detach(|| rows.next()));
+            next.flatten().map(|batch| batch.map_err(|e| e.to_string()))
+        });
+        let batches = held.into_iter().map(Ok).chain(coming);
+        let stream = export::stream(&self.schema, Box::new(batches));
+        PyCapsule::new_with_value(py, stream, export::STREAM)
+    }
+
+    /// Gives up the rows; a statement that runs is stopped.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.answer.check()?;
+        let answer = self.answer.value.lock().take();
+        py.detach(|| drop(answer));
+        Ok(())
+    }
+}

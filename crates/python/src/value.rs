@@ -1,0 +1,187 @@
+//! Values of Arrow arrays as objects of Python.
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, TimeUnit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::error::{InternalError, NotSupportedError};
+
+/// What makes objects of Python's own modules.
+struct Makers<'py> {
+    decimal: Bound<'py, PyAny>,
+    date: Bound<'py, PyAny>,
+    delta: Bound<'py, PyAny>,
+    epoch: Bound<'py, PyAny>,
+    epoch_utc: Bound<'py, PyAny>,
+}
+
+impl<'py> Makers<'py> {
+    fn new(py: Python<'py>) -> PyResult<Makers<'py>> {
+        let datetime = py.import("datetime")?;
+        let utc = datetime.getattr("timezone")?.getattr("utc")?;
+        let class = datetime.getattr("datetime")?;
+        Ok(Makers {
+            decimal: py.import("decimal")?.getattr("Decimal")?,
+            date: datetime.getattr("date")?.getattr("fromordinal")?,
+            delta: datetime.getattr("timedelta")?,
+            epoch: class.call1((1970, 1, 1))?,
+            epoch_utc: class.call1((1970, 1, 1, 0, 0, 0, 0, utc))?,
+        })
+    }
+
+    fn micros(&self, micros: i64) -> PyResult<Bound<'py, PyAny>> {
+        self.delta.call1((0, 0, micros))
+    }
+}
+
+/// The ordinal of 1970-01-01 as Python counts days.
+const EPOCH_DAY: i64 = 719_163;
+
+/// The values of a column: `None` for NULL, `decimal.Decimal` for decimals, `datetime` for days and times.
+///
+/// # Errors
+/// [`NotSupportedError`] for types that have no such object.
+pub(crate) fn objects(py: Python<'_>, array: &ArrayRef) -> PyResult<Vec<Py<PyAny>>> {
+    let makers = Makers::new(py)?;
+    let plain = plain(array)?;
+    (0..plain.len())
+        .map(|row| {
+            if plain.is_null(row) {
+                return Ok(py.None());
+            }
+            object(py, &makers, &plain, row)
+        })
+        .collect()
+}
+
+/// The array as one of few types: the widest of its kind.
+fn plain(array: &ArrayRef) -> PyResult<ArrayRef> {
+    use DataType::*;
+    let wide = match array.data_type() {
+        Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 => Int64,
+        UInt64 | Decimal32(..) | Decimal64(..) => match array.data_type() {
+            Decimal32(p, s) | Decimal64(p, s) => Decimal128(*p, *s),
+            _ => Decimal128(20, 0),
+        },
+        Float16 | Float32 | Float64 => Float64,
+        Utf8 | LargeUtf8 | Utf8View => Utf8View,
+        Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => BinaryView,
+        Date32 | Date64 => Date32,
+        Time32(_) | Time64(_) => Time64(TimeUnit::Microsecond),
+        Timestamp(_, zone) => Timestamp(TimeUnit::Microsecond, zone.clone()),
+        Dictionary(_, value) => value.as_ref().clone(),
+        kept @ (Null | Boolean | Decimal128(..)) => kept.clone(),
+        other => {
+            let text = format!(
+                "values of type {} have no object here: use .arrow(), or cast them to text",
+                sql::type_name(other)
+            );
+            return Err(NotSupportedError::new_err(text));
+        }
+    };
+    cast(array, &wide).map_err(|error| InternalError::new_err(error.to_string()))
+}
+
+fn object(
+    py: Python<'_>,
+    makers: &Makers<'_>,
+    array: &ArrayRef,
+    row: usize,
+) -> PyResult<Py<PyAny>> {
+    use arrow::datatypes::{Date32Type, Time64MicrosecondType, TimestampMicrosecondType};
+    let made = match array.data_type() {
+        DataType::Boolean => array
+            .as_boolean()
+            .value(row)
+            .into_pyobject(py)?
+            .to_owned()
+            .into_any(),
+        DataType::Int64 => {
+            let number = array.as_primitive::<Int64Type>().value(row);
+            number.into_pyobject(py)?.into_any()
+        }
+        DataType::Float64 => {
+            let number = array.as_primitive::<Float64Type>().value(row);
+            number.into_pyobject(py)?.into_any()
+        }
+        DataType::Utf8View => array
+            .as_string_view()
+            .value(row)
+            .into_pyobject(py)?
+            .into_any(),
+        DataType::BinaryView => PyBytes::new(py, array.as_binary_view().value(row)).into_any(),
+        DataType::Decimal128(_, 0) => {
+            let number = array.as_primitive::<Decimal128Type>().value(row);
+            number.into_pyobject(py)?.into_any()
+        }
+        DataType::Decimal128(_, _) => {
+            let text = array.as_primitive::<Decimal128Type>().value_as_string(row);
+            makers.decimal.call1((text,))?
+        }
+        DataType::Date32 => {
+            let days = i64::from(array.as_primitive::<Date32Type>().value(row));
+            makers.date.call1((days + EPOCH_DAY,))?
+        }
+        DataType::Time64(_) => {
+            let micros = array.as_primitive::<Time64MicrosecondType>().value(row);
+            let moment = makers.epoch.add(makers.micros(micros)?)?;
+            moment.call_method0(intern!(py, "time"))?
+        }
+        DataType::Timestamp(_, zone) => {
+            let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
+            let epoch = if zone.is_some() {
+                &makers.epoch_utc
+            } else {
+                &makers.epoch
+            };
+            epoch.add(makers.micros(micros)?)?
+        }
+        other => return Err(InternalError::new_err(format!("a value of type {other}"))),
+    };
+    Ok(made.unbind())
+}
+
+/// A parameter of a statement: its type, and its value as text.
+pub(crate) type Parameter = (Option<DataType>, Option<String>);
+
+/// The parameter that an object is.
+///
+/// # Errors
+/// [`NotSupportedError`] for objects that are none.
+pub(crate) fn parameter(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
+    if value.is_none() {
+        return Ok((None, None));
+    }
+    let class = value.get_type().name()?.to_string();
+    let text = || value.str().map(|text| text.to_string());
+    let zoned = || value.getattr("tzinfo").is_ok_and(|zone| !zone.is_none());
+    let micros = TimeUnit::Microsecond;
+    let (data_type, text) = match class.as_str() {
+        "bool" => (DataType::Boolean, text()?.to_lowercase()),
+        "int" if value.extract::<i64>().is_ok() => (DataType::Int64, text()?),
+        "int" => (DataType::Decimal128(38, 0), text()?),
+        "float" => (DataType::Float64, text()?),
+        "str" => (DataType::Utf8View, text()?),
+        "Decimal" => {
+            let digits = value.call_method1("__format__", ("f",))?.str()?.to_string();
+            (DataType::Decimal128(38, 10), digits)
+        }
+        "bytes" => {
+            let hex = value.call_method0("hex")?.str()?.to_string();
+            (DataType::Binary, format!("\\x{hex}"))
+        }
+        "date" => (DataType::Date32, text()?),
+        "time" => (DataType::Time64(micros), text()?),
+        "datetime" if zoned() => (DataType::Timestamp(micros, Some("+00:00".into())), text()?),
+        "datetime" => (DataType::Timestamp(micros, None), text()?),
+        _ => {
+            return Err(NotSupportedError::new_err(format!(
+                "a parameter of the type {class}: give None, bool, int, float, str, bytes, Decimal, date, time or datetime"
+            )));
+        }
+    };
+    Ok((Some(data_type), Some(text)))
+}

@@ -1,0 +1,50 @@
+//! Waiting for the database without the interpreter, and with an eye on Ctrl-C.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::{PyErr, PyResult, Python};
+
+use crate::error::InternalError;
+
+/// How often signals are looked at.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Runs `work` on a thread of its own while this one waits, without the interpreter, and looks at signals. When one
+/// raises an exception, `stop` is called until the work has ended, and that exception is the result.
+///
+/// # Errors
+/// Those of `work`; [`InternalError`] if it panics; what a signal raises.
+pub(crate) fn watched<T: Send>(
+    py: Python<'_>,
+    stop: impl Fn() + Sync,
+    work: impl FnOnce() -> Result<T, atoll::Error> + Send,
+) -> PyResult<T> {
+    let ended = py.detach(|| {
+        thread::scope(|scope| {
+            let (sender, receiver) = channel();
+            let worker = scope.spawn(move || {
+                let done = work();
+                // Nobody waits any more only if this thread has ended, which the scope rules out.
+                let _ = sender.send(());
+                done
+            });
+            let mut raised: Option<PyErr> = None;
+            while receiver.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                if raised.is_none() {
+                    raised = Python::attach(|py| py.check_signals()).err();
+                }
+                if raised.is_some() {
+                    stop();
+                }
+            }
+            (worker.join(), raised)
+        })
+    });
+    match ended {
+        (_, Some(raised)) => Err(raised),
+        (Ok(done), None) => done.map_err(|error| crate::error::of(&error)),
+        (Err(_), None) => Err(InternalError::new_err("a thread of the package panicked")),
+    }
+}
