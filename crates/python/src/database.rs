@@ -243,6 +243,13 @@ impl Rows {
     /// Waits until so many rows are there, or all. Returns how many there are, and whether that is all.
     fn fill(&self, py: Python<'_>, rows: usize) -> PyResult<(usize, bool)> {
         let answer = self.answer.get()?;
+        // A row that has come already is not worth a thread.
+        if let Some(answer) = answer.try_lock() {
+            let there = answer.rows();
+            if there >= rows || answer.rest.is_none() {
+                return Ok((there, answer.rest.is_none()));
+            }
+        }
         watched(
             py,
             || self.stop.interrupt(),

@@ -167,7 +167,13 @@ pub(crate) fn parameter(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
         "str" => (DataType::Utf8View, text()?),
         "Decimal" => {
             let digits = value.call_method1("__format__", ("f",))?.str()?.to_string();
-            (DataType::Decimal128(38, 10), digits)
+            let places = digits.split_once('.').map_or(0, |(_, after)| after.len());
+            let Some(scale) = i8::try_from(places).ok().filter(|places| *places <= 38) else {
+                return Err(NotSupportedError::new_err(format!(
+                    "a parameter with {places} decimal places: a decimal has 38 at most"
+                )));
+            };
+            (DataType::Decimal128(38, scale), digits)
         }
         "bytes" => {
             let hex = value.call_method0("hex")?.str()?.to_string();

@@ -9,7 +9,7 @@ use datafusion::common::{Result, plan_err};
 
 use crate::functions::arguments::TEXT;
 use crate::functions::own::Own;
-use crate::messages::numbers::{table_number, type_title};
+use crate::messages::numbers::{table_number, type_named, type_title};
 use crate::names::CATALOG;
 
 pub(super) fn all() -> Vec<Own> {
@@ -39,6 +39,11 @@ pub(super) fn all() -> Vec<Own> {
         Own::new("to_regclass", one_text, number, |args, _| {
             let names: &StringArray = args[0].as_string();
             let found = names.iter().map(|name| name.map(of_name));
+            Ok(Arc::new(found.collect::<Int64Array>()))
+        }),
+        Own::new("to_regtype", one_text, number, |args, _| {
+            let names: &StringArray = args[0].as_string();
+            let found = names.iter().map(|name| name.and_then(type_named));
             Ok(Arc::new(found.collect::<Int64Array>()))
         }),
         Own::new("quote_ident", one_text, text, |args, _| {

@@ -137,6 +137,34 @@ pub(crate) fn type_title(number: i64, modifier: i64) -> Option<String> {
     Some(known.title.to_string())
 }
 
+/// The number of the type that PostgreSQL knows by this name, or of arrays of it for a name that ends in `[]`; none if
+/// there is none. Case does not matter, nor does the schema `pg_catalog` before it.
+pub(crate) fn type_named(name: &str) -> Option<i64> {
+    let name = name.trim().to_lowercase();
+    let name = name.strip_prefix("pg_catalog.").unwrap_or(&name);
+    let (item, is_array) = match name.strip_suffix("[]") {
+        Some(item) => (item.trim_end(), true),
+        None => (name, false),
+    };
+    let item = match item {
+        "int" => "integer",
+        "decimal" => "numeric",
+        "char" => "character",
+        "time" => "time without time zone",
+        "timestamp" => "timestamp without time zone",
+        "float" => "double precision",
+        other => other,
+    };
+    let known = TYPES
+        .iter()
+        .find(|known| known.title == item || known.name == item)?;
+    match is_array {
+        true if known.array == 0 => None,
+        true => Some(known.array),
+        false => Some(known.number),
+    }
+}
+
 /// The numbers of schemas, and of the one database and the one user.
 pub(crate) const CATALOG_SCHEMA: i64 = 11;
 pub(crate) const PUBLIC_SCHEMA: i64 = 2200;
