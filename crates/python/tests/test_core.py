@@ -33,6 +33,8 @@ class Core(unittest.TestCase):
         self.assertEqual(result.fetchall(), [(2,) + (None,) * 6])
         self.assertIsNone(result.fetchone())
         self.assertEqual(self.db.tables(), {"t": 2})
+        many = Decimal("0.12345678901234567890")
+        self.assertEqual(self.db.sql("select $1", [many]).fetchone(), (many,))
 
     def test_parts_of_a_result(self):
         result = self.db.sql("select x from generate_series(1, 20000) s(x) order by x")
