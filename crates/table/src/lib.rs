@@ -66,10 +66,12 @@ pub use scan::{
     ints_of, wides_of,
 };
 pub use schema::{
-    Action, Check, Column, Definition, ForeignKey, Key, MAX_COLUMNS, Rule, normalise, referred_key,
-    stored_type,
+    Action, Check, Column, Definition, ForeignKey, Key, MAX_COLUMNS, Position, Rule, Sequence,
+    normalise, referred_key, stored_type,
 };
 pub use write::{
-    Chunker, LONGEST_TEXT, Loader, add_column, add_key, create, create_view, delete, drop,
-    drop_column, drop_key, drop_view, insert, redefine, rename, rename_column, truncate,
+    Chunker, LONGEST_TEXT, Loader, add_column, add_key, change_sequence, create, create_sequence,
+    create_view, delete, drop, drop_column, drop_key, drop_sequence, drop_view,
+    has_sequence_position, insert, keep_sequence_position, new_sequence_number, redefine, rename,
+    rename_column, sequence_position, truncate,
 };

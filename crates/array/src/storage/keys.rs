@@ -13,7 +13,7 @@ const ARRAY: &[u8] = b"a";
 /// Prefix of the entries of named versions: `n`, the name of the array, a byte 0 and that of the version.
 const NAMED: &[u8] = b"n";
 /// Prefixes of other things whose names arrays must not have, since all are asked for by name in SQL.
-const OTHERS: [(&[u8], &str); 2] = [(b"t", "table"), (b"w", "view")];
+const OTHERS: [(&[u8], &str); 3] = [(b"t", "table"), (b"w", "view"), (b"q", "sequence")];
 /// What stands between the name of an array and that of a version.
 pub(crate) const AT: char = '@';
 /// The first byte of an entry: the version of its format.

@@ -23,7 +23,10 @@ pub(crate) fn refuse(statement: &Statement) -> Result<()> {
             of_tree(&**statement).and_then(|()| of_tree(&**query))
         }
         Statement::Prepare { prepared, .. } => of_tree(prepared.statement()),
-        Statement::Execute { .. } | Statement::Deallocate(_) | Statement::Array(_) => Ok(()),
+        Statement::Execute { .. }
+        | Statement::Deallocate(_)
+        | Statement::Array(_)
+        | Statement::Sequence(_) => Ok(()),
         Statement::View { view, .. } => of_tree(&Sql::CreateView((**view).clone())),
         Statement::Explain { statement, .. } => refuse(statement),
         Statement::CopyTo(copy) => Err(refusal(&copy.target)),

@@ -29,6 +29,7 @@ pub(crate) mod readers;
 pub(crate) mod returning;
 pub(crate) mod rewrite;
 pub mod script;
+pub(crate) mod sequences;
 pub(crate) mod table_options;
 pub(crate) mod transfer;
 pub(crate) mod verb;

@@ -16,7 +16,8 @@ use crate::frontend::arrays::ArrayStatement;
 use crate::frontend::copy::{Copy, CopyFrom, CopyTo, Through, ThroughWhat, copy};
 use crate::frontend::dialect::DIALECT;
 use crate::frontend::prepared::Prepared;
-use crate::frontend::{arrays, distinct, grammar, kept, prepared, returning, rewrite};
+use crate::frontend::sequences::SequenceStatement;
+use crate::frontend::{arrays, distinct, grammar, kept, prepared, returning, rewrite, sequences};
 use crate::names::{column_name, table_name};
 use crate::resources::guard;
 
@@ -46,6 +47,8 @@ pub(crate) enum Statement {
     },
     /// `create array`, `drop array`, and versions of arrays.
     Array(ArrayStatement),
+    /// `create sequence`, `alter sequence`.
+    Sequence(SequenceStatement),
     /// `copy table|(query) to 'file'`.
     CopyTo(CopyTo),
     /// `copy table [(columns)] from 'file'`.
@@ -80,6 +83,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
         .map(|tokens| {
             let depth = guard::check(tokens)?;
             let parsed = guard::with_room(depth, || match first_word(tokens) {
+                _ if sequences::begins(tokens) => {
+                    sequences::statement(tokens.to_vec()).map(Statement::Sequence)
+                }
                 _ if arrays::begins(tokens) => {
                     arrays::statement(tokens.to_vec()).map(Statement::Array)
                 }

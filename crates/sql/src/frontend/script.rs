@@ -245,7 +245,8 @@ pub fn only_reads(statement: &str) -> bool {
     }
     match first.as_deref() {
         Some("select" | "with" | "values" | "show" | "describe" | "desc" | "table" | "from") => {
-            !words.any(|word| ["insert", "delete", "update", "into"].contains(&word.as_str()))
+            let changes = ["insert", "delete", "update", "into", "nextval", "setval"];
+            !words.any(|word| changes.contains(&word.as_str()))
         }
         _ => false,
     }
@@ -423,6 +424,7 @@ mod tests {
         for writes in [
             "insert into t values (1)",
             "explain analyze insert into t select 1",
+            "select nextval('s')",
             "",
             "create table t (a int)",
         ] {

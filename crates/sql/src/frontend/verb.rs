@@ -4,6 +4,7 @@ use datafusion::sql::sqlparser::ast::{ObjectType, Set, Statement as Sql};
 
 use crate::frontend::arrays::ArrayStatement;
 use crate::frontend::parse::Statement;
+use crate::frontend::sequences::SequenceStatement;
 
 /// The name of the command as PostgreSQL tells its clients: `SELECT`, `INSERT`, `CREATE TABLE`, ... Statements that it
 /// does not have are called by their first word.
@@ -17,6 +18,8 @@ pub(crate) fn verb(statement: &Statement) -> &'static str {
         Statement::Deallocate(Some(_)) => "DEALLOCATE",
         Statement::View { .. } => "CREATE VIEW",
         Statement::Array(array) => of_array(array),
+        Statement::Sequence(SequenceStatement::Create { .. }) => "CREATE SEQUENCE",
+        Statement::Sequence(SequenceStatement::Alter { .. }) => "ALTER SEQUENCE",
         Statement::Explain { .. } => "EXPLAIN",
         Statement::CopyTo(_) | Statement::CopyFrom(_) | Statement::Through(_) => "COPY",
     }
@@ -45,6 +48,10 @@ fn of_sql(statement: &Sql) -> &'static str {
             object_type: ObjectType::View,
             ..
         } => "DROP VIEW",
+        Sql::Drop {
+            object_type: ObjectType::Sequence,
+            ..
+        } => "DROP SEQUENCE",
         Sql::Drop { .. } => "DROP TABLE",
         Sql::StartTransaction { .. } => "BEGIN",
         Sql::Commit { .. } => "COMMIT",
@@ -76,6 +83,9 @@ mod tests {
             ("abort", "ROLLBACK"),
             ("copy t from stdin", "COPY"),
             ("drop array a", "DROP ARRAY"),
+            ("create sequence s cycle", "CREATE SEQUENCE"),
+            ("alter sequence s restart", "ALTER SEQUENCE"),
+            ("drop sequence s", "DROP SEQUENCE"),
             ("deallocate all", "DEALLOCATE ALL"),
             ("explain select 1", "EXPLAIN"),
         ] {

@@ -16,6 +16,7 @@ pub(crate) mod intervals;
 mod own;
 mod patterns;
 mod quantiles;
+pub(crate) mod sequences;
 pub(crate) mod sum;
 mod system;
 mod texts;

@@ -6,6 +6,7 @@ pub(crate) mod activity;
 pub(crate) mod admission;
 pub(crate) mod budget;
 pub(crate) mod guard;
+pub(crate) mod sequences;
 pub(crate) mod spill;
 pub(crate) mod stop;
 pub(crate) mod turn;

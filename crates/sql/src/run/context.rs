@@ -161,7 +161,8 @@ impl StatementContext {
     }
 
     /// The optimised physical plan of `plan`.
-    pub(crate) async fn physical(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+    pub(crate) async fn physical(&mut self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+        self.in_order(plan)?;
         let plan = rules::physical(&self.state, plan).await?;
         Ok(stop::watched(plan)?)
     }

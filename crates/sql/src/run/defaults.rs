@@ -14,6 +14,7 @@ use table::Definition;
 
 use crate::error::{Error, Result};
 use crate::frontend::expression;
+use crate::functions::sequences::calls;
 use crate::names::table_name;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
@@ -110,6 +111,12 @@ impl StatementContext {
             return Ok(new_null_array(&column.data_type, 1));
         };
         let value = self.default(&column.name, text, &column.data_type).await?;
+        if calls(&value)? > 0 {
+            return Err(Error::unsupported(format!(
+                "rows that are there cannot get numbers of a sequence as the default of column \"{}\": set the default afterwards, and `update` the rows",
+                column.name
+            )));
+        }
         let plan = LogicalPlanBuilder::empty(true).project([value])?.build()?;
         let batches: Vec<_> = query::rows(self, &plan).await?.try_collect().await?;
         let mut rows = batches.iter().filter(|batch| batch.num_rows() == 1);

@@ -24,6 +24,7 @@ use crate::optimize::comparisons::Comparisons;
 use crate::optimize::keys::KeysOnce;
 use crate::optimize::membership::Memberships;
 use crate::optimize::multiset::{Multisets, SidesAgree};
+use crate::optimize::numbers::{NumbersOfValues, RowsOneByOne};
 use crate::optimize::rules;
 use crate::resources::budget::BudgetPool;
 use crate::resources::guard;
@@ -73,15 +74,17 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.push(Arc::new(Multisets));
     rules.push(Arc::new(CheckedArithmetic));
     rules.push(Arc::new(Memberships));
+    rules.push(Arc::new(NumbersOfValues));
     rules
 }
 
 /// DataFusion's rules for physical plans without its filter pushdown: filters are in their places in the logical plan
 /// already, and the rule identifies columns by their names alone. It moved `y.b between x.b and false` above a join to
-/// one side.
+/// one side. And with the rule for [sequences](crate::optimize::numbers), which is the last.
 fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     rules.retain(|rule| rule.name() != "FilterPushdown");
+    rules.push(Arc::new(RowsOneByOne));
     rules
 }
 

@@ -12,6 +12,7 @@ use workers::Workers;
 use crate::error::Result;
 use crate::resources::activity::{Activity, Observer};
 use crate::resources::admission::Admission;
+use crate::resources::sequences::Sequences;
 use crate::resources::turn::{Turn, Turns};
 use crate::resources::work::Work;
 use crate::run::environment;
@@ -31,6 +32,8 @@ pub struct Instance {
     pub(crate) work: Work,
     /// Who writes, and who waits to, without holding a worker.
     pub(crate) turns: Turns,
+    /// Where sequences are.
+    pub(crate) sequences: Arc<Sequences>,
     /// Who knows the sessions of a server.
     pub(crate) observer: Observer,
     pub(crate) executor: Executor,
@@ -63,6 +66,7 @@ impl Instance {
         let directory = options.spill_directory.unwrap_or_else(std::env::temp_dir);
         execution.spill = Some(directory.as_path().into());
         let template = environment::template(&budget, directory, workers.threads())?;
+        let sequences = Sequences::of(&store);
         Ok(Arc::new(Instance {
             store,
             budget,
@@ -70,6 +74,7 @@ impl Instance {
             admission: Admission::new(workers.threads()),
             work: Work::new(workers.nodes()),
             turns: Turns::new(options.lock_timeout),
+            sequences,
             observer: Observer::default(),
             executor: options.executor,
             execution,
@@ -127,6 +132,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
+        self.sequences.give_back(&self.store);
         // The last reference may go with a cancelled statement's task, on a worker; a runtime must not be
         // shut down by one of its own threads.
         if let Some(workers) = self.workers.take()

@@ -20,6 +20,7 @@ pub(crate) mod output;
 pub(crate) mod query;
 mod resolver;
 pub(crate) mod row_values;
+pub(crate) mod sequences;
 pub(crate) mod stream;
 mod values;
 pub(crate) mod views;

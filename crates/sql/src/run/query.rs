@@ -52,6 +52,7 @@ pub(crate) async fn rows(
     context: &mut StatementContext,
     plan: &LogicalPlan,
 ) -> Result<SendableRecordBatchStream> {
+    context.in_order(plan)?;
     Ok(output::named(found(context, plan).await?))
 }
 

@@ -17,6 +17,7 @@ use table::{Column, Tables};
 
 use crate::messages::types;
 use crate::names::{CATALOG, SCHEMA};
+use crate::scan::catalog;
 use crate::scan::provider::Provider;
 
 /// A catalog of a snapshot's tables for DataFusion's `information_schema`.
@@ -30,13 +31,16 @@ pub(crate) fn catalogs(tables: &Arc<Tables>) -> Arc<dyn CatalogProviderList> {
 }
 
 /// The view of `information_schema` of that name, if there is one. All are DataFusion's except `columns`, where
-/// DataFusion uses Arrow's names of types.
+/// DataFusion uses Arrow's names of types, and `sequences`, which it has not.
 pub(crate) async fn view(
     tables: &Arc<Tables>,
     name: &str,
 ) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
     if name == "columns" {
         return Ok(Some(columns(tables)?));
+    }
+    if name == "sequences" {
+        return Ok(Some(catalog::sequences(tables)?));
     }
     let views = InformationSchemaProvider::new(catalogs(tables));
     views.table(name).await

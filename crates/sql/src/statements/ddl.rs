@@ -18,6 +18,7 @@ use crate::run::context::StatementContext;
 use crate::run::query;
 use crate::statements::references::may_empty;
 use crate::statements::scope::Scope;
+use crate::statements::sequences::no_sequence;
 use crate::statements::views::stays_unused;
 use crate::statements::write::Writing;
 
@@ -30,6 +31,7 @@ pub(crate) async fn create(
     let name = table_name(&statement.name)?;
     check_new(&name)?;
     let (mut writing, mut context) = scope.write("CREATE TABLE", &[&name], started).await?;
+    no_sequence(&context.tables, &name)?;
     if context.tables.get(&name).is_some() {
         if statement.if_not_exists {
             return Ok(Answer::changed(None, &context.clock));

@@ -10,7 +10,7 @@ use crate::names::table_name;
 use crate::run::answer::Answer;
 use crate::run::query;
 use crate::statements::scope::Scope;
-use crate::statements::{alter, arrays, copy, ddl, dml, explain, lookup, show, views};
+use crate::statements::{alter, arrays, copy, ddl, dml, explain, lookup, sequences, show, views};
 
 /// Runs one statement, which says nothing about transactions.
 pub(crate) async fn run(
@@ -26,6 +26,7 @@ pub(crate) async fn run(
             Error::unsupported("`returning` is not supported for arrays: select the cells"),
         ),
         Statement::Array(statement) => arrays::define(scope, statement, started).await,
+        Statement::Sequence(statement) => sequences::define(scope, statement, started).await,
         Statement::Sql(sql) => run_sql(scope, *sql, started).await,
         Statement::Returning { statement, query } => match *statement {
             Sql::Insert(insert) => dml::insert(scope, insert, Some(query), started).await,
@@ -85,6 +86,14 @@ async fn run_sql(scope: &mut Scope<'_>, statement: Sql, started: Instant) -> Res
             temporary: false,
             ..
         } => views::drop(scope, names, if_exists, started).await,
+        Sql::Drop {
+            object_type: ObjectType::Sequence,
+            if_exists,
+            names,
+            cascade: false,
+            temporary: false,
+            ..
+        } => sequences::drop(scope, names, if_exists, started).await,
         Sql::ShowTables { .. } => show::show_tables(&scope.read(started).await?),
         Sql::ExplainTable {
             table_name: name, ..
@@ -111,8 +120,12 @@ fn refusal(statement: &Sql) -> String {
             object_type: ObjectType::View,
             ..
         } => "`drop view` takes no `cascade`: drop the views that depend on it first".into(),
+        Sql::Drop {
+            object_type: ObjectType::Sequence,
+            ..
+        } => "`drop sequence` takes no `cascade`: drop the defaults that ask it first".into(),
         Sql::Drop { object_type, .. } => format!(
-            "there is no {} to drop: only tables, views and arrays exist",
+            "there is no {} to drop: only tables, views, sequences and arrays exist",
             object_type.to_string().to_lowercase()
         ),
         Sql::ShowColumns { .. } => "`show columns` is not supported: use `describe table`".into(),

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
 
 use crate::error::Result;
 use crate::frontend::parse::Statement;
+use crate::resources::sequences::SessionNumbers;
 use crate::run::answer::Answer;
 use crate::run::instance::Instance;
 use crate::statements::control::Control;
@@ -15,9 +16,26 @@ use crate::statements::prepare::Names;
 use crate::statements::scope::Scope;
 use crate::statements::transaction::{OpenTransaction, clock};
 
-/// The transaction of a session, if one is in progress. Its statements hold it one after the other; those of a session
+/// What the statements of a session share: the transaction, if one is in progress. Its statements hold it one after the other; those of a session
 /// without one run at the same time.
-pub(crate) type Shared = Arc<Mutex<Option<OpenTransaction>>>;
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shared {
+    open: Arc<Mutex<Option<OpenTransaction>>>,
+    /// What the session has got of sequences.
+    numbers: Arc<SessionNumbers>,
+}
+
+impl Shared {
+    /// The transaction, once no statement holds it.
+    pub(crate) async fn lock(&self) -> MutexGuard<'_, Option<OpenTransaction>> {
+        self.open.lock().await
+    }
+
+    /// The transaction, unless a statement holds it.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Option<OpenTransaction>>> {
+        self.open.try_lock().ok()
+    }
+}
 
 /// A statement that runs in a session. If it is dropped before it [succeeds](Entered::succeed) it has failed, and the
 /// transaction in progress with it.
@@ -25,6 +43,7 @@ pub(crate) struct Entered {
     instance: Arc<Instance>,
     /// None if no transaction is in progress.
     open: Option<OwnedMutexGuard<Option<OpenTransaction>>>,
+    numbers: Arc<SessionNumbers>,
 }
 
 impl Entered {
@@ -33,7 +52,8 @@ impl Entered {
     /// # Errors
     /// If one has failed before.
     pub(crate) async fn new(instance: Arc<Instance>, shared: Shared) -> Result<Entered> {
-        let mut guard = shared.lock_owned().await;
+        let Shared { open, numbers } = shared;
+        let mut guard = open.lock_owned().await;
         let open = match guard.as_mut() {
             None => None,
             Some(open) => {
@@ -41,15 +61,20 @@ impl Entered {
                 Some(guard)
             }
         };
-        Ok(Entered { instance, open })
+        Ok(Entered {
+            instance,
+            open,
+            numbers,
+        })
     }
 
     /// Where the statement reads and writes.
     pub(crate) fn scope(&mut self) -> Scope<'_> {
         let instance = Arc::clone(&self.instance);
+        let numbers = Arc::clone(&self.numbers);
         match self.open.as_mut().and_then(|open| open.as_mut()) {
-            None => Scope::alone(instance),
-            Some(open) => Scope::within(instance, open),
+            None => Scope::alone(instance, numbers),
+            Some(open) => Scope::within(instance, numbers, open),
         }
     }
 
@@ -73,7 +98,7 @@ pub(crate) async fn within(
     started: Instant,
 ) -> Result<Answer> {
     if let Some(control) = Control::of(&statement)? {
-        let mut open = shared.lock_owned().await;
+        let mut open = shared.lock().await;
         return control.run(&instance, &mut open, started).await;
     }
     let mut entered = Entered::new(Arc::clone(&instance), shared).await?;

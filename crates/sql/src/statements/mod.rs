@@ -25,6 +25,7 @@ mod prepare;
 mod references;
 mod remove;
 mod scope;
+mod sequences;
 pub(crate) mod session;
 mod show;
 mod transaction;

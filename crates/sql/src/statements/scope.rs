@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::error::Result;
+use crate::resources::sequences::SessionNumbers;
 use crate::run::arrays::Arrays;
 use crate::run::context::StatementContext;
 use crate::run::instance::Instance;
@@ -13,15 +14,18 @@ use crate::statements::write::Writing;
 /// What a statement sees and writes to.
 pub(crate) struct Scope<'t> {
     pub instance: Arc<Instance>,
+    /// What the session has got of sequences.
+    numbers: Arc<SessionNumbers>,
     /// The open transaction of the session; none where the statement is one itself.
     transaction: Option<&'t mut OpenTransaction>,
 }
 
 impl<'t> Scope<'t> {
     /// The scope of a statement that is a transaction of its own.
-    pub(crate) fn alone(instance: Arc<Instance>) -> Scope<'static> {
+    pub(crate) fn alone(instance: Arc<Instance>, numbers: Arc<SessionNumbers>) -> Scope<'static> {
         Scope {
             instance,
+            numbers,
             transaction: None,
         }
     }
@@ -29,10 +33,12 @@ impl<'t> Scope<'t> {
     /// The scope of a statement in `transaction`.
     pub(crate) fn within(
         instance: Arc<Instance>,
+        numbers: Arc<SessionNumbers>,
         transaction: &'t mut OpenTransaction,
     ) -> Scope<'t> {
         Scope {
             instance,
+            numbers,
             transaction: Some(transaction),
         }
     }
@@ -47,13 +53,21 @@ impl<'t> Scope<'t> {
     /// # Errors
     /// Those of reading the catalog, and of waiting for the turn, which a serializable transaction needs.
     pub(crate) async fn read(&mut self, started: Instant) -> Result<StatementContext> {
-        match &mut self.transaction {
+        let context = match &mut self.transaction {
             None => {
                 let snapshot = self.instance.store.snapshot();
-                StatementContext::new(&self.instance, &snapshot, started)
+                StatementContext::new(&self.instance, &snapshot, started)?
             }
-            Some(transaction) => transaction.read(&self.instance, started).await,
-        }
+            Some(transaction) => transaction.read(&self.instance, started).await?,
+        };
+        self.with_numbers(context)
+    }
+
+    /// Gives a statement the functions over sequences.
+    fn with_numbers(&self, context: StatementContext) -> Result<StatementContext> {
+        let transaction = self.transaction.as_ref();
+        let read_only = transaction.is_some_and(|transaction| transaction.modes().read_only);
+        context.with_numbers(&self.numbers, read_only)
     }
 
     /// The right to write, and what the statement sees. `what` is the statement for messages, `names` are the tables
@@ -68,18 +82,19 @@ impl<'t> Scope<'t> {
         names: &[&str],
         started: Instant,
     ) -> Result<(Writing, StatementContext)> {
-        match &mut self.transaction {
+        let (writing, context) = match &mut self.transaction {
             None => {
                 let writing = Writing::begin(&self.instance).await?;
                 let context = StatementContext::new(&self.instance, writing.tx.base(), started)?;
-                Ok((writing, context))
+                (writing, context)
             }
             Some(transaction) => {
                 transaction
                     .write(&self.instance, what, names, started)
-                    .await
+                    .await?
             }
-        }
+        };
+        Ok((writing, self.with_numbers(context)?))
     }
 
     /// The right to write to these tables, too.

@@ -120,8 +120,8 @@ impl Session {
     /// Whether a transaction of several statements is in progress. While one of its statements runs it is open.
     pub fn transaction(&self) -> TransactionStatus {
         match self.open.try_lock() {
-            Err(_) => TransactionStatus::Open,
-            Ok(open) => match &*open {
+            None => TransactionStatus::Open,
+            Some(open) => match &*open {
                 None => TransactionStatus::Idle,
                 Some(open) if open.is_failed() => TransactionStatus::Failed,
                 Some(_) => TransactionStatus::Open,

@@ -11,6 +11,7 @@ use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
 use crate::statements::scope::Scope;
+use crate::statements::sequences::no_sequence;
 
 /// `create [or replace] view [if not exists] name [(columns)] as query`, whose whole text is `text`.
 pub(crate) async fn create(
@@ -22,6 +23,7 @@ pub(crate) async fn create(
     let name = table_name(&view.name)?;
     check_new(&name)?;
     let (mut writing, context) = scope.write("CREATE VIEW", &[&name], started).await?;
+    no_sequence(&context.tables, &name)?;
     let before = context.tables.view(&name);
     if context.tables.get(&name).is_some() || before.is_some() {
         if view.if_not_exists {

@@ -1,6 +1,6 @@
 //! Finding the last committed state of a store.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use io::Device;
@@ -138,6 +138,8 @@ fn load(
     let writer = Writer {
         log,
         head,
+        open: false,
+        aside: BTreeMap::new(),
         root,
         directory,
         chunks: std::mem::take(&mut state.chunks),

@@ -1,8 +1,9 @@
 //! The writer's own state.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::catalog::spaces::Bytes;
 use crate::error::Error;
 use crate::format::structures::{Blob, Directory, Root};
 use crate::log::Log;
@@ -15,6 +16,10 @@ pub(crate) struct Writer {
     pub(crate) log: Log,
     /// The version that the next transaction begins from; readers may not see it yet.
     pub(crate) head: Arc<Version>,
+    /// Whether a transaction is under way: then the files are those of this handle.
+    pub(crate) open: bool,
+    /// Keys that were set beside the transaction that is under way, which began without them.
+    pub(crate) aside: BTreeMap<(u32, Bytes), Bytes>,
     /// The newest durable root.
     pub(crate) root: Root,
     /// The directory that it points to.

@@ -69,7 +69,7 @@ impl Store {
     pub(crate) fn commit(
         &self,
         changes: Changes,
-        catalog: Catalog,
+        mut catalog: Catalog,
         durability: Durability,
         gate: &Gate,
     ) -> Result<Logged> {
@@ -96,6 +96,13 @@ impl Store {
         let write = waits || durability == Durability::Process || self.writes_on_demand();
         self.log_changes(&mut writer, version, &changes, write)?;
         held.keep();
+        // The log has these already, from before.
+        for ((space, key), value) in std::mem::take(&mut writer.aside) {
+            let own = changes.keys.contains_key(&(space, key.clone()));
+            if !own && !changes.dropped.contains(&space) {
+                catalog.put(space, key, value);
+            }
+        }
         self.commits.fetch_add(1, Ordering::Relaxed);
         let written = changes.written.iter().map(|(page, _)| *page);
         self.pages.images.commit(written, version);
@@ -151,7 +158,7 @@ impl Store {
     }
 
     /// Makes the new version the one that the next writer begins from.
-    fn advance(
+    pub(super) fn advance(
         &self,
         writer: &mut Writer,
         number: u64,
@@ -222,7 +229,7 @@ impl Store {
     }
 
     /// Appends the record of `changes` to the log.
-    fn log_changes(
+    pub(super) fn log_changes(
         &self,
         writer: &mut Writer,
         version: u64,

@@ -18,7 +18,10 @@ impl Drop for Gate {
     fn drop(&mut self) {
         // The transaction's own snapshot is gone by now, and what it kept can go too.
         if self.store.hold.is_writing() {
-            self.store.reclaim(&mut self.store.writer.lock());
+            let mut writer = self.store.writer.lock();
+            writer.open = false;
+            self.store.reclaim(&mut writer);
+            drop(writer);
             self.store.hold.end_writing();
         }
         self.store.writers.fetch_sub(1, Ordering::Relaxed);

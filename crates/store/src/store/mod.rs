@@ -2,9 +2,10 @@
 //!
 //! Every file but `hold` and `running` adds methods to [`handle::Store`], which knows none of them. `gate` is the
 //! one that others are called through: a transaction enters, `commit` and `checkpoint` ask for the
-//! [`gate::Gate`] as a proof, and leaving calls `reclaim`.
+//! [`gate::Gate`] as a proof, and leaving calls `reclaim`; `aside` commits beside who is in.
 
 mod allocate;
+mod aside;
 mod background;
 mod checkpoint;
 pub(crate) mod commit;

@@ -432,6 +432,9 @@ impl Store {
         let mut writer = self.writer.lock();
         self.reclaim(&mut writer);
         let head = writer.head.clone();
+        // It begins with them.
+        writer.aside.clear();
+        writer.open = true;
         drop(writer);
         Transaction::new(Snapshot::new(self.clone(), head), gate)
     }

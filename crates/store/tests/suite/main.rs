@@ -1,5 +1,6 @@
 //! The store against a naive model of it: by itself, under crashes, damage, and failing disks.
 
+mod aside;
 mod beside;
 mod between;
 mod crash;

@@ -22,13 +22,13 @@ pub(crate) fn space(tx: &Transaction, name: &str) -> Result<u32> {
     }
 }
 
-/// That no table or view has this name.
+/// That no table, view, sequence or array has this name.
 ///
 /// # Errors
-/// [`Error::Exists`].
+/// [`Error::Exists`]; [`Error::Taken`] if it is an array's.
 pub(crate) fn free_name(tx: &Transaction, name: &str) -> Result<()> {
     let taken = |key: Vec<u8>| tx.get(key::DIRECTORY, &key).is_some();
-    if taken(key::table(name)) || taken(key::view(name)) {
+    if taken(key::table(name)) || taken(key::view(name)) || taken(key::sequence(name)) {
         return Err(Error::Exists {
             name: name.to_owned(),
         });

@@ -9,8 +9,9 @@ use store::Snapshot;
 use crate::catalog::body::body;
 use crate::catalog::table::{Body, Table};
 use crate::error::Result;
-use crate::format::key;
 use crate::format::record::damaged;
+use crate::format::{key, sequence};
+use crate::schema::Sequence;
 
 /// Gives the tables of snapshots. A table that did not change from one snapshot to the next is not
 /// decoded again.
@@ -33,6 +34,14 @@ pub struct Tables {
     tables: BTreeMap<String, Arc<Table>>,
     /// Texts of queries, as they lie in the catalog.
     views: BTreeMap<String, Arc<[u8]>>,
+    sequences: BTreeMap<String, Numbers>,
+}
+
+/// A sequence, and its record as it lies in the catalog.
+#[derive(Clone, Debug)]
+struct Numbers {
+    record: Arc<[u8]>,
+    sequence: Arc<Sequence>,
 }
 
 impl Catalog {
@@ -85,6 +94,7 @@ impl Catalog {
             version: snapshot.version(),
             tables,
             views: views(snapshot)?,
+            sequences: sequences(snapshot)?,
         });
         let latest = if snapshot.is_open() {
             Weak::new()
@@ -112,6 +122,17 @@ fn views(snapshot: &Snapshot) -> Result<BTreeMap<String, Arc<[u8]>>> {
     entries.map(view).collect()
 }
 
+/// The sequences of a snapshot.
+fn sequences(snapshot: &Snapshot) -> Result<BTreeMap<String, Numbers>> {
+    let own = |(entry, record): (Arc<[u8]>, Arc<[u8]>)| {
+        let name = String::from_utf8_lossy(&entry[key::SEQUENCE.len()..]).into_owned();
+        let sequence = Arc::new(sequence::read(&record, &name)?);
+        Ok((name, Numbers { record, sequence }))
+    };
+    let entries = snapshot.prefix(key::DIRECTORY, key::SEQUENCE);
+    entries.map(own).collect()
+}
+
 impl Tables {
     /// The names of the tables, in alphabetical order.
     pub fn names(&self) -> Vec<&str> {
@@ -134,7 +155,17 @@ impl Tables {
         self.views.keys().map(String::as_str).collect()
     }
 
-    /// Whether the table or view called `name` is another in `other`, which is of the same store: there is one in only
+    /// The sequence called `name`.
+    pub fn sequence(&self, name: &str) -> Option<&Arc<Sequence>> {
+        self.sequences.get(name).map(|own| &own.sequence)
+    }
+
+    /// The names of the sequences, in alphabetical order.
+    pub fn sequences(&self) -> Vec<&str> {
+        self.sequences.keys().map(String::as_str).collect()
+    }
+
+    /// Whether the table, view or sequence called `name` is another in `other`, which is of the same store: there is one in only
     /// one of them, or it was changed, or dropped and made again.
     pub fn differs(&self, other: &Tables, name: &str) -> bool {
         let same_view = match (self.views.get(name), other.views.get(name)) {
@@ -142,7 +173,12 @@ impl Tables {
             (Some(here), Some(there)) => Arc::ptr_eq(here, there),
             _ => false,
         };
-        !same_view || self.differs_as_table(other, name)
+        let same_sequence = match (self.sequences.get(name), other.sequences.get(name)) {
+            (None, None) => true,
+            (Some(here), Some(there)) => Arc::ptr_eq(&here.record, &there.record),
+            _ => false,
+        };
+        !same_view || !same_sequence || self.differs_as_table(other, name)
     }
 
     fn differs_as_table(&self, other: &Tables, name: &str) -> bool {
@@ -157,8 +193,12 @@ impl Tables {
     /// where the two differ, and ours where they do not, although `base` may be later than we are.
     pub fn overlaid(&self, base: &Tables, own: &Tables) -> Tables {
         let (mut tables, mut views) = (self.tables.clone(), self.views.clone());
+        let mut sequences = self.sequences.clone();
         let names = [base, own].into_iter();
-        let names = names.flat_map(|all| all.tables.keys().chain(all.views.keys()));
+        let names = names.flat_map(|all| {
+            let others = all.views.keys().chain(all.sequences.keys());
+            all.tables.keys().chain(others)
+        });
         for name in names.filter(|name| base.differs(own, name)) {
             match own.get(name) {
                 Some(table) => tables.insert(name.clone(), table.clone()),
@@ -168,11 +208,16 @@ impl Tables {
                 Some(text) => views.insert(name.clone(), text.clone()),
                 None => views.remove(name),
             };
+            match own.sequences.get(name) {
+                Some(numbers) => sequences.insert(name.clone(), numbers.clone()),
+                None => sequences.remove(name),
+            };
         }
         Tables {
             version: self.version,
             tables,
             views,
+            sequences,
         }
     }
 

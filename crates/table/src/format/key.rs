@@ -10,6 +10,10 @@ pub(crate) const TABLE: &[u8] = b"t";
 pub(crate) const SETTING: &[u8] = b"s";
 /// Prefix of views: `w` and the name; the value is the text of its query.
 pub(crate) const VIEW: &[u8] = b"w";
+/// Prefix of sequences: `q` and the name; the value is a byte for the version of the record, and the record.
+pub(crate) const SEQUENCE: &[u8] = b"q";
+/// Prefix of the positions of sequences: `p` and the number under which it is kept, big-endian.
+pub(crate) const POSITION: &[u8] = b"p";
 /// Prefix of the entries of arrays, which share the directory: tables and views must not have their names.
 const ARRAY: &[u8] = b"a";
 /// The table's definition.
@@ -62,6 +66,20 @@ pub(crate) fn table(name: &str) -> Vec<u8> {
 
 pub(crate) fn view(name: &str) -> Vec<u8> {
     [VIEW, name.as_bytes()].concat()
+}
+
+pub(crate) fn sequence(name: &str) -> Vec<u8> {
+    [SEQUENCE, name.as_bytes()].concat()
+}
+
+pub(crate) fn position(state: u64) -> Vec<u8> {
+    [POSITION, &state.to_be_bytes()].concat()
+}
+
+/// The number at the end of the key of a position.
+pub(crate) fn position_number(key: &[u8]) -> Option<u64> {
+    key.last_chunk::<8>()
+        .map(|bytes| u64::from_be_bytes(*bytes))
 }
 
 pub(crate) fn array(name: &str) -> Vec<u8> {

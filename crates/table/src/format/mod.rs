@@ -10,4 +10,5 @@ pub(crate) mod page;
 pub(crate) mod record;
 pub(crate) mod row_id;
 pub(crate) mod run;
+pub(crate) mod sequence;
 pub(crate) mod tail;

@@ -1,11 +1,13 @@
-//! What a table is called, its columns with their types, and its declared keys.
+//! What a table is called, its columns with their types, and its declared keys; sequences.
 
 mod definition;
 mod normalise;
+mod sequence;
 mod types;
 
 pub use definition::{
     Action, Check, Column, Definition, ForeignKey, Key, MAX_COLUMNS, Rule, referred_key,
 };
 pub use normalise::normalise;
+pub use sequence::{Position, Sequence};
 pub use types::stored_type;

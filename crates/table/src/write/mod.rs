@@ -8,6 +8,7 @@ mod delete;
 mod encode;
 mod insert;
 mod loader;
+mod sequences;
 mod tables;
 mod views;
 
@@ -17,5 +18,9 @@ pub use delete::delete;
 pub use encode::LONGEST_TEXT;
 pub use insert::insert;
 pub use loader::Loader;
+pub use sequences::{
+    change_sequence, create_sequence, drop_sequence, has_sequence_position, keep_sequence_position,
+    new_sequence_number, sequence_position,
+};
 pub use tables::{create, drop, truncate};
 pub use views::{create_view, drop_view};

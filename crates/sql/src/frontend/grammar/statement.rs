@@ -26,7 +26,7 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         Statement::AlterTable(statement) => alter_table(statement),
         Statement::Truncate(statement) => truncate(statement),
         Statement::Drop {
-            object_type: ObjectType::Table | ObjectType::View,
+            object_type: ObjectType::Table | ObjectType::View | ObjectType::Sequence,
             if_exists: _,
             names: _,
             // Refused with advice where tables are dropped.

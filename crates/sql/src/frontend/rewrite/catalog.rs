@@ -18,6 +18,9 @@ impl VisitorMut for Catalog {
     type Break = Box<Error>;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
+        if let Expr::Function(function) = expr {
+            plain_sequence(function);
+        }
         // What `psql` asks about each column of a table, by queries within its query.
         let text = match expr {
             Expr::Subquery(query) => query.to_string().to_lowercase(),
@@ -77,6 +80,29 @@ impl VisitorMut for Catalog {
             _ => {}
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// `nextval('s'::regclass)` is `nextval('s')`: a sequence has no number that clients may use.
+fn plain_sequence(function: &mut Function) {
+    let name = function.name.0.last().and_then(ObjectNamePart::as_ident);
+    let asks = name.is_some_and(|name| {
+        let name = name.value.to_lowercase();
+        matches!(name.as_str(), "nextval" | "currval" | "setval")
+    });
+    let FunctionArguments::List(list) = &mut function.args else {
+        return;
+    };
+    if asks
+        && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(first))) = list.args.first_mut()
+        && let Expr::Cast {
+            expr: inner,
+            data_type: DataType::Regclass,
+            ..
+        } = first
+        && is_text(inner)
+    {
+        *first = std::mem::replace(&mut **inner, Expr::Identifier(Ident::new("")));
     }
 }
 

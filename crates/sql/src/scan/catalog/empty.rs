@@ -161,15 +161,6 @@ const TABLES: &[(&str, Columns)] = &[
         ),
     ),
     (
-        "pg_sequence",
-        (
-            &["seqrelid", "seqtypid", "seqstart", "seqincrement"],
-            &[],
-            &["seqcycle"],
-        ),
-    ),
-    ("pg_sequences", (&[], &["schemaname", "sequencename"], &[])),
-    (
         "pg_settings",
         (
             &[],

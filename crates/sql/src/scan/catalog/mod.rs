@@ -3,6 +3,7 @@
 
 mod build;
 mod empty;
+mod sequences;
 mod tables;
 
 use std::sync::Arc;
@@ -12,6 +13,11 @@ use datafusion::error::Result;
 use table::Tables;
 
 use crate::resources::activity::Activity;
+
+/// `information_schema.sequences`.
+pub(crate) fn sequences(all: &Tables) -> Result<Arc<dyn TableProvider>> {
+    sequences::by_standard(all).table()
+}
 
 /// The table of that name in `pg_catalog`, if there is one. `activity` tells of sessions.
 pub(crate) fn view(
@@ -30,6 +36,8 @@ pub(crate) fn view(
         "pg_roles" | "pg_user" | "pg_authid" => tables::roles(),
         "pg_tables" => tables::plain_tables(all),
         "pg_views" => tables::views(all),
+        "pg_sequence" => sequences::by_number(all),
+        "pg_sequences" => sequences::by_name(all),
         "pg_am" => tables::access_methods(),
         "pg_collation" => tables::collations(),
         "pg_stat_activity" => tables::activity(activity()),

@@ -18,12 +18,15 @@ pub(super) fn namespaces() -> Built {
         .nothing("nspacl", 3)
 }
 
-/// Names of tables, and of views, in order; the second says which it is.
-fn relations(all: &Tables) -> Vec<(&str, bool)> {
-    let tables = all.names().into_iter().map(|name| (name, false));
-    let mut relations: Vec<_> = tables
-        .chain(all.views().into_iter().map(|name| (name, true)))
-        .collect();
+/// Names of tables, views and sequences, in order, each with its `relkind`.
+fn relations(all: &Tables) -> Vec<(&str, &'static str)> {
+    let kinds = [
+        (all.names(), "r"),
+        (all.views(), "v"),
+        (all.sequences(), "S"),
+    ];
+    let of_kind = |(names, kind): (Vec<_>, _)| names.into_iter().map(move |name| (name, kind));
+    let mut relations: Vec<_> = kinds.into_iter().flat_map(of_kind).collect();
     relations.sort_unstable();
     relations
 }
@@ -44,7 +47,9 @@ pub(super) fn classes(all: &Tables) -> Built {
         .number("relowner", OWNER, rows)
         .numbers(
             "relam",
-            relations.iter().map(|(_, view)| if *view { 0 } else { 2 }),
+            relations
+                .iter()
+                .map(|(_, kind)| if *kind == "r" { 2 } else { 0 }),
         )
         .number("relfilenode", 0, rows)
         .number("reltablespace", 0, rows)
@@ -56,12 +61,7 @@ pub(super) fn classes(all: &Tables) -> Built {
                 .map(|(name, _)| table(name).map_or(-1, |table| table.rows() as i64)),
         )
         .number("reltoastrelid", 0, rows)
-        .names(
-            "relkind",
-            relations
-                .iter()
-                .map(|(_, view)| if *view { "v" } else { "r" }),
-        )
+        .names("relkind", relations.iter().map(|(_, kind)| *kind))
         .counts("relnatts", relations.iter().map(|(name, _)| width(name)))
         .counts("relchecks", relations.iter().map(|_| 0))
         .text("relpersistence", "p", rows)

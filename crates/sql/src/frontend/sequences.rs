@@ -1,0 +1,384 @@
+//! The grammar of sequences.
+//!
+//! ```text
+//! create sequence [if not exists] name [as type] [option ...]
+//! alter sequence [if exists] name option ...
+//! option = increment [by] number | minvalue number | no minvalue | maxvalue number | no maxvalue
+//!        | start [with] number | cache number | [no] cycle | restart [[with] number] (`alter` only)
+//! ```
+
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use table::{Position, Sequence};
+
+use crate::error::{Error, Result};
+use crate::frontend::dialect::DIALECT;
+use crate::frontend::grammar::{refused, refused_for};
+use crate::names::table_name;
+use crate::resources::guard;
+
+/// A statement about sequences that is no plain SQL.
+#[derive(Clone, Debug)]
+pub(crate) enum SequenceStatement {
+    Create {
+        name: String,
+        if_not_exists: bool,
+        options: SequenceOptions,
+    },
+    Alter {
+        name: String,
+        if_exists: bool,
+        options: SequenceOptions,
+    },
+}
+
+/// What a statement says of a sequence; the outer `None` where it does not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SequenceOptions {
+    /// Bytes of its type.
+    pub bytes: Option<u8>,
+    pub increment: Option<i64>,
+    /// `Some(None)` for `no minvalue`.
+    pub min: Option<Option<i64>>,
+    pub max: Option<Option<i64>>,
+    pub start: Option<i64>,
+    pub cycle: Option<bool>,
+    /// `Some(None)` for a restart with the start value.
+    pub restart: Option<Option<i64>>,
+}
+
+/// Whether tokens begin a statement about sequences.
+pub(crate) fn begins(tokens: &[TokenWithSpan]) -> bool {
+    let mut words = tokens
+        .iter()
+        .filter(|token| !matches!(token.token, Token::Whitespace(_)));
+    let mut word = || match words.next().map(|token| &token.token) {
+        Some(Token::Word(word)) if word.quote_style.is_none() => word.value.to_lowercase(),
+        _ => String::new(),
+    };
+    let first = word();
+    let second = word();
+    let kind = match second.as_str() {
+        "temp" | "temporary" | "unlogged" => word(),
+        _ => second,
+    };
+    matches!(first.as_str(), "create" | "alter") && kind == "sequence"
+}
+
+/// Reads such a statement.
+///
+/// # Errors
+/// [`Error::Syntax`] with a place; [`Error::Unsupported`] for parts that there are not.
+pub(crate) fn statement(tokens: Vec<TokenWithSpan>) -> Result<SequenceStatement> {
+    let mut parser = Parser::new(&DIALECT)
+        .with_tokens_with_locations(tokens)
+        .with_recursion_limit(guard::PARSER_RECURSION);
+    let creates = parser.parse_keyword(Keyword::CREATE);
+    if !creates {
+        parser.expect_keyword(Keyword::ALTER)?;
+    }
+    if !word(&mut parser, "sequence") {
+        return Err(refused("create temporary or unlogged sequence"));
+    }
+    let unless = if creates {
+        parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS])
+    } else {
+        parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS])
+    };
+    let name = table_name(&parser.parse_object_name(false)?)?;
+    let mut options = SequenceOptions::default();
+    let mut count = 0;
+    while parser.peek_token().token != Token::EOF {
+        option(&mut parser, &mut options, creates)?;
+        count += 1;
+    }
+    if !creates && count == 0 {
+        let end = parser.peek_token();
+        return Err(syntax(&parser, "what to change", end));
+    }
+    Ok(if creates {
+        SequenceStatement::Create {
+            name,
+            if_not_exists: unless,
+            options,
+        }
+    } else {
+        SequenceStatement::Alter {
+            name,
+            if_exists: unless,
+            options,
+        }
+    })
+}
+
+fn syntax(parser: &Parser<'_>, what: &str, found: TokenWithSpan) -> Error {
+    match parser.expected::<()>(what, found) {
+        Err(error) => Error::from(error),
+        Ok(()) => Error::Syntax {
+            message: format!("expected {what}"),
+            position: None,
+        },
+    }
+}
+
+/// Whether this word is next; it is taken.
+fn word(parser: &mut Parser<'_>, wanted: &str) -> bool {
+    let found = matches!(
+        parser.peek_token().token,
+        Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted)
+    );
+    if found {
+        parser.next_token();
+    }
+    found
+}
+
+/// Sets an option that was not set before.
+fn once<T>(place: &mut Option<T>, value: T) -> Result<()> {
+    if place.replace(value).is_some() {
+        return Err(Error::Syntax {
+            message: "conflicting or redundant options".into(),
+            position: None,
+        });
+    }
+    Ok(())
+}
+
+fn option(parser: &mut Parser<'_>, options: &mut SequenceOptions, creates: bool) -> Result<()> {
+    let found = parser.peek_token();
+    if word(parser, "as") {
+        let name = parser.parse_data_type()?.to_string().to_lowercase();
+        let bytes = match name.as_str() {
+            "smallint" | "int2" => 2,
+            "integer" | "int" | "int4" => 4,
+            "bigint" | "int8" => 8,
+            _ => {
+                return Err(Error::invalid(
+                    "sequence type must be smallint, integer, or bigint",
+                ));
+            }
+        };
+        return once(&mut options.bytes, bytes);
+    }
+    if word(parser, "increment") {
+        word(parser, "by");
+        let increment = number(parser)?;
+        return once(&mut options.increment, increment);
+    }
+    if word(parser, "minvalue") {
+        let min = number(parser)?;
+        return once(&mut options.min, Some(min));
+    }
+    if word(parser, "maxvalue") {
+        let max = number(parser)?;
+        return once(&mut options.max, Some(max));
+    }
+    if word(parser, "start") {
+        word(parser, "with");
+        let start = number(parser)?;
+        return once(&mut options.start, start);
+    }
+    if word(parser, "cycle") {
+        return once(&mut options.cycle, true);
+    }
+    if word(parser, "cache") {
+        return match number(parser)? {
+            1 => Ok(()),
+            less if less < 1 => Err(Error::invalid(format!(
+                "CACHE ({less}) must be greater than zero"
+            ))),
+            _ => Err(refused_for(
+                "cache",
+                "all sessions of a program share the numbers that are kept ahead",
+            )),
+        };
+    }
+    if word(parser, "no") {
+        return none(parser, options);
+    }
+    if !creates && word(parser, "restart") {
+        return once(&mut options.restart, restart(parser)?);
+    }
+    for other in ["owned", "owner", "rename", "set"] {
+        if word(parser, other) {
+            return Err(refused(&format!("{other} of a sequence")));
+        }
+    }
+    Err(syntax(parser, "an option of a sequence", found))
+}
+
+/// What comes behind `no`.
+fn none(parser: &mut Parser<'_>, options: &mut SequenceOptions) -> Result<()> {
+    if word(parser, "minvalue") {
+        return once(&mut options.min, None);
+    }
+    if word(parser, "maxvalue") {
+        return once(&mut options.max, None);
+    }
+    if word(parser, "cycle") {
+        return once(&mut options.cycle, false);
+    }
+    let found = parser.peek_token();
+    Err(syntax(parser, "MINVALUE, MAXVALUE or CYCLE", found))
+}
+
+/// What comes behind `restart`: a number, or nothing for the start value.
+fn restart(parser: &mut Parser<'_>) -> Result<Option<i64>> {
+    let with = word(parser, "with");
+    let next = parser.peek_token().token;
+    let begins = matches!(next, Token::Number(..) | Token::Minus | Token::Plus);
+    (with || begins).then(|| number(parser)).transpose()
+}
+
+/// A whole number with its sign.
+fn number(parser: &mut Parser<'_>) -> Result<i64> {
+    let minus = parser.consume_token(&Token::Minus);
+    if !minus {
+        let _ = parser.consume_token(&Token::Plus);
+    }
+    let found = parser.next_token();
+    let Token::Number(digits, false) = &found.token else {
+        return Err(syntax(parser, "a number", found));
+    };
+    let text = if minus {
+        format!("-{digits}")
+    } else {
+        digits.clone()
+    };
+    text.parse()
+        .map_err(|_| Error::invalid(format!("value \"{text}\" is out of range for type bigint")))
+}
+
+impl SequenceOptions {
+    /// A new sequence with these options.
+    ///
+    /// # Errors
+    /// As PostgreSQL refuses options that do not go with each other.
+    pub(crate) fn new_sequence(&self, number: u64) -> Result<Sequence> {
+        let sequence = Sequence {
+            number,
+            state: number,
+            bytes: 8,
+            start: 0,
+            increment: 1,
+            min: 1,
+            max: i64::MAX,
+            cycle: false,
+            first: Position {
+                value: 0,
+                called: false,
+            },
+        };
+        let as_new = SequenceOptions {
+            min: Some(self.min.flatten()),
+            max: Some(self.max.flatten()),
+            ..self.clone()
+        };
+        let mut made = as_new.applied(&sequence)?;
+        if self.start.is_none() {
+            made.start = if made.increment > 0 {
+                made.min
+            } else {
+                made.max
+            };
+        }
+        made.first.value = made.start;
+        within("START", made.start, &made)?;
+        Ok(made)
+    }
+
+    /// What `before`, which is at `at`, is with these options: the sequence, and where it goes on if it goes on
+    /// elsewhere.
+    ///
+    /// # Errors
+    /// As PostgreSQL refuses options that do not go with each other, or with where the sequence is.
+    pub(crate) fn changed(
+        &self,
+        before: &Sequence,
+        at: Position,
+    ) -> Result<(Sequence, Option<Position>)> {
+        let made = self.applied(before)?;
+        within("START", made.start, &made)?;
+        let restart = self.restart.map(|value| Position {
+            value: value.unwrap_or(made.start),
+            called: false,
+        });
+        within("RESTART", restart.unwrap_or(at).value, &made)?;
+        Ok((made, restart))
+    }
+
+    /// Type, step and bounds.
+    fn applied(&self, before: &Sequence) -> Result<Sequence> {
+        let mut made = before.clone();
+        let (least, greatest) = bounds(before.bytes);
+        // Bounds that were those of the type go with it.
+        let (mut reset_min, mut reset_max) = (false, false);
+        if let Some(bytes) = self.bytes {
+            reset_min = before.min == least;
+            reset_max = before.max == greatest;
+            made.bytes = bytes;
+        }
+        let (least, greatest) = bounds(made.bytes);
+        made.increment = self.increment.unwrap_or(made.increment);
+        made.cycle = self.cycle.unwrap_or(made.cycle);
+        made.start = self.start.unwrap_or(made.start);
+        if made.increment == 0 {
+            return Err(Error::invalid("INCREMENT must not be zero"));
+        }
+        let rises = made.increment > 0;
+        match self.max {
+            Some(Some(max)) => made.max = max,
+            Some(None) => made.max = if rises { greatest } else { -1 },
+            None if reset_max => made.max = greatest,
+            None => {}
+        }
+        match self.min {
+            Some(Some(min)) => made.min = min,
+            Some(None) => made.min = if rises { 1 } else { least },
+            None if reset_min => made.min = least,
+            None => {}
+        }
+        for (what, value) in [("MAXVALUE", made.max), ("MINVALUE", made.min)] {
+            if !(least..=greatest).contains(&value) {
+                let name = match made.bytes {
+                    2 => "smallint",
+                    4 => "integer",
+                    _ => "bigint",
+                };
+                return Err(Error::invalid(format!(
+                    "{what} ({value}) is out of range for sequence data type {name}"
+                )));
+            }
+        }
+        if made.min >= made.max {
+            return Err(Error::invalid(format!(
+                "MINVALUE ({}) must be less than MAXVALUE ({})",
+                made.min, made.max
+            )));
+        }
+        Ok(made)
+    }
+}
+
+fn within(what: &str, value: i64, sequence: &Sequence) -> Result<()> {
+    let (side, bound, limit) = if value < sequence.min {
+        ("less", "MINVALUE", sequence.min)
+    } else if value > sequence.max {
+        ("greater", "MAXVALUE", sequence.max)
+    } else {
+        return Ok(());
+    };
+    Err(Error::invalid(format!(
+        "{what} value ({value}) cannot be {side} than {bound} ({limit})"
+    )))
+}
+
+/// The least and the greatest number of a type.
+fn bounds(bytes: u8) -> (i64, i64) {
+    match bytes {
+        2 => (i16::MIN.into(), i16::MAX.into()),
+        4 => (i32::MIN.into(), i32::MAX.into()),
+        _ => (i64::MIN, i64::MAX),
+    }
+}

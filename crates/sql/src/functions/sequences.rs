@@ -1,0 +1,187 @@
+//! `nextval`, `currval`, `lastval`, `setval`.
+//!
+//! They are bound to the statement that calls them: it knows the sequences, the session, and whether it may write.
+
+use std::fmt::Debug;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
+use arrow::datatypes::{DataType, Int64Type};
+use datafusion::common::tree_node::TreeNode;
+use datafusion::common::{Result, plan_err};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+/// What statements do with sequences, which are given by the texts that name them.
+pub(crate) trait Numbers: Debug + Send + Sync {
+    /// The next numbers of a sequence.
+    fn next(&self, name: &str, count: usize) -> crate::error::Result<Vec<i64>>;
+    /// The last number that the session has got of it.
+    fn current(&self, name: &str) -> crate::error::Result<i64>;
+    /// The last number that the session has got.
+    fn last(&self) -> crate::error::Result<i64>;
+    /// Sets it; `called` says whether the number was given already.
+    fn set(&self, name: &str, value: i64, called: bool) -> crate::error::Result<()>;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum What {
+    Next,
+    Current,
+    Last,
+    Set,
+}
+
+#[derive(Debug)]
+struct OfSequence {
+    what: What,
+    numbers: Arc<dyn Numbers>,
+    signature: Signature,
+}
+
+/// The functions for a statement.
+pub(crate) fn all(numbers: &Arc<dyn Numbers>) -> impl Iterator<Item = ScalarUDF> + '_ {
+    [What::Next, What::Current, What::Last, What::Set]
+        .into_iter()
+        .map(|what| {
+            ScalarUDF::from(OfSequence {
+                what,
+                numbers: Arc::clone(numbers),
+                signature: match what {
+                    What::Last => Signature::nullary(Volatility::Volatile),
+                    _ => Signature::user_defined(Volatility::Volatile),
+                },
+            })
+        })
+}
+
+/// How many calls of these functions there are in an expression.
+///
+/// # Errors
+/// None: walking an expression does not fail.
+pub(crate) fn calls(expr: &Expr) -> Result<usize> {
+    let mut count = 0;
+    expr.apply(|part| {
+        if let Expr::ScalarFunction(call) = part {
+            count += usize::from(is_one(&call.func));
+        }
+        Ok(datafusion::common::tree_node::TreeNodeRecursion::Continue)
+    })?;
+    Ok(count)
+}
+
+/// Whether a function is one of these.
+pub(crate) fn is_one(function: &ScalarUDF) -> bool {
+    matches!(
+        function.name(),
+        "nextval" | "currval" | "lastval" | "setval"
+    )
+}
+
+impl PartialEq for OfSequence {
+    fn eq(&self, other: &OfSequence) -> bool {
+        self.what == other.what && Arc::ptr_eq(&self.numbers, &other.numbers)
+    }
+}
+
+impl Eq for OfSequence {}
+
+impl Hash for OfSequence {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.what.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for OfSequence {
+    fn name(&self) -> &str {
+        match self.what {
+            What::Next => "nextval",
+            What::Current => "currval",
+            What::Last => "lastval",
+            What::Set => "setval",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let text = |data_type: &DataType| {
+            matches!(
+                data_type,
+                DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null
+            )
+        };
+        let whole = |data_type: &DataType| data_type.is_integer() || data_type.is_null();
+        let truth = |data_type: &DataType| matches!(data_type, DataType::Boolean | DataType::Null);
+        match (self.what, types) {
+            (What::Next | What::Current, [name]) if text(name) => Ok(vec![DataType::Utf8]),
+            (What::Set, [name, value]) if text(name) && whole(value) => {
+                Ok(vec![DataType::Utf8, DataType::Int64])
+            }
+            (What::Set, [name, value, called]) if text(name) && whole(value) && truth(called) => {
+                Ok(vec![DataType::Utf8, DataType::Int64, DataType::Boolean])
+            }
+            (What::Set, _) => plan_err!(
+                "setval takes the name of a sequence, a bigint, and whether that was given already"
+            ),
+            _ => plan_err!("{} takes the name of a sequence", self.name()),
+        }
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Int64)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = args.number_rows;
+        let found = match (self.what, &args.args[..]) {
+            (What::Last, _) => {
+                let last = if rows > 0 { self.numbers.last()? } else { 0 };
+                Int64Array::from(vec![last; rows])
+            }
+            (What::Next, [ColumnarValue::Scalar(name)]) => match name.try_as_str().flatten() {
+                // All at once.
+                Some(name) if rows > 0 => Int64Array::from(self.numbers.next(name, rows)?),
+                _ => Int64Array::new_null(rows),
+            },
+            (_, args) => {
+                let arrays = args.iter().map(|arg| arg.to_array(rows));
+                self.each(&arrays.collect::<Result<Vec<_>>>()?, rows)?
+            }
+        };
+        Ok(ColumnarValue::Array(Arc::new(found)))
+    }
+}
+
+impl OfSequence {
+    /// Row by row; NULL where an argument is.
+    fn each(&self, args: &[ArrayRef], rows: usize) -> Result<Int64Array> {
+        let Some(names) = args.first().and_then(|names| names.as_string_opt::<i32>()) else {
+            return plan_err!("{} takes the name of a sequence", self.name());
+        };
+        let values = args.get(1).map(|values| values.as_primitive::<Int64Type>());
+        let called: Option<&BooleanArray> = args.get(2).map(|called| called.as_boolean());
+        let mut found = Vec::with_capacity(rows);
+        for row in 0..rows {
+            if args.iter().any(|arg| arg.is_null(row)) {
+                found.push(None);
+                continue;
+            }
+            let name = names.value(row);
+            found.push(Some(match (self.what, values) {
+                (What::Set, Some(values)) => {
+                    let called = called.is_none_or(|called| called.value(row));
+                    self.numbers.set(name, values.value(row), called)?;
+                    values.value(row)
+                }
+                (What::Current, _) => self.numbers.current(name)?,
+                _ => self.numbers.next(name, 1)?.first().copied().unwrap_or(0),
+            }));
+        }
+        Ok(Int64Array::from(found))
+    }
+}

@@ -1,0 +1,228 @@
+//! The sequences that a statement sees.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::execution::FunctionRegistry;
+use datafusion::logical_expr::LogicalPlan;
+use store::Store;
+use table::{Position, Sequence, Tables};
+
+use crate::error::{Error, Result};
+use crate::functions::sequences::{Numbers, all, calls};
+use crate::names::{CATALOG, SCHEMA};
+use crate::resources::sequences::{Sequences, SessionNumbers};
+use crate::run::context::StatementContext;
+
+/// Sequences by the names that a statement has for them.
+#[derive(Debug)]
+struct Seen {
+    store: Arc<Store>,
+    sequences: Arc<Sequences>,
+    session: Arc<SessionNumbers>,
+    tables: Arc<Tables>,
+    /// Whether the transaction of the statement only reads.
+    read_only: bool,
+}
+
+impl StatementContext {
+    /// Gives the statement the functions over sequences. `session` is whose statement it is.
+    ///
+    /// # Errors
+    /// None that is known of.
+    pub(crate) fn with_numbers(
+        mut self,
+        session: &Arc<SessionNumbers>,
+        read_only: bool,
+    ) -> Result<StatementContext> {
+        let numbers: Arc<dyn Numbers> = Arc::new(Seen {
+            store: Arc::clone(&self.instance.store),
+            sequences: Arc::clone(&self.instance.sequences),
+            session: Arc::clone(session),
+            tables: Arc::clone(&self.tables),
+            read_only,
+        });
+        for function in all(&numbers) {
+            self.state.register_udf(Arc::new(function))?;
+        }
+        Ok(self)
+    }
+
+    /// Sees to it that a plan that asks sequences does so row by row in the order of its rows.
+    ///
+    /// # Errors
+    /// None: walking a plan does not fail.
+    pub(crate) fn in_order(&mut self, plan: &LogicalPlan) -> Result<()> {
+        if asks(plan)? {
+            let options = self.state.config_mut().options_mut();
+            options.execution.target_partitions = 1;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a plan asks sequences.
+fn asks(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            found |= calls(expr)? > 0;
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    Ok(found)
+}
+
+/// The names in `text`, as `'s'`, `'public.s'` or `'"S"'` name a sequence.
+///
+/// # Errors
+/// If it is no name.
+pub(crate) fn relation(text: &str) -> Result<String> {
+    let invalid = || Error::invalid(format!("invalid name syntax: \"{text}\""));
+    let mut parts: Vec<String> = Vec::new();
+    let mut rest = text.trim();
+    loop {
+        let (part, behind) = if let Some(quoted) = rest.strip_prefix('"') {
+            let mut part = String::new();
+            let mut quoted = quoted;
+            loop {
+                let end = quoted.find('"').ok_or_else(invalid)?;
+                part.push_str(&quoted[..end]);
+                quoted = &quoted[end + 1..];
+                match quoted.strip_prefix('"') {
+                    Some(more) => {
+                        part.push('"');
+                        quoted = more;
+                    }
+                    None => break (part, quoted),
+                }
+            }
+        } else {
+            let end = rest.find(['.', '"']).unwrap_or(rest.len());
+            (rest[..end].trim().to_lowercase(), &rest[end..])
+        };
+        if part.is_empty() {
+            return Err(invalid());
+        }
+        parts.push(part);
+        let behind = behind.trim_start();
+        match behind.strip_prefix('.') {
+            Some(next) => rest = next.trim_start(),
+            None if behind.is_empty() => break,
+            None => return Err(invalid()),
+        }
+    }
+    let missing = || Error::invalid(format!("relation \"{text}\" does not exist"));
+    let name = parts.pop().ok_or_else(invalid)?;
+    match &parts.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] | [SCHEMA] | [CATALOG, SCHEMA] => Ok(name),
+        _ => Err(missing()),
+    }
+}
+
+/// The sequence called `name`.
+///
+/// # Errors
+/// If there is none, or something else has the name.
+pub(crate) fn sequence<'t>(tables: &'t Tables, name: &str) -> Result<&'t Arc<Sequence>> {
+    match tables.sequence(name) {
+        Some(sequence) => Ok(sequence),
+        None if tables.get(name).is_some() || tables.view(name).is_some() => {
+            Err(Error::invalid(format!("\"{name}\" is not a sequence")))
+        }
+        None => Err(Error::invalid(format!(
+            "relation \"{name}\" does not exist"
+        ))),
+    }
+}
+
+impl Seen {
+    /// That the statement may change sequences.
+    fn may(&self, what: &str) -> Result<()> {
+        if self.read_only {
+            return Err(Error::Transaction {
+                message: format!("cannot execute {what}() in a read-only transaction"),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Numbers for Seen {
+    fn next(&self, name: &str, count: usize) -> Result<Vec<i64>> {
+        let name = relation(name)?;
+        let own = sequence(&self.tables, &name)?;
+        self.may("nextval")?;
+        let given = self.sequences.next(&self.store, &name, own, count)?;
+        if let Some(last) = given.last() {
+            self.session.got(own.number, *last);
+        }
+        Ok(given)
+    }
+
+    fn current(&self, name: &str) -> Result<i64> {
+        let name = relation(name)?;
+        let own = sequence(&self.tables, &name)?;
+        self.session.of(own.number).ok_or_else(|| {
+            Error::invalid(format!(
+                "currval of sequence \"{name}\" is not yet defined in this session"
+            ))
+        })
+    }
+
+    fn last(&self) -> Result<i64> {
+        let newest = self.session.newest();
+        let there = newest.filter(|number| {
+            let mut names = self.tables.sequences().into_iter();
+            names.any(|name| {
+                self.tables
+                    .sequence(name)
+                    .is_some_and(|own| own.number == *number)
+            })
+        });
+        let last = there.and_then(|number| self.session.of(number));
+        last.ok_or_else(|| Error::invalid("lastval is not yet defined in this session"))
+    }
+
+    fn set(&self, name: &str, value: i64, called: bool) -> Result<()> {
+        let name = relation(name)?;
+        let own = sequence(&self.tables, &name)?;
+        self.may("setval")?;
+        if !(own.min..=own.max).contains(&value) {
+            return Err(Error::Arithmetic {
+                message: format!(
+                    "setval: value {value} is out of bounds for sequence \"{name}\" ({}..{})",
+                    own.min, own.max
+                ),
+            });
+        }
+        let at = Position { value, called };
+        self.sequences.set(&self.store, &name, own, at)?;
+        if called {
+            self.session.set(own.number, value);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_name_sequences_as_statements_do() {
+        for (text, wanted) in [
+            ("s", "s"),
+            (" S ", "s"),
+            ("public.S", "s"),
+            ("\"S\"", "S"),
+            ("public.\"a\"\"b.c\"", "a\"b.c"),
+            ("atoll . public . s", "s"),
+        ] {
+            assert_eq!(relation(text).unwrap(), wanted, "{text}");
+        }
+        for text in ["", ".", "a.", "\"a", "\"a\"b", "other.s"] {
+            assert!(relation(text).is_err(), "{text}");
+        }
+    }
+}
