@@ -96,17 +96,31 @@ type Words = &'static [(&'static str, &'static str)];
 const UNSUPPORTED: Words = &[("reads and writes no files", "42501")];
 
 const INVALID: Words = &[
+    ("nextval: reached", "2200H"),
+    ("is not yet defined in this session", "55000"),
+    ("is not a sequence", "42809"),
+    ("sequence type must be", BAD_SETTING),
+    ("is out of range for sequence", BAD_SETTING),
+    ("INCREMENT must not be zero", BAD_SETTING),
+    ("must be less than MAXVALUE", BAD_SETTING),
+    ("cannot be less than MINVALUE", BAD_SETTING),
+    ("cannot be greater than MAXVALUE", BAD_SETTING),
+    ("must be greater than zero", BAD_SETTING),
     ("invalid input syntax", BAD_VALUE),
     ("cannot be read as", BAD_VALUE),
     ("no function", "42883"),
     ("invalid function", "42883"),
     ("ambiguous", "42702"),
     ("prepared statement", NO_STATEMENT),
+    ("\" already exists", "42P07"),
+    ("relation \"", "42P01"),
+    ("sequence \"", "42P01"),
     ("group by", "42803"),
     ("type", "42804"),
 ];
 
 const CONSTRAINT: Words = &[
+    ("because other objects depend on it", "2BP01"),
     ("NULL", "23502"),
     ("duplicate", "23505"),
     ("unique", "23505"),
@@ -128,6 +142,7 @@ const TRANSACTION: Words = &[
 const CONFLICT: Words = &[("could not serialize", "40001")];
 
 const ARITHMETIC: Words = &[
+    ("is out of bounds for sequence", "22003"),
     ("cannot cast string", BAD_VALUE),
     ("zero", "22012"),
     ("overflow", "22003"),
@@ -186,5 +201,46 @@ mod tests {
         };
         assert_eq!(code(&atoll::Error::Sql(error)), "40001");
         assert_eq!(code(&atoll::Error::Interrupted), CANCELLED);
+    }
+
+    #[test]
+    fn what_sequences_refuse_has_postgresqls_codes() {
+        let invalid = |message: &str| sql::Error::Invalid {
+            message: message.into(),
+            position: None,
+        };
+        for (error, wanted) in [
+            (
+                invalid("nextval: reached maximum value of sequence \"s\" (3)"),
+                "2200H",
+            ),
+            (
+                invalid("currval of sequence \"s\" is not yet defined in this session"),
+                "55000",
+            ),
+            (invalid("relation \"s\" already exists"), "42P07"),
+            (invalid("relation \"s\" does not exist"), "42P01"),
+            (invalid("sequence \"s\" does not exist"), "42P01"),
+            (invalid("\"t\" is not a sequence"), "42809"),
+            (invalid("INCREMENT must not be zero"), "22023"),
+            (
+                invalid("MAXVALUE (40000) is out of range for sequence data type smallint"),
+                "22023",
+            ),
+            (
+                sql::Error::Constraint {
+                    message: "cannot drop sequence s because other objects depend on it".into(),
+                },
+                "2BP01",
+            ),
+            (
+                sql::Error::Arithmetic {
+                    message: "setval: value 0 is out of bounds for sequence \"s\" (1..9)".into(),
+                },
+                "22003",
+            ),
+        ] {
+            assert_eq!(code(&atoll::Error::Sql(error)), wanted);
+        }
     }
 }

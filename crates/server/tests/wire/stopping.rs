@@ -8,10 +8,11 @@ use crate::client::{Served, framed};
 
 #[test]
 fn running_statements_end_and_idle_clients_are_told() {
-    let mut served = Served::new();
+    // Seconds here where nothing else runs, and many times that where much does.
+    let mut served = Served::with(|options, _| options.grace = Duration::from_secs(300));
     let mut idle = served.client();
     let mut busy = served.client();
-    let text = "select sum(x % 7) from generate_series(1, 40000000) a(x)\0";
+    let text = "select sum(x % 7) from generate_series(1, 20000000) a(x)\0";
     busy.send(&framed(Some(b'Q'), text.as_bytes()));
     std::thread::sleep(Duration::from_millis(100));
     let server = served.server.take().unwrap();
