@@ -11,8 +11,10 @@ pub use x86::{Lanes, Sums};
 /// Where there are no such registers, nothing is asked of the types.
 #[cfg(not(target_arch = "x86_64"))]
 mod elsewhere {
+    /// Every type.
     pub trait Lanes {}
     impl<T> Lanes for T {}
+    /// Every type.
     pub trait Sums {}
     impl<T> Sums for T {}
 }

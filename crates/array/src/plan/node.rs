@@ -353,6 +353,10 @@ impl Node {
         self.pipeline(crew)
     }
 
+    /// That not too many operators stand in one another.
+    ///
+    /// # Errors
+    /// [`Error::Operator`] if they do.
     pub fn check_depth(&self) -> Result<()> {
         if self.depth > DEEPEST {
             return Err(Error::Operator {

@@ -68,6 +68,7 @@ impl Cells<'_> {
             && u64::from(record.values.width) == width
     }
 
+    /// What reads the records of its chunks.
     pub fn reader(&self) -> Reader<'_> {
         Reader {
             array: self.name,

@@ -45,6 +45,7 @@ pub(crate) enum Catalog<'a> {
 }
 
 impl Catalog<'_> {
+    /// The value of a key, if there is one.
     pub fn get(&self, space: u32, key: &[u8]) -> Option<std::sync::Arc<[u8]>> {
         match self {
             Catalog::Snapshot(snapshot) => snapshot.get(space, key),
@@ -52,6 +53,7 @@ impl Catalog<'_> {
         }
     }
 
+    /// The pool through which pages are read.
     pub fn pool(&self) -> &std::sync::Arc<buffer::Pool> {
         match self {
             Catalog::Snapshot(snapshot) => snapshot.pool(),

@@ -141,6 +141,7 @@ pub(crate) struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
+    /// From numbers of cells in the box `from` to those in the box `to`.
     pub fn new(from: &'a Region, to: &'a Region) -> Places<'a> {
         Places { from, to }
     }
