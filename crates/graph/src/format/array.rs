@@ -154,7 +154,7 @@ impl Written {
             vertices,
             edges: self.edges,
             directed,
-            loops: false,
+            loops: 0,
             repeats: false,
             ends: self.ends,
             order,

@@ -35,7 +35,8 @@ fn any_meta(draw: &mut Draw) -> Meta {
         vertices,
         edges,
         directed,
-        loops: draw.one_in(2),
+        // Of undirected edges two entries each are left.
+        loops: edges - draw.below(edges as usize / 2 + 1) as u64 * 2,
         repeats: draw.one_in(2),
         ends: (vertices > 0 && edges > 0).then_some((0, vertices.saturating_sub(1))),
         order: *draw.one_of(&Order::ALL),

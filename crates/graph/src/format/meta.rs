@@ -9,14 +9,14 @@ pub(crate) const DIRECTORY: u32 = 0;
 const GRAPH: &[u8] = b"g";
 
 const MAGIC: &[u8; 8] = b"ATLGRAPH";
-const VERSION: u32 = 1;
+/// Version 1 said whether there were loops, not how many.
+const VERSION: u32 = 2;
 /// Bytes before the records of the arrays.
-const HEAD: usize = 56;
+const HEAD: usize = 64;
 /// Bytes of the record of an array, without its list of index pages.
 const RECORD: usize = 24;
 
 const DIRECTED: u32 = 1;
-const LOOPS: u32 = 2;
 const REPEATS: u32 = 4;
 
 /// Most vertices of a graph; `u32::MAX` itself stands for "none" in the kernels.
@@ -161,8 +161,8 @@ pub(crate) struct Meta {
     /// Entries of the neighbour array; an undirected edge is two, a loop one.
     pub edges: u64,
     pub directed: bool,
-    /// Whether edges from a vertex to itself were kept.
-    pub loops: bool,
+    /// How many of them are edges from a vertex to itself.
+    pub loops: u64,
     /// Whether repeated edges were kept.
     pub repeats: bool,
     /// The first and the last vertex that have neighbours.
@@ -176,17 +176,25 @@ impl Meta {
         self.arrays.iter().find(|array| array.sort == sort)
     }
 
+    /// The edges as one counts them: undirected ones once.
+    pub fn counted(&self) -> u64 {
+        if self.directed {
+            self.edges
+        } else {
+            (self.edges - self.loops) / 2 + self.loops
+        }
+    }
+
     /// The bytes of the page; `None` where the lists of index pages do not fit into one.
     pub fn encode(&self, page_size: usize) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         let flag = |set: bool, bit: u32| if set { bit } else { 0 };
-        let flags =
-            flag(self.directed, DIRECTED) | flag(self.loops, LOOPS) | flag(self.repeats, REPEATS);
+        let flags = flag(self.directed, DIRECTED) | flag(self.repeats, REPEATS);
         let (first, last) = self.ends.unwrap_or((u64::MAX, u64::MAX));
         out.extend_from_slice(MAGIC);
         out.extend(VERSION.to_le_bytes());
         out.extend(flags.to_le_bytes());
-        for number in [self.vertices, self.edges, first, last] {
+        for number in [self.vertices, self.edges, self.loops, first, last] {
             out.extend(number.to_le_bytes());
         }
         out.extend((self.order as u32).to_le_bytes());
@@ -217,13 +225,17 @@ impl Meta {
             return Err("its version is not known");
         }
         let flags = bytes.u32()?;
-        if flags > (DIRECTED | LOOPS | REPEATS) {
+        if flags & !(DIRECTED | REPEATS) != 0 {
             return Err("its flags are not known");
         }
-        let (vertices, edges) = (bytes.u64()?, bytes.u64()?);
+        let (vertices, edges, loops) = (bytes.u64()?, bytes.u64()?, bytes.u64()?);
         let (first, last) = (bytes.u64()?, bytes.u64()?);
         if vertices > MOST_VERTICES || edges > u64::MAX / 16 {
             return Err("it has too many vertices or edges");
+        }
+        let directed = flags & DIRECTED != 0;
+        if loops > edges || (!directed && (edges - loops) % 2 != 0) {
+            return Err("its numbers of edges and loops contradict");
         }
         let ends = if first == u64::MAX && last == u64::MAX {
             None
@@ -248,8 +260,8 @@ impl Meta {
         let meta = Meta {
             vertices,
             edges,
-            directed: flags & DIRECTED != 0,
-            loops: flags & LOOPS != 0,
+            directed,
+            loops,
             repeats: flags & REPEATS != 0,
             ends,
             order,

@@ -50,8 +50,8 @@ pub(crate) struct Made {
     pub edges: u64,
     /// Whether repeated edges are there.
     pub repeats: bool,
-    /// Whether edges from a vertex to itself are there.
-    pub loops: bool,
+    /// Edges from a vertex to itself that are there.
+    pub loops: u64,
 }
 
 impl Made {
@@ -78,7 +78,7 @@ pub(crate) fn write<R: Record>(
         .then(|| Sorter::<u64>::new(&shape.spill, shape.memory));
     let total = shape.entries * (1 + u64::from(shape.directed));
     let (mut dropped, mut edges, mut done) = (0, 0, 0);
-    let (mut repeats, mut loops) = (false, false);
+    let (mut repeats, mut loops) = (false, 0);
     let mut last = None;
     let mut batch = Vec::new();
     loop {
@@ -99,7 +99,7 @@ pub(crate) fn write<R: Record>(
             }
             last = Some(record.key());
             edges += counts;
-            loops |= vertex == neighbour;
+            loops += u64::from(vertex == neighbour);
             let weight = shape.weighted.then(|| record.value());
             out.edge(u64::from(vertex), u64::from(neighbour), weight)?;
             each(vertex, neighbour);

@@ -112,7 +112,8 @@ async fn read_contents(graph: &Graph) -> Result<Contents> {
 
 /// What the metadata says of the edges is so.
 fn check(meta: &Meta, ends: &[(u64, u64)]) {
-    assert_eq!(meta.loops, ends.iter().any(|(from, to)| from == to));
+    let loops = ends.iter().filter(|(from, to)| from == to).count();
+    assert_eq!(meta.loops, loops as u64);
     assert_eq!(meta.repeats, ends.windows(2).any(|pair| pair[0] == pair[1]));
     assert_eq!(meta.edges, ends.len() as u64);
     assert_eq!(meta.ends.is_none(), ends.is_empty());

@@ -71,6 +71,7 @@ fn check(all: &[(u64, u64, f64)], bytes: &[u8], options: &LoadOptions) {
     assert_eq!(loaded.loops_dropped, expected.loops_dropped);
     assert_eq!(loaded.repeats_dropped, expected.repeats_dropped);
     assert_eq!(loaded.edges, expected.edges);
+    assert_eq!(found.edges, expected.edges);
     assert_eq!(loaded.vertices, expected.ids.len() as u64);
     assert_eq!(loaded.read, all.len() as u64);
 }

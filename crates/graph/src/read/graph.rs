@@ -308,11 +308,7 @@ fn summary(name: &str, meta: &Meta, page_size: usize) -> Summary {
     Summary {
         name: name.to_owned(),
         vertices: meta.vertices,
-        edges: if meta.directed {
-            meta.edges
-        } else {
-            meta.edges.div_ceil(2)
-        },
+        edges: meta.counted(),
         directed: meta.directed,
         weighted: meta.array(Sort::Weights).is_some(),
         order: meta.order,

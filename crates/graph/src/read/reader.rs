@@ -335,7 +335,7 @@ impl<'g> Reader<'g> {
         if meta.directed || meta.repeats {
             into.dedup();
         }
-        if meta.loops {
+        if meta.loops > 0 {
             into.retain(|&other| other != vertex);
         }
         Ok(())
