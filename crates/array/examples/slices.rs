@@ -85,7 +85,10 @@ fn measure(run: u64, bytes: u64, rounds: usize) -> Done<[f64; 4]> {
         .subarray(&bounds);
     // All pages are in the pool from here on.
     block_on(array.read_into(&slice, 0, &mut target))?;
-    assert_eq!(target, loop_of(&contiguous, run as usize));
+    assert!(
+        target == loop_of(&contiguous, run as usize),
+        "the slice is what the loop copies"
+    );
     let half = target.len();
     let mut times = [const { Vec::new() }; 4];
     for _ in 0..rounds {

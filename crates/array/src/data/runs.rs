@@ -127,6 +127,21 @@ impl Runs {
         (!self.finished).then_some(self.source + self.within)
     }
 
+    /// Asks for the first runs that lie in `piece`, the bytes of the source from `start`, of which nothing is wanted yet: the
+    /// piece after the one that is copied next. The processor does not see them coming by itself. A hint, which is left out
+    /// where the innermost step ends before.
+    pub fn expect(&self, start: usize, piece: &[u8]) {
+        let step = self.steps[0];
+        if self.rank == 0 || step.source < self.run {
+            return;
+        }
+        let ahead = start.saturating_sub(self.source).div_ceil(step.source);
+        if ahead < step.count - self.done[0] {
+            let first = self.source + ahead * step.source - start;
+            algebra::copy::expect(piece, first, step.source);
+        }
+    }
+
     /// Copies what lies in `piece`, the bytes of the source from `start`. Returns whether all is copied.
     ///
     /// # Panics
@@ -286,6 +301,7 @@ mod tests {
                 wanted.push(number);
                 let start = number * piece;
                 let end = (start + piece).min(from.len());
+                runs.expect(end, &from[end..]);
                 runs.copy(start, &from[start..end], to.as_mut_slice().into(), stores);
             }
             let mut expected = vec![255; count(&target)];

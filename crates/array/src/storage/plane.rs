@@ -157,12 +157,21 @@ impl<'a> Reader<'a> {
         stores: Stores,
     ) -> Result<()> {
         let page_size = self.pool.page_size() as u64;
+        let onwards = runs.stride() as u64 <= page_size;
         let mut count = 0;
+        let mut held: Option<(u64, Pin<'a>)> = None;
         while let Some(next) = runs.next() {
             let number = next as u64 / page_size;
-            let pin = self
-                .pin(plane, number, runs.stride() as u64 <= page_size)
-                .await?;
+            // Another page is let go before this one is waited for.
+            let pin = match held.take().filter(|&(of, _)| of == number) {
+                Some((_, pin)) => pin,
+                None => self.pin(plane, number, onwards).await?,
+            };
+            // The page after it, if it is there: nothing is waited for.
+            if onwards && let Some(after) = self.resident(plane, number + 1) {
+                runs.expect(((number + 1) * page_size) as usize, &after);
+                held = Some((number + 1, after));
+            }
             let start = (number * page_size) as usize;
             runs.copy(start, &pin, target.reborrow(), stores);
             count += 1;
@@ -217,7 +226,6 @@ impl<'a> Reader<'a> {
 
     /// Pins a page, and has those after it loaded if it was not there and they are wanted, too.
     async fn pin(&self, plane: &Plane, number: u64, onwards: bool) -> Result<Pin<'a>> {
-        let page_size = self.pool.page_size() as u64;
         let page = plane
             .page(number)
             .ok_or_else(|| self.wrong("the list of its pages"))?;
@@ -232,14 +240,23 @@ impl<'a> Reader<'a> {
                 self.pool.pin(page).await?
             }
         };
-        let expected = plane
-            .stored()
-            .saturating_sub(number * page_size)
-            .min(page_size);
-        if pin.len() as u64 != expected {
+        if pin.len() as u64 != self.length(plane, number) {
             return Err(self.wrong(&format!("page {page}, which is too short or too long,")));
         }
         Ok(pin)
+    }
+
+    /// Pins a page of a plane if it has one of this number, of the right length, that is in the pool.
+    fn resident(&self, plane: &Plane, number: u64) -> Option<Pin<'a>> {
+        let pin = self.pool.try_pin(plane.page(number)?)?;
+        (pin.len() as u64 == self.length(plane, number)).then_some(pin)
+    }
+
+    /// Bytes that a page of a plane has.
+    fn length(&self, plane: &Plane, number: u64) -> u64 {
+        let page_size = self.pool.page_size() as u64;
+        let left = plane.stored().saturating_sub(number * page_size);
+        left.min(page_size)
     }
 
     fn wrong(&self, what: &str) -> crate::error::Error {
