@@ -46,8 +46,7 @@ pub(crate) fn write(
     let stored = match compression {
         Compression::None => bytes,
         _ => {
-            for block in bytes.chunks(BLOCK) {
-                let block = codec::pack(compression, width, block);
+            for block in codec::pack(compression, width, bytes) {
                 plane.blocks.push(block.len() as u32);
                 packed.extend_from_slice(&block);
             }
