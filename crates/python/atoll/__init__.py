@@ -19,20 +19,30 @@ from ._atoll import (
     OperationalError,
     ProgrammingError,
 )
+from ._array import Array
 from ._database import Database, open
+from ._graph import Graph
+from ._machine import Node, Topology, topology
 from ._result import Result
+from ._table import Table
 
 __all__ = [
+    "Array",
     "DataError",
     "Database",
     "DatabaseError",
     "Error",
+    "Graph",
     "IntegrityError",
     "InterfaceError",
     "InternalError",
+    "Node",
     "NotSupportedError",
     "OperationalError",
     "ProgrammingError",
     "Result",
+    "Table",
+    "Topology",
     "open",
+    "topology",
 ]
