@@ -2,8 +2,8 @@
 
 >>> import atoll
 >>> with atoll.open() as db:
-...     db.sql("create table fish (name varchar, length double)")
-...     db.sql("insert into fish values ($1, $2)", ["blenny", 0.1])
+...     db.script("create table fish (name varchar, length double)")
+...     _ = db.sql("insert into fish values ($1, $2)", ["blenny", 0.1])
 ...     db.sql("select name from fish where length < 1").fetchall()
 [('blenny',)]
 """

@@ -24,7 +24,9 @@ class Array:
     >>> import atoll
     >>> db = atoll.open()
     >>> db.script("create array depth (lat numeric dimension (1.5, 2, 7.25), year dimension [2000:2004], m double)")
-    >>> db.script("insert into depth select l, y, l * 10 + y - 2000 from (values (1.5), (2), (7.25)) a(l), generate_series(2000, 2004) b(y)")
+    >>> rows = [(lat, year, lat * 10 + year - 2000) for lat in (1.5, 2, 7.25) for year in range(2000, 2005)]
+    >>> db.executemany("insert into depth values ($1, $2, $3)", rows)
+    15
     >>> depth = db.array("depth")
     >>> depth.dims, depth.shape, depth.dtype
     (('lat', 'year'), (3, 5), dtype('float64'))

@@ -3,6 +3,24 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypedDict, final
 
+__all__ = [
+    "Array",
+    "DataError",
+    "Database",
+    "DatabaseError",
+    "Error",
+    "Frame",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "NotSupportedError",
+    "OperationalError",
+    "ProgrammingError",
+    "Rows",
+    "Session",
+    "topology",
+]
+
 class Error(Exception):
     """The base of all errors."""
 

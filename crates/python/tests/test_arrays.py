@@ -16,7 +16,7 @@ def db():
             """create array temperature (lat numeric dimension (2.5, 1.25, -7), station dimension [0:1], year dimension [1990:2024], celsius double, certain boolean);
             insert into temperature
                 select lat, station, year, lat * 1000 + station * 100 + (year - 1990), year % 2 = 0
-                from (values (2.5), (1.25), (-7)) a(lat), generate_series(0, 1) b(station), generate_series(1990, 2024) c(year)"""
+                from (select 2.5 as lat union all select 1.25 union all select -7) a, generate_series(0, 1) b(station), generate_series(1990, 2024) c(year)"""
         )
         yield db
 
