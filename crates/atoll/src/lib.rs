@@ -53,7 +53,7 @@ pub use memory::drop_system_caches;
 pub use progress::{Position, Progress};
 pub use session::{Interrupter, Rows, Session};
 pub use sql::{
-    Activity, Answer, PreparedStatement, Statistics as QueryStatistics, TransactionStatus,
+    Activity, Answer, Frames, PreparedStatement, Statistics as QueryStatistics, TransactionStatus,
     Transfer, TransferFormat, script, transfer, type_name,
 };
 pub use store::{

@@ -7,7 +7,9 @@ use arrow::record_batch::RecordBatch;
 use futures::stream;
 use futures::stream::{BoxStream, StreamExt};
 use governor::runtime::Runtime;
-use sql::{Answer, AnswerStream, PreparedStatement, Statistics, TransactionStatus, Transfer};
+use sql::{
+    Answer, AnswerStream, Frames, PreparedStatement, Statistics, TransactionStatus, Transfer,
+};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::AbortHandle;
@@ -82,6 +84,50 @@ impl Session {
     pub fn without_files(mut self) -> Session {
         self.session = self.session.without_files();
         self
+    }
+
+    /// A handle of this session whose statements read `frames` as tables. Their transaction is that of this session; no
+    /// statement writes to a frame, and views do not see them. Statements fail if a frame has the name of a table, a
+    /// view or an array.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("numbers.atoll");
+    /// use std::sync::Arc;
+    /// use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    ///
+    /// let database = atoll::Database::create(&path, &atoll::Options::default())?;
+    /// let session = database.session();
+    /// let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+    /// let batch = RecordBatch::try_from_iter([("n", numbers)])?;
+    ///
+    /// assert_eq!(session.missing("select n from frame")?, ["frame"]);
+    /// let mut frames = atoll::Frames::default();
+    /// frames.add_batches("frame", &batch.schema(), vec![batch])?;
+    /// let answers = session.with_frames(frames).sql("select n from frame where n > 1")?;
+    /// assert_eq!(answers[0].rows(), 2);
+    /// assert!(session.sql("select n from frame").is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_frames(&self, frames: Frames) -> Session {
+        Session {
+            session: self.session.clone().with_frames(frames),
+            ..self.clone()
+        }
+    }
+
+    /// The names that the one statement of `text` reads rows by and that no table, view or array has: where
+    /// [frames](Session::with_frames) may stand. None of a text that is not one statement. They may be those of files and
+    /// of functions, too.
+    ///
+    /// # Errors
+    ///
+    /// If the transaction in progress has failed; those of reading the catalog.
+    pub fn missing(&self, text: &str) -> Result<Vec<String>> {
+        self.wait(self.session.missing(text))
     }
 
     /// Runs the statements of `text`, which semicolons separate, and collects what they return.

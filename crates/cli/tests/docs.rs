@@ -12,9 +12,11 @@ use std::process::{Command, Stdio};
 const LIMIT: &str = "300";
 
 /// What may stand behind the three backquotes. A new word is a decision: is it run, or why not?
-const LANGUAGES: [&str; 7] = [
+const LANGUAGES: [&str; 8] = [
     "sh",
     "sh,no-test",
+    // Run by ./test-python.
+    "python",
     "text",
     "laq",
     "mermaid",

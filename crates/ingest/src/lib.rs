@@ -1,7 +1,8 @@
 //! The one reader of CSV, JSON, Parquet and Arrow files, for imports and for queries over files.
 //!
 //! * [`Options`] say how files are laid out; what they do not say is found out from names and beginnings.
-//! * A [`Dataset`] is what a path, a pattern or several of them stand for: its files, and its columns with types.
+//! * A [`Dataset`] is what a path, a pattern or several of them stand for: its files, and its columns with types. Batches
+//!   in memory are one, too ([`Dataset::of_batches`]), and what hands over batches once ([`Dataset::of_reader`]).
 //! * [`Dataset::pieces`] reads it as [`Piece`]s, which are decoded by themselves, by as many threads as there are.
 //! * An [`Error`] names the file, the line where there is one, and what to do. Damaged files fail; they do not panic.
 //!
@@ -27,6 +28,7 @@
 //! ```
 
 mod ahead;
+mod batches;
 mod csv;
 mod dataset;
 mod error;
@@ -38,6 +40,7 @@ mod piece;
 mod stream;
 
 pub use ahead::ahead;
+pub use batches::Reader;
 pub use dataset::find::is_pattern;
 pub use dataset::{Dataset, Request, Wanted};
 pub use error::{Error, Result};

@@ -77,14 +77,24 @@ impl Stamp {
     }
 }
 
+/// What a source is.
+#[derive(Debug)]
+enum Kind {
+    /// A regular file.
+    File(Stamp),
+    /// A pipe, a device, a stream of batches: what is read once.
+    Once,
+    /// Batches in memory, of so many bytes.
+    Memory(u64),
+}
+
 /// Where the bytes of a file come from.
 #[derive(Debug)]
 pub(crate) struct Source {
     /// The file as it was named.
     path: PathBuf,
     compression: Compression,
-    /// None for pipes and devices, which are read once.
-    stamp: Option<Stamp>,
+    kind: Kind,
     /// What is left of a pipe, until it is read.
     once: Mutex<Option<Once>>,
 }
@@ -130,10 +140,20 @@ impl Source {
         let source = Source {
             path,
             compression,
-            stamp,
+            kind: stamp.map_or(Kind::Once, Kind::File),
             once: Mutex::new(None),
         };
         Ok((source, stream, format))
+    }
+
+    /// What is no file: batches in memory, of so many bytes, or a stream of batches where nothing is said.
+    pub fn of_batches(name: &str, bytes: Option<u64>) -> Source {
+        Source {
+            path: name.into(),
+            compression: Compression::None,
+            kind: bytes.map_or(Kind::Once, Kind::Memory),
+            once: Mutex::new(None),
+        }
     }
 
     /// The file as it was named.
@@ -143,17 +163,29 @@ impl Source {
 
     /// Its size as it lies there; none for pipes.
     pub fn bytes(&self) -> Option<u64> {
-        self.stamp.as_ref().map(|stamp| stamp.size)
+        match &self.kind {
+            Kind::File(stamp) => Some(stamp.size),
+            Kind::Memory(bytes) => Some(*bytes),
+            Kind::Once => None,
+        }
     }
 
     /// Whether any part of it can be read by itself.
     pub fn is_plain(&self) -> bool {
-        self.stamp.is_some() && self.compression == Compression::None
+        !self.is_once() && self.compression == Compression::None
     }
 
     /// Whether it can be read a single time.
     pub fn is_once(&self) -> bool {
-        self.stamp.is_none()
+        matches!(self.kind, Kind::Once)
+    }
+
+    /// The file as it was when it was opened, if it is a regular one.
+    fn stamp(&self) -> Option<&Stamp> {
+        match &self.kind {
+            Kind::File(stamp) => Some(stamp),
+            Kind::Once | Kind::Memory(_) => None,
+        }
     }
 
     /// Keeps the stream of a pipe that was looked at for [`Source::read`].
@@ -203,7 +235,7 @@ impl Source {
     fn file(&self) -> Result<File> {
         let file = File::open(&self.path).map_err(|error| Error::io(&self.path, &error))?;
         let now = file.metadata().ok().map(|metadata| Stamp::of(&metadata));
-        if self.stamp.is_some() && now != self.stamp {
+        if self.stamp().is_some() && now.as_ref() != self.stamp() {
             return Err(self.changed());
         }
         Ok(file)
@@ -211,7 +243,7 @@ impl Source {
 
     /// Fails if the file is another by now: what was read of it may then be of the one or of the other.
     pub fn check(&self) -> Result<()> {
-        let Some(stamp) = &self.stamp else {
+        let Some(stamp) = self.stamp() else {
             return Ok(());
         };
         match std::fs::metadata(&self.path) {

@@ -2,8 +2,8 @@
 
 >>> import atoll
 >>> with atoll.open() as db:
-...     db.sql("create table fish (name varchar, length double)")
-...     db.sql("insert into fish values ($1, $2)", ["blenny", 0.1])
+...     db.script("create table fish (name varchar, length double)")
+...     _ = db.sql("insert into fish values ($1, $2)", ["blenny", 0.1])
 ...     db.sql("select name from fish where length < 1").fetchall()
 [('blenny',)]
 """
@@ -19,20 +19,30 @@ from ._atoll import (
     OperationalError,
     ProgrammingError,
 )
+from ._array import Array
 from ._database import Database, open
+from ._graph import Graph
+from ._machine import Node, Topology, topology
 from ._result import Result
+from ._table import Table
 
 __all__ = [
+    "Array",
     "DataError",
     "Database",
     "DatabaseError",
     "Error",
+    "Graph",
     "IntegrityError",
     "InterfaceError",
     "InternalError",
+    "Node",
     "NotSupportedError",
     "OperationalError",
     "ProgrammingError",
     "Result",
+    "Table",
+    "Topology",
     "open",
+    "topology",
 ]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import html
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import _atoll
 
 # More rows than there are.
 _ALL = sys.maxsize
@@ -20,7 +23,7 @@ class Result:
     results larger than memory.
     """
 
-    def __init__(self, rows: Any) -> None:
+    def __init__(self, rows: _atoll.Rows) -> None:
         self._rows = rows
         self._next = 0
 

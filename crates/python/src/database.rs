@@ -4,63 +4,19 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
-use atoll::Interrupter;
+use atoll::{Interrupter, TransactionStatus};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
-use crate::error::InterfaceError;
-use crate::value::{objects, parameter};
+use crate::array::Array;
+use crate::frame::{Frame, frames};
+use crate::load::{LoadOptions, load};
+use crate::many;
+use crate::owned::Owned;
+use crate::value::{Parameter, objects, parameter};
 use crate::wait::watched;
-use crate::{error, export};
-
-/// Something that is usable in the process that made it, and until it is closed. In a process that was forked since
-/// then it is left as it is: its threads are not there.
-struct Owned<T> {
-    process: u32,
-    what: &'static str,
-    value: Mutex<Option<T>>,
-}
-
-impl<T> Owned<T> {
-    fn new(what: &'static str, value: T) -> Owned<T> {
-        Owned {
-            process: std::process::id(),
-            what,
-            value: Mutex::new(Some(value)),
-        }
-    }
-
-    fn check(&self) -> PyResult<()> {
-        let here = std::process::id();
-        if self.process == here {
-            return Ok(());
-        }
-        Err(InterfaceError::new_err(format!(
-            "the database was opened by process {}, of which this one ({here}) was forked: open it again here",
-            self.process
-        )))
-    }
-
-    fn closed(&self) -> PyErr {
-        InterfaceError::new_err(format!("{} is closed", self.what))
-    }
-}
-
-impl<T: Clone> Owned<T> {
-    fn get(&self) -> PyResult<T> {
-        self.check()?;
-        self.value.lock().clone().ok_or_else(|| self.closed())
-    }
-}
-
-impl<T> Drop for Owned<T> {
-    fn drop(&mut self) {
-        if self.process != std::process::id() {
-            std::mem::forget(self.value.get_mut().take());
-        }
-    }
-}
+use crate::{array, error, stream};
 
 /// An open database.
 #[pyclass(frozen, module = "atoll._atoll")]
@@ -104,10 +60,28 @@ impl Database {
         Ok(tables.into_iter().map(|t| (t.name, t.rows)).collect())
     }
 
+    /// The array of that name, or a version of one.
+    fn array(&self, name: &str) -> PyResult<Array> {
+        array::open(&self.0.get()?, name)
+    }
+
+    /// Loads files into a table: rows, bytes, seconds.
+    fn load(
+        &self,
+        py: Python<'_>,
+        table: &str,
+        files: Vec<std::path::PathBuf>,
+        options: LoadOptions,
+        tell: Option<Py<PyAny>>,
+    ) -> PyResult<(u64, u64, f64)> {
+        let database = self.0.get()?;
+        load(py, &database, table, &files, options, tell.as_ref())
+    }
+
     /// Folds the log into the file. Sessions and rows that are left keep the file open.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.0.check()?;
-        match self.0.value.lock().take() {
+        match self.0.take() {
             Some(database) => watched(py, || (), || database.close()),
             None => Ok(()),
         }
@@ -120,14 +94,22 @@ pub(crate) struct Session(Owned<atoll::Session>);
 
 #[pymethods]
 impl Session {
-    /// Runs one statement until its first rows come.
+    /// The names by which the statement reads rows and which nothing in the database has.
+    fn missing(&self, py: Python<'_>, text: &str) -> PyResult<Vec<String>> {
+        let session = self.0.get()?;
+        let stop = session.interrupter();
+        watched(py, || stop.interrupt(), || session.missing(text))
+    }
+
+    /// Runs one statement, which reads these frames as tables, until its first rows come.
     fn query(
         &self,
         py: Python<'_>,
         text: &str,
         parameters: Option<Vec<Bound<'_, PyAny>>>,
+        tables: Vec<(String, PyRef<'_, Frame>)>,
     ) -> PyResult<Rows> {
-        let session = self.0.get()?;
+        let session = self.0.get()?.with_frames(frames(&tables)?);
         let stop = session.interrupter();
         let found = parameters.unwrap_or_default();
         let found = found.iter().map(parameter).collect::<PyResult<Vec<_>>>()?;
@@ -148,6 +130,37 @@ impl Session {
         Ok(Rows::new(rows, stop.clone()))
     }
 
+    /// Runs a statement for each row of parameters; see [`many::each`].
+    fn each(&self, py: Python<'_>, text: &str, rows: Vec<Vec<Bound<'_, PyAny>>>) -> PyResult<u64> {
+        let session = self.0.get()?;
+        let (stop, rows) = (session.interrupter(), parameters(rows)?);
+        watched(
+            py,
+            || stop.interrupt(),
+            || many::each(&session, text, &rows),
+        )
+    }
+
+    /// Runs a statement that reads rows of parameters from a table of this name; see [`many::at_once`].
+    fn at_once(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        name: &str,
+        rows: Vec<Vec<Bound<'_, PyAny>>>,
+    ) -> PyResult<Option<u64>> {
+        let session = self.0.get()?;
+        let (stop, rows) = (session.interrupter(), parameters(rows)?);
+        let work = || many::at_once(&session, text, name, &rows);
+        watched(py, || stop.interrupt(), work)
+    }
+
+    /// Whether a transaction of several statements is in progress, failed or not.
+    #[getter]
+    fn in_transaction(&self) -> PyResult<bool> {
+        Ok(self.0.get()?.transaction() != TransactionStatus::Idle)
+    }
+
     /// Runs all statements of a text and forgets what they return.
     fn script(&self, py: Python<'_>, text: &str) -> PyResult<()> {
         let session = self.0.get()?;
@@ -164,10 +177,15 @@ impl Session {
     /// Ends the session; a transaction in progress is rolled back.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.0.check()?;
-        let session = self.0.value.lock().take();
+        let session = self.0.take();
         py.detach(|| drop(session));
         Ok(())
     }
+}
+
+fn parameters(rows: Vec<Vec<Bound<'_, PyAny>>>) -> PyResult<Vec<Vec<Parameter>>> {
+    let row = |row: &Vec<Bound<'_, PyAny>>| row.iter().map(parameter).collect();
+    rows.iter().map(row).collect()
 }
 
 /// What is there of an answer.
@@ -299,7 +317,7 @@ impl Rows {
             (answer.held.clone(), answer.rest.take())
         });
         if rest.is_some() {
-            drop(self.answer.value.lock().take());
+            drop(self.answer.take());
         }
         let coming = std::iter::from_fn(move || {
             let rows = rest.as_mut()?;
@@ -308,14 +326,13 @@ impl Rows {
             next.flatten().map(|batch| batch.map_err(|e| e.to_string()))
         });
         let batches = held.into_iter().map(Ok).chain(coming);
-        let stream = export::stream(&self.schema, Box::new(batches));
-        PyCapsule::new_with_value(py, stream, export::STREAM)
+        stream::capsule(py, &self.schema, Box::new(batches))
     }
 
     /// Gives up the rows; a statement that runs is stopped.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.answer.check()?;
-        let answer = self.answer.value.lock().take();
+        let answer = self.answer.take();
         py.detach(|| drop(answer));
         Ok(())
     }

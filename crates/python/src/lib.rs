@@ -3,9 +3,15 @@
 //!
 //! While a statement runs, the interpreter is released and signals are looked at every 50 ms ([`wait`]).
 
+mod array;
 mod database;
 mod error;
-mod export;
+mod frame;
+mod load;
+mod machine;
+mod many;
+mod owned;
+mod stream;
 mod value;
 mod wait;
 
@@ -13,10 +19,16 @@ mod wait;
 #[pyo3::pymodule]
 mod _atoll {
     #[pymodule_export]
+    use crate::array::Array;
+    #[pymodule_export]
     use crate::database::{Database, Rows, Session};
     #[pymodule_export]
     use crate::error::{
         DataError, DatabaseError, Error, IntegrityError, InterfaceError, InternalError,
         NotSupportedError, OperationalError, ProgrammingError,
     };
+    #[pymodule_export]
+    use crate::frame::Frame;
+    #[pymodule_export]
+    use crate::machine::topology;
 }

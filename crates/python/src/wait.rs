@@ -1,5 +1,6 @@
 //! Waiting for the database without the interpreter, and with an eye on Ctrl-C.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -7,6 +8,20 @@ use std::time::Duration;
 use pyo3::{PyErr, PyResult, Python};
 
 use crate::error::InternalError;
+
+/// Runs `work` on this thread without the interpreter: for what is over soon, but may wait for a thread that needs the
+/// interpreter.
+///
+/// # Errors
+/// [`InternalError`] if it panics.
+pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    let done = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
+    done.map_err(|_| panicked())
+}
+
+fn panicked() -> PyErr {
+    InternalError::new_err("a thread of the package panicked")
+}
 
 /// How often signals are looked at.
 const TICK: Duration = Duration::from_millis(50);
@@ -45,6 +60,6 @@ pub(crate) fn watched<T: Send>(
     match ended {
         (_, Some(raised)) => Err(raised),
         (Ok(done), None) => done.map_err(|error| crate::error::of(&error)),
-        (Err(_), None) => Err(InternalError::new_err("a thread of the package panicked")),
+        (Err(_), None) => Err(panicked()),
     }
 }

@@ -25,8 +25,11 @@ fn python_can_use_the_database() {
     let place = tempfile::tempdir().unwrap();
     let package = place.path().join("atoll");
     std::fs::create_dir(&package).unwrap();
-    for name in ["__init__.py", "_database.py", "_result.py"] {
-        std::fs::copy(folder.join("atoll").join(name), package.join(name)).unwrap();
+    for entry in std::fs::read_dir(folder.join("atoll")).unwrap() {
+        let file = entry.unwrap().path();
+        if file.is_file() {
+            std::fs::copy(&file, package.join(file.file_name().unwrap())).unwrap();
+        }
     }
     std::os::unix::fs::symlink(library(), package.join("_atoll.abi3.so")).unwrap();
     let output = Command::new("timeout")

@@ -81,6 +81,7 @@ pub use resources::turn::Turn;
 pub use run::answer::Answer;
 pub use run::checks::Checks;
 pub use run::clock::Statistics;
+pub use run::frames::Frames;
 pub use run::instance::Instance;
 pub use run::options::{Executor, Options};
 pub use run::stream::AnswerStream;

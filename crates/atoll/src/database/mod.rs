@@ -367,6 +367,11 @@ impl Database {
         self.instance.observe_with(sessions);
     }
 
+    /// The last commit, for the crates that read arrays and graphs of the same store.
+    pub fn snapshot(&self) -> store::Snapshot {
+        self.store().snapshot()
+    }
+
     /// What runs statements.
     pub(crate) fn instance(&self) -> &Arc<sql::Instance> {
         &self.instance

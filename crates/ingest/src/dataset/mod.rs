@@ -1,10 +1,11 @@
 //! The files that names and patterns stand for, and their columns.
 //!
 //! [`find`] finds the files, [`opening`] looks at each and [`merge`] makes one list of columns of theirs; what is here
-//! reads them, and [`filling`] adds what some of them lack.
+//! reads them, and [`filling`] adds what some of them lack. [`frame`] makes a dataset of batches that are no file.
 
 mod filling;
 pub(crate) mod find;
+mod frame;
 mod merge;
 mod opening;
 
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, UInt64Array};
 use arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
 
+use crate::batches::BatchSource;
 use crate::csv::Text;
 use crate::dataset::filling::{Filling, Slot, constant};
 use crate::error::{Error, Result};
@@ -33,6 +35,7 @@ pub(crate) enum Content {
     Json(JsonFile),
     Parquet(ParquetFile),
     Arrow(IpcFile),
+    Batches(BatchSource),
 }
 
 /// Where the values of a column come from.
@@ -167,6 +170,7 @@ impl Dataset {
     pub fn rows(&self) -> Option<u64> {
         let rows = |member: &Member| match &member.content {
             Content::Parquet(file) => Some(file.rows()),
+            Content::Batches(batches) => batches.rows(),
             _ => None,
         };
         self.members.iter().map(rows).sum()
@@ -184,6 +188,12 @@ impl Dataset {
         self.members.iter().any(|member| member.source.is_once())
     }
 
+    /// Whether it is no file: batches in memory or a stream of them. Nothing is known of their values.
+    pub fn is_batches(&self) -> bool {
+        let mut members = self.members.iter();
+        members.any(|member| matches!(member.content, Content::Batches(_)))
+    }
+
     /// Whether drawing pieces may take long: from pipes and compressed files.
     pub fn is_slow(&self) -> bool {
         self.members.iter().any(|member| !member.source.is_plain())
@@ -193,6 +203,7 @@ impl Dataset {
     pub fn parts(&self, piece_bytes: usize) -> usize {
         let parts = |member: &Member| match &member.content {
             Content::Parquet(file) => file.count(),
+            Content::Batches(batches) => batches.parts(),
             _ => {
                 let bytes = member.source.bytes().unwrap_or(piece_bytes as u64);
                 bytes.div_ceil(piece_bytes.max(1) as u64) as usize
@@ -365,6 +376,7 @@ impl Dataset {
                 request.ahead,
             )?,
             Content::Arrow(file) => file.pieces(&member.source, &columns)?,
+            Content::Batches(batches) => batches.pieces(&member.source, &columns)?,
         };
         let filling = Arc::new(Filling {
             source: Arc::clone(&member.source),

@@ -115,6 +115,7 @@ impl Opening {
             Content::Json(file) => file.schema(),
             Content::Parquet(file) => file.schema(),
             Content::Arrow(file) => file.schema(),
+            Content::Batches(batches) => batches.schema(),
         };
         self.typed = true;
         let given = schema.fields().iter().map(|field| {

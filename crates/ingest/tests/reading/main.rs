@@ -1,5 +1,6 @@
 //! Files as users have them: what is read of them, and what is told of those that cannot be read.
 
+mod batches;
 mod formats;
 mod text;
 

@@ -21,6 +21,7 @@ mod flow;
 pub(crate) mod grammar;
 pub(crate) mod graphs;
 pub(crate) mod kept;
+pub(crate) mod missing;
 pub(crate) mod parameters;
 pub(crate) mod parse;
 pub(crate) mod planners;

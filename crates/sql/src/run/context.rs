@@ -23,6 +23,7 @@ use crate::resources::stop;
 use crate::run::arrays::Arrays;
 use crate::run::clock::Clock;
 use crate::run::depth::Depth;
+use crate::run::frames::Frames;
 use crate::run::instance::Instance;
 use crate::run::resolver::{Calls, Resolver};
 use crate::run::values::Defaults;
@@ -42,6 +43,8 @@ pub(crate) struct StatementContext {
     pub written: Option<Arc<dyn TableProvider>>,
     /// The rows that an `on conflict` has kept from being inserted.
     pub excluded: Option<Arc<dyn TableProvider>>,
+    /// Rows of the caller that the statement reads as tables; its views do not.
+    pub(super) frames: Frames,
     pub clock: Clock,
 }
 
@@ -89,6 +92,7 @@ impl StatementContext {
             },
             written: None,
             excluded: None,
+            frames: Frames::default(),
             clock: Clock::new(started, traffic),
         }
     }
@@ -141,6 +145,9 @@ impl StatementContext {
         let statement = Extended::Statement(Box::new(statement));
         calls.views = self.views(&statement, depth).await?;
         calls.defaults = defaults;
+        if depth.is_outermost() {
+            calls.frames = self.frames.clone();
+        }
         let names = Resolver::resolve(
             &self.state,
             &self.tables,
@@ -217,6 +224,7 @@ impl StatementContext {
             excluded: self.excluded.clone(),
             views: HashMap::new(),
             defaults: Defaults::default(),
+            frames: Frames::default(),
             instance: Arc::clone(&self.instance),
         })
     }

@@ -14,6 +14,11 @@ pub(crate) struct Depth {
 const DEEPEST: usize = 500;
 
 impl Depth {
+    /// Whether the query is the statement's own, and not that of a view.
+    pub(super) fn is_outermost(self) -> bool {
+        self.views == 0
+    }
+
     /// That of the query of `view`.
     ///
     /// # Errors

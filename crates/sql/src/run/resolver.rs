@@ -26,6 +26,7 @@ use crate::frontend::returning::{EXCLUDED, WRITTEN};
 use crate::messages::nearest::unknown_table;
 use crate::names::{CATALOG, PG_CATALOG, SCHEMA, looks_like_file};
 use crate::run::arrays::Arrays;
+use crate::run::frames::Frames;
 use crate::run::instance::Instance;
 use crate::run::values::Defaults;
 use crate::scan::catalog;
@@ -45,6 +46,8 @@ pub(crate) struct Calls {
     pub views: HashMap<String, Arc<dyn TableProvider>>,
     /// Of the table that the statement inserts into.
     pub defaults: Defaults,
+    /// Rows of the caller.
+    pub frames: Frames,
     /// Who runs the statement.
     pub instance: Arc<Instance>,
 }
@@ -99,7 +102,8 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// The table, array, file, call that reads files or a graph, or view of the information schema that `reference` names.
+/// The table, array, frame, file, call that reads files or a graph, or view of the information schema that `reference`
+/// names.
 async fn find(
     tables: &Arc<Tables>,
     arrays: &Arrays,
@@ -148,6 +152,11 @@ async fn find(
     }
     if let Some(array) = arrays.find(name)? {
         return Ok(Some(Arc::new(array)));
+    }
+    if reference.schema().is_none()
+        && let Some(frame) = calls.frames.get(name)
+    {
+        return Ok(Some(Arc::new(FileTable::of(name, Arc::clone(frame)))));
     }
     if let Some(graph) = calls.graphs.get(name) {
         return Ok(Some(Arc::clone(graph)));

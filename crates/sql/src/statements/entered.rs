@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::frontend::parse::Statement;
 use crate::resources::sequences::SessionNumbers;
 use crate::run::answer::Answer;
+use crate::run::frames::Frames;
 use crate::run::instance::Instance;
 use crate::statements::control::Control;
 use crate::statements::dispatch;
@@ -23,9 +24,16 @@ pub(crate) struct Shared {
     open: Arc<Mutex<Option<OpenTransaction>>>,
     /// What the session has got of sequences.
     numbers: Arc<SessionNumbers>,
+    /// Rows of the caller that the statements of this handle of the session read.
+    frames: Frames,
 }
 
 impl Shared {
+    /// The same with these frames.
+    pub(crate) fn with_frames(self, frames: Frames) -> Shared {
+        Shared { frames, ..self }
+    }
+
     /// The transaction, once no statement holds it.
     pub(crate) async fn lock(&self) -> MutexGuard<'_, Option<OpenTransaction>> {
         self.open.lock().await
@@ -44,6 +52,7 @@ pub(crate) struct Entered {
     /// None if no transaction is in progress.
     open: Option<OwnedMutexGuard<Option<OpenTransaction>>>,
     numbers: Arc<SessionNumbers>,
+    frames: Frames,
 }
 
 impl Entered {
@@ -52,7 +61,11 @@ impl Entered {
     /// # Errors
     /// If one has failed before.
     pub(crate) async fn new(instance: Arc<Instance>, shared: Shared) -> Result<Entered> {
-        let Shared { open, numbers } = shared;
+        let Shared {
+            open,
+            numbers,
+            frames,
+        } = shared;
         let mut guard = open.lock_owned().await;
         let open = match guard.as_mut() {
             None => None,
@@ -65,6 +78,7 @@ impl Entered {
             instance,
             open,
             numbers,
+            frames,
         })
     }
 
@@ -72,10 +86,8 @@ impl Entered {
     pub(crate) fn scope(&mut self) -> Scope<'_> {
         let instance = Arc::clone(&self.instance);
         let numbers = Arc::clone(&self.numbers);
-        match self.open.as_mut().and_then(|open| open.as_mut()) {
-            None => Scope::alone(instance, numbers),
-            Some(open) => Scope::within(instance, numbers, open),
-        }
+        let transaction = self.open.as_mut().and_then(|open| open.as_mut());
+        Scope::new(instance, numbers, self.frames.clone(), transaction)
     }
 
     /// The statement is done. Returns the number of the transaction that it belongs to.

@@ -19,6 +19,7 @@ use futures::{FutureExt, Stream, StreamExt, TryStreamExt, stream};
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
+use crate::frontend::missing;
 use crate::frontend::parameters::{Readied, readied};
 use crate::frontend::parse::{Parsed, Statement};
 use crate::frontend::transfer::{Transfer, What};
@@ -102,6 +103,42 @@ impl Session {
                 })
             };
             self.with_room(room, work).await.map(Some)
+        }
+        .boxed()
+    }
+
+    /// The names that the one statement of `text` reads rows by and that no table, view or array has: where data frames
+    /// may stand. None of a text that is not one statement. They may be those of files and of functions, too.
+    ///
+    /// # Errors
+    ///
+    /// If the transaction in progress has failed; those of reading the catalog.
+    pub fn missing<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+        async move {
+            let Ok(Some(readied)) = readied(text) else {
+                return Ok(Vec::new());
+            };
+            let Ok(shape) = readied.shape(&[]) else {
+                return Ok(Vec::new());
+            };
+            let (instance, open) = (Arc::clone(self.instance()), self.shared());
+            let work = async move {
+                let mut names = missing::names(&shape);
+                if names.is_empty() {
+                    return Ok(names);
+                }
+                let mut entered = Entered::new(instance, open).await?;
+                let context = entered.scope().read(Instant::now()).await?;
+                let mut there = Vec::with_capacity(names.len());
+                for name in &names {
+                    there.push(context.has(name)?);
+                }
+                entered.succeed();
+                let mut there = there.into_iter();
+                names.retain(|_| there.next() == Some(false));
+                Ok(names)
+            };
+            self.with_room(self.room_of(&readied), work).await
         }
         .boxed()
     }

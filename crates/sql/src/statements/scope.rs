@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::resources::sequences::SessionNumbers;
 use crate::run::arrays::Arrays;
 use crate::run::context::StatementContext;
+use crate::run::frames::Frames;
 use crate::run::instance::Instance;
 use crate::statements::transaction::OpenTransaction;
 use crate::statements::write::Writing;
@@ -16,30 +17,25 @@ pub(crate) struct Scope<'t> {
     pub instance: Arc<Instance>,
     /// What the session has got of sequences.
     numbers: Arc<SessionNumbers>,
+    /// Rows of the caller that it reads.
+    frames: Frames,
     /// The open transaction of the session; none where the statement is one itself.
     transaction: Option<&'t mut OpenTransaction>,
 }
 
 impl<'t> Scope<'t> {
-    /// The scope of a statement that is a transaction of its own.
-    pub(crate) fn alone(instance: Arc<Instance>, numbers: Arc<SessionNumbers>) -> Scope<'static> {
-        Scope {
-            instance,
-            numbers,
-            transaction: None,
-        }
-    }
-
-    /// The scope of a statement in `transaction`.
-    pub(crate) fn within(
+    /// The scope of a statement in `transaction`, or of one that is a transaction of its own.
+    pub(crate) fn new(
         instance: Arc<Instance>,
         numbers: Arc<SessionNumbers>,
-        transaction: &'t mut OpenTransaction,
+        frames: Frames,
+        transaction: Option<&'t mut OpenTransaction>,
     ) -> Scope<'t> {
         Scope {
             instance,
             numbers,
-            transaction: Some(transaction),
+            frames,
+            transaction,
         }
     }
 
@@ -60,14 +56,16 @@ impl<'t> Scope<'t> {
             }
             Some(transaction) => transaction.read(&self.instance, started).await?,
         };
-        self.with_numbers(context)
+        self.of_caller(context)
     }
 
-    /// Gives a statement the functions over sequences.
-    fn with_numbers(&self, context: StatementContext) -> Result<StatementContext> {
+    /// Gives a statement what is its caller's: the functions over sequences, and frames.
+    fn of_caller(&self, context: StatementContext) -> Result<StatementContext> {
         let transaction = self.transaction.as_ref();
         let read_only = transaction.is_some_and(|transaction| transaction.modes().read_only);
-        context.with_numbers(&self.numbers, read_only)
+        context
+            .with_numbers(&self.numbers, read_only)?
+            .with_frames(&self.frames)
     }
 
     /// The right to write, and what the statement sees. `what` is the statement for messages, `names` are the tables
@@ -94,7 +92,7 @@ impl<'t> Scope<'t> {
                     .await?
             }
         };
-        Ok((writing, self.with_numbers(context)?))
+        Ok((writing, self.of_caller(context)?))
     }
 
     /// The right to write to these tables, too.

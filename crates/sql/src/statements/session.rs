@@ -24,6 +24,7 @@ use crate::resources::{guard, stop};
 use crate::run::answer::Answer;
 use crate::run::clock::Clock;
 use crate::run::context::StatementContext;
+use crate::run::frames::Frames;
 use crate::run::instance::Instance;
 use crate::run::stream::{AbortOnDrop, AnswerStream};
 use crate::run::{native, query};
@@ -106,6 +107,15 @@ impl Session {
     /// refused. What views name is read.
     pub fn without_files(mut self) -> Session {
         self.files = false;
+        self
+    }
+
+    /// The session with `frames`, which its statements read as tables; a clone of it does not get or lose any by that. No
+    /// statement writes to one, and views do not see them.
+    ///
+    /// Statements fail if a frame has the name of a table, a view or an array.
+    pub fn with_frames(mut self, frames: Frames) -> Session {
+        self.open = self.open.with_frames(frames);
         self
     }
 

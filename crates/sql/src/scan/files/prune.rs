@@ -33,6 +33,9 @@ pub(super) fn keep(
     files: &FileColumns<'_>,
     filters: &[Expr],
 ) -> DataFusionResult<Option<Vec<Vec<bool>>>> {
+    if files.dataset.is_batches() {
+        return Ok(None);
+    }
     let named = DFSchema::try_from(files.schema.as_ref().clone())?;
     let mut known = vec![];
     for filter in filters {

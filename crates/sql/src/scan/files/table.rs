@@ -1,4 +1,4 @@
-//! Files as a table of DataFusion's catalog.
+//! Files, or data frames, as a table of DataFusion's catalog.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,18 +44,21 @@ impl FileTable {
         options: Options,
     ) -> Result<FileTable> {
         let opened = tokio::task::spawn_blocking(move || Dataset::open(&paths, &options)).await;
-        let dataset = match opened {
-            Ok(opened) => Arc::new(opened?),
-            Err(join) => return Err(Error::of_task(join)),
-        };
-        let columns = Request::all(&dataset).columns;
-        Ok(FileTable {
+        match opened {
+            Ok(opened) => Ok(FileTable::of(name, Arc::new(opened?))),
+            Err(join) => Err(Error::of_task(join)),
+        }
+    }
+
+    /// A dataset that is open already; messages call it `name`.
+    pub(crate) fn of(name: &str, dataset: Arc<Dataset>) -> FileTable {
+        FileTable {
             name: name.into(),
             schema: Arc::clone(dataset.schema()),
+            columns: Request::all(&dataset).columns,
             dataset,
-            columns,
             ordered: false,
-        })
+        }
     }
 
     /// The files.

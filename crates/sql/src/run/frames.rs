@@ -1,0 +1,87 @@
+//! Data frames that a statement reads as tables.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, RecordBatchReader};
+use arrow::datatypes::SchemaRef;
+use ingest::Dataset;
+
+use crate::error::{Error, Result};
+use crate::run::context::StatementContext;
+
+/// Rows of the caller that statements read as tables, by name: see [`Session::with_frames`](crate::Session::with_frames).
+/// Nothing of them is copied.
+#[derive(Clone, Debug, Default)]
+pub struct Frames(BTreeMap<String, Arc<Dataset>>);
+
+impl Frames {
+    /// Adds batches in memory, which may be read any number of times. `name` is as it stands in statements: in lower
+    /// case unless it is quoted there.
+    ///
+    /// # Errors
+    ///
+    /// If there are no columns, or two of one name; if a batch has other columns than `schema`.
+    pub fn add_batches(
+        &mut self,
+        name: &str,
+        schema: &SchemaRef,
+        batches: Vec<RecordBatch>,
+    ) -> Result<()> {
+        let frame = Dataset::of_batches(name, schema, batches)?;
+        self.0.insert(name.to_owned(), Arc::new(frame));
+        Ok(())
+    }
+
+    /// Adds batches that come once: a statement that reads them twice fails. They are drawn on a thread of their own.
+    ///
+    /// # Errors
+    ///
+    /// If there are no columns, or two of one name.
+    pub fn add_reader(
+        &mut self,
+        name: &str,
+        reader: Box<dyn RecordBatchReader + Send>,
+    ) -> Result<()> {
+        let frame = Dataset::of_reader(name, reader)?;
+        self.0.insert(name.to_owned(), Arc::new(frame));
+        Ok(())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The frame of that name.
+    pub(super) fn get(&self, name: &str) -> Option<&Arc<Dataset>> {
+        self.0.get(name)
+    }
+}
+
+impl StatementContext {
+    /// Gives the statement frames.
+    ///
+    /// # Errors
+    /// If one has the name of a table, a view or an array: which of the two were meant would be a guess.
+    pub(crate) fn with_frames(mut self, frames: &Frames) -> Result<StatementContext> {
+        for name in frames.0.keys() {
+            if self.has(name)? {
+                return Err(Error::invalid(format!(
+                    "the frame \"{name}\" has the name of a table of the database: give it another"
+                )));
+            }
+        }
+        self.frames = frames.clone();
+        Ok(self)
+    }
+
+    /// Whether there is a table, a view or an array of that name.
+    ///
+    /// # Errors
+    /// Those of reading an array's definition.
+    pub(crate) fn has(&self, name: &str) -> Result<bool> {
+        let table = self.tables.get(name).is_some() || self.tables.view(name).is_some();
+        Ok(table || self.array(name)?.is_some())
+    }
+}
