@@ -134,6 +134,11 @@ fn target(
                 &schema.shape(),
             )?));
         }
+        Format::Hdf5 | Format::NetCdf3 => {
+            return Err(Error::Options {
+                what: format!("{format} is read, not written; take zarr"),
+            });
+        }
         Format::Zarr2 => Version::V2,
         Format::Zarr3 => Version::V3,
     };

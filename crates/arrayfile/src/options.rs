@@ -18,21 +18,32 @@ pub enum Format {
     Zarr2,
     /// A folder in the format Zarr 3.
     Zarr3,
+    /// An HDF5 file, also as NetCDF-4 has it; it is read, not written.
+    Hdf5,
+    /// A file of NetCDF before HDF5; it is read, not written.
+    NetCdf3,
 }
 
 impl Format {
-    /// Its name: `npy`, `npz`, `zarr2`, `zarr3`.
+    /// Its name: `npy`, `npz`, `zarr2`, `zarr3`, `hdf5`, `netcdf3`.
     pub fn name(self) -> &'static str {
         match self {
             Format::Npy => "npy",
             Format::Npz => "npz",
             Format::Zarr2 => "zarr2",
             Format::Zarr3 => "zarr3",
+            Format::Hdf5 => "hdf5",
+            Format::NetCdf3 => "netcdf3",
         }
     }
 
-    /// Whether `path` is a file of arrays: by its content, as [`of_content`](Format::of_content) has it, also of a format
-    /// that is not read (HDF5, NetCDF); or by its name, whatever is in it, so that a damaged one is none of another kind.
+    /// Whether a file may have several arrays, of which one is chosen by its name.
+    pub(crate) fn has_members(self) -> bool {
+        matches!(self, Format::Npz | Format::Hdf5 | Format::NetCdf3)
+    }
+
+    /// Whether `path` is a file of arrays: by its content, as [`of_content`](Format::of_content) has it; or by its name,
+    /// whatever is in it, so that a damaged one is none of another kind.
     ///
     /// ```
     /// use std::path::Path;
@@ -42,10 +53,11 @@ impl Format {
     /// ```
     pub fn holds_arrays(path: &Path) -> bool {
         let extension = path.extension().and_then(|of| of.to_str()).unwrap_or("");
-        let named = ["npy", "npz", "zarr", "nc", "nc4", "h5", "hdf5"];
+        let named = [
+            "npy", "npz", "zarr", "nc", "nc4", "cdf", "h5", "he5", "hdf5",
+        ];
         named.iter().any(|of| extension.eq_ignore_ascii_case(of))
             || Format::of_content(path).is_ok()
-            || !path.is_dir() && first_bytes(path).is_ok_and(|first| is_hdf(&first))
     }
 
     /// What `path` has, by its content: a folder by its metadata, a file by its first bytes.
@@ -70,14 +82,13 @@ impl Format {
         match first_bytes(path) {
             Ok(first) if &first == b"\x93NUMPY" => Ok(Format::Npy),
             Ok(first) if first.starts_with(b"PK") => Ok(Format::Npz),
-            Ok(first) if is_hdf(&first) => Err(Error::unsupported(
-                path,
-                "HDF5 and NetCDF are not read; write it as Zarr or NPY, with xarray for one: \
-                 xarray.open_dataset(..).to_zarr(..)",
-            )),
+            Ok(first) if first.starts_with(b"\x89HDF") => Ok(Format::Hdf5),
+            Ok(first) if first.starts_with(b"CDF") => Ok(Format::NetCdf3),
+            // Something else may lie before the file, at least 512 bytes of it.
+            Ok(_) if begins_later(path) => Ok(Format::Hdf5),
             Ok(_) | Err(io::Error::ShortRead { .. }) => Err(Error::unsupported(
                 path,
-                "is none of the files that are read: NPY, NPZ, and folders in the format Zarr 2 or 3",
+                "is none of the files that are read: NPY, NPZ, HDF5, NetCDF, and folders in the format Zarr 2 or 3",
             )),
             Err(error) => Err(error.into()),
         }
@@ -109,9 +120,20 @@ fn first_bytes(path: &Path) -> std::result::Result<[u8; 6], io::Error> {
     Ok(first)
 }
 
-/// Whether a file that begins so is HDF5, of which NetCDF-4 is, or NetCDF before.
-fn is_hdf(first: &[u8]) -> bool {
-    first.starts_with(b"\x89HDF") || first.starts_with(b"CDF")
+/// Whether an HDF5 file begins at 512 bytes, or a power of two times that.
+fn begins_later(path: &Path) -> bool {
+    let Ok(file) = io::File::open(path, io::Access::Read) else {
+        return false;
+    };
+    let mut at = 512;
+    let mut first = [0; 8];
+    while io::Device::read_at(&file, at, &mut first).is_ok() {
+        if &first == b"\x89HDF\r\n\x1a\n" {
+            return true;
+        }
+        at *= 2;
+    }
+    false
 }
 
 impl std::fmt::Display for Format {
@@ -123,9 +145,11 @@ impl std::fmt::Display for Format {
 /// What may be said about an import. The default lets the file speak.
 #[derive(Debug, Clone, Default)]
 pub struct ImportOptions {
-    /// Of a file with several arrays, which one: the name of a member of an NPZ.
+    /// Of a file with several arrays, which one: the name of a member of an NPZ; or of a variable of an HDF5 or NetCDF,
+    /// with its groups before it if the name alone is not clear (`surface/temperature`), or several, separated by commas,
+    /// which have the same dimensions and become attributes.
     pub member: Option<String>,
-    /// The name of the attribute; `value` if none is given.
+    /// The name of the attribute. Without: that of the variable, or `value` where the file has no names.
     pub attribute: Option<String>,
     /// The names of the dimensions, the outermost first. Without: those of the file, else `dim_0`, `dim_1` and so on.
     pub dimensions: Option<Vec<String>>,
