@@ -20,7 +20,7 @@ pub enum Format {
     Zarr3,
     /// An HDF5 file, also as NetCDF-4 has it; it is read, not written.
     Hdf5,
-    /// A file of NetCDF before HDF5; it is read, not written.
+    /// A file of NetCDF before HDF5.
     NetCdf3,
 }
 
@@ -94,7 +94,8 @@ impl Format {
         }
     }
 
-    /// What a file that is to be written becomes, by its name: `.npy`, or `.zarr`, which is Zarr 3.
+    /// What a file that is to be written becomes, by its name: `.npy`, `.nc`, which is NetCDF before
+    /// HDF5, or `.zarr`, which is Zarr 3.
     ///
     /// # Errors
     /// [`Error::Options`] for another name.
@@ -103,9 +104,10 @@ impl Format {
         match extension.to_ascii_lowercase().as_str() {
             "npy" => Ok(Format::Npy),
             "zarr" => Ok(Format::Zarr3),
+            "nc" => Ok(Format::NetCdf3),
             _ => Err(Error::Options {
                 what: format!(
-                    "{}: the name does not say the format; end it with .npy or .zarr, or give the format",
+                    "{}: the name does not say the format; end it with .npy, .nc or .zarr, or give the format",
                     path.display()
                 ),
             }),
@@ -181,10 +183,10 @@ pub enum Packing {
 pub struct ExportOptions {
     /// The format; without, the one that the name says.
     pub format: Option<Format>,
-    /// Which attribute, if there are several.
+    /// Which attribute, if there are several; without, a NetCDF has all of them.
     pub attribute: Option<String>,
-    /// What is written in place of nulls and of cells that do not exist. Without: NaN for floats, and an error for
-    /// other types.
+    /// What is written in place of nulls and of cells that do not exist. Without: NaN for floats; for other types in a
+    /// NetCDF what its libraries take, else an error.
     pub null: Option<Scalar>,
     /// How chunks are compressed, in Zarr.
     pub packing: Packing,

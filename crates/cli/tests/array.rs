@@ -163,7 +163,10 @@ fn what_is_wrong_is_said_in_one_line() {
         ),
         ("array s.atoll export", "needs the file"),
         ("array s.atoll export depths.npy", "exists already"),
-        ("array s.atoll export a.txt", "end it with .npy or .zarr"),
+        (
+            "array s.atoll export a.txt",
+            "end it with .npy, .nc or .zarr",
+        ),
         (
             "array s.atoll export a.npy --null 99999",
             "99999 cannot stand for nulls",

@@ -1,6 +1,7 @@
 //! NetCDF before HDF5: versions 1 (classic), 2 (64-bit offsets) and 5 (64-bit data).
 
 mod header;
+mod write;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +14,8 @@ use crate::copy::{read_box, swap};
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::variables::model::{Container, Variable};
+
+pub(crate) use write::{ClassicTarget, usual_fill};
 
 /// A file whose variables are read.
 struct Classic {

@@ -1,5 +1,5 @@
 //! Files that h5py and netCDF4 write now, of random shapes, chunks, types and filters, beside the same values as NPY. Needs a
-//! Python with both: `$ATOLL_PYTHON`, or the system's.
+//! Python with both, which also reads what is written of them as NetCDF: `$ATOLL_PYTHON`, or the system's.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,7 +28,20 @@ fn python() -> Option<PathBuf> {
 const SCRIPT: &str = r"
 import os, sys
 import h5py, netCDF4, numpy as np
-folder, cases, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+folder, cases, seed, mode = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+if mode == 'compare':
+    # What was written of each array that was read.
+    for at in range(cases):
+        for end in ['h5', 'nc']:
+            if not os.path.exists(f'{folder}/{at}.{end}.back.nc'):
+                continue
+            expected = np.load(f'{folder}/{at}.{end}.npy')
+            with netCDF4.Dataset(f'{folder}/{at}.{end}.back.nc') as f:
+                f.set_auto_maskandscale(False)
+                got = f['v'][...]
+                assert got.dtype == expected.dtype, (at, end, got.dtype, expected.dtype)
+                assert np.array_equal(got, expected, equal_nan=got.dtype.kind == 'f'), (at, end)
+    sys.exit()
 random = np.random.default_rng(seed)
 types = 'i1 i2 i4 i8 u1 u2 u4 u8 f4 f8'.split()
 def pick(*of):
@@ -100,17 +113,17 @@ fn what_h5py_and_netcdf4_write_is_read() {
     };
     let scratch = Scratch::new();
     let seed = std::env::var("ATOLL_SEED").unwrap_or_else(|_| "1".to_owned());
-    let ran = Command::new(python)
-        .args(["-c", SCRIPT])
-        .arg(scratch.path(""))
-        .args([CASES.to_string(), seed.clone()])
-        .output()
-        .unwrap();
-    assert!(
-        ran.status.success(),
-        "{}",
-        String::from_utf8_lossy(&ran.stderr)
-    );
+    let run = |mode: &str| {
+        let ran = Command::new(&python)
+            .args(["-c", SCRIPT])
+            .arg(scratch.path(""))
+            .args([&CASES.to_string(), &seed, mode])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success(), "{mode}: {said}");
+    };
+    run("write");
     for case in 0..CASES {
         for end in ["h5", "nc"] {
             let file = scratch.path(&format!("{case}.{end}"));
@@ -137,6 +150,12 @@ fn what_h5py_and_netcdf4_write_is_read() {
                 let differs = (0..got.len()).find(|&at| got[at] != expected[at]);
                 assert_eq!(differs, None, "{}", told(&"first cell that differs"));
             }
+            if schema.cells() > 0 {
+                let back = scratch.path(&format!("{case}.{end}.back.nc"));
+                let written = scratch.export("read", &back, &arrayfile::ExportOptions::default());
+                written.unwrap_or_else(|error| panic!("{}", told(&error)));
+            }
         }
     }
+    run("compare");
 }

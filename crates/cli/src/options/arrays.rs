@@ -91,6 +91,8 @@ pub enum FileFormat {
     Zarr2,
     /// A folder in the format Zarr 3
     Zarr3,
+    /// A NetCDF file of before HDF5: version 2, or 5 where its types or lengths need it
+    Netcdf,
 }
 
 impl From<FileFormat> for Format {
@@ -99,6 +101,7 @@ impl From<FileFormat> for Format {
             FileFormat::Npy => Format::Npy,
             FileFormat::Zarr2 => Format::Zarr2,
             FileFormat::Zarr3 => Format::Zarr3,
+            FileFormat::Netcdf => Format::NetCdf3,
         }
     }
 }
