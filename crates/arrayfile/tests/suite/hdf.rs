@@ -354,3 +354,26 @@ fn groups_and_records_that_are_not_filled_up_are_read() {
         expected(15, DataType::I8)
     );
 }
+
+#[test]
+fn what_is_no_coordinate_is_said_and_the_dimension_counts() {
+    let scratch = Scratch::new();
+    let options = ImportOptions::default();
+    let made = scratch
+        .import("a", &data("unordered.nc"), &options)
+        .unwrap();
+    let said = [
+        "'up' neither rises nor falls: the dimension counts from 0",
+        "'far' has the coordinate 1e300, which is no decimal of 18 digits: the dimension counts from 0",
+        "'gap' lacks a coordinate: the dimension counts from 0",
+    ];
+    assert_eq!(made.notes, said);
+    let spans: Vec<_> = made
+        .schema
+        .dimensions()
+        .iter()
+        .map(|of| of.span())
+        .collect();
+    assert_eq!(spans, ["0 to 2", "0 to 1", "0 to 2"]);
+    assert_eq!(scratch.values("a").1, expected(18, DataType::I16));
+}

@@ -165,3 +165,9 @@ with netCDF4.Dataset(path("records.nc"), "w", format="NETCDF3_CLASSIC") as f:
     f.createVariable("odd", "i1", ("t", "x"))[:] = values((5, 3), "i1")
     f.createDimension("length", 4)
     f.createVariable("name", "S1", ("length",))[:] = list("abcd")
+with netCDF4.Dataset(path("unordered.nc"), "w", format="NETCDF3_CLASSIC") as f:
+    for name, places in [("up", [3.0, 1.0, 2.0]), ("far", [1e300, 2e300]), ("gap", [1.0, 3.0, -9.0])]:
+        f.createDimension(name, len(places))
+        variable = f.createVariable(name, "f8", (name,), fill_value=-9.0 if name == "gap" else None)
+        variable[:] = places
+    f.createVariable("v", "i2", ("up", "far", "gap"))[:] = values((3, 2, 3), "i2")
