@@ -12,7 +12,7 @@ use array::{
 use store::Store;
 
 use crate::error::{Error, Result};
-use crate::job::Job;
+use crate::job::{Job, Reserved};
 use crate::options::{Format, ImportOptions};
 use crate::source::{Axis, Field, Header, Source};
 use crate::values::{COPIES, bytes_mut};
@@ -20,6 +20,9 @@ use crate::{classic, hdf5, npy, variables, zarr};
 
 /// Bytes of a file's chunk that is kept as a chunk of the array.
 const CHUNKS_KEPT: std::ops::RangeInclusive<u64> = 64 << 10..=64 << 20;
+
+/// Bytes of a chunk's region and place in the lists of those that were written.
+const LISTED: u64 = 256;
 
 /// The most bytes of a file's chunks that are kept.
 const MOST_KEPT: u64 = 256 << 20;
@@ -120,7 +123,8 @@ async fn copy(
     let _reserved = job.reserve("a chunk of the array", chunk.saturating_mul(COPIES))?;
     let (mut done, mut chunks) = (0, 0);
     for (number, field) in fields.iter().enumerate() {
-        for at in written(source, number, (schema, &grid), (done, job))? {
+        let (found, _listed) = written(source, number, (schema, &grid), (done, job))?;
+        for at in found {
             job.at(done, bytes(schema))?;
             let region = grid.region(&at);
             let mut values = Buffer::zeros(field.data_type, region.cells("a chunk")?);
@@ -137,23 +141,28 @@ async fn copy(
     Ok(chunks)
 }
 
+/// Chunks of an array, by their places in its grid.
+type Found = Box<dyn Iterator<Item = Vec<u64>>>;
+
 /// The chunks of the array that have something that was written of a field.
 fn written(
     source: &dyn Source,
     field: usize,
     (schema, grid): (&Schema, &Grid),
     (done, job): (u64, &mut Job<'_>),
-) -> Result<Box<dyn Iterator<Item = Vec<u64>>>> {
+) -> Result<(Found, Option<Reserved>)> {
     let whole = Region::of_shape(&schema.shape());
     let Some(regions) = source.stored(field)? else {
-        return Ok(Box::new(grid.all()));
+        return Ok((Box::new(grid.all()), None));
     };
+    let bytes_of_list = regions.len() as u64 * LISTED;
+    let reserved = job.reserve("the list of the file's chunks", bytes_of_list)?;
     let mut found = BTreeSet::new();
     for region in regions {
         job.at(done, bytes(schema))?;
         found.extend(grid.overlapping(&region.intersection(&whole)));
     }
-    Ok(Box::new(found.into_iter()))
+    Ok((Box::new(found.into_iter()), Some(reserved)))
 }
 
 /// The schema of the array that is made of what a header says.

@@ -337,6 +337,8 @@ fn tied(mut variables: Vec<Variable>, records: u64) -> Vec<Variable> {
                 .find(|(name, _)| extent.name.as_ref() == Some(name));
             extent.coordinates = found.map(|(_, at)| *at);
         }
+        // All is written; this is what cells have that come later.
+        variable.fill = variable.numbers("_FillValue").first().copied();
     }
     variables
 }

@@ -11,7 +11,7 @@ use crate::hdf5::values::scalars;
 use crate::variables::model::Value;
 
 /// The attributes that are read; others are left out.
-const WANTED: [&str; 14] = [
+const WANTED: [&str; 15] = [
     "CLASS",
     "NAME",
     "DIMENSION_LIST",
@@ -21,6 +21,7 @@ const WANTED: [&str; 14] = [
     "scale_factor",
     "add_offset",
     "_Unsigned",
+    "dtype",
     "coordinates",
     "bounds",
     "climatology",

@@ -101,6 +101,10 @@ fn field(path: &std::path::Path, variable: &Variable, name: String) -> Result<Fi
     }
     // One that the type does not have says nothing.
     missing.retain(|of| of.cast(data_type).is_some());
+    // So xarray says it, and so it is exported.
+    if variable.text("dtype") == Some("bool") && data_type.width() == 1 && missing.is_empty() {
+        data_type = DataType::Bool;
+    }
     let number = |name: &str| variable.numbers(name).first().and_then(|of| of.to_f64());
     let scale = match (number("scale_factor"), number("add_offset")) {
         (None, None) => None,
@@ -136,6 +140,10 @@ impl Source for VariablesSource {
     }
 
     fn read(&mut self, field: usize, region: &Region, into: &mut [u8]) -> Result<()> {
-        self.container.read(self.fields[field], region, into)
+        self.container.read(self.fields[field], region, into)?;
+        if self.header.fields[field].data_type == DataType::Bool {
+            into.iter_mut().for_each(|of| *of = u8::from(*of != 0));
+        }
+        Ok(())
     }
 }

@@ -111,7 +111,7 @@ fn arrays_come_back_with_coordinates_attributes_and_nulls() {
 }
 
 #[test]
-fn one_attribute_is_chosen_and_a_bool_is_a_byte() {
+fn one_attribute_is_chosen_and_a_bool_comes_back() {
     let scratch = Scratch::new();
     let attributes = vec![
         Attribute::new("a", DataType::Bool),
@@ -133,8 +133,29 @@ fn one_attribute_is_chosen_and_a_bool_is_a_byte() {
         .import("one", &path, &ImportOptions::default())
         .unwrap();
     assert_eq!(made.schema.attributes().len(), 1);
+    assert_eq!(made.schema.attributes()[0].data_type(), DataType::Bool);
+    assert_eq!(scratch.column("one", 0), scratch.column("two", 0));
+    // One that may be null has three values.
+    let nullable = vec![Attribute::new("a", DataType::Bool).nullable()];
+    make(
+        &scratch,
+        "three",
+        vec![Dimension::integer("x", 0, 9)],
+        nullable,
+    );
+    let path = scratch.path("three.nc");
+    scratch
+        .export("three", &path, &ExportOptions::default())
+        .unwrap();
+    let made = scratch
+        .import("byte", &path, &ImportOptions::default())
+        .unwrap();
     assert_eq!(made.schema.attributes()[0].data_type(), DataType::I8);
-    assert_eq!(scratch.column("one", 0), [1, 0, 0, 1, 0].map(Scalar::from));
+    let bytes = scratch.column("byte", 0);
+    assert_eq!(
+        (bytes[7], bytes[6], bytes[8]),
+        (Scalar::Null, Scalar::from(1), Scalar::from(0))
+    );
 }
 
 #[test]
