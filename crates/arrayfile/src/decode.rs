@@ -26,6 +26,7 @@ impl Field {
     pub fn value_type(&self) -> DataType {
         match self.scale {
             Some(_) => DataType::F64,
+            None if self.half => DataType::F32,
             None => self.data_type,
         }
     }
@@ -34,8 +35,13 @@ impl Field {
     fn decoded(&self, value: Scalar) -> Scalar {
         let value = value.cast(self.data_type).unwrap_or(Scalar::Null);
         let missing = self.missing.iter().filter_map(|of| of.cast(self.data_type));
+        let is_missing = missing.into_iter().any(|of| of == value);
+        let value = match value {
+            Scalar::Int(bits) if self.half => Scalar::Float(f64::from(single(bits as u16))),
+            value => value,
+        };
         match self.scale {
-            _ if missing.into_iter().any(|of| of == value) => Scalar::Null,
+            _ if is_missing => Scalar::Null,
             Some((factor, offset)) => value
                 .to_f64()
                 .map_or(Scalar::Null, |value| Scalar::Float(value * factor + offset)),
@@ -46,6 +52,7 @@ impl Field {
     /// Values of the file as those of the attribute.
     pub fn column(&self, values: Buffer) -> Column {
         let valid = (!self.missing.is_empty()).then(|| self.valid(&values));
+        let values = if self.half { singles(&values) } else { values };
         let values = match self.scale {
             Some(scale) => unpacked(&values, scale),
             None => values,
@@ -87,6 +94,28 @@ impl Field {
     }
 }
 
+/// Floats of 32 bits of the bits of those of 16.
+fn singles(values: &Buffer) -> Buffer {
+    let mut buffer = Buffer::zeros(DataType::F32, values.len());
+    let cells = buffer.values_mut::<f32>().iter_mut();
+    cells
+        .zip(values.values::<u16>())
+        .for_each(|(to, &bits)| *to = single(bits));
+    buffer
+}
+
+/// The float of 32 bits that has the value of one of 16.
+fn single(bits: u16) -> f32 {
+    let (sign, exponent, fraction) = (bits >> 15, bits >> 10 & 31, u32::from(bits & 0x3ff));
+    let sign = u32::from(sign) << 31;
+    match exponent {
+        // 2^-24 is the least that there is.
+        0 => f32::from_bits(sign | (fraction as f32 / 16_777_216.0).to_bits()),
+        31 => f32::from_bits(sign | 0x7f80_0000 | fraction << 13),
+        _ => f32::from_bits(sign | (u32::from(exponent) + 112) << 23 | fraction << 13),
+    }
+}
+
 /// Values times a factor and plus an offset.
 fn unpacked(values: &Buffer, (factor, offset): (f64, f64)) -> Buffer {
     fn of<T: Element>(values: &Buffer, number: impl Fn(T) -> f64) -> Vec<f64> {
@@ -115,9 +144,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn floats_of_16_bits_are_those_of_32() {
+        for (bits, value) in [
+            (0x0000, 0.0),
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x7bff, 65_504.0),
+            (0x0001, 2f32.powi(-24)),
+            (0x03ff, 1023.0 * 2f32.powi(-24)),
+            (0x0400, 2f32.powi(-14)),
+            (0x3555, 0.333_251_95),
+            (0x7c00, f32::INFINITY),
+            (0xfc00, f32::NEG_INFINITY),
+        ] {
+            assert_eq!(single(bits).to_bits(), value.to_bits(), "{bits:x}");
+        }
+        assert_eq!(single(0x8000).to_bits(), (-0f32).to_bits());
+        assert!(single(0x7e00).is_nan());
+    }
+
+    #[test]
     fn missing_values_are_null_and_packed_ones_doubles() {
         let field = Field {
             name: None,
+            half: false,
             data_type: DataType::I16,
             fill: Some(Scalar::Int(-32767)),
             missing: vec![Scalar::Int(-32767), Scalar::Float(7.0)],

@@ -37,6 +37,8 @@ pub(crate) struct Field {
     pub name: Option<String>,
     /// The type of the values in the file.
     pub data_type: DataType,
+    /// Whether these are the bits of floats of 16 bits.
+    pub half: bool,
     /// What cells have in the file that were never written.
     pub fill: Option<Scalar>,
     /// Values of the file that say that there is none.
@@ -65,6 +67,7 @@ impl Header {
             fields: vec![Field {
                 name: None,
                 data_type,
+                half: false,
                 fill,
                 missing: Vec::new(),
                 scale: None,

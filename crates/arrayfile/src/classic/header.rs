@@ -249,6 +249,7 @@ fn variable(fields: &mut Fields<'_>, dimensions: &[Named]) -> Result<Raw> {
         variable: Variable {
             role: if own { Role::Coordinates } else { Role::Data },
             data_type: known.ok_or_else(|| "has texts, which are not read".to_owned()),
+            half: false,
             extents,
             chunk: None,
             fill: None,

@@ -135,12 +135,12 @@ fn content(
     count: usize,
     heaps: &mut Collections,
 ) -> Parsed<Option<Content>> {
+    if let Some((of, big_endian)) = datatype.number() {
+        let bytes = cursor.take(count.saturating_mul(datatype.width))?;
+        let numbers = scalars(of, big_endian, bytes);
+        return Ok(Some(Content::Plain(Value::Numbers(numbers))));
+    }
     match &datatype.class {
-        &Class::Number { of, big_endian } => {
-            let bytes = cursor.take(count.saturating_mul(datatype.width))?;
-            let numbers = scalars(of, big_endian, bytes);
-            Ok(Some(Content::Plain(Value::Numbers(numbers))))
-        }
         Class::Text => {
             let texts = (0..count).map(|_| cursor.take(datatype.width).map(text));
             let texts = texts.collect::<Parsed<Vec<String>>>()?;

@@ -12,7 +12,6 @@ use crate::error::{Error, Result};
 use crate::hdf5::bytes::{Fault, Parsed};
 use crate::hdf5::chunks::chunks;
 use crate::hdf5::dataset::{DataSet, Layout};
-use crate::hdf5::datatype::Class;
 use crate::hdf5::file::Hdf;
 use crate::hdf5::grid::{Chunk, ChunkGrid};
 use crate::hdf5::packing::{most, unpack};
@@ -118,9 +117,8 @@ impl Container for HdfContainer {
         let refused = |what: &str| Error::unsupported(&self.path, format!("'{name}': {what}"));
         let set = self.sets[variable].as_ref();
         let set = set.ok_or_else(|| refused("is not read"))?;
-        let Class::Number { of, big_endian } = set.datatype.class else {
-            return Err(refused("has no numbers"));
-        };
+        let number = set.datatype.number();
+        let (of, big_endian) = number.ok_or_else(|| refused("has no numbers"))?;
         let fill = self.variables[variable].fill.unwrap_or(Scalar::Int(0));
         let fill = fill.cast(of).unwrap_or(Scalar::Int(0));
         let mut reserved = Vec::new();

@@ -20,6 +20,8 @@ pub(super) struct Datatype {
 pub(super) enum Class {
     /// Numbers, or true and false.
     Number { of: DataType, big_endian: bool },
+    /// Floats of 16 bits, whose bits are read.
+    Half { big_endian: bool },
     /// A text that has `width` bytes.
     Text,
     /// A text of any length, which lies in a heap.
@@ -33,6 +35,15 @@ pub(super) enum Class {
 }
 
 impl Datatype {
+    /// The type that values are read as, and whether their most significant byte comes first; `None` if they are no numbers.
+    pub fn number(&self) -> Option<(DataType, bool)> {
+        match self.class {
+            Class::Number { of, big_endian } => Some((of, big_endian)),
+            Class::Half { big_endian } => Some((DataType::U16, big_endian)),
+            _ => None,
+        }
+    }
+
     /// Reads a type; `cursor` stands behind it afterwards only for those that have no parts.
     ///
     /// # Errors
@@ -105,7 +116,10 @@ fn float(cursor: &mut Cursor<'_>, bits: u32, width: usize) -> Parsed<Class> {
     let of = match (width, places, bias, sign) {
         (4, [23, 8, 0, 23], 127, 31) if ieee => DataType::F32,
         (8, [52, 11, 0, 52], 1023, 63) if ieee => DataType::F64,
-        (2, ..) => return Ok(other("floats of 16 bits")),
+        (2, [10, 5, 0, 10], 15, 15) if ieee => {
+            let big_endian = bits & 1 != 0;
+            return Ok(Class::Half { big_endian });
+        }
         _ => {
             return Ok(other(&format!(
                 "floats of {width} bytes that are not IEEE's"
@@ -168,7 +182,8 @@ mod tests {
         let half = [
             0x11, 0x20, 15, 0, 2, 0, 0, 0, 0, 0, 16, 0, 10, 5, 0, 10, 15, 0, 0, 0,
         ];
-        assert_eq!(parsed(&half).unwrap().class, other("floats of 16 bits"));
+        let big_endian = false;
+        assert_eq!(parsed(&half).unwrap().class, Class::Half { big_endian });
         assert!(parsed(&[0x1c, 0, 0, 0, 4, 0, 0, 0]).is_err());
         assert!(parsed(&half[..12]).is_err());
         // Lists of lists of lists, without an end.

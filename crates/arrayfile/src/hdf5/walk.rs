@@ -141,8 +141,8 @@ fn variable(of: &Found, all: &[Found], places: &BTreeMap<u64, usize>) -> Parsed<
     let mut fill = None;
     let mut chunk = None;
     if let Ok(set) = &of.set {
-        if let (Class::Number { of, big_endian }, Some(bytes)) = (&set.datatype.class, &set.fill) {
-            fill = scalars(*of, *big_endian, bytes).first().copied();
+        if let (Some((of, big_endian)), Some(bytes)) = (set.datatype.number(), &set.fill) {
+            fill = scalars(of, big_endian, bytes).first().copied();
         }
         if let Layout::Chunked(chunked) = &set.layout {
             chunk = Some(chunked.chunk.clone());
@@ -161,6 +161,7 @@ fn variable(of: &Found, all: &[Found], places: &BTreeMap<u64, usize>) -> Parsed<
         name: format!("{front}{short}"),
         role: of.role(),
         data_type,
+        half: matches!(&of.set, Ok(set) if matches!(set.datatype.class, Class::Half { .. })),
         extents: extents(of, all, places),
         chunk,
         fill,
@@ -175,6 +176,7 @@ fn variable(of: &Found, all: &[Found], places: &BTreeMap<u64, usize>) -> Parsed<
 fn readable(set: &DataSet) -> Result<array::DataType, String> {
     let of = match &set.datatype.class {
         Class::Number { of, .. } => *of,
+        Class::Half { .. } => array::DataType::U16,
         Class::Text | Class::LongText => return Err("has texts, which are not read".to_owned()),
         Class::Reference => return Err("has references, which are not read".to_owned()),
         Class::List(_) => {

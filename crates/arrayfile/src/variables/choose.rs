@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use array::DataType;
+
 use crate::error::{Error, Result};
 use crate::source::Axis;
 use crate::variables::model::{Container, Role, Variable};
@@ -120,6 +122,7 @@ fn listed(variables: &[Variable]) -> String {
         .collect();
     let one = |of: &&Variable| match &of.data_type {
         Ok(data_type) => {
+            let data_type = if of.half { DataType::F32 } else { *data_type };
             let lengths: Vec<String> = of.shape().iter().map(u64::to_string).collect();
             if lengths.is_empty() {
                 format!("'{}' (a single {data_type})", of.name)

@@ -35,6 +35,9 @@ pub(super) fn coordinates(
         Ok(data_type) => *data_type,
         Err(what) => return refused(what),
     };
+    if of.half {
+        return refused("has floats of 16 bits");
+    }
     if length == 0 {
         return Ok(None);
     }

@@ -113,6 +113,7 @@ fn field(path: &std::path::Path, variable: &Variable, name: String) -> Result<Fi
     Ok(Field {
         name: Some(name),
         data_type,
+        half: variable.half,
         fill,
         missing,
         scale: scale.filter(|_| data_type != DataType::Bool),

@@ -47,6 +47,8 @@ pub(crate) struct Variable {
     pub role: Role,
     /// The type of its values; or why it is not read, in words.
     pub data_type: std::result::Result<DataType, String>,
+    /// Whether its values are the bits of floats of 16 bits.
+    pub half: bool,
     /// Its dimensions; empty for a single value.
     pub extents: Vec<Extent>,
     /// Cells of its chunks, if it has chunks.

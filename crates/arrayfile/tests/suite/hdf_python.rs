@@ -43,7 +43,7 @@ if mode == 'compare':
                 assert np.array_equal(got, expected, equal_nan=got.dtype.kind == 'f'), (at, end)
     sys.exit()
 random = np.random.default_rng(seed)
-types = 'i1 i2 i4 i8 u1 u2 u4 u8 f4 f8'.split()
+types = 'i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8'.split()
 def pick(*of):
     return of[random.integers(len(of))]
 def values(shape, kind):
@@ -84,10 +84,11 @@ for at in range(cases):
         write(v, shape, kind)
         if v.maxshape[0] is None and v.chunks and random.random() < 0.5:
             v.resize(int(random.integers(1, 2 * shape[0] + 1)), 0)
-        np.save(name + '.npy', v[...].astype(v.dtype.newbyteorder('=')))
+        read = v[...].astype(v.dtype.newbyteorder('='))
+        np.save(name + '.npy', read.astype('f4') if read.dtype == 'f2' else read)
     name = f'{folder}/{at}.nc'
     form = pick('NETCDF4', 'NETCDF4', 'NETCDF4_CLASSIC', 'NETCDF3_CLASSIC', 'NETCDF3_64BIT_OFFSET', 'NETCDF3_64BIT_DATA')
-    kind = pick(*(types if form in ('NETCDF4', 'NETCDF3_64BIT_DATA') else ['i1', 'i2', 'i4', 'f4', 'f8']))
+    kind = pick(*([of for of in types if of != 'f2'] if form in ('NETCDF4', 'NETCDF3_64BIT_DATA') else ['i1', 'i2', 'i4', 'f4', 'f8']))
     with netCDF4.Dataset(name, 'w', format=form) as f:
         names = [f'd{n}' for n in range(len(shape))]
         for n, length in zip(names, shape):
