@@ -63,6 +63,7 @@ pub fn explain(text: &str, snapshot: &Snapshot) -> Result<String> {
             name.text,
             dimension.text
         ),
+        Statement::Delete { cells, name } => format!("delete({}, {})", plan(&cells)?, name.text),
         Statement::Show(query) => format!("show({})", plan(&query)?),
         other => format!("{}: no query, so there is nothing to explain", other.name()),
     })
@@ -132,6 +133,19 @@ pub async fn execute(text: &str, store: &Arc<Store>, run: &Run) -> Result<Outcom
             check(text, open(&name, &snapshot).map(drop))?;
             let plan = lowered(text, &query, &snapshot)?;
             insert(&plan, &name, store, run).await
+        }
+        Statement::Delete { cells, name } => {
+            let array = check(text, open(&name, &snapshot))?;
+            if array.schema().layout() == array::Layout::Dense {
+                let what = format!(
+                    "array '{}' is dense, and has each of its cells: insert other values, or make it sparse with \
+                     store(filter({0}, not (..)), {0})",
+                    name.text
+                );
+                return check(text, wrong(name.span, what));
+            }
+            let plan = lowered(text, &cells, &snapshot)?;
+            delete(&plan, &name, store, run).await
         }
         Statement::Append {
             query,
@@ -211,6 +225,18 @@ async fn insert(plan: &Plan, name: &Name, store: &Arc<Store>, run: &Run) -> Resu
     }
     writer.commit()?;
     done("written", name, &format!(": {} cells", data.existing()))
+}
+
+/// Makes the cells of a sparse array absent that a plan over it gives.
+async fn delete(plan: &Plan, name: &Name, store: &Arc<Store>, run: &Run) -> Result<Outcome> {
+    let data = plan.run(run).await?;
+    let mut writer = Writer::begin(store)?;
+    let mut gone = 0;
+    for block in data.blocks() {
+        gone += writer.erase(&name.text, block).await?;
+    }
+    writer.commit()?;
+    done("has lost", name, &format!(" {gone} cells"))
 }
 
 /// Writes what a plan gives behind the cells of an array.

@@ -63,6 +63,11 @@ pub(crate) enum Statement {
         name: Name,
         dimension: Name,
     },
+    /// The cells of an array that a query gives, which become absent.
+    Delete {
+        cells: Query,
+        name: Name,
+    },
     /// An array, or a version of one.
     Remove(Name),
     /// An array as it is now, kept under a name.
@@ -85,6 +90,7 @@ impl Statement {
             Statement::Store { .. } => "store",
             Statement::Insert { .. } => "insert",
             Statement::Append { .. } => "append",
+            Statement::Delete { .. } => "delete",
             Statement::Remove(_) => "remove",
             Statement::List => "list",
             Statement::Versions(_) => "versions",

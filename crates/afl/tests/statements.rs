@@ -223,6 +223,34 @@ fn arrays_are_created_written_listed_and_removed() {
 }
 
 #[test]
+fn cells_of_a_sparse_array_are_deleted() {
+    let (_directory, store) = store();
+    done(&store, "store(filter(a, v > 30), big)");
+    let said = done(&store, "delete(big, v = 32 or y > 4)");
+    assert_eq!(said, "array 'big' has lost 2 cells");
+    assert_eq!(
+        query(&store, "slice(big, x, 3)").1,
+        ["-", "31.0", "-", "33.0", "34.0", "-"]
+    );
+    assert_eq!(
+        done(&store, "delete(big, v < 0)"),
+        "array 'big' has lost 0 cells"
+    );
+    assert!(afl::writes("delete(big, true)").unwrap());
+    for (statement, said) in [
+        ("delete(a, v > 1)", "is dense, and has each of its cells"),
+        ("delete(none, v > 1)", "no array 'none'"),
+        ("delete(big, w > 1)", "'w'"),
+        ("delete(big, v + 1)", "filter"),
+        ("delete(big)", "`,`"),
+    ] {
+        let error = run(&store, statement).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    assert_eq!(query(&store, "aggregate(big, count(*))").1, ["3"]);
+}
+
+#[test]
 fn statistics_are_exact() {
     let (_directory, store) = store();
     for (text, shape, values) in [

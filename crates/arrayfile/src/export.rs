@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use array::{Array, Attribute, Layout, Region, Scalar};
+use array::{Array, Attribute, DataType, Layout, Region, Scalar};
 use store::Snapshot;
 
+use crate::classic::{self, ClassicTarget};
 use crate::copy::boxes;
 use crate::error::{Error, Result};
 use crate::job::Job;
@@ -35,7 +36,8 @@ pub struct Exported {
 /// file appears when it is complete.
 ///
 /// A Zarr array has the array's chunks, fill value and names of dimensions; coordinates are not written: what is read
-/// back has whole numbers from 0.
+/// back has whole numbers from 0. A NetCDF has names and coordinates of dimensions, and all attributes unless one is
+/// chosen; what stands for nulls in it is no other value's.
 ///
 /// # Errors
 /// [`Error::Array`] if there is no such array; [`Error::Exists`]; [`Error::Export`] if the file cannot have what the array
@@ -54,30 +56,40 @@ pub async fn export(
         None => Format::of_name(path)?,
     };
     let array = Array::open(snapshot, name)?;
-    let (number, attribute) = attribute(&array, options)?;
-    let (data_type, shape) = (attribute.data_type(), array.schema().shape());
-    let dimensions = array.schema().dimensions();
-    let stand_in = stand_in(attribute, options)?;
-    let mut target = target(format, path, &array, number, stand_in, options.packing)?;
-    let chunk: Vec<u64> = dimensions.iter().map(|of| of.chunk_length()).collect();
-    let width = data_type.width() as u64;
-    let most = if format == Format::Npy {
+    let fields = fields(&array, format, options)?;
+    let mut target = target(format, path, &array, &fields, options.packing)?;
+    let shape = array.schema().shape();
+    let chunk = array
+        .schema()
+        .dimensions()
+        .iter()
+        .map(|of| of.chunk_length());
+    let chunk: Vec<u64> = chunk.collect();
+    let widths = fields.iter().map(|of| of.width);
+    let total = array.schema().cells().saturating_mul(widths.clone().sum());
+    let widest = widths.max().unwrap_or(1);
+    let most = if matches!(format, Format::Npy | Format::NetCdf3) {
         SLAB.min(job.free() / 4)
     } else {
         0
     };
-    let lengths = slab(&shape, &chunk, width, most);
-    let needed = lengths.iter().product::<u64>().saturating_mul(width * 2);
+    let lengths = slab(&shape, &chunk, widest, most);
+    let copies = if format == Format::NetCdf3 { 3 } else { 2 };
+    let needed = lengths
+        .iter()
+        .product::<u64>()
+        .saturating_mul(widest * copies);
     let _reserved = job.reserve("a chunk of the array", needed)?;
-    let total = array.schema().cells() * width;
     let mut done = 0;
     let mut values = Vec::new();
-    for region in boxes(&shape, &lengths) {
-        job.at(done, total)?;
-        values.resize(region.cells("a chunk")? * width as usize, 0);
-        read(&array, &region, number, stand_in, &mut values).await?;
-        target.write(&region, &values)?;
-        done += values.len() as u64;
+    for (at, field) in fields.iter().enumerate() {
+        for region in boxes(&shape, &lengths) {
+            job.at(done, total)?;
+            values.resize(region.cells("a chunk")? * field.width as usize, 0);
+            read(&array, &region, field, &mut values).await?;
+            target.write(at, &region, &values)?;
+            done += values.len() as u64;
+        }
     }
     job.at(total, total)?;
     Ok(Exported {
@@ -86,6 +98,45 @@ pub async fn export(
         written: target.finish()?,
         time: begun.elapsed(),
     })
+}
+
+/// An attribute that is exported.
+#[derive(Debug, Clone, Copy)]
+struct Exporting {
+    /// Its number in the array.
+    number: usize,
+    /// Bytes of a value.
+    width: u64,
+    /// What is written in place of nulls and of cells that do not exist.
+    stand_in: Option<Scalar>,
+    /// Whether no other cell may have that value.
+    alone: bool,
+}
+
+/// The attributes that are exported: the one that was chosen, or the only one; a NetCDF has all.
+fn fields(array: &Arc<Array>, format: Format, options: &ExportOptions) -> Result<Vec<Exporting>> {
+    let schema = array.schema();
+    let numbers = match format {
+        Format::NetCdf3 if options.attribute.is_none() => (0..schema.attributes().len()).collect(),
+        _ => vec![attribute(array, options)?.0],
+    };
+    let one = |number: usize| {
+        let attribute = &schema.attributes()[number];
+        let lacks = attribute.is_nullable() || schema.layout() != Layout::Dense;
+        let netcdf = format == Format::NetCdf3;
+        let stand_in = match options.null {
+            None if netcdf => lacks.then(|| classic::usual_fill(attribute.data_type())),
+            _ if netcdf && !lacks => None,
+            _ => stand_in(attribute, options)?,
+        };
+        Ok(Exporting {
+            number,
+            width: attribute.data_type().width() as u64,
+            stand_in,
+            alone: netcdf,
+        })
+    };
+    numbers.into_iter().map(one).collect()
 }
 
 /// What is written in place of nulls and of cells that do not exist.
@@ -109,12 +160,11 @@ fn target(
     format: Format,
     path: &Path,
     array: &Array,
-    number: usize,
-    stand_in: Option<Scalar>,
+    fields: &[Exporting],
     packing: Packing,
 ) -> Result<Box<dyn Target>> {
     let schema = array.schema();
-    let attribute = &schema.attributes()[number];
+    let attribute = &schema.attributes()[fields[0].number];
     let data_type = attribute.data_type();
     let version = match format {
         Format::Npz => {
@@ -134,12 +184,27 @@ fn target(
                 &schema.shape(),
             )?));
         }
+        Format::Hdf5 => {
+            return Err(Error::Options {
+                what: "HDF5 is read, not written; take NetCDF or Zarr".to_owned(),
+            });
+        }
+        Format::NetCdf3 if packing != Packing::Usual && packing != Packing::None => {
+            return Err(Error::Options {
+                what: "a NetCDF file of this version is never compressed; take zarr".to_owned(),
+            });
+        }
+        Format::NetCdf3 => {
+            let fields: Vec<_> = fields.iter().map(|of| (of.number, of.stand_in)).collect();
+            return Ok(Box::new(ClassicTarget::create(path, array, &fields)?));
+        }
         Format::Zarr2 => Version::V2,
         Format::Zarr3 => Version::V3,
     };
     let fill = match attribute.fill_value() {
         fill if !fill.is_null() && schema.layout() == Layout::Dense => fill,
-        _ => stand_in
+        _ => fields[0]
+            .stand_in
             .or(Scalar::Int(0).cast(data_type))
             .unwrap_or(Scalar::Int(0)),
     };
@@ -198,14 +263,9 @@ fn slab(shape: &[u64], chunk: &[u64], width: u64, most: u64) -> Vec<u64> {
 }
 
 /// Reads the values of a region, with something in place of nulls and of cells that do not exist.
-async fn read(
-    array: &Array,
-    region: &Region,
-    number: usize,
-    stand_in: Option<Scalar>,
-    into: &mut [u8],
-) -> Result<()> {
+async fn read(array: &Array, region: &Region, field: &Exporting, into: &mut [u8]) -> Result<()> {
     let schema = array.schema();
+    let number = field.number;
     let attribute = &schema.attributes()[number];
     if schema.layout() == Layout::Dense && !attribute.is_nullable() {
         return Ok(array.read_into(region, number, into).await?);
@@ -221,7 +281,21 @@ async fn read(
     let missing =
         |cell: usize| !block.exists(cell) || column.valid().is_some_and(|of| of[cell] == 0);
     let data_type = attribute.data_type();
-    let stand_in = stand_in.map(|of| array::Buffer::filled(data_type, 1, of));
+    let stands = |of| array::Buffer::filled(bytes_type(data_type), 1, of);
+    let stand_in = field.stand_in.map(stands);
+    if let (true, Some(of)) = (field.alone, field.stand_in) {
+        let twice = |cell| !missing(cell) && column.get(cell) == of;
+        if (0..block.cells()).any(twice) {
+            return Err(Error::Export {
+                array: array.name().to_owned(),
+                what: format!(
+                    "attribute '{}' has the value {of}, which is to stand for cells without a value: say another one with \
+                     --null",
+                    attribute.name()
+                ),
+            });
+        }
+    }
     let width = data_type.width();
     for cell in (0..block.cells()).filter(|&cell| missing(cell)) {
         let Some(stand_in) = &stand_in else {
@@ -237,6 +311,15 @@ async fn read(
         into[cell * width..][..width].copy_from_slice(stand_in.bytes());
     }
     Ok(())
+}
+
+/// The type that a stand-in is written in: of a bool it is a byte that is neither.
+fn bytes_type(of: DataType) -> DataType {
+    if of == DataType::Bool {
+        DataType::I8
+    } else {
+        of
+    }
 }
 
 #[cfg(test)]

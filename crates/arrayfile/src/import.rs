@@ -6,20 +6,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use array::{
-    Attribute, Block, Buffer, CHUNK_BYTES, Column, Dimension, Grid, Region, Schema, Writer,
+    Attribute, Block, Buffer, CHUNK_BYTES, Coordinates, Dimension, Grid, Region, Schema, Writer,
     chunk_lengths,
 };
 use store::Store;
 
 use crate::error::{Error, Result};
-use crate::job::Job;
+use crate::job::{Job, Reserved};
 use crate::options::{Format, ImportOptions};
-use crate::source::{Header, Source};
+use crate::source::{Axis, Field, Header, Source};
 use crate::values::{COPIES, bytes_mut};
-use crate::{npy, zarr};
+use crate::{classic, hdf5, npy, variables, zarr};
 
 /// Bytes of a file's chunk that is kept as a chunk of the array.
 const CHUNKS_KEPT: std::ops::RangeInclusive<u64> = 64 << 10..=64 << 20;
+
+/// Bytes of a chunk's region and place in the lists of those that were written.
+const LISTED: u64 = 256;
 
 /// The most bytes of a file's chunks that are kept.
 const MOST_KEPT: u64 = 256 << 20;
@@ -29,8 +32,10 @@ const MOST_KEPT: u64 = 256 << 20;
 pub struct Imported {
     /// What the file was.
     pub format: Format,
-    /// The array's dimensions and attribute.
+    /// The array's dimensions and attributes.
     pub schema: Schema,
+    /// What of the file is not in the array, and why.
+    pub notes: Vec<String>,
     /// Chunks of the array that were written.
     pub chunks: u64,
     /// Bytes of the values of all cells, in memory.
@@ -39,8 +44,8 @@ pub struct Imported {
     pub time: Duration,
 }
 
-/// Makes the array `name` of the array in a file or folder, in one transaction. In memory is a chunk at a time (with a
-/// Zarr whose chunks are not those of the array: some).
+/// Makes the array `name` of the array in a file or folder, in one transaction. In memory is a chunk at a time (of a
+/// Zarr or HDF5 whose chunks are not those of the array: some).
 ///
 /// # Errors
 /// [`Error::Unsupported`], [`Error::Malformed`], [`Error::Chunk`] about the file; [`Error::Array`] if there is an array of
@@ -55,10 +60,11 @@ pub async fn import(
 ) -> Result<Imported> {
     let begun = Instant::now();
     let format = Format::of_content(path)?;
-    if options.member.is_some() && format != Format::Npz {
+    let member = options.member.as_deref();
+    if member.is_some() && !format.has_members() {
         return Err(Error::Options {
             what: format!(
-                "{}: only an NPZ has members, and this is {format}",
+                "{}: only NPZ, HDF5 and NetCDF have members, and this is {format}",
                 path.display()
             ),
         });
@@ -67,8 +73,10 @@ pub async fn import(
     let kept = (job.free() / 8).min(MOST_KEPT);
     let mut source = match format {
         Format::Npy => npy::open(path)?,
-        Format::Npz => npy::open_member(path, options.member.as_deref())?,
+        Format::Npz => npy::open_member(path, member)?,
         Format::Zarr2 | Format::Zarr3 => zarr::open(path, &job, kept)?,
+        Format::Hdf5 => variables::open(hdf5::open(path)?, member, (&job, kept))?,
+        Format::NetCdf3 => variables::open(classic::open(path)?, member, (&job, kept))?,
     };
     let schema = schema(source.header(), options)?;
     let mut writer = Writer::begin(store)?;
@@ -85,16 +93,21 @@ pub async fn import(
         format,
         chunks,
         bytes: bytes(&schema),
+        notes: source.header().notes.clone(),
         schema,
         time: begun.elapsed(),
     })
 }
 
 fn bytes(schema: &Schema) -> u64 {
-    schema.cells() * schema.attributes()[0].data_type().width() as u64
+    let widths = schema
+        .attributes()
+        .iter()
+        .map(|of| of.data_type().width() as u64);
+    schema.cells().saturating_mul(widths.sum())
 }
 
-/// Copies all that was written, chunk by chunk of the array; how many were.
+/// Copies all that was written, attribute by attribute and chunk by chunk of the array; how many chunks were.
 async fn copy(
     source: &mut dyn Source,
     writer: &mut Writer,
@@ -102,46 +115,59 @@ async fn copy(
     schema: &Schema,
     job: &mut Job<'_>,
 ) -> Result<u64> {
-    let data_type = schema.attributes()[0].data_type();
+    let fields = source.header().fields.clone();
     let grid = Grid::of(schema);
-    let chunk: u64 = schema
-        .dimensions()
-        .iter()
-        .map(Dimension::chunk_length)
-        .product();
-    let chunk = chunk * data_type.width() as u64;
+    let cells = schema.dimensions().iter().map(Dimension::chunk_length);
+    let widest = fields.iter().map(|of| of.value_type().width() as u64).max();
+    let chunk = cells.product::<u64>().saturating_mul(widest.unwrap_or(1));
     let _reserved = job.reserve("a chunk of the array", chunk.saturating_mul(COPIES))?;
-    let whole = Region::of_shape(&schema.shape());
-    let found: Box<dyn Iterator<Item = Vec<u64>>> = match source.stored()? {
-        None => Box::new(grid.all()),
-        Some(regions) => {
-            let mut found = BTreeSet::new();
-            for region in regions {
-                job.at(0, bytes(schema))?;
-                found.extend(grid.overlapping(&region.intersection(&whole)));
-            }
-            Box::new(found.into_iter())
-        }
-    };
     let (mut done, mut chunks) = (0, 0);
-    for at in found {
-        job.at(done, bytes(schema))?;
-        let region = grid.region(&at);
-        let mut values = Buffer::zeros(data_type, region.cells("a chunk")?);
-        done += values.bytes().len() as u64;
-        source.read(&region, bytes_mut(&mut values))?;
-        let block = Block::new(region, vec![Some(Column::new(values))])?;
-        writer.write(name, &block).await?;
-        chunks += 1;
+    for (number, field) in fields.iter().enumerate() {
+        let (found, _listed) = written(source, number, (schema, &grid), (done, job))?;
+        for at in found {
+            job.at(done, bytes(schema))?;
+            let region = grid.region(&at);
+            let mut values = Buffer::zeros(field.data_type, region.cells("a chunk")?);
+            source.read(number, &region, bytes_mut(&mut values))?;
+            done += (values.len() * field.value_type().width()) as u64;
+            let mut columns = vec![None; fields.len()];
+            columns[number] = Some(field.column(values));
+            writer.write(name, &Block::new(region, columns)?).await?;
+            chunks += 1;
+        }
     }
     // A flag that was set while the last chunk was written counts, too.
     job.at(bytes(schema), bytes(schema))?;
     Ok(chunks)
 }
 
+/// Chunks of an array, by their places in its grid.
+type Found = Box<dyn Iterator<Item = Vec<u64>>>;
+
+/// The chunks of the array that have something that was written of a field.
+fn written(
+    source: &dyn Source,
+    field: usize,
+    (schema, grid): (&Schema, &Grid),
+    (done, job): (u64, &mut Job<'_>),
+) -> Result<(Found, Option<Reserved>)> {
+    let whole = Region::of_shape(&schema.shape());
+    let Some(regions) = source.stored(field)? else {
+        return Ok((Box::new(grid.all()), None));
+    };
+    let bytes_of_list = regions.len() as u64 * LISTED;
+    let reserved = job.reserve("the list of the file's chunks", bytes_of_list)?;
+    let mut found = BTreeSet::new();
+    for region in regions {
+        job.at(done, bytes(schema))?;
+        found.extend(grid.overlapping(&region.intersection(&whole)));
+    }
+    Ok((Box::new(found.into_iter()), Some(reserved)))
+}
+
 /// The schema of the array that is made of what a header says.
 fn schema(header: &Header, options: &ImportOptions) -> Result<Schema> {
-    let rank = header.shape.len();
+    let rank = header.axes.len();
     let wrong = |what: String| Error::Options { what };
     let given = options.dimensions.as_ref();
     if let Some(names) = given.filter(|names| names.len() != rank) {
@@ -157,30 +183,65 @@ fn schema(header: &Header, options: &ImportOptions) -> Result<Schema> {
         )));
     }
     let chunk = chunk(header, options)?;
-    let name = |at: usize| match (given, header.names.get(at)) {
+    let distinct = distinct(&header.axes);
+    let name = |at: usize| match (given, &header.axes[at].name) {
         (Some(names), _) => names[at].clone(),
-        (None, Some(Some(name))) if distinct(&header.names) => name.clone(),
+        (None, Some(name)) if distinct => name.clone(),
         _ => format!("dim_{at}"),
     };
-    let dimension = |at: usize| Dimension::integer(&name(at), 0, header.shape[at]).chunk(chunk[at]);
-    let attribute = options.attribute.as_deref().unwrap_or("value");
-    let mut attribute = Attribute::new(attribute, header.data_type).compressed(options.compression);
-    if let Some(fill) = header.fill {
-        attribute = attribute.fill(fill);
-    }
+    let dimensions = header.axes.iter().enumerate();
+    let dimensions = dimensions.map(|(at, axis)| dimension(axis, &name(at)).chunk(chunk[at]));
     Ok(Schema::new(
-        (0..rank).map(dimension).collect(),
-        vec![attribute],
+        dimensions.collect(),
+        attributes(&header.fields, options)?,
     )?)
 }
 
-fn distinct(names: &[Option<String>]) -> bool {
-    let given: Vec<_> = names
-        .iter()
-        .flatten()
-        .filter(|name| !name.is_empty())
-        .collect();
-    given.iter().collect::<BTreeSet<_>>().len() == names.len()
+/// A dimension, with the coordinates that it has in the file. It grows if it does there and its coordinates go on by
+/// themselves.
+fn dimension(axis: &Axis, name: &str) -> Dimension {
+    let (dimension, regular) = match &axis.coordinates {
+        None => (Dimension::integer(name, 0, axis.length), true),
+        Some(Coordinates::Integer { start }) => {
+            (Dimension::integer(name, *start, axis.length), true)
+        }
+        Some(Coordinates::Regular { start, step }) => {
+            (Dimension::regular(name, *start, *step, axis.length), true)
+        }
+        Some(Coordinates::Listed(list)) => (Dimension::listed(name, list.clone()), false),
+    };
+    if axis.unlimited && regular {
+        dimension.growing()
+    } else {
+        dimension
+    }
+}
+
+/// The attributes that fields become.
+///
+/// # Errors
+/// If a name is given and there are several.
+fn attributes(fields: &[Field], options: &ImportOptions) -> Result<Vec<Attribute>> {
+    let given = options.attribute.as_deref();
+    if given.is_some() && fields.len() > 1 {
+        let count = fields.len();
+        return Err(Error::Options {
+            what: format!(
+                "a name is given for one attribute, and the file has {count}; choose one with --member"
+            ),
+        });
+    }
+    let attribute = |field: &Field| {
+        let name = given.or(field.name.as_deref()).unwrap_or("value");
+        field.attribute(name, options.compression)
+    };
+    Ok(fields.iter().map(attribute).collect())
+}
+
+fn distinct(axes: &[Axis]) -> bool {
+    let given = axes.iter().filter_map(|of| of.name.as_deref());
+    let given: BTreeSet<&str> = given.filter(|name| !name.is_empty()).collect();
+    given.len() == axes.len()
 }
 
 /// The cells of a chunk of the array along each dimension.
@@ -193,9 +254,10 @@ fn chunk(header: &Header, options: &ImportOptions) -> Result<Vec<u64>> {
         }
         return Ok(given.clone());
     }
-    let width = header.data_type.width();
+    let width = header.fields.iter().map(|of| of.value_type().width()).max();
+    let (width, file_shape) = (width.unwrap_or(1), header.shape());
     if let Some(of_file) = &header.chunk {
-        let lengths = of_file.iter().zip(&header.shape);
+        let lengths = of_file.iter().zip(&file_shape);
         let lengths: Vec<u64> = lengths
             .map(|(&chunk, &length)| chunk.min(length.max(1)))
             .collect();
@@ -204,15 +266,14 @@ fn chunk(header: &Header, options: &ImportOptions) -> Result<Vec<u64>> {
             .try_fold(width as u64, |all, &of| all.checked_mul(of));
         let one = lengths
             .iter()
-            .zip(&header.shape)
+            .zip(&file_shape)
             .all(|(chunk, length)| chunk >= length);
         if bytes.is_some_and(|bytes| CHUNKS_KEPT.contains(&bytes) || (one && bytes <= CHUNK_BYTES))
         {
             return Ok(lengths);
         }
     }
-    let shape: Vec<_> = header
-        .shape
+    let shape: Vec<_> = file_shape
         .iter()
         .map(|&length| (length, 0, false))
         .collect();

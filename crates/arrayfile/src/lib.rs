@@ -1,4 +1,5 @@
-//! Arrays in and out of files: NPY and NPZ of NumPy, Zarr 2 and 3; and the synthetic seismic array (row T7).
+//! Arrays in and out of files: NPY and NPZ of NumPy, Zarr 2 and 3, HDF5 and NetCDF; and the synthetic seismic array
+//! (row T7).
 //!
 //! [`import`] makes an array of what a file has, [`export`] writes one into a file. Both go chunk by chunk, tell how far
 //! they are, stop when asked to, and leave nothing half done: an import is one transaction, and a file that is written
@@ -9,6 +10,8 @@
 //! | NPY | versions 1 to 3, both orders of dimensions and of bytes | version 1, row-major, little-endian |
 //! | NPZ | members that are not compressed | |
 //! | Zarr 2, 3 | regular chunks: plain, zstd, gzip, zlib, crc32c; all orders; no blosc, no shards, no filters | plain, zstd, gzip |
+//! | HDF5, NetCDF-4 | data sets: compact, contiguous, in chunks by every kind of index; gzip, shuffle, Fletcher's sum, lzf, zstd | |
+//! | NetCDF-3 | versions 1, 2 and 5 | version 2, or 5 where it needs it; all attributes, and coordinates |
 //!
 //! Values are bool, whole numbers of 8 to 64 bits, and floats of 32 and 64. A chunk of a Zarr that is missing has the fill
 //! value, as the format says; one that is damaged is an error that names it.
@@ -39,9 +42,12 @@
 //! ```
 
 mod aside;
+mod classic;
 mod copy;
+mod decode;
 mod error;
 mod export;
+mod hdf5;
 mod import;
 mod job;
 mod npy;
@@ -50,6 +56,7 @@ pub mod seismic;
 mod source;
 mod target;
 mod values;
+mod variables;
 mod zarr;
 
 pub use error::{Error, Result};

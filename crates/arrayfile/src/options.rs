@@ -18,21 +18,32 @@ pub enum Format {
     Zarr2,
     /// A folder in the format Zarr 3.
     Zarr3,
+    /// An HDF5 file, also as NetCDF-4 has it; it is read, not written.
+    Hdf5,
+    /// A file of NetCDF before HDF5.
+    NetCdf3,
 }
 
 impl Format {
-    /// Its name: `npy`, `npz`, `zarr2`, `zarr3`.
+    /// Its name: `npy`, `npz`, `zarr2`, `zarr3`, `hdf5`, `netcdf3`.
     pub fn name(self) -> &'static str {
         match self {
             Format::Npy => "npy",
             Format::Npz => "npz",
             Format::Zarr2 => "zarr2",
             Format::Zarr3 => "zarr3",
+            Format::Hdf5 => "hdf5",
+            Format::NetCdf3 => "netcdf3",
         }
     }
 
-    /// Whether `path` is a file of arrays: by its content, as [`of_content`](Format::of_content) has it, also of a format
-    /// that is not read (HDF5, NetCDF); or by its name, whatever is in it, so that a damaged one is none of another kind.
+    /// Whether a file may have several arrays, of which one is chosen by its name.
+    pub(crate) fn has_members(self) -> bool {
+        matches!(self, Format::Npz | Format::Hdf5 | Format::NetCdf3)
+    }
+
+    /// Whether `path` is a file of arrays: by its content, as [`of_content`](Format::of_content) has it; or by its name,
+    /// whatever is in it, so that a damaged one is none of another kind.
     ///
     /// ```
     /// use std::path::Path;
@@ -42,10 +53,11 @@ impl Format {
     /// ```
     pub fn holds_arrays(path: &Path) -> bool {
         let extension = path.extension().and_then(|of| of.to_str()).unwrap_or("");
-        let named = ["npy", "npz", "zarr", "nc", "nc4", "h5", "hdf5"];
+        let named = [
+            "npy", "npz", "zarr", "nc", "nc4", "cdf", "h5", "he5", "hdf5",
+        ];
         named.iter().any(|of| extension.eq_ignore_ascii_case(of))
             || Format::of_content(path).is_ok()
-            || !path.is_dir() && first_bytes(path).is_ok_and(|first| is_hdf(&first))
     }
 
     /// What `path` has, by its content: a folder by its metadata, a file by its first bytes.
@@ -70,20 +82,20 @@ impl Format {
         match first_bytes(path) {
             Ok(first) if &first == b"\x93NUMPY" => Ok(Format::Npy),
             Ok(first) if first.starts_with(b"PK") => Ok(Format::Npz),
-            Ok(first) if is_hdf(&first) => Err(Error::unsupported(
-                path,
-                "HDF5 and NetCDF are not read; write it as Zarr or NPY, with xarray for one: \
-                 xarray.open_dataset(..).to_zarr(..)",
-            )),
+            Ok(first) if first.starts_with(b"\x89HDF") => Ok(Format::Hdf5),
+            Ok(first) if first.starts_with(b"CDF") => Ok(Format::NetCdf3),
+            // Something else may lie before the file, at least 512 bytes of it.
+            Ok(_) if begins_later(path) => Ok(Format::Hdf5),
             Ok(_) | Err(io::Error::ShortRead { .. }) => Err(Error::unsupported(
                 path,
-                "is none of the files that are read: NPY, NPZ, and folders in the format Zarr 2 or 3",
+                "is none of the files that are read: NPY, NPZ, HDF5, NetCDF, and folders in the format Zarr 2 or 3",
             )),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// What a file that is to be written becomes, by its name: `.npy`, or `.zarr`, which is Zarr 3.
+    /// What a file that is to be written becomes, by its name: `.npy`, `.nc`, which is NetCDF before
+    /// HDF5, or `.zarr`, which is Zarr 3.
     ///
     /// # Errors
     /// [`Error::Options`] for another name.
@@ -92,9 +104,10 @@ impl Format {
         match extension.to_ascii_lowercase().as_str() {
             "npy" => Ok(Format::Npy),
             "zarr" => Ok(Format::Zarr3),
+            "nc" => Ok(Format::NetCdf3),
             _ => Err(Error::Options {
                 what: format!(
-                    "{}: the name does not say the format; end it with .npy or .zarr, or give the format",
+                    "{}: the name does not say the format; end it with .npy, .nc or .zarr, or give the format",
                     path.display()
                 ),
             }),
@@ -109,9 +122,20 @@ fn first_bytes(path: &Path) -> std::result::Result<[u8; 6], io::Error> {
     Ok(first)
 }
 
-/// Whether a file that begins so is HDF5, of which NetCDF-4 is, or NetCDF before.
-fn is_hdf(first: &[u8]) -> bool {
-    first.starts_with(b"\x89HDF") || first.starts_with(b"CDF")
+/// Whether an HDF5 file begins at 512 bytes, or a power of two times that.
+fn begins_later(path: &Path) -> bool {
+    let Ok(file) = io::File::open(path, io::Access::Read) else {
+        return false;
+    };
+    let mut at = 512;
+    let mut first = [0; 8];
+    while io::Device::read_at(&file, at, &mut first).is_ok() {
+        if &first == b"\x89HDF\r\n\x1a\n" {
+            return true;
+        }
+        at *= 2;
+    }
+    false
 }
 
 impl std::fmt::Display for Format {
@@ -123,9 +147,11 @@ impl std::fmt::Display for Format {
 /// What may be said about an import. The default lets the file speak.
 #[derive(Debug, Clone, Default)]
 pub struct ImportOptions {
-    /// Of a file with several arrays, which one: the name of a member of an NPZ.
+    /// Of a file with several arrays, which one: the name of a member of an NPZ; or of a variable of an HDF5 or NetCDF,
+    /// with its groups before it if the name alone is not clear (`surface/temperature`), or several, separated by commas,
+    /// which have the same dimensions and become attributes.
     pub member: Option<String>,
-    /// The name of the attribute; `value` if none is given.
+    /// The name of the attribute. Without: that of the variable, or `value` where the file has no names.
     pub attribute: Option<String>,
     /// The names of the dimensions, the outermost first. Without: those of the file, else `dim_0`, `dim_1` and so on.
     pub dimensions: Option<Vec<String>>,
@@ -157,10 +183,10 @@ pub enum Packing {
 pub struct ExportOptions {
     /// The format; without, the one that the name says.
     pub format: Option<Format>,
-    /// Which attribute, if there are several.
+    /// Which attribute, if there are several; without, a NetCDF has all of them.
     pub attribute: Option<String>,
-    /// What is written in place of nulls and of cells that do not exist. Without: NaN for floats, and an error for
-    /// other types.
+    /// What is written in place of nulls and of cells that do not exist. Without: NaN for floats; for other types in a
+    /// NetCDF what its libraries take, else an error.
     pub null: Option<Scalar>,
     /// How chunks are compressed, in Zarr.
     pub packing: Packing,

@@ -47,10 +47,10 @@ pub enum Command {
     /// Build a TPC-H store, run the 22 queries, show where their bytes came from
     #[cfg(feature = "sql")]
     Quickstart(Quickstart),
-    /// Load files (Parquet, CSV, JSON, TPC-H tbl, Arrow IPC) into a table, or a file (NPY, NPZ, Zarr) into an array
+    /// Load files (Parquet, CSV, JSON, TPC-H tbl, Arrow IPC) into a table, or a file (NPY, NPZ, Zarr, HDF5, NetCDF) into an array
     #[cfg(feature = "sql")]
     Import(Box<Import>),
-    /// Write an array into a file (NPY, Zarr)
+    /// Write an array into a file (NPY, Zarr, NetCDF)
     Export(Export),
     /// Load what is no table: a graph, a synthetic array
     Load(Load),

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::anyhow;
-use arrayfile::{ExportOptions, Format, ImportOptions, Job};
+use arrayfile::{ExportOptions, Format, ImportOptions, Imported, Job};
 use futures::executor::block_on;
 use serde_json::json;
 use store::Snapshot;
@@ -64,28 +64,50 @@ pub fn import(incoming: &Incoming<'_>) -> Result<(), Failure> {
     }
     let made = made?;
     closed?;
+    tell(incoming, &made)
+}
+
+/// Says what an import made.
+fn tell(incoming: &Incoming<'_>, made: &Imported) -> Result<(), Failure> {
+    let (name, file) = (incoming.name, incoming.file);
     let seconds = made.time.as_secs_f64();
+    let attributes = made.schema.attributes();
     let mut out = out::stdout();
     if incoming.json {
+        let types = attributes
+            .iter()
+            .map(|of| json!({ "name": of.name(), "type": of.data_type().name() }));
         let object = json!({
             "store": incoming.store.display().to_string(),
             "array": name,
             "format": made.format.name(),
             "shape": made.schema.shape(),
-            "type": made.schema.attributes()[0].data_type().name(),
+            "type": attributes[0].data_type().name(),
+            "attributes": types.collect::<Vec<_>>(),
             "chunk": made.schema.dimensions().iter().map(|of| of.chunk_length()).collect::<Vec<_>>(),
             "chunks": made.chunks,
             "bytes": made.bytes,
+            "notes": made.notes,
             "seconds": seconds,
         });
         writeln!(out, "{object}")?;
     } else {
+        for note in &made.notes {
+            eprintln!("{}: {note}", file.display());
+        }
+        let types: Vec<_> = match attributes {
+            [one] => vec![one.data_type().to_string()],
+            all => all
+                .iter()
+                .map(|of| format!("{} {}", of.name(), of.data_type()))
+                .collect(),
+        };
         let shape: Vec<_> = made.schema.shape().iter().map(u64::to_string).collect();
         writeln!(
             out,
             "{name}: {} of {}, {} in {} chunks, in {}",
             shape.join(" x "),
-            made.schema.attributes()[0].data_type(),
+            types.join(", "),
             units::bytes(made.bytes),
             units::count(made.chunks),
             units::seconds(seconds)

@@ -163,7 +163,10 @@ fn what_is_wrong_is_said_in_one_line() {
         ),
         ("array s.atoll export", "needs the file"),
         ("array s.atoll export depths.npy", "exists already"),
-        ("array s.atoll export a.txt", "end it with .npy or .zarr"),
+        (
+            "array s.atoll export a.txt",
+            "end it with .npy, .nc or .zarr",
+        ),
         (
             "array s.atoll export a.npy --null 99999",
             "99999 cannot stand for nulls",
@@ -267,4 +270,66 @@ fn ctrl_c_leaves_the_store_as_it_was() {
     let list = parsed(&folder.run(&words("array s.atoll list --json")).succeeded());
     assert_eq!(list["arrays"].as_array().unwrap().len(), 1);
     folder.run(&words("pages s.atoll check")).succeeded();
+}
+
+/// A file of the tests of `arrayfile`.
+fn shared(name: &str) -> String {
+    format!(
+        "{}/../arrayfile/tests/data/hdf/{name}",
+        env!("CARGO_MANIFEST_DIR")
+    )
+}
+
+#[test]
+fn variables_of_netcdf_become_attributes_and_go_back() {
+    let folder = Folder::new();
+    let file = shared("weather4.nc");
+    let import = |more: &str| {
+        let line = format!("array s.atoll import {file} {more}");
+        folder.run(&words(&line))
+    };
+    let text = import("").succeeded();
+    assert!(
+        text.contains("weather4: 2 x 3 x 5 of flags uint8, t2m double, wind float"),
+        "{text}"
+    );
+    let made = parsed(&import("--member wind --json").succeeded());
+    assert_eq!(
+        (&made["array"], &made["format"]),
+        (&json!("wind"), &json!("hdf5"))
+    );
+    assert_eq!(
+        made["attributes"],
+        json!([{ "name": "wind", "type": "float" }])
+    );
+    import("--member t2m,wind --name two").succeeded();
+    import("--name x --member depth")
+        .failed(1, &["no variable 'depth'", "'t2m' (2 x 3 x 5 of int16)"]);
+    import("--name x --attribute v").failed(1, &["one attribute, and the file has 3", "--member"]);
+    for line in [
+        "array s.atoll export w.nc --name two",
+        "array s.atoll import w.nc --name back",
+    ] {
+        folder.run(&words(line)).succeeded();
+    }
+    let described = |name: &str| {
+        let line = format!("array s.atoll describe --name {name} --json");
+        parsed(&folder.run(&words(&line)).succeeded())
+    };
+    for at in 0..3 {
+        let ends = |of: &serde_json::Value| {
+            let dimension = &of["dimensions"][at];
+            ["name", "first", "last", "coordinates"].map(|part| dimension[part].clone())
+        };
+        assert_eq!(ends(&described("two")), ends(&described("back")));
+    }
+    let line = format!("array s.atoll import {} --json", shared("unordered.nc"));
+    let notes = parsed(&folder.run(&words(&line)).succeeded())["notes"].clone();
+    assert!(
+        notes[0]
+            .as_str()
+            .unwrap()
+            .contains("'up' neither rises nor falls"),
+        "{notes}"
+    );
 }

@@ -463,6 +463,24 @@ fn npy() -> Vec<u8> {
 }
 
 #[test]
+fn netcdf_is_asked_by_its_coordinates_and_has_its_nulls() {
+    let folder = Folder::new();
+    let weather = format!(
+        "{}/../arrayfile/tests/data/hdf/weather1.nc",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let import = ["import", "s.atoll", "weather", &weather, "--member", "t2m"];
+    folder.run(&import).succeeded();
+    assert_eq!(
+        csv(
+            &folder,
+            "select count(*), count(t2m), max(t2m) from weather where lat = 49.75 and time > 10"
+        ),
+        "count,count,max\n5,4,249.5\n"
+    );
+}
+
+#[test]
 fn what_a_file_is_decides_between_a_table_and_an_array() {
     let folder = Folder::new();
     folder.write("depths.npy", npy());

@@ -6,7 +6,7 @@ mod schema;
 
 use crate::error::{Checked, Span, wrong};
 use crate::lex::{Token, tokens};
-use crate::syntax::{Name, Statement};
+use crate::syntax::{Call, Name, Operator, Query, Statement};
 
 /// The deepest nesting of a statement. Deeper ones are refused, so that no stack can overflow.
 const DEEPEST: usize = 64;
@@ -152,7 +152,7 @@ impl Parser {
             };
         }
         for word in [
-            "store", "insert", "append", "remove", "list", "versions", "show",
+            "store", "insert", "append", "delete", "remove", "list", "versions", "show",
         ] {
             if call && self.word(word) {
                 self.need("(")?;
@@ -208,6 +208,20 @@ impl Parser {
         })
     }
 
+    /// `A, condition`: the cells to delete are those that a filter keeps.
+    fn delete(&mut self) -> Checked<Statement> {
+        let name = self.name("the name of an array")?;
+        self.need(",")?;
+        let condition = self.expression()?;
+        let filter = Call {
+            operator: Operator::Filter(condition),
+            inputs: vec![Query::Array(name.clone())],
+            span: name.span,
+        };
+        let cells = Query::Call(Box::new(filter));
+        Ok(Statement::Delete { cells, name })
+    }
+
     /// What stands in the brackets of a statement.
     fn call_statement(&mut self, word: &str) -> Checked<Statement> {
         Ok(match word {
@@ -215,6 +229,7 @@ impl Parser {
             "versions" => Statement::Versions(self.name("the name of an array")?),
             "remove" => Statement::Remove(self.stored("the name of an array")?),
             "show" => Statement::Show(self.query()?),
+            "delete" => self.delete()?,
             _ => {
                 let query = self.query()?;
                 self.need(",")?;

@@ -52,13 +52,8 @@ impl NpySource {
         }
         let has = length - (at + text) as u64;
         check_length(&path, &npy, has)?;
-        let header = Header {
-            data_type: npy.data_type,
-            names: vec![None; npy.shape.len()],
-            shape: npy.shape.clone(),
-            chunk: None,
-            fill: None,
-        };
+        let names = vec![None; npy.shape.len()];
+        let header = Header::plain(npy.data_type, None, &npy.shape, names);
         Ok(NpySource {
             device,
             offset: start + (at + text) as u64,
@@ -96,11 +91,11 @@ impl Source for NpySource {
         &self.header
     }
 
-    fn stored(&self) -> Result<Option<Vec<Region>>> {
+    fn stored(&self, _field: usize) -> Result<Option<Vec<Region>>> {
         Ok(None)
     }
 
-    fn read(&mut self, region: &Region, into: &mut [u8]) -> Result<()> {
+    fn read(&mut self, _field: usize, region: &Region, into: &mut [u8]) -> Result<()> {
         let width = self.npy.data_type.width();
         let mut fetch = |offset, bytes: &mut [u8]| self.device.read_at(self.offset + offset, bytes);
         if self.npy.fortran {

@@ -45,7 +45,7 @@ impl NpyTarget {
 }
 
 impl Target for NpyTarget {
-    fn write(&mut self, region: &Region, values: &[u8]) -> Result<()> {
+    fn write(&mut self, _field: usize, region: &Region, values: &[u8]) -> Result<()> {
         let mut rest = values;
         each_run(&self.shape, region, &mut |first, cells| {
             let (run, after) = rest.split_at(cells as usize * self.width);

@@ -52,14 +52,13 @@ impl ZarrSource {
         let reserved = job.reserve("a chunk of the file", bytes.saturating_mul(COPIES) + kept)?;
         let fill = metadata.fill.unwrap_or(Scalar::Int(0));
         let fill = fill.cast(metadata.data_type).unwrap_or(Scalar::Null);
+        let names = metadata.names.clone();
+        let header = Header::plain(metadata.data_type, metadata.fill, &metadata.shape, names);
         Ok(ZarrSource {
             folder: folder.to_owned(),
             header: Header {
-                data_type: metadata.data_type,
-                shape: metadata.shape.clone(),
                 chunk: Some(metadata.chunk.clone()),
-                names: metadata.names.clone(),
-                fill: metadata.fill,
+                ..header
             },
             fill: Buffer::filled(metadata.data_type, 1, fill).bytes().to_vec(),
             stored: stored(folder, &metadata)?,
@@ -169,12 +168,12 @@ impl Source for ZarrSource {
         &self.header
     }
 
-    fn stored(&self) -> Result<Option<Vec<Region>>> {
+    fn stored(&self, _field: usize) -> Result<Option<Vec<Region>>> {
         let found = self.stored.iter().map(|chunk| self.region(chunk)).collect();
         Ok(Some(found))
     }
 
-    fn read(&mut self, region: &Region, into: &mut [u8]) -> Result<()> {
+    fn read(&mut self, _field: usize, region: &Region, into: &mut [u8]) -> Result<()> {
         let width = self.metadata.data_type.width();
         if self.fill.iter().all(|&byte| byte == 0) {
             into.fill(0);

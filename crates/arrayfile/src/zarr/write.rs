@@ -103,7 +103,7 @@ impl ZarrTarget {
 }
 
 impl Target for ZarrTarget {
-    fn write(&mut self, region: &Region, values: &[u8]) -> Result<()> {
+    fn write(&mut self, _field: usize, region: &Region, values: &[u8]) -> Result<()> {
         let width = self.data_type.width();
         if values.chunks_exact(width).all(|value| value == self.fill) {
             return Ok(());

@@ -135,7 +135,11 @@ fn numpy_s_files_are_read() {
             None,
             "'only' is compressed; write it with numpy.savez",
         ),
-        ("rows.npy", Some("first"), "only an NPZ has members"),
+        (
+            "rows.npy",
+            Some("first"),
+            "only NPZ, HDF5 and NetCDF have members",
+        ),
     ] {
         let error = scratch
             .import("b", &data(file), &member(name))

@@ -92,7 +92,7 @@ fn files_that_are_cut_anywhere_are_refused() {
     let other = said(&scratch, &scratch.write("text.npy", "x,y,z\n1,2,3\n"));
     assert!(other.contains("none of the files that are read"), "{other}");
     let hdf = said(&scratch, &scratch.write("a.h5", b"\x89HDF\r\n\x1a\n"));
-    assert!(hdf.contains("to_zarr"), "{hdf}");
+    assert!(hdf.contains("ends too early"), "{hdf}");
 }
 
 /// A Zarr array of two chunks in the folder `a.zarr`, with another field.

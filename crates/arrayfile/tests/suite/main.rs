@@ -1,7 +1,11 @@
 //! Arrays in and out of files, compared with what NumPy and zarr-python write, and with plain models.
 
 mod golden;
+mod hdf;
+mod hdf_hostile;
+mod hdf_python;
 mod hostile;
+mod netcdf;
 mod python;
 mod round_trips;
 mod runs;

@@ -202,7 +202,7 @@ fn what_a_file_cannot_have_is_said() {
             "a",
             "a.txt",
             with(Some("f"), None),
-            "end it with .npy or .zarr",
+            "end it with .npy, .nc or .zarr",
         ),
         ("b", "a.npy", with(Some("f"), None), "no array 'b'"),
         ("a", "none/a.npy", with(Some("f"), None), "none"),

@@ -91,6 +91,16 @@ impl Scratch {
         )
     }
 
+    /// The values of an attribute of an array.
+    pub fn column(&self, name: &str, attribute: usize) -> Vec<Scalar> {
+        let array = Array::open(&self.store.snapshot(), name).unwrap();
+        let mut wanted = vec![false; array.schema().attributes().len()];
+        wanted[attribute] = true;
+        let block = block_on(array.read(&array.region(), &wanted)).unwrap();
+        let column = block.column(attribute).unwrap();
+        (0..block.cells()).map(|at| column.get(at)).collect()
+    }
+
     /// What stands in the folder, but for the store.
     pub fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path()).unwrap();

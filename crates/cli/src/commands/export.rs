@@ -20,9 +20,9 @@ pub struct Export {
     pub store: PathBuf,
     /// The array; a table is written by `copy`: atoll sql STORE "copy t to 'file.parquet'"
     pub array: String,
-    /// The file (.npy) or folder (.zarr) to write
+    /// The file (.npy, .nc) or folder (.zarr) to write
     pub file: PathBuf,
-    /// Which attribute, if there are several
+    /// Which attribute, if there are several [default: all, of a NetCDF]
     #[arg(long, value_name = "NAME")]
     pub attribute: Option<String>,
     /// The format [default: by the name of the file]
@@ -31,7 +31,7 @@ pub struct Export {
     /// How the chunks of a Zarr are compressed [default: zstd]
     #[arg(long, value_enum, value_name = "HOW")]
     pub pack: Option<Pack>,
-    /// What to write for nulls and for cells that do not exist: a number, true or false [default: NaN for floats, else an error]
+    /// What to write for nulls and for cells that do not exist: a number, true or false [default: NaN for floats, else an error, but for NetCDF its usual value]
     #[arg(long, value_name = "VALUE", value_parser = parse_scalar, allow_hyphen_values = true)]
     pub null: Option<Scalar>,
     #[command(flatten)]

@@ -25,7 +25,7 @@ pub struct Import {
     /// The table, or the array
     pub table: String,
     /// Files, loaded in this order: paths, patterns such as 'data/*.csv.gz', folders of folders key=value, or - for
-    /// standard input; compressed with gzip or zstd or not. An NPY or NPZ file or a Zarr folder makes an array
+    /// standard input; compressed with gzip or zstd or not. An NPY, NPZ, HDF5 or NetCDF file or a Zarr folder makes an array
     #[arg(required = true)]
     pub file: Vec<PathBuf>,
     /// `create table ...` or its list of columns, or a file that holds it [default: inferred]
@@ -180,7 +180,7 @@ fn array_file(args: &Import) -> anyhow::Result<Option<&Path>> {
     let Some(file) = args.file.iter().find(is_array) else {
         if let Some(option) = args.array.given() {
             bail!(
-                "{option} is for arrays, of NPY, NPZ and Zarr; {} makes a table",
+                "{option} is for arrays, of NPY, NPZ, Zarr, HDF5 and NetCDF; {} makes a table",
                 args.file[0].display()
             );
         }

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 /// What `atoll import` may be told of an array.
 #[cfg(feature = "sql")]
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Arrays: NPY, NPZ and Zarr")]
+#[command(next_help_heading = "Arrays: NPY, NPZ, Zarr, HDF5 and NetCDF")]
 pub struct ArrayOptions {
     /// The cells of a chunk along each dimension, such as 250x250x500 [default: those of the file, else chunks of up to 4 MiB]
     #[arg(long, value_name = "CELLS", value_parser = parse_chunk)]
@@ -17,10 +17,11 @@ pub struct ArrayOptions {
     /// The names of the dimensions, the outermost first, such as x,y,z [default: those of the file, else dim_0, dim_1, ...]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub dims: Option<Vec<String>>,
-    /// The name of the attribute [default: value]
+    /// The name of the attribute [default: that of the variable, else value]
     #[arg(long, value_name = "NAME")]
     pub attribute: Option<String>,
-    /// Which array of an NPZ
+    /// Which array of an NPZ, or which variable of an HDF5 or NetCDF, such as surface/heat; of the latter also several that
+    /// have the same dimensions, such as u10,v10 [default: all data variables]
     #[arg(long, value_name = "NAME")]
     pub member: Option<String>,
     /// How the chunks are stored [default: none]
@@ -90,6 +91,8 @@ pub enum FileFormat {
     Zarr2,
     /// A folder in the format Zarr 3
     Zarr3,
+    /// A NetCDF file of before HDF5: version 2, or 5 where its types or lengths need it
+    Netcdf,
 }
 
 impl From<FileFormat> for Format {
@@ -98,6 +101,7 @@ impl From<FileFormat> for Format {
             FileFormat::Npy => Format::Npy,
             FileFormat::Zarr2 => Format::Zarr2,
             FileFormat::Zarr3 => Format::Zarr3,
+            FileFormat::Netcdf => Format::NetCdf3,
         }
     }
 }

@@ -33,7 +33,7 @@ const COMMANDS: [(&str, &str, &str); 4] = [
 ];
 
 /// Words that can be completed, besides operators and names.
-const WORDS: &str = "analyze and append array as asc avg bool chunk compression count create default desc double explain \
+const WORDS: &str = "analyze and append array as asc avg bool chunk compression count create default delete desc double explain \
      false float growing iif insert int16 int32 int64 int8 is_null list max min not null of or remove show sparse stdev \
      store sum true uint16 uint32 uint64 uint8 var version versions";
 

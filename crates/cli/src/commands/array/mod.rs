@@ -65,10 +65,9 @@ fn name(args: &Array, file: &Path) -> Result<String, Failure> {
     if let Some(name) = &args.name {
         return Ok(name.clone());
     }
-    let name = args
-        .member
-        .as_deref()
-        .or_else(|| file.file_name().and_then(|name| name.to_str()));
+    let member = args.member.as_deref().filter(|of| !of.contains(','));
+    let member = member.and_then(|of| of.rsplit('/').next());
+    let name = member.or_else(|| file.file_name().and_then(|name| name.to_str()));
     match name.and_then(|name| name.split('.').find(|part| !part.is_empty())) {
         Some(name) => Ok(name.to_owned()),
         None => Err(anyhow!("the array needs a name: give it with --name").into()),

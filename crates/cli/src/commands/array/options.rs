@@ -18,12 +18,12 @@ pub struct Array {
     /// What to do
     #[arg(value_enum)]
     pub work: Work,
-    /// Import: the NPY or NPZ file or the Zarr folder to read; export: the file (.npy) or folder (.zarr) to write
+    /// Import: the NPY, NPZ, HDF5 or NetCDF file or the Zarr folder to read; export: the file (.npy, .nc) or folder (.zarr) to write
     pub file: Option<PathBuf>,
     /// Which array [default: the only one; import: the name of the file, without what follows the first dot]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Import: the name of the attribute [default: value]; export: which one, if there are several
+    /// Import: the name of the attribute [default: that of the variable, else value]; export: which one, if there are several [default: all, of a NetCDF]
     #[arg(long, value_name = "NAME")]
     pub attribute: Option<String>,
     /// Import: the names of the dimensions, the outermost first, such as x,y,z [default: those of the file, else dim_0, dim_1, ...]
@@ -32,7 +32,8 @@ pub struct Array {
     /// Import: the cells of a chunk along each dimension, such as 100x100x500 [default: those of the file, else chunks of up to 4 MiB]
     #[arg(long, value_name = "CELLS", value_parser = parse_chunk)]
     pub chunk: Option<Chunk>,
-    /// Import: which array of an NPZ
+    /// Import: which array of an NPZ, or which variable of an HDF5 or NetCDF, such as surface/heat; of the latter also several
+    /// that have the same dimensions, such as u10,v10 [default: all data variables]
     #[arg(long, value_name = "NAME")]
     pub member: Option<String>,
     /// Import: how the chunks are stored [default: none]
@@ -50,7 +51,7 @@ pub struct Array {
     /// Export: how the chunks of a Zarr are compressed [default: zstd]
     #[arg(long, value_enum, value_name = "HOW")]
     pub pack: Option<Pack>,
-    /// Export: what to write for nulls and for cells that do not exist: a number, true or false [default: NaN for floats, else an error]
+    /// Export: what to write for nulls and for cells that do not exist: a number, true or false [default: NaN for floats, else an error, but for NetCDF its usual value]
     #[arg(long, value_name = "VALUE", value_parser = parse_scalar, allow_hyphen_values = true)]
     pub null: Option<Scalar>,
     #[command(flatten)]

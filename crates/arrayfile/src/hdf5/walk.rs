@@ -1,0 +1,233 @@
+//! All data sets of a file, group by group, as variables.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::hdf5::attribute::{Content, attributes};
+use crate::hdf5::bytes::{Fault, Parsed, damaged};
+use crate::hdf5::dataset::{DataSet, Layout};
+use crate::hdf5::datatype::Class;
+use crate::hdf5::file::Hdf;
+use crate::hdf5::group::members;
+use crate::hdf5::heap::Collections;
+use crate::hdf5::object::Object;
+use crate::hdf5::values::scalars;
+use crate::variables::model::{Extent, Role, Value, Variable};
+
+/// The most objects of a file.
+const MOST_OBJECTS: usize = 1 << 17;
+
+/// What NetCDF calls dimensions that have no variable.
+const NO_VARIABLE: &str = "This is a netCDF dimension but not a netCDF variable";
+
+/// What NetCDF puts before the name of a variable that is called like a dimension and has not its coordinates.
+const NO_COORDINATE: &str = "_nc4_non_coord_";
+
+/// A data set, before dimensions are known by name.
+struct Found {
+    at: u64,
+    name: String,
+    /// `None` if its header says what is not read.
+    set: Result<DataSet, String>,
+    attributes: Vec<(String, Content)>,
+}
+
+/// The data sets of a file and the variables that they are, in the order of their names.
+///
+/// # Errors
+/// If the file is damaged.
+pub(super) fn variables(hdf: &Hdf) -> Parsed<(Vec<Option<DataSet>>, Vec<Variable>)> {
+    let mut found = find(hdf)?;
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    let places: BTreeMap<u64, usize> = found
+        .iter()
+        .enumerate()
+        .map(|(at, of)| (of.at, at))
+        .collect();
+    let variables = found.iter().map(|of| variable(of, &found, &places));
+    let variables = variables.collect::<Parsed<Vec<Variable>>>()?;
+    let sets = found.into_iter().map(|of| of.set.ok()).collect();
+    Ok((sets, variables))
+}
+
+fn find(hdf: &Hdf) -> Parsed<Vec<Found>> {
+    let mut heaps = Collections::default();
+    let mut seen = BTreeSet::new();
+    let mut next = vec![(String::new(), hdf.root)];
+    let mut found = Vec::new();
+    while let Some((name, at)) = next.pop() {
+        // An object with two names counts once: also a group that lies in itself.
+        if !seen.insert(at) {
+            continue;
+        }
+        if seen.len() > MOST_OBJECTS {
+            return damaged(format!("has more than {MOST_OBJECTS} objects"));
+        }
+        let object = Object::read(hdf, at).map_err(named(&name))?;
+        if let Some(members) = members(hdf, &object).map_err(named(&name))? {
+            for (member, at) in members {
+                let name = match name.as_str() {
+                    "" => member,
+                    name => format!("{name}/{member}"),
+                };
+                next.push((name, at));
+            }
+            continue;
+        }
+        let set = match DataSet::of(hdf, &object) {
+            Ok(Some(set)) => Ok(set),
+            Ok(None) => continue,
+            Err(Fault::Unread(what)) => Err(what),
+            Err(fault) => return Err(named(&name)(fault)),
+        };
+        let attributes = attributes(hdf, &object, &mut heaps).map_err(named(&name))?;
+        found.push(Found {
+            at,
+            name,
+            set,
+            attributes,
+        });
+    }
+    Ok(found)
+}
+
+/// Says of a fault in which object it is.
+fn named(name: &str) -> impl Fn(Fault) -> Fault {
+    move |fault| match fault {
+        Fault::Damaged(what) if !name.is_empty() => Fault::Damaged(format!("'{name}': {what}")),
+        Fault::Unread(what) if !name.is_empty() => Fault::Unread(format!("'{name}': {what}")),
+        fault => fault,
+    }
+}
+
+impl Found {
+    fn text(&self, name: &str) -> Option<&str> {
+        let found = self.attributes.iter().find(|(of, _)| of == name);
+        match found {
+            Some((_, Content::Plain(Value::Texts(texts)))) => texts.first().map(String::as_str),
+            _ => None,
+        }
+    }
+
+    /// Whether dimensions can be tied to it.
+    fn is_scale(&self) -> bool {
+        self.text("CLASS") == Some("DIMENSION_SCALE")
+    }
+
+    fn role(&self) -> Role {
+        let rank = self
+            .set
+            .as_ref()
+            .ok()
+            .and_then(|set| set.space.shape.as_ref());
+        match (self.is_scale(), self.text("NAME")) {
+            (true, Some(name)) if name.starts_with(NO_VARIABLE) => Role::Dimension,
+            (true, _) if rank.is_some_and(|shape| shape.len() == 1) => Role::Coordinates,
+            _ => Role::Data,
+        }
+    }
+
+    /// The last part of its name, as NetCDF says it.
+    fn short_name(&self) -> &str {
+        let short = self.name.rsplit('/').next().unwrap_or("");
+        short.strip_prefix(NO_COORDINATE).unwrap_or(short)
+    }
+}
+
+fn variable(of: &Found, all: &[Found], places: &BTreeMap<u64, usize>) -> Parsed<Variable> {
+    let data_type = match &of.set {
+        Err(what) => Err(what.clone()),
+        Ok(set) => readable(set),
+    };
+    let mut fill = None;
+    let mut chunk = None;
+    if let Ok(set) = &of.set {
+        if let (Some((of, big_endian)), Some(bytes)) = (set.datatype.number(), &set.fill) {
+            fill = scalars(of, big_endian, bytes).first().copied();
+        }
+        if let Layout::Chunked(chunked) = &set.layout {
+            chunk = Some(chunked.chunk.clone());
+        }
+    }
+    let short = of.short_name();
+    let front = &of.name[..of.name.rfind('/').map_or(0, |at| at + 1)];
+    let attributes = of
+        .attributes
+        .iter()
+        .filter_map(|(name, content)| match content {
+            Content::Plain(value) => Some((name.clone(), value.clone())),
+            Content::Objects(_) => None,
+        });
+    Ok(Variable {
+        name: format!("{front}{short}"),
+        role: of.role(),
+        data_type,
+        half: matches!(&of.set, Ok(set) if matches!(set.datatype.class, Class::Half { .. })),
+        extents: extents(of, all, places),
+        chunk,
+        fill,
+        attributes: attributes.collect(),
+    })
+}
+
+/// The type of a data set's values.
+///
+/// # Errors
+/// Why they are not read, in words.
+fn readable(set: &DataSet) -> Result<array::DataType, String> {
+    let of = match &set.datatype.class {
+        Class::Number { of, .. } => *of,
+        Class::Half { .. } => array::DataType::U16,
+        Class::Text | Class::LongText => return Err("has texts, which are not read".to_owned()),
+        Class::Reference => return Err("has references, which are not read".to_owned()),
+        Class::List(_) => {
+            return Err("has lists of any length in its cells, which are not read".to_owned());
+        }
+        Class::Other(what) => return Err(format!("has {what}, which are not read")),
+    };
+    if set.space.shape.is_none() {
+        return Err("has no values at all".to_owned());
+    }
+    set.filters.iter().try_for_each(|filter| filter.check())?;
+    Ok(of)
+}
+
+/// The dimensions of a data set: a scale is its own.
+fn extents(of: &Found, all: &[Found], places: &BTreeMap<u64, usize>) -> Vec<Extent> {
+    let Ok(set) = &of.set else { return Vec::new() };
+    let shape = set.space.shape.clone().unwrap_or_default();
+    let list = |name: &str| of.attributes.iter().find(|(of, _)| of == name);
+    let labels = match list("DIMENSION_LABELS") {
+        Some((_, Content::Plain(Value::Texts(labels)))) => &labels[..],
+        _ => &[],
+    };
+    let scales = match list("DIMENSION_LIST") {
+        Some((_, Content::Objects(lists))) => &lists[..],
+        _ => &[],
+    };
+    let lengths = shape.iter().zip(&set.space.most).enumerate();
+    let extent = |(at, (&length, &most)): (usize, (&u64, &u64))| {
+        let scale = scales
+            .get(at)
+            .and_then(|of| places.get(of.first()?))
+            .copied();
+        let itself = of.role() != Role::Data && at == 0;
+        let scale = if itself {
+            places.get(&of.at).copied()
+        } else {
+            scale
+        };
+        let label = labels.get(at).filter(|label| !label.is_empty());
+        let name = match (label, scale) {
+            (Some(label), _) => Some(label.clone()),
+            (None, Some(scale)) => Some(all[scale].short_name().to_owned()),
+            (None, None) => None,
+        };
+        Extent {
+            length,
+            unlimited: most == u64::MAX,
+            name,
+            coordinates: scale.filter(|&of| all[of].role() == Role::Coordinates),
+        }
+    };
+    lengths.map(extent).collect()
+}
