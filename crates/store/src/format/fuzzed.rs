@@ -193,7 +193,10 @@ pub(crate) fn any_frame(draw: &mut Draw, raw: &[u8]) -> Vec<u8> {
             // A last block of one byte that comes again and again, or of bytes as they are.
             let (kind, length) = *draw.one_of(&[(1, raw.len()), (0, raw.len()), (1, 1 << 17)]);
             frame.extend(&((length << 3 | kind << 1 | 1) as u32).to_le_bytes()[..3]);
-            frame.extend(&raw[..if kind == 1 { 1 } else { raw.len() }]);
+            match (kind, raw.first()) {
+                (1, first) => frame.push(first.copied().unwrap_or_default()),
+                _ => frame.extend(raw),
+            }
         }
         _ => {}
     }
