@@ -7,8 +7,7 @@ use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
 use ingest::Dataset;
 
-use crate::error::{Error, Result};
-use crate::run::context::StatementContext;
+use crate::error::Result;
 
 /// Rows of the caller that statements read as tables, by name: see [`Session::with_frames`](crate::Session::with_frames).
 /// Nothing of them is copied.
@@ -57,31 +56,9 @@ impl Frames {
     pub(super) fn get(&self, name: &str) -> Option<&Arc<Dataset>> {
         self.0.get(name)
     }
-}
 
-impl StatementContext {
-    /// Gives the statement frames.
-    ///
-    /// # Errors
-    /// If one has the name of a table, a view or an array: which of the two were meant would be a guess.
-    pub(crate) fn with_frames(mut self, frames: &Frames) -> Result<StatementContext> {
-        for name in frames.0.keys() {
-            if self.has(name)? {
-                return Err(Error::invalid(format!(
-                    "the frame \"{name}\" has the name of a table of the database: give it another"
-                )));
-            }
-        }
-        self.frames = frames.clone();
-        Ok(self)
-    }
-
-    /// Whether there is a table, a view or an array of that name.
-    ///
-    /// # Errors
-    /// Those of reading an array's definition.
-    pub(crate) fn has(&self, name: &str) -> Result<bool> {
-        let table = self.tables.get(name).is_some() || self.tables.view(name).is_some();
-        Ok(table || self.array(name)?.is_some())
+    /// The names.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
     }
 }

@@ -14,6 +14,7 @@ pub(crate) mod defaults;
 pub(crate) mod depth;
 mod environment;
 pub(crate) mod frames;
+mod given;
 pub(crate) mod instance;
 pub(crate) mod native;
 pub(crate) mod options;
