@@ -81,6 +81,8 @@ pub(crate) fn start(
             "--include-ignored",
         ])
         .env(variable.0, variable.1)
+        // With one heap for all threads: glibc reserves 64 MiB for each heap, and the limit counts them.
+        .env("MALLOC_ARENA_MAX", "1")
         .stdin(Stdio::null())
         .stdout(output.try_clone()?)
         .stderr(output)
