@@ -36,10 +36,14 @@ impl Sleeper {
     fn end(self) {
         drop(self.stop);
         self.thread.join().unwrap();
-        // Joining may return just before the thread has left its process.
-        while std::fs::exists(format!("/proc/self/task/{}", self.number)).unwrap() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        await_end(self.number);
+    }
+}
+
+/// Joining may return just before a thread has left its process.
+fn await_end(thread: i32) {
+    while std::fs::exists(format!("/proc/self/task/{thread}")).unwrap() {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -78,7 +82,12 @@ fn own_thread(all: &CpuSet, a: u32) {
     let pinned = apply::pin(&single(a)).unwrap();
     assert_eq!(allowed(own, thread), single(a));
     // Undone from elsewhere.
-    std::thread::spawn(move || drop(pinned)).join().unwrap();
+    let other = std::thread::spawn(move || {
+        drop(pinned);
+        // SAFETY: gettid has no preconditions.
+        unsafe { libc::gettid() }
+    });
+    await_end(other.join().unwrap());
     assert_eq!(&allowed(own, thread), all);
     let error = apply::pin(&single(8000)).unwrap_err().to_string();
     assert!(
