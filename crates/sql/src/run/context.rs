@@ -17,6 +17,7 @@ use table::{Table, Tables};
 
 use crate::error::{Error, Result};
 use crate::frontend::{definition, grammar, graphs, readers};
+use crate::functions::sequences::Numbers;
 use crate::messages::nearest::unknown_table;
 use crate::optimize::rules;
 use crate::resources::stop;
@@ -42,6 +43,10 @@ pub(crate) struct StatementContext {
     pub written: Option<Arc<dyn TableProvider>>,
     /// The rows that an `on conflict` has kept from being inserted.
     pub excluded: Option<Arc<dyn TableProvider>>,
+    /// The table that a `merge` changes, with its row ids.
+    pub target: Option<Arc<dyn TableProvider>>,
+    /// What the functions over sequences ask, where a session may.
+    pub numbers: Option<Arc<dyn Numbers>>,
     pub clock: Clock,
 }
 
@@ -89,6 +94,8 @@ impl StatementContext {
             },
             written: None,
             excluded: None,
+            target: None,
+            numbers: None,
             clock: Clock::new(started, traffic),
         }
     }
@@ -135,6 +142,10 @@ impl StatementContext {
         target: Option<&str>,
         depth: Depth,
     ) -> Result<LogicalPlan> {
+        if let Sql::Insert(insert) = &mut statement {
+            // A mark that was looked at where rows are written.
+            insert.partitioned = None;
+        }
         let defaults = self.defaults(&statement).await?;
         let mut calls = self.calls(&mut statement).await?;
         grammar::check_calls(&statement, &self.state)?;
@@ -215,6 +226,8 @@ impl StatementContext {
             graphs: tables,
             written: self.written.clone(),
             excluded: self.excluded.clone(),
+            target: self.target.clone(),
+            numbers: self.numbers.clone(),
             views: HashMap::new(),
             defaults: Defaults::default(),
             instance: Arc::clone(&self.instance),

@@ -13,6 +13,7 @@ pub(crate) mod context;
 pub(crate) mod defaults;
 pub(crate) mod depth;
 mod environment;
+pub(crate) mod generated;
 pub(crate) mod instance;
 pub(crate) mod native;
 pub(crate) mod options;

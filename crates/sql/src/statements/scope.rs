@@ -60,11 +60,11 @@ impl<'t> Scope<'t> {
             }
             Some(transaction) => transaction.read(&self.instance, started).await?,
         };
-        self.with_numbers(context)
+        Ok(self.with_numbers(context))
     }
 
     /// Gives a statement the functions over sequences.
-    fn with_numbers(&self, context: StatementContext) -> Result<StatementContext> {
+    fn with_numbers(&self, context: StatementContext) -> StatementContext {
         let transaction = self.transaction.as_ref();
         let read_only = transaction.is_some_and(|transaction| transaction.modes().read_only);
         context.with_numbers(&self.numbers, read_only)
@@ -94,7 +94,7 @@ impl<'t> Scope<'t> {
                     .await?
             }
         };
-        Ok((writing, self.with_numbers(context)?))
+        Ok((writing, self.with_numbers(context)))
     }
 
     /// The right to write to these tables, too.
