@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(columns(text).unwrap(), ["a", "B"]);
         assert_eq!(
             with_column(text, "a", "c d").unwrap(),
-            "\"c d\" + coalesce(\"B\", 1) > 2 AND \"c d\" IS DISTINCT FROM 'a'"
+            "\"c d\" + coalesce(\"B\", 1) > 2 AND \"c d\" IS DISTINCT FROM ('a')"
         );
         assert_eq!(without_table("t.a * u").unwrap(), "a * u");
         assert!(columns("a +").is_err());
