@@ -17,6 +17,8 @@ pub(crate) const BAD_COPY: &str = "22P04";
 pub(crate) const BAD_SETTING: &str = "22023";
 pub(crate) const NO_SETTING: &str = "42704";
 pub(crate) const NOT_LET_IN: &str = "28P01";
+/// A value for a column that makes its own.
+const GENERATED: &str = "428C9";
 pub(crate) const INTERNAL: &str = "XX000";
 
 /// What ends a statement, or the session with it, for this reason.
@@ -96,6 +98,29 @@ type Words = &'static [(&'static str, &'static str)];
 const UNSUPPORTED: Words = &[("reads and writes no files", "42501")];
 
 const INVALID: Words = &[
+    ("cannot insert a non-DEFAULT value", GENERATED),
+    ("can only be updated to DEFAULT", GENERATED),
+    ("has not been populated", "55000"),
+    ("cannot change materialized view", "42809"),
+    ("is not a materialized view", "42809"),
+    ("\" is not a table", "42809"),
+    ("\" is not a view", "42809"),
+    ("materialized view \"", "42P01"),
+    ("MERGE command cannot affect row a second time", "21000"),
+    ("ON CONFLICT DO UPDATE command cannot affect row", "21000"),
+    ("specified more than once: it is used", "42712"),
+    ("used in COPY", "42P10"),
+    ("is not immutable", "42P17"),
+    ("cannot use generated column", "42P17"),
+    ("is not an identity column", "55000"),
+    ("is already an identity column", "55000"),
+    ("must be declared NOT NULL before", "55000"),
+    ("already has a default value", "55000"),
+    ("is not a stored generated column", "55000"),
+    ("is an identity column", SYNTAX),
+    ("is a generated column", SYNTAX),
+    ("identity column type must be", BAD_SETTING),
+    ("sequence cannot be owned by", "42809"),
     ("nextval: reached", "2200H"),
     ("is not yet defined in this session", "55000"),
     ("is not a sequence", "42809"),
@@ -121,6 +146,7 @@ const INVALID: Words = &[
 
 const CONSTRAINT: Words = &[
     ("because other objects depend on it", "2BP01"),
+    ("requires it", "2BP01"),
     ("NULL", "23502"),
     ("duplicate", "23505"),
     ("unique", "23505"),
@@ -238,6 +264,65 @@ mod tests {
                     message: "setval: value 0 is out of bounds for sequence \"s\" (1..9)".into(),
                 },
                 "22003",
+            ),
+        ] {
+            assert_eq!(code(&atoll::Error::Sql(error)), wanted);
+        }
+    }
+
+    #[test]
+    fn what_columns_refuse_has_postgresqls_codes() {
+        let invalid = |message: &str| sql::Error::Invalid {
+            message: message.into(),
+            position: None,
+        };
+        for (error, wanted) in [
+            (
+                invalid(
+                    "cannot insert a non-DEFAULT value into column \"id\": Column \"id\" is an identity column",
+                ),
+                "428C9",
+            ),
+            (
+                invalid(
+                    "column \"b\" can only be updated to DEFAULT: Column \"b\" is a generated column.",
+                ),
+                "428C9",
+            ),
+            (
+                invalid(
+                    "column \"b\" is a generated column: Generated columns cannot be used in COPY.",
+                ),
+                "42P10",
+            ),
+            (invalid("generation expression is not immutable"), "42P17"),
+            (
+                invalid("column \"id\" of relation \"t\" is not an identity column"),
+                "55000",
+            ),
+            (
+                invalid("column \"id\" of relation \"t\" is an identity column"),
+                "42601",
+            ),
+            (
+                sql::Error::Constraint {
+                    message: "cannot drop sequence s because column id of table t requires it"
+                        .into(),
+                },
+                "2BP01",
+            ),
+            (
+                invalid("MERGE command cannot affect row a second time: Ensure ..."),
+                "21000",
+            ),
+            (
+                invalid("materialized view \"m\" has not been populated: Use ..."),
+                "55000",
+            ),
+            (invalid("materialized view \"m\" does not exist"), "42P01"),
+            (
+                invalid("cannot change materialized view \"m\": `refresh ...` does"),
+                "42809",
             ),
         ] {
             assert_eq!(code(&atoll::Error::Sql(error)), wanted);

@@ -77,3 +77,15 @@ pub(crate) fn check_column(name: &str) -> Result<()> {
         Ok(())
     }
 }
+
+/// A name as a statement may write it: in quotes unless it is one in lower case.
+pub(crate) fn quoted(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    if name.chars().all(plain)
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && !name.is_empty()
+    {
+        return name.to_string();
+    }
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

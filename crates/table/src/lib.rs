@@ -66,8 +66,8 @@ pub use scan::{
     ints_of, wides_of,
 };
 pub use schema::{
-    Action, Check, Column, Definition, ForeignKey, Key, MAX_COLUMNS, Position, Rule, Sequence,
-    normalise, referred_key, stored_type,
+    Action, Check, Column, Definition, ForeignKey, Generated, Key, MAX_COLUMNS, Position, Rule,
+    Sequence, normalise, referred_key, stored_type,
 };
 pub use write::{
     Chunker, LONGEST_TEXT, Loader, add_column, add_key, change_sequence, create, create_sequence,

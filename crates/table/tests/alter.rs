@@ -94,6 +94,8 @@ fn column(name: &str, data_type: DataType, nullable: bool) -> Column {
         data_type,
         nullable,
         default,
+        generated: None,
+        sequences: vec![],
     }
 }
 
@@ -237,6 +239,60 @@ fn keys_follow_and_hold_their_columns() {
     let parent = definition(&tx, "parent").unwrap();
     assert_eq!(parent.primary_key, [0]);
     assert_eq!(parent.columns[1].default.as_deref(), Some("1.5"));
+}
+
+#[test]
+fn sequences_of_columns_go_with_them() {
+    let (_folder, store) = store();
+    let mut tx = filled(&store);
+    let sequence = Sequence {
+        number: 1,
+        state: 1,
+        bytes: 8,
+        start: 1,
+        increment: 1,
+        min: 1,
+        max: 9,
+        cycle: false,
+        first: Position {
+            value: 1,
+            called: false,
+        },
+    };
+    for name in ["a", "b", "c"] {
+        create_sequence(&mut tx, name, &sequence).unwrap();
+    }
+    let identity = Generated::Identity {
+        sequence: "a".into(),
+        always: true,
+    };
+    let stored = Generated::Stored { text: "id".into() };
+    redefine(&mut tx, "t", |definition| {
+        definition.columns[0].sequences = vec!["a".into(), "gone".into()];
+        definition.columns[0].generated = Some(identity.clone());
+        definition.columns[1].generated = Some(stored.clone());
+        definition.columns[2].sequences = vec!["b".into()];
+        Ok(())
+    })
+    .unwrap();
+    rename(&mut tx, "t", "u").unwrap();
+    tx.commit().unwrap();
+    let mut tx = store.begin().unwrap();
+    let own = definition(&tx, "u").unwrap();
+    assert_eq!(own.columns[0].generated, Some(identity));
+    assert_eq!(own.columns[0].identity(), Some(("a", true)));
+    assert_eq!(own.columns[0].sequences, ["a", "gone"]);
+    assert_eq!(own.columns[1].generated, Some(stored));
+    assert_eq!(own.columns[1].expression(), Some("id"));
+    let left = |tx: &store::Transaction| -> Vec<String> {
+        let tables = Catalog::new().tables(&tx.view()).unwrap();
+        tables.sequences().into_iter().map(str::to_owned).collect()
+    };
+    let half = own.columns[2].name.clone();
+    drop_column(&mut tx, "u", &half).unwrap();
+    assert_eq!(left(&tx), ["a", "c"]);
+    table::drop(&mut tx, "u").unwrap();
+    assert_eq!(left(&tx), ["c"]);
 }
 
 #[test]

@@ -26,7 +26,16 @@ pub(crate) fn prepare(
             "table {name:?} holds rows in {}; append to it with --append, or put the rows in its place with --replace",
             database.path().display()
         ))),
-        (Some(definition), Existing::Append | Existing::Refuse) => Ok((definition, true)),
+        (Some(definition), Existing::Append | Existing::Refuse) => {
+            let made = definition.columns.iter().find(|c| c.expression().is_some());
+            match made {
+                None => Ok((definition, true)),
+                Some(column) => Err(Error::Import(format!(
+                    "column {:?} of table {name:?} is a generated column: use `copy {name} from` in SQL, which computes it",
+                    column.name
+                ))),
+            }
+        }
         (existing, _) => {
             let (definition, declared) = define(database, name, dataset, options)?;
             if existing.is_some() {

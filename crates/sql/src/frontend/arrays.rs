@@ -17,9 +17,9 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Result};
-use crate::frontend::dialect::DIALECT;
+use crate::frontend::dialect;
+use crate::frontend::words::{self, need, unexpected, word};
 use crate::names::{check_column, check_new, column_name, table_name};
-use crate::resources::guard;
 
 /// A statement about arrays that SQL has not.
 #[derive(Clone, Debug)]
@@ -45,13 +45,8 @@ pub(crate) enum ArrayStatement {
 
 /// Whether tokens begin a statement about arrays.
 pub(crate) fn begins(tokens: &[TokenWithSpan]) -> bool {
-    let mut words = tokens
-        .iter()
-        .filter(|token| !matches!(token.token, Token::Whitespace(_)));
-    let mut word = || match words.next().map(|token| &token.token) {
-        Some(Token::Word(word)) if word.quote_style.is_none() => word.value.to_lowercase(),
-        _ => String::new(),
-    };
+    let mut words = words::leading(tokens);
+    let mut word = || words.next().unwrap_or_default();
     let (first, second) = (word(), word());
     matches!(first.as_str(), "create" | "drop") && matches!(second.as_str(), "array" | "version")
 }
@@ -61,9 +56,7 @@ pub(crate) fn begins(tokens: &[TokenWithSpan]) -> bool {
 /// # Errors
 /// [`Error::Syntax`] with a place; [`Error::Invalid`] for an array that makes no sense.
 pub(crate) fn statement(tokens: Vec<TokenWithSpan>) -> Result<ArrayStatement> {
-    let mut parser = Parser::new(&DIALECT)
-        .with_tokens_with_locations(tokens)
-        .with_recursion_limit(guard::PARSER_RECURSION);
+    let mut parser = dialect::parser(tokens);
     let creates = parser.parse_keyword(Keyword::CREATE);
     if !creates {
         parser.expect_keyword(Keyword::DROP)?;
@@ -86,45 +79,11 @@ pub(crate) fn statement(tokens: Vec<TokenWithSpan>) -> Result<ArrayStatement> {
             }
         }
     };
-    let rest = parser.next_token();
-    match rest.token {
-        Token::EOF => Ok(found),
-        _ => Err(unexpected(&parser, "the end of the statement", rest)),
-    }
-}
-
-/// The error for a token that is not what was expected.
-fn unexpected(parser: &Parser<'_>, what: &str, found: TokenWithSpan) -> Error {
-    match parser.expected::<()>(what, found) {
-        Err(error) => Error::from(error),
-        Ok(()) => Error::Syntax {
-            message: format!("expected {what}"),
-            position: None,
-        },
-    }
+    words::end(&mut parser)?;
+    Ok(found)
 }
 
 type Parsed<T> = std::result::Result<T, ParserError>;
-
-/// Whether this word, which is no keyword of the grammar, is next; it is taken.
-fn word(parser: &mut Parser<'_>, wanted: &str) -> bool {
-    let found = matches!(
-        parser.peek_token().token,
-        Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted)
-    );
-    if found {
-        parser.next_token();
-    }
-    found
-}
-
-fn need(parser: &mut Parser<'_>, wanted: &str) -> Parsed<()> {
-    if word(parser, wanted) {
-        return Ok(());
-    }
-    let found = parser.peek_token();
-    parser.expected(&wanted.to_uppercase(), found)
-}
 
 fn drop(parser: &mut Parser<'_>) -> Result<ArrayStatement> {
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
@@ -391,6 +350,7 @@ fn scalar(parser: &mut Parser<'_>) -> Parsed<Scalar> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frontend::dialect::DIALECT;
     use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
     fn read(text: &str) -> Result<ArrayStatement> {

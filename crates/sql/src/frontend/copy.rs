@@ -30,7 +30,11 @@ pub(crate) struct Through {
 /// What goes through the connection.
 #[derive(Clone, Debug)]
 pub(crate) enum ThroughWhat {
-    Out(Box<Query>),
+    Out {
+        query: Box<Query>,
+        /// As of [`CopyTo`].
+        whole: Option<ObjectName>,
+    },
     In {
         table: ObjectName,
         columns: Vec<Ident>,
@@ -41,6 +45,8 @@ pub(crate) enum ThroughWhat {
 #[derive(Clone, Debug)]
 pub(crate) struct CopyTo {
     pub query: Box<Query>,
+    /// The table if the statement names one, and no columns.
+    pub whole: Option<ObjectName>,
     pub target: String,
     pub options: FileOptions,
 }
@@ -84,7 +90,7 @@ pub(crate) fn copy(tokens: Vec<TokenWithSpan>) -> std::result::Result<Copy, Pars
         distinct::associate(&mut *query);
         p.expect_token(&Token::RParen)?;
         p.expect_keyword(Keyword::TO)?;
-        return copy_to(p, query);
+        return copy_to(p, query, None);
     }
     let table = p.parse_object_name(false)?;
     let columns = if p.consume_token(&Token::LParen) {
@@ -97,7 +103,7 @@ pub(crate) fn copy(tokens: Vec<TokenWithSpan>) -> std::result::Result<Copy, Pars
     match p.parse_one_of_keywords(&[Keyword::TO, Keyword::FROM]) {
         Some(Keyword::TO) => {
             let query = select_all(&table, &columns)?;
-            copy_to(p, query)
+            copy_to(p, query, columns.is_empty().then_some(table))
         }
         Some(_) if p.parse_keyword(Keyword::STDIN) => {
             through(p, ThroughWhat::In { table, columns })
@@ -119,14 +125,19 @@ pub(crate) fn copy(tokens: Vec<TokenWithSpan>) -> std::result::Result<Copy, Pars
     }
 }
 
-fn copy_to(mut p: Parser<'_>, query: Box<Query>) -> std::result::Result<Copy, ParserError> {
+fn copy_to(
+    mut p: Parser<'_>,
+    query: Box<Query>,
+    whole: Option<ObjectName>,
+) -> std::result::Result<Copy, ParserError> {
     if p.parse_keyword(Keyword::STDOUT) {
-        return through(p, ThroughWhat::Out(query));
+        return through(p, ThroughWhat::Out { query, whole });
     }
     let target = p.parse_literal_string()?;
     let options = file_options(&mut p)?;
     Ok(Copy::To(CopyTo {
         query,
+        whole,
         target,
         options,
     }))

@@ -3,17 +3,18 @@
 use arrow::datatypes::Schema;
 use datafusion::logical_expr::planner::ContextProvider;
 use datafusion::sql::planner::SqlToRel;
-use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, Statement as Sql, TableConstraint};
-use table::{Action, Check, Definition, ForeignKey, Rule, Tables};
+use datafusion::sql::sqlparser::ast::{ColumnDef, Statement as Sql, TableConstraint};
+use table::{Action, Check, Column, Definition, ForeignKey, Generated, Rule, Tables};
 
 use crate::error::{Error, Result};
+use crate::frontend::columns::{self, Values};
 use crate::frontend::constraints::{self, Constraint, What};
-use crate::frontend::kept;
 use crate::frontend::parse::{Statement, parse};
+use crate::frontend::sequences::SequenceOptions;
 use crate::frontend::table_options::keys_hold;
 use crate::messages::nearest::{unknown_column, unknown_table};
 use crate::messages::types::type_name;
-use crate::names::{check_column, check_new, column_name};
+use crate::names::check_new;
 
 /// The definition that `text` declares for a table `name`: a `create table` statement, whose own name does not matter,
 /// or only its list of columns and keys. `context` knows the types, `tables` are those that foreign keys may name.
@@ -51,14 +52,39 @@ pub(crate) fn of_text(
         return Err(neither());
     }
     check_new(name)?;
-    define(
+    let defined = define(
         name,
         statement.columns,
         statement.constraints,
         keys_hold(&statement.table_options)?,
         context,
         tables,
-    )
+    )?;
+    let made = |column: &Column| column.expression().is_some();
+    if !defined.sequences.is_empty() || defined.definition.columns.iter().any(made) {
+        return Err(Error::unsupported(
+            "a schema that comes with rows has no serial, identity or generated columns: `create table` first",
+        ));
+    }
+    Ok(defined.definition)
+}
+
+/// A table that is to be created.
+#[derive(Debug)]
+pub(crate) struct Defined {
+    pub definition: Definition,
+    /// The sequences of its columns, which have no names yet.
+    pub sequences: Vec<NewSequence>,
+}
+
+/// The sequence of a column that is to be created.
+#[derive(Debug)]
+pub(crate) struct NewSequence {
+    /// The position of the column.
+    pub column: usize,
+    pub options: SequenceOptions,
+    /// Whether an identity column always has its numbers; `None` for one that has them as its default.
+    pub always: Option<bool>,
 }
 
 /// The definition of a table `name` with these columns and constraints; keys hold only if `hold`.
@@ -72,17 +98,37 @@ pub(crate) fn define(
     hold: bool,
     context: &impl ContextProvider,
     tables: &Tables,
-) -> Result<Definition> {
+) -> Result<Defined> {
     if columns.is_empty() {
         return Err(Error::invalid(format!(
             "table \"{name}\" needs at least one column"
         )));
     }
-    let (columns, own, defaults) = split_columns(columns)?;
+    let mut own = Vec::new();
+    let (columns, values): (Vec<_>, Vec<_>) = columns
+        .into_iter()
+        .map(|column| columns::split(name, column, &mut own))
+        .collect::<Result<Vec<_>>>()?
+        .into_iter()
+        .unzip();
     let schema = column_types(context, columns)?;
     let mut definition = Definition::from_schema(name, &schema)?;
-    for (column, default) in definition.columns.iter_mut().zip(defaults) {
-        column.default = default;
+    let mut sequences = Vec::new();
+    for (at, values) in values.into_iter().enumerate() {
+        let column = &mut definition.columns[at];
+        match values {
+            Values::Plain => {}
+            Values::Default(text) => column.default = Some(text),
+            Values::Stored(text) => column.generated = Some(Generated::Stored { text }),
+            Values::Numbers { options, always } => {
+                column.nullable = false;
+                sequences.push(NewSequence {
+                    column: at,
+                    options: columns::of_type(options, &column.data_type)?,
+                    always,
+                });
+            }
+        }
     }
     let all = constraints.iter().map(constraints::of_table);
     let mut all: Vec<Constraint> = own.into_iter().map(Ok).chain(all).collect::<Result<_>>()?;
@@ -94,7 +140,10 @@ pub(crate) fn define(
         constraint.held &= hold;
         add(&mut definition, constraint, tables)?;
     }
-    Ok(definition)
+    Ok(Defined {
+        definition,
+        sequences,
+    })
 }
 
 /// Adds a constraint to a definition.
@@ -157,6 +206,7 @@ pub(crate) fn add(
             on_update,
         } => {
             let columns = indices(definition, &names)?;
+            acts_on_plain(definition, &columns, on_delete, on_update)?;
             let key = foreign_key(tables, definition, columns, parent, parent_columns)?;
             let rule = Rule {
                 foreign_key: definition.foreign_keys.len(),
@@ -168,6 +218,32 @@ pub(crate) fn add(
         }
     }
     Ok(())
+}
+
+/// That a foreign key writes to no column whose values are computed.
+fn acts_on_plain(
+    definition: &Definition,
+    columns: &[usize],
+    on_delete: Action,
+    on_update: Action,
+) -> Result<()> {
+    let mut columns = columns.iter();
+    if !columns.any(|at| definition.columns[*at].expression().is_some()) {
+        return Ok(());
+    }
+    let event = if on_delete == Action::SetNull {
+        "DELETE"
+    } else if on_update != Action::NoAction {
+        "UPDATE"
+    } else {
+        return Ok(());
+    };
+    Err(Error::Syntax {
+        message: format!(
+            "invalid ON {event} action for foreign key constraint containing generated column"
+        ),
+        position: None,
+    })
 }
 
 /// Adds a foreign key, which holds if what it refers to does.
@@ -216,40 +292,6 @@ fn distinct(definition: &Definition, names: &[String]) -> Result<Vec<usize>> {
         }
     }
     Ok(columns)
-}
-
-/// Columns with name, type and NOT NULL, their constraints, and the default of each.
-type Split = (Vec<ColumnDef>, Vec<Constraint>, Vec<Option<String>>);
-
-/// Separates constraints and defaults from the columns.
-fn split_columns(columns: Vec<ColumnDef>) -> Result<Split> {
-    let (mut all, mut defaults) = (Vec::new(), Vec::new());
-    let mut plain = Vec::with_capacity(columns.len());
-    for mut column in columns {
-        let name = column_name(&column.name);
-        check_column(&name)?;
-        let (mut kept, mut default) = (Vec::new(), None);
-        for option in std::mem::take(&mut column.options) {
-            if let Some(constraint) = constraints::of_column(&name, &option)? {
-                all.push(constraint);
-                continue;
-            }
-            match option.option {
-                ColumnOption::NotNull => kept.push(option),
-                ColumnOption::Null | ColumnOption::Comment(_) => {}
-                ColumnOption::Default(value) => default = Some(kept::text(&value)?),
-                other => {
-                    return Err(Error::unsupported(format!(
-                        "column \"{name}\": `{other}` is not supported"
-                    )));
-                }
-            }
-        }
-        column.options = kept;
-        plain.push(column);
-        defaults.push(default);
-    }
-    Ok((plain, all, defaults))
 }
 
 /// The columns with the types that DataFusion's planner gives SQL's names.

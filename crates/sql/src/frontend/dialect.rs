@@ -1,13 +1,18 @@
 //! The dialect of the tokeniser and the parser: sqlparser's generic one with PostgreSQL's operators.
 //!
 //! What differs from the generic dialect: `^` is the power and binds closer than `*`, `||`, `&`, `|`, `<<` and the
-//! regular expression operators bind less than `+` and closer than comparisons, and digits may be grouped by `_`.
+//! regular expression operators bind less than `+` and closer than comparisons, and digits may be grouped by `_`. Options of columns may be those of
+//! [`column_options`].
 
 use std::any::TypeId;
 
+use datafusion::sql::sqlparser::ast::ColumnOption;
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::Token;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use crate::frontend::column_options;
+use crate::resources::guard;
 
 /// PostgreSQL's operators in the generic grammar.
 #[derive(Debug)]
@@ -15,6 +20,13 @@ pub(crate) struct Atoll;
 
 /// The dialect that all texts are read in.
 pub(crate) static DIALECT: Atoll = Atoll;
+
+/// A parser of the tokens of one statement.
+pub(super) fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
+    Parser::new(&DIALECT)
+        .with_tokens_with_locations(tokens)
+        .with_recursion_limit(guard::PARSER_RECURSION)
+}
 
 const GENERIC: GenericDialect = GenericDialect;
 
@@ -75,6 +87,14 @@ impl Dialect for Atoll {
 
     fn prec_value(&self, precedence: Precedence) -> u8 {
         binding(precedence)
+    }
+
+    fn parse_column_option(
+        &self,
+        parser: &mut Parser<'_>,
+    ) -> Result<Option<Result<Option<ColumnOption>, ParserError>>, ParserError> {
+        let own = column_options::own(parser)?;
+        Ok(own.map(|option| Ok(Some(option))))
     }
 
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {

@@ -1,4 +1,4 @@
-//! Expressions from the texts that tables [keep](crate::frontend::kept).
+//! Expressions from the texts that tables [keep](crate::frontend::kept), and queries from texts of this program.
 
 use datafusion::sql::sqlparser::ast::{Expr, Query, SelectItem, SetExpr, Statement as Sql};
 
@@ -35,4 +35,20 @@ pub(crate) fn expression(text: &str) -> Result<Expr> {
         return Ok(Expr::Nested(Box::new(expr)));
     }
     Err(Error::invalid(format!("{text}: expected one expression")))
+}
+
+/// A query that the program has written itself.
+///
+/// # Errors
+/// If it is none: a defect.
+pub(crate) fn written(text: &str) -> Result<Box<Query>> {
+    let mut parsed = parse(text)?;
+    if let Some(Statement::Sql(statement)) = parsed.pop().map(|parsed| parsed.statement)
+        && let Sql::Query(query) = *statement
+    {
+        return Ok(query);
+    }
+    Err(Error::Defect {
+        message: format!("{text}: expected a query"),
+    })
 }

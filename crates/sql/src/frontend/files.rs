@@ -26,13 +26,15 @@ pub(crate) fn refuse(statement: &Statement) -> Result<()> {
         Statement::Execute { .. }
         | Statement::Deallocate(_)
         | Statement::Array(_)
-        | Statement::Sequence(_) => Ok(()),
+        | Statement::Sequence(_)
+        | Statement::Identity(_) => Ok(()),
+        Statement::Merge(merge) => of_tree(&*merge.pairs),
         Statement::View { view, .. } => of_tree(&Sql::CreateView((**view).clone())),
         Statement::Explain { statement, .. } => refuse(statement),
         Statement::CopyTo(copy) => Err(refusal(&copy.target)),
         Statement::CopyFrom(copy) => Err(refusal(&copy.source)),
         Statement::Through(through) => match &through.what {
-            ThroughWhat::Out(query) => of_tree(&**query),
+            ThroughWhat::Out { query, .. } => of_tree(&**query),
             ThroughWhat::In { .. } => Ok(()),
         },
     }

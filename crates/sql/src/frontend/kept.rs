@@ -1,4 +1,4 @@
-//! Expressions that a table keeps as texts: defaults and checks.
+//! Expressions that a table keeps as texts: defaults, checks, and what generated columns have.
 //!
 //! They are taken out of a statement before it is rewritten, and parsed again, rewritten and checked wherever they are
 //! used. What stands in their place meanwhile is a string with their text.
@@ -47,6 +47,10 @@ fn options(options: &mut [ColumnOptionDef]) {
     for option in options {
         match &mut option.option {
             ColumnOption::Default(value) => as_text(value),
+            ColumnOption::Generated {
+                generation_expr: Some(value),
+                ..
+            } => as_text(value),
             ColumnOption::Check(check) => as_text(&mut check.expr),
             _ => {}
         }

@@ -9,6 +9,8 @@
 //! Uses `functions`, `resources` and the layers below them.
 
 pub(crate) mod arrays;
+mod column_options;
+pub(crate) mod columns;
 pub(crate) mod constant;
 pub(crate) mod constraints;
 pub(crate) mod copy;
@@ -20,8 +22,12 @@ pub(crate) mod files;
 mod flow;
 pub(crate) mod grammar;
 pub(crate) mod graphs;
+pub(crate) mod identity;
 pub(crate) mod kept;
+pub(crate) mod mentioned;
+pub(crate) mod merge;
 pub(crate) mod missing;
+pub(crate) mod overriding;
 pub(crate) mod parameters;
 pub(crate) mod parse;
 pub(crate) mod planners;
@@ -35,3 +41,4 @@ pub(crate) mod table_options;
 pub(crate) mod transfer;
 pub(crate) mod verb;
 pub(crate) mod views;
+mod words;

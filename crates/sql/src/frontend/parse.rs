@@ -15,9 +15,14 @@ use crate::error::{Error, Result};
 use crate::frontend::arrays::ArrayStatement;
 use crate::frontend::copy::{Copy, CopyFrom, CopyTo, Through, ThroughWhat, copy};
 use crate::frontend::dialect::DIALECT;
+use crate::frontend::identity::AlterIdentity;
+use crate::frontend::merge::Merge;
 use crate::frontend::prepared::Prepared;
 use crate::frontend::sequences::SequenceStatement;
-use crate::frontend::{arrays, distinct, grammar, kept, prepared, returning, rewrite, sequences};
+use crate::frontend::{
+    arrays, distinct, grammar, identity, kept, merge, overriding, prepared, returning, rewrite,
+    sequences,
+};
 use crate::names::{column_name, table_name};
 use crate::resources::guard;
 
@@ -49,6 +54,10 @@ pub(crate) enum Statement {
     Array(ArrayStatement),
     /// `create sequence`, `alter sequence`.
     Sequence(SequenceStatement),
+    /// `merge`.
+    Merge(Box<Merge>),
+    /// `alter table ... alter column ...` about what makes the column's values.
+    Identity(AlterIdentity),
     /// `copy table|(query) to 'file'`.
     CopyTo(CopyTo),
     /// `copy table [(columns)] from 'file'`.
@@ -82,18 +91,14 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
         })
         .map(|tokens| {
             let depth = guard::check(tokens)?;
-            let parsed = guard::with_room(depth, || match first_word(tokens) {
-                _ if sequences::begins(tokens) => {
-                    sequences::statement(tokens.to_vec()).map(Statement::Sequence)
-                }
-                _ if arrays::begins(tokens) => {
-                    arrays::statement(tokens.to_vec()).map(Statement::Array)
-                }
-                Some(Keyword::COPY) => rewritten(tokens)
-                    .and_then(copy)
-                    .map_err(Error::from)
-                    .and_then(copied),
-                _ => rewritten(tokens).map_err(Error::from).and_then(plain),
+            let parsed = guard::with_room(depth, || {
+                own(tokens).unwrap_or_else(|| match first_word(tokens) {
+                    Some(Keyword::COPY) => rewritten(tokens)
+                        .and_then(copy)
+                        .map_err(Error::from)
+                        .and_then(copied),
+                    _ => rewritten(tokens).map_err(Error::from).and_then(plain),
+                })
             });
             match parsed {
                 Ok(statement) => Ok(Parsed {
@@ -105,6 +110,24 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
             }
         })
         .collect()
+}
+
+/// A statement with a grammar of its own.
+fn own(tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
+    if sequences::begins(tokens) {
+        return Some(sequences::statement(tokens.to_vec()).map(Statement::Sequence));
+    }
+    if arrays::begins(tokens) {
+        return Some(arrays::statement(tokens.to_vec()).map(Statement::Array));
+    }
+    if merge::begins(tokens) {
+        let read = rewritten(tokens)
+            .map_err(Error::from)
+            .and_then(merge::statement);
+        return Some(read.map(|merge| Statement::Merge(Box::new(merge))));
+    }
+    let change = identity::statement(tokens).transpose()?;
+    Some(change.map(Statement::Identity))
 }
 
 /// A `create view` with its text, which is what is kept of it.
@@ -149,7 +172,7 @@ pub(crate) fn rewritten(
 ) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
     distinct::mark(
         &DIALECT,
-        rewrite::tables(rewrite::abort(rewrite::numbers(tokens)?)),
+        rewrite::tables(rewrite::abort(overriding::mark(rewrite::numbers(tokens)?))),
     )
 }
 
@@ -279,7 +302,7 @@ fn copied(copy: Copy) -> Result<Statement> {
         }
         Copy::From(copy) => Ok(Statement::CopyFrom(copy)),
         Copy::Through(mut copy) => {
-            if let ThroughWhat::Out(query) = &mut copy.what {
+            if let ThroughWhat::Out { query, .. } = &mut copy.what {
                 rewrite::query(query)?;
                 grammar::check(&**query)?;
             }

@@ -56,26 +56,34 @@ pub(crate) const WRITTEN: &str = "__written";
 /// The name of the rows that an `on conflict` keeps from being inserted, in the query of [`from_rows`].
 pub(crate) const EXCLUDED: &str = "__excluded";
 
-/// `select items from __written as name`, and `, __excluded as excluded` behind it if `excluded`.
+/// The name of the table that a `merge` changes, with its row ids, in the query of its pairs.
+pub(crate) const TARGET: &str = "__target";
+
+/// `select items from __written as name`, and `, __excluded as other` behind it if there is another.
 ///
 /// # Errors
 /// Of no items that were parsed.
-pub(crate) fn from_rows(items: Vec<Expr>, name: &Ident, excluded: bool) -> Result<Box<Query>> {
-    let more = if excluded {
-        format!(", {EXCLUDED} as excluded")
-    } else {
-        String::new()
-    };
+pub(crate) fn from_rows(
+    items: Vec<Expr>,
+    name: &Ident,
+    other: Option<&Ident>,
+) -> Result<Box<Query>> {
+    let more = other.map_or_else(String::new, |other| format!(", {EXCLUDED} as {other}"));
     let text = format!("select 1 from {WRITTEN} as {name}{more}");
-    let mut query = parsed(&text)?;
+    let mut query = plain_query(&text)?;
     if let SetExpr::Select(select) = query.body.as_mut() {
-        select.projection = items.into_iter().map(SelectItem::UnnamedExpr).collect();
+        let named = |(at, expr)| SelectItem::ExprWithAlias {
+            expr,
+            // Two of them may be the same.
+            alias: Ident::with_quote('"', format!("__item{at}")),
+        };
+        select.projection = items.into_iter().enumerate().map(named).collect();
     }
     Ok(query)
 }
 
 /// A query that is plain enough to be planned as it is parsed.
-fn parsed(text: &str) -> Result<Box<Query>> {
+pub(super) fn plain_query(text: &str) -> Result<Box<Query>> {
     let mut parsed = DFParserBuilder::new(text)
         .with_dialect(&DIALECT)
         .build()?
@@ -103,7 +111,7 @@ fn over(items: Vec<SelectItem>, (name, alias): Target) -> Result<Box<Query>> {
         },
         (None, None) => return Err(no_table()),
     };
-    let mut query = parsed("select 1 from t")?;
+    let mut query = plain_query("select 1 from t")?;
     if let SetExpr::Select(select) = query.body.as_mut()
         && let Some(TableFactor::Table {
             name: from,

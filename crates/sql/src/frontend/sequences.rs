@@ -4,19 +4,21 @@
 //! create sequence [if not exists] name [as type] [option ...]
 //! alter sequence [if exists] name option ...
 //! option = increment [by] number | minvalue number | no minvalue | maxvalue number | no maxvalue
-//!        | start [with] number | cache number | [no] cycle | restart [[with] number] (`alter` only)
+//!        | start [with] number | cache number | [no] cycle | owned by table.column | owned by none
+//!        | restart [[with] number] (`alter` only)
 //! ```
 
+use datafusion::sql::sqlparser::ast::{ObjectName, ObjectNamePart};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use table::{Position, Sequence};
 
 use crate::error::{Error, Result};
-use crate::frontend::dialect::DIALECT;
+use crate::frontend::dialect;
 use crate::frontend::grammar::{refused, refused_for};
-use crate::names::table_name;
-use crate::resources::guard;
+use crate::frontend::words::{self, is_word, need, once, unexpected, word};
+use crate::names::{column_name, table_name};
 
 /// A statement about sequences that is no plain SQL.
 #[derive(Clone, Debug)]
@@ -46,17 +48,25 @@ pub(crate) struct SequenceOptions {
     pub cycle: Option<bool>,
     /// `Some(None)` for a restart with the start value.
     pub restart: Option<Option<i64>>,
+    /// Table and column that it belongs to; `Some(None)` for none.
+    pub owner: Option<Option<(String, String)>>,
+}
+
+/// What comes with the numbers of a statement that makes sequences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    /// `create sequence`.
+    Created,
+    /// `alter sequence`.
+    Altered,
+    /// The sequence of an identity column, which has the column's type.
+    Column,
 }
 
 /// Whether tokens begin a statement about sequences.
 pub(crate) fn begins(tokens: &[TokenWithSpan]) -> bool {
-    let mut words = tokens
-        .iter()
-        .filter(|token| !matches!(token.token, Token::Whitespace(_)));
-    let mut word = || match words.next().map(|token| &token.token) {
-        Some(Token::Word(word)) if word.quote_style.is_none() => word.value.to_lowercase(),
-        _ => String::new(),
-    };
+    let mut words = words::leading(tokens);
+    let mut word = || words.next().unwrap_or_default();
     let first = word();
     let second = word();
     let kind = match second.as_str() {
@@ -71,9 +81,7 @@ pub(crate) fn begins(tokens: &[TokenWithSpan]) -> bool {
 /// # Errors
 /// [`Error::Syntax`] with a place; [`Error::Unsupported`] for parts that there are not.
 pub(crate) fn statement(tokens: Vec<TokenWithSpan>) -> Result<SequenceStatement> {
-    let mut parser = Parser::new(&DIALECT)
-        .with_tokens_with_locations(tokens)
-        .with_recursion_limit(guard::PARSER_RECURSION);
+    let mut parser = dialect::parser(tokens);
     let creates = parser.parse_keyword(Keyword::CREATE);
     if !creates {
         parser.expect_keyword(Keyword::ALTER)?;
@@ -81,21 +89,23 @@ pub(crate) fn statement(tokens: Vec<TokenWithSpan>) -> Result<SequenceStatement>
     if !word(&mut parser, "sequence") {
         return Err(refused("create temporary or unlogged sequence"));
     }
-    let unless = if creates {
-        parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS])
+    let (unless, of) = if creates {
+        let words = [Keyword::IF, Keyword::NOT, Keyword::EXISTS];
+        (parser.parse_keywords(&words), Of::Created)
     } else {
-        parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS])
+        let words = [Keyword::IF, Keyword::EXISTS];
+        (parser.parse_keywords(&words), Of::Altered)
     };
     let name = table_name(&parser.parse_object_name(false)?)?;
     let mut options = SequenceOptions::default();
     let mut count = 0;
     while parser.peek_token().token != Token::EOF {
-        option(&mut parser, &mut options, creates)?;
+        option(&mut parser, &mut options, of)?;
         count += 1;
     }
     if !creates && count == 0 {
         let end = parser.peek_token();
-        return Err(syntax(&parser, "what to change", end));
+        return Err(unexpected(&parser, "what to change", end));
     }
     Ok(if creates {
         SequenceStatement::Create {
@@ -112,42 +122,29 @@ pub(crate) fn statement(tokens: Vec<TokenWithSpan>) -> Result<SequenceStatement>
     })
 }
 
-fn syntax(parser: &Parser<'_>, what: &str, found: TokenWithSpan) -> Error {
-    match parser.expected::<()>(what, found) {
-        Err(error) => Error::from(error),
-        Ok(()) => Error::Syntax {
-            message: format!("expected {what}"),
-            position: None,
-        },
-    }
+/// Whether an option of a sequence may be next.
+pub(super) fn is_option(token: &Token) -> bool {
+    const WORDS: [&str; 9] = [
+        "increment",
+        "minvalue",
+        "maxvalue",
+        "start",
+        "cycle",
+        "cache",
+        "no",
+        "restart",
+        "as",
+    ];
+    WORDS.iter().any(|word| is_word(token, word))
 }
 
-/// Whether this word is next; it is taken.
-fn word(parser: &mut Parser<'_>, wanted: &str) -> bool {
-    let found = matches!(
-        parser.peek_token().token,
-        Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted)
-    );
-    if found {
-        parser.next_token();
-    }
-    found
-}
-
-/// Sets an option that was not set before.
-fn once<T>(place: &mut Option<T>, value: T) -> Result<()> {
-    if place.replace(value).is_some() {
-        return Err(Error::Syntax {
-            message: "conflicting or redundant options".into(),
-            position: None,
-        });
-    }
-    Ok(())
-}
-
-fn option(parser: &mut Parser<'_>, options: &mut SequenceOptions, creates: bool) -> Result<()> {
+/// Reads an option.
+///
+/// # Errors
+/// If there is none, or it was there before.
+pub(super) fn option(parser: &mut Parser<'_>, options: &mut SequenceOptions, of: Of) -> Result<()> {
     let found = parser.peek_token();
-    if word(parser, "as") {
+    if of != Of::Column && word(parser, "as") {
         let name = parser.parse_data_type()?.to_string().to_lowercase();
         let bytes = match name.as_str() {
             "smallint" | "int2" => 2,
@@ -197,15 +194,39 @@ fn option(parser: &mut Parser<'_>, options: &mut SequenceOptions, creates: bool)
     if word(parser, "no") {
         return none(parser, options);
     }
-    if !creates && word(parser, "restart") {
+    if of == Of::Altered && word(parser, "restart") {
         return once(&mut options.restart, restart(parser)?);
     }
-    for other in ["owned", "owner", "rename", "set"] {
+    if of != Of::Column && word(parser, "owned") {
+        need(parser, "by")?;
+        let owner = owner(parser)?;
+        return once(&mut options.owner, owner);
+    }
+    for other in ["owner", "rename", "set"] {
         if word(parser, other) {
             return Err(refused(&format!("{other} of a sequence")));
         }
     }
-    Err(syntax(parser, "an option of a sequence", found))
+    Err(unexpected(parser, "an option of a sequence", found))
+}
+
+/// What comes behind `owned by`: a column with its table, or `none`.
+fn owner(parser: &mut Parser<'_>) -> Result<Option<(String, String)>> {
+    let mut parts = parser.parse_object_name(false)?.0;
+    let last = parts.pop();
+    let column = last.as_ref().and_then(ObjectNamePart::as_ident);
+    match (parts.is_empty(), column) {
+        (true, Some(word)) if word.quote_style.is_none() && column_name(word) == "none" => Ok(None),
+        (false, Some(column)) => {
+            let table = table_name(&ObjectName(parts))?;
+            Ok(Some((table, column_name(column))))
+        }
+        _ => Err(Error::Syntax {
+            message: "invalid OWNED BY option: specify OWNED BY table.column or OWNED BY NONE"
+                .into(),
+            position: None,
+        }),
+    }
 }
 
 /// What comes behind `no`.
@@ -220,11 +241,11 @@ fn none(parser: &mut Parser<'_>, options: &mut SequenceOptions) -> Result<()> {
         return once(&mut options.cycle, false);
     }
     let found = parser.peek_token();
-    Err(syntax(parser, "MINVALUE, MAXVALUE or CYCLE", found))
+    Err(unexpected(parser, "MINVALUE, MAXVALUE or CYCLE", found))
 }
 
 /// What comes behind `restart`: a number, or nothing for the start value.
-fn restart(parser: &mut Parser<'_>) -> Result<Option<i64>> {
+pub(super) fn restart(parser: &mut Parser<'_>) -> Result<Option<i64>> {
     let with = word(parser, "with");
     let next = parser.peek_token().token;
     let begins = matches!(next, Token::Number(..) | Token::Minus | Token::Plus);
@@ -239,7 +260,7 @@ fn number(parser: &mut Parser<'_>) -> Result<i64> {
     }
     let found = parser.next_token();
     let Token::Number(digits, false) = &found.token else {
-        return Err(syntax(parser, "a number", found));
+        return Err(unexpected(parser, "a number", found));
     };
     let text = if minus {
         format!("-{digits}")

@@ -18,6 +18,8 @@ pub struct Transfer {
 pub(crate) enum What {
     Out {
         query: Box<Query>,
+        /// The table if the statement names one, and no columns.
+        whole: Option<ObjectName>,
         depth: usize,
     },
     In {
@@ -79,8 +81,9 @@ pub fn transfer(text: &str) -> Result<Option<Transfer>> {
         return Ok(None);
     };
     let what = match through.what {
-        ThroughWhat::Out(query) => What::Out {
+        ThroughWhat::Out { query, whole } => What::Out {
             query,
+            whole,
             depth: parsed.depth,
         },
         ThroughWhat::In { table, columns } => What::In { table, columns },

@@ -20,6 +20,8 @@ pub(crate) fn verb(statement: &Statement) -> &'static str {
         Statement::Array(array) => of_array(array),
         Statement::Sequence(SequenceStatement::Create { .. }) => "CREATE SEQUENCE",
         Statement::Sequence(SequenceStatement::Alter { .. }) => "ALTER SEQUENCE",
+        Statement::Merge(_) => "MERGE",
+        Statement::Identity(_) => "ALTER TABLE",
         Statement::Explain { .. } => "EXPLAIN",
         Statement::CopyTo(_) | Statement::CopyFrom(_) | Statement::Through(_) => "COPY",
     }
@@ -86,6 +88,7 @@ mod tests {
             ("create sequence s cycle", "CREATE SEQUENCE"),
             ("alter sequence s restart", "ALTER SEQUENCE"),
             ("drop sequence s", "DROP SEQUENCE"),
+            ("alter table t alter a restart", "ALTER TABLE"),
             ("deallocate all", "DEALLOCATE ALL"),
             ("explain select 1", "EXPLAIN"),
         ] {

@@ -10,7 +10,7 @@ use datafusion::common::{Result, plan_err};
 use crate::functions::arguments::TEXT;
 use crate::functions::own::Own;
 use crate::messages::numbers::{table_number, type_named, type_title};
-use crate::names::CATALOG;
+use crate::names::{CATALOG, quoted};
 
 pub(super) fn all() -> Vec<Own> {
     let text = |_: &[DataType]| Ok(TEXT);
@@ -72,7 +72,6 @@ pub(super) fn all() -> Vec<Own> {
         "pg_get_constraintdef",
         "pg_get_partkeydef",
         "pg_get_viewdef",
-        "pg_get_serial_sequence",
         "pg_get_function_result",
         "pg_get_function_arguments",
     ] {
@@ -131,15 +130,4 @@ fn of_name(name: &str) -> i64 {
         Some(exact) => table_number(exact),
         None => table_number(&plain.to_lowercase()),
     }
-}
-
-fn quoted(name: &str) -> String {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    if name.chars().all(plain)
-        && !name.starts_with(|c: char| c.is_ascii_digit())
-        && !name.is_empty()
-    {
-        return name.to_string();
-    }
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

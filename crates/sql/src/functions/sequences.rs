@@ -1,12 +1,13 @@
-//! `nextval`, `currval`, `lastval`, `setval`.
+//! `nextval`, `currval`, `lastval`, `setval`, `pg_get_serial_sequence`.
 //!
-//! They are bound to the statement that calls them: it knows the sequences, the session, and whether it may write.
+//! They are bound to the statement that calls them: it knows the sequences, the session, and whether it may write. So
+//! they are made when a statement names them.
 
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Result, plan_err};
@@ -24,6 +25,8 @@ pub(crate) trait Numbers: Debug + Send + Sync {
     fn last(&self) -> crate::error::Result<i64>;
     /// Sets it; `called` says whether the number was given already.
     fn set(&self, name: &str, value: i64, called: bool) -> crate::error::Result<()>;
+    /// The name of the sequence that belongs to a column of a table, with its schema.
+    fn owned(&self, table: &str, column: &str) -> crate::error::Result<Option<String>>;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +35,20 @@ enum What {
     Current,
     Last,
     Set,
+    Owned,
+}
+
+impl What {
+    fn named(name: &str) -> Option<What> {
+        Some(match name {
+            "nextval" => What::Next,
+            "currval" => What::Current,
+            "lastval" => What::Last,
+            "setval" => What::Set,
+            "pg_get_serial_sequence" => What::Owned,
+            _ => return None,
+        })
+    }
 }
 
 #[derive(Debug)]
@@ -41,23 +58,26 @@ struct OfSequence {
     signature: Signature,
 }
 
-/// The functions for a statement.
-pub(crate) fn all(numbers: &Arc<dyn Numbers>) -> impl Iterator<Item = ScalarUDF> + '_ {
-    [What::Next, What::Current, What::Last, What::Set]
-        .into_iter()
-        .map(|what| {
-            ScalarUDF::from(OfSequence {
-                what,
-                numbers: Arc::clone(numbers),
-                signature: match what {
-                    What::Last => Signature::nullary(Volatility::Volatile),
-                    _ => Signature::user_defined(Volatility::Volatile),
-                },
-            })
-        })
+/// The function of this name for a statement, if there is one.
+pub(crate) fn named(numbers: &Arc<dyn Numbers>, name: &str) -> Option<ScalarUDF> {
+    let what = What::named(name)?;
+    Some(ScalarUDF::from(OfSequence {
+        what,
+        numbers: Arc::clone(numbers),
+        signature: match what {
+            What::Last => Signature::nullary(Volatility::Volatile),
+            What::Owned => Signature::user_defined(Volatility::Stable),
+            _ => Signature::user_defined(Volatility::Volatile),
+        },
+    }))
 }
 
-/// How many calls of these functions there are in an expression.
+/// Whether there is a function of this name.
+pub(crate) fn is_name(name: &str) -> bool {
+    What::named(name).is_some()
+}
+
+/// How often an expression asks sequences.
 ///
 /// # Errors
 /// None: walking an expression does not fail.
@@ -72,7 +92,7 @@ pub(crate) fn calls(expr: &Expr) -> Result<usize> {
     Ok(count)
 }
 
-/// Whether a function is one of these.
+/// Whether a function asks sequences.
 pub(crate) fn is_one(function: &ScalarUDF) -> bool {
     matches!(
         function.name(),
@@ -101,6 +121,7 @@ impl ScalarUDFImpl for OfSequence {
             What::Current => "currval",
             What::Last => "lastval",
             What::Set => "setval",
+            What::Owned => "pg_get_serial_sequence",
         }
     }
 
@@ -125,6 +146,12 @@ impl ScalarUDFImpl for OfSequence {
             (What::Set, [name, value, called]) if text(name) && whole(value) && truth(called) => {
                 Ok(vec![DataType::Utf8, DataType::Int64, DataType::Boolean])
             }
+            (What::Owned, [table, column]) if text(table) && text(column) => {
+                Ok(vec![DataType::Utf8; 2])
+            }
+            (What::Owned, _) => {
+                plan_err!("pg_get_serial_sequence takes the name of a table and that of a column")
+            }
             (What::Set, _) => plan_err!(
                 "setval takes the name of a sequence, a bigint, and whether that was given already"
             ),
@@ -133,7 +160,10 @@ impl ScalarUDFImpl for OfSequence {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Int64)
+        Ok(match self.what {
+            What::Owned => DataType::Utf8,
+            _ => DataType::Int64,
+        })
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -148,8 +178,12 @@ impl ScalarUDFImpl for OfSequence {
                 Some(name) if rows > 0 => Int64Array::from(self.numbers.next(name, rows)?),
                 _ => Int64Array::new_null(rows),
             },
-            (_, args) => {
+            (what, args) => {
                 let arrays = args.iter().map(|arg| arg.to_array(rows));
+                if what == What::Owned {
+                    let arrays = arrays.collect::<Result<Vec<_>>>()?;
+                    return Ok(ColumnarValue::Array(self.owned(&arrays)?));
+                }
                 self.each(&arrays.collect::<Result<Vec<_>>>()?, rows)?
             }
         };
@@ -158,6 +192,25 @@ impl ScalarUDFImpl for OfSequence {
 }
 
 impl OfSequence {
+    /// The sequences of columns.
+    fn owned(&self, args: &[ArrayRef]) -> Result<ArrayRef> {
+        let texts: Vec<_> = args
+            .iter()
+            .filter_map(|arg| arg.as_string_opt::<i32>())
+            .collect();
+        let [tables, columns] = texts[..] else {
+            return plan_err!("{} takes two names", self.name());
+        };
+        let found = tables
+            .iter()
+            .zip(columns)
+            .map(|(table, column)| match (table, column) {
+                (Some(table), Some(column)) => Ok(self.numbers.owned(table, column)?),
+                _ => Ok(None),
+            });
+        Ok(Arc::new(found.collect::<Result<StringArray>>()?))
+    }
+
     /// Row by row; NULL where an argument is.
     fn each(&self, args: &[ArrayRef], rows: usize) -> Result<Int64Array> {
         let Some(names) = args.first().and_then(|names| names.as_string_opt::<i32>()) else {

@@ -57,7 +57,7 @@ impl Checks {
             }
             other => other,
         };
-        let conditions = RowValues::new(context, (&name, &schema), false, items).await;
+        let conditions = RowValues::new(context, (&name, &schema), None, items, &[]).await;
         let conditions = conditions.map_err(refused)?;
         for data_type in conditions.types() {
             if !matches!(data_type, DataType::Boolean | DataType::Null) {

@@ -17,6 +17,7 @@ use table::{Table, Tables};
 
 use crate::error::{Error, Result};
 use crate::frontend::{definition, grammar, graphs, readers};
+use crate::functions::sequences::Numbers;
 use crate::messages::nearest::unknown_table;
 use crate::optimize::rules;
 use crate::resources::stop;
@@ -45,6 +46,10 @@ pub(crate) struct StatementContext {
     pub excluded: Option<Arc<dyn TableProvider>>,
     /// Rows of the caller that the statement reads as tables; its views do not.
     pub(super) frames: Frames,
+    /// The table that a `merge` changes, with its row ids.
+    pub target: Option<Arc<dyn TableProvider>>,
+    /// What the functions over sequences ask, where a session may.
+    pub numbers: Option<Arc<dyn Numbers>>,
     pub clock: Clock,
 }
 
@@ -93,6 +98,8 @@ impl StatementContext {
             written: None,
             excluded: None,
             frames: Frames::default(),
+            target: None,
+            numbers: None,
             clock: Clock::new(started, traffic),
         }
     }
@@ -139,6 +146,10 @@ impl StatementContext {
         target: Option<&str>,
         depth: Depth,
     ) -> Result<LogicalPlan> {
+        if let Sql::Insert(insert) = &mut statement {
+            // A mark that was looked at where rows are written.
+            insert.partitioned = None;
+        }
         let defaults = self.defaults(&statement).await?;
         let mut calls = self.calls(&mut statement).await?;
         grammar::check_calls(&statement, &self.state)?;
@@ -222,6 +233,8 @@ impl StatementContext {
             graphs: tables,
             written: self.written.clone(),
             excluded: self.excluded.clone(),
+            target: self.target.clone(),
+            numbers: self.numbers.clone(),
             views: HashMap::new(),
             defaults: Defaults::default(),
             frames: Frames::default(),

@@ -1,5 +1,6 @@
 //! Defaults of columns in a statement: planned from the texts that the table keeps.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use arrow::array::{ArrayRef, new_null_array};
@@ -7,19 +8,33 @@ use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
-use datafusion::sql::sqlparser::ast::{Insert, Statement as Sql, TableObject};
+use datafusion::sql::sqlparser::ast::{Insert, Statement as Sql, TableObject, Value};
 use futures::future::BoxFuture;
 use futures::{FutureExt, TryStreamExt};
-use table::Definition;
+use table::{Column, Definition};
 
 use crate::error::{Error, Result};
 use crate::frontend::expression;
 use crate::functions::sequences::calls;
-use crate::names::table_name;
+use crate::names::{quoted, table_name};
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
 use crate::run::query;
 use crate::run::values::Defaults;
+
+/// What a row has in a column that does not say: the text of an expression.
+pub(crate) fn text_of(column: &Column) -> Option<Cow<'_, str>> {
+    match column.identity() {
+        Some((sequence, _)) => Some(next_of(sequence).into()),
+        None => column.default.as_deref().map(Cow::Borrowed),
+    }
+}
+
+/// The expression that asks a sequence.
+pub(crate) fn next_of(sequence: &str) -> String {
+    let name = Value::SingleQuotedString(quoted(sequence));
+    format!("nextval({name}::regclass)")
+}
 
 impl StatementContext {
     /// The defaults of the table that `statement` inserts into, if it does.
@@ -52,8 +67,8 @@ impl StatementContext {
     ) -> Result<HashMap<String, Expr>> {
         let mut columns = HashMap::new();
         for column in &definition.columns {
-            if let Some(text) = &column.default {
-                let value = self.default(&column.name, text, &column.data_type).await?;
+            if let Some(text) = text_of(column) {
+                let value = self.default(&column.name, &text, &column.data_type).await?;
                 columns.insert(column.name.clone(), value);
             }
         }
@@ -106,11 +121,11 @@ impl StatementContext {
     ///
     /// # Errors
     /// If it cannot be computed, or does not fit the type.
-    pub(crate) async fn default_value(&mut self, column: &table::Column) -> Result<ArrayRef> {
-        let Some(text) = &column.default else {
+    pub(crate) async fn default_value(&mut self, column: &Column) -> Result<ArrayRef> {
+        let Some(text) = text_of(column) else {
             return Ok(new_null_array(&column.data_type, 1));
         };
-        let value = self.default(&column.name, text, &column.data_type).await?;
+        let value = self.default(&column.name, &text, &column.data_type).await?;
         if calls(&value)? > 0 {
             return Err(Error::unsupported(format!(
                 "rows that are there cannot get numbers of a sequence as the default of column \"{}\": set the default afterwards, and `update` the rows",

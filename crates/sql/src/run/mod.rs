@@ -14,6 +14,7 @@ pub(crate) mod defaults;
 pub(crate) mod depth;
 mod environment;
 pub(crate) mod frames;
+pub(crate) mod generated;
 mod given;
 pub(crate) mod instance;
 pub(crate) mod native;

@@ -22,7 +22,8 @@ use table::Tables;
 use crate::error::{Error, Result};
 use crate::frontend::planners::{Operators, Types};
 use crate::frontend::readers;
-use crate::frontend::returning::{EXCLUDED, WRITTEN};
+use crate::frontend::returning::{EXCLUDED, TARGET, WRITTEN};
+use crate::functions::sequences::{self, Numbers};
 use crate::messages::nearest::unknown_table;
 use crate::names::{CATALOG, PG_CATALOG, SCHEMA, looks_like_file};
 use crate::run::arrays::Arrays;
@@ -42,6 +43,10 @@ pub(crate) struct Calls {
     pub written: Option<Arc<dyn TableProvider>>,
     /// The rows that an `on conflict` has kept from being inserted.
     pub excluded: Option<Arc<dyn TableProvider>>,
+    /// The table that a `merge` changes.
+    pub target: Option<Arc<dyn TableProvider>>,
+    /// What the functions over sequences ask.
+    pub numbers: Option<Arc<dyn Numbers>>,
     /// The views that the statement names, planned.
     pub views: HashMap<String, Arc<dyn TableProvider>>,
     /// Of the table that the statement inserts into.
@@ -60,6 +65,7 @@ pub(crate) struct Resolver<'a> {
     sources: HashMap<TableReference, Arc<dyn TableSource>>,
     /// Ours before DataFusion's.
     planners: Vec<Arc<dyn ExprPlanner>>,
+    numbers: Option<Arc<dyn Numbers>>,
 }
 
 impl<'a> Resolver<'a> {
@@ -83,7 +89,11 @@ impl<'a> Resolver<'a> {
                 sources.insert(reference, provider_as_source(provider));
             }
         }
-        Ok(Resolver::new(state, tables, sources))
+        let resolver = Resolver::new(state, tables, sources);
+        Ok(Resolver {
+            numbers: calls.numbers.clone(),
+            ..resolver
+        })
     }
 
     pub(crate) fn new(
@@ -98,6 +108,7 @@ impl<'a> Resolver<'a> {
             tables,
             sources,
             planners,
+            numbers: None,
         }
     }
 }
@@ -128,14 +139,13 @@ async fn find(
         }
         Some(_) => return Ok(None),
     }
-    if let Some(rows) = &calls.written
-        && reference.table() == WRITTEN
-    {
-        return Ok(Some(Arc::clone(rows)));
-    }
-    if let Some(rows) = &calls.excluded
-        && reference.table() == EXCLUDED
-    {
+    let own = [
+        (WRITTEN, &calls.written),
+        (EXCLUDED, &calls.excluded),
+        (TARGET, &calls.target),
+    ];
+    let mut own = own.into_iter();
+    if let Some((_, Some(rows))) = own.find(|(name, _)| *name == reference.table()) {
         return Ok(Some(Arc::clone(rows)));
     }
     if let Some(table) = tables.get(reference.table()) {
@@ -236,7 +246,9 @@ impl ContextProvider for Resolver<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        self.state.scalar_functions().get(name).cloned()
+        let known = self.state.scalar_functions().get(name).cloned();
+        let own = || sequences::named(self.numbers.as_ref()?, name).map(Arc::new);
+        known.or_else(own)
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {

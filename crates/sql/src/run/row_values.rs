@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::common::tree_node::TreeNode;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, TableReference};
 use datafusion::datasource::MemTable;
-use datafusion::logical_expr::{Expr, JoinType, LogicalPlan};
+use datafusion::logical_expr::{
+    Expr, ExprSchemable, JoinType, LogicalPlan, LogicalPlanBuilder, Volatility,
+};
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::sql::sqlparser::ast::{self, Statement as Sql};
 
@@ -18,6 +20,9 @@ use crate::frontend::returning::from_rows;
 use crate::optimize::rules;
 use crate::run::context::StatementContext;
 
+/// What rows are called, and their columns.
+pub(crate) type Rows<'r> = (&'r ast::Ident, &'r SchemaRef);
+
 /// Expressions over rows.
 #[derive(Clone, Debug)]
 pub(crate) struct RowValues {
@@ -25,35 +30,46 @@ pub(crate) struct RowValues {
     stages: Vec<Vec<Arc<dyn PhysicalExpr>>>,
     /// The type of each.
     types: Vec<DataType>,
+    /// Whether they follow from the rows alone.
+    fixed: bool,
 }
 
 impl RowValues {
-    /// The values of `items`. Columns are those of the table `name` and, if there are rows that exclude others, those of
-    /// `excluded`, which has the same columns.
+    /// The values of `items`, the first of them cast to the types of `cast_to`. Columns are those of the table `name` and, if there is another, those of
+    /// `other`.
     ///
     /// # Errors
     /// If an item is no expression of these columns, or has a subquery.
     pub(crate) async fn new(
         context: &mut StatementContext,
-        (name, schema): (&ast::Ident, &SchemaRef),
-        excluded: bool,
+        (name, schema): Rows<'_>,
+        other: Option<Rows<'_>>,
         items: Vec<ast::Expr>,
+        cast_to: &[DataType],
     ) -> Result<RowValues> {
-        let rows =
-            || -> Result<_> { Ok(Arc::new(MemTable::try_new(schema.clone(), vec![vec![]])?)) };
-        let query = Sql::Query(from_rows(items, name, excluded)?);
+        let rows = |schema: &SchemaRef| -> Result<_> {
+            Ok(Arc::new(MemTable::try_new(schema.clone(), vec![vec![]])?))
+        };
+        let query = Sql::Query(from_rows(items, name, other.map(|(name, _)| name))?);
+        let (own, others) = (
+            rows(schema)?,
+            other.map(|(_, schema)| rows(schema)).transpose()?,
+        );
         let before = (context.written.take(), context.excluded.take());
-        context.written = Some(rows()?);
-        context.excluded = if excluded { Some(rows()?) } else { None };
+        context.written = Some(own);
+        context.excluded = others.map(|rows| rows as _);
         let plan = context.plan(query, None).await;
         (context.written, context.excluded) = before;
-        let plan = rules::logical(&context.state, &plan?)?;
-        let named = |name: &str| {
-            DFSchema::try_from_qualified_schema(TableReference::bare(name.to_owned()), schema)
+        let plan = cast(plan?, cast_to)?;
+        let fixed = is_fixed(&plan)?;
+        let plan = rules::logical(&context.state, &plan)?;
+        let named = |(name, schema): Rows<'_>| {
+            let name = TableReference::bare(name.value.clone());
+            DFSchema::try_from_qualified_schema(name, schema)
         };
-        let mut all = named(&name.value)?;
-        if excluded {
-            all = all.join(&named("excluded")?)?;
+        let mut all = named((name, schema))?;
+        if let Some(other) = other {
+            all = all.join(&named(other)?)?;
         }
         let types = plan.schema().fields().iter();
         let types = types.map(|field| field.data_type().clone()).collect();
@@ -63,7 +79,16 @@ impl RowValues {
             let columns = plan.schema().columns().into_iter().map(Expr::Column);
             stages.push(compiled(context, columns, &all)?);
         }
-        Ok(RowValues { stages, types })
+        Ok(RowValues {
+            stages,
+            types,
+            fixed,
+        })
+    }
+
+    /// Whether the values follow from the rows alone, and not from the time or the session.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.fixed
     }
 
     /// The types of the values.
@@ -92,6 +117,40 @@ impl RowValues {
         }
         Ok(batch.columns().to_vec())
     }
+}
+
+/// The plan with its first columns cast to these types.
+fn cast(plan: LogicalPlan, types: &[DataType]) -> Result<LogicalPlan> {
+    if types.is_empty() {
+        return Ok(plan);
+    }
+    let mut columns = Vec::new();
+    for (at, column) in plan.schema().columns().into_iter().enumerate() {
+        let column = Expr::Column(column);
+        columns.push(match types.get(at) {
+            Some(own) => column
+                .cast_to(own, plan.schema())?
+                .alias(format!("__value{at}")),
+            None => column,
+        });
+    }
+    Ok(LogicalPlanBuilder::from(plan).project(columns)?.build()?)
+}
+
+/// Whether no function of a plan has another value at another time.
+fn is_fixed(plan: &LogicalPlan) -> Result<bool> {
+    let mut fixed = true;
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|part| {
+                if let Expr::ScalarFunction(call) = part {
+                    fixed &= call.func.signature().volatility == Volatility::Immutable;
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(fixed)
 }
 
 /// Compiles the projections of a plan, the innermost first.

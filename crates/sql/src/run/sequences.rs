@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::LogicalPlan;
 use store::Store;
 use table::{Position, Sequence, Tables};
 
 use crate::error::{Error, Result};
-use crate::functions::sequences::{Numbers, all, calls};
-use crate::names::{CATALOG, SCHEMA};
+use crate::functions::sequences::{Numbers, calls};
+use crate::messages::nearest::{unknown_column, unknown_table};
+use crate::names::{CATALOG, SCHEMA, quoted};
 use crate::resources::sequences::{Sequences, SessionNumbers};
 use crate::run::context::StatementContext;
 
@@ -27,25 +27,19 @@ struct Seen {
 
 impl StatementContext {
     /// Gives the statement the functions over sequences. `session` is whose statement it is.
-    ///
-    /// # Errors
-    /// None that is known of.
     pub(crate) fn with_numbers(
         mut self,
         session: &Arc<SessionNumbers>,
         read_only: bool,
-    ) -> Result<StatementContext> {
-        let numbers: Arc<dyn Numbers> = Arc::new(Seen {
+    ) -> StatementContext {
+        self.numbers = Some(Arc::new(Seen {
             store: Arc::clone(&self.instance.store),
             sequences: Arc::clone(&self.instance.sequences),
             session: Arc::clone(session),
             tables: Arc::clone(&self.tables),
             read_only,
-        });
-        for function in all(&numbers) {
-            self.state.register_udf(Arc::new(function))?;
-        }
-        Ok(self)
+        }));
+        self
     }
 
     /// Sees to it that a plan that asks sequences does so row by row in the order of its rows.
@@ -202,6 +196,20 @@ impl Numbers for Seen {
             self.session.set(own.number, value);
         }
         Ok(())
+    }
+
+    fn owned(&self, table: &str, column: &str) -> Result<Option<String>> {
+        let name = relation(table)?;
+        let Some(table) = self.tables.get(&name) else {
+            return Err(unknown_table(&name, &self.tables));
+        };
+        let definition = table.definition();
+        let mut columns = definition.columns.iter();
+        let Some(own) = columns.find(|own| own.name == column) else {
+            return Err(unknown_column(column, definition));
+        };
+        let name = own.sequences.first();
+        Ok(name.map(|name| format!("{SCHEMA}.{}", quoted(name))))
     }
 }
 

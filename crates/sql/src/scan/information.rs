@@ -13,7 +13,7 @@ use datafusion::catalog::{
 use datafusion::datasource::MemTable;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::TableType;
-use table::{Column, Tables};
+use table::{Column, Sequence, Tables};
 
 use crate::messages::types;
 use crate::names::{CATALOG, SCHEMA};
@@ -72,11 +72,8 @@ fn columns(tables: &Tables) -> DataFusionResult<Arc<dyn TableProvider>> {
         ("table_name", texts(&|(table, _, _)| Some(table.clone()))),
         ("column_name", texts(&|(_, _, c)| Some(c.name.clone()))),
         ("ordinal_position", numbers(&|(_, at, _)| Some(*at))),
-        ("column_default", texts(&|_| None)),
-        (
-            "is_nullable",
-            texts(&|(_, _, c)| Some(if c.nullable { "YES" } else { "NO" }.into())),
-        ),
+        ("column_default", texts(&|(_, _, c)| c.default.clone())),
+        ("is_nullable", texts(&|(_, _, c)| yes_or_no(c.nullable))),
         (
             "data_type",
             texts(&|(_, _, c)| Some(types::standard_name(&c.data_type))),
@@ -101,12 +98,79 @@ fn columns(tables: &Tables) -> DataFusionResult<Arc<dyn TableProvider>> {
         ),
         ("interval_type", texts(&|_| None)),
     ];
+    let arrays = arrays
+        .into_iter()
+        .chain(made(tables, &rows))
+        .collect::<Vec<_>>();
     let field =
         |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), true);
     let schema = Arc::new(Schema::new(arrays.iter().map(field).collect::<Vec<_>>()));
     let arrays = arrays.into_iter().map(|(_, array)| array).collect();
     let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
     Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
+}
+
+/// The columns of `information_schema.columns` about what makes the values of a column.
+fn made(tables: &Tables, rows: &[Place<'_>]) -> [(&'static str, ArrayRef); 10] {
+    let texts = |of: &dyn Fn(&Place<'_>) -> Option<String>| -> ArrayRef {
+        Arc::new(rows.iter().map(of).collect::<StringArray>())
+    };
+    let of_sequence = |column: &Column, of: fn(&Sequence) -> String| {
+        let (sequence, _) = column.identity()?;
+        tables.sequence(sequence).map(|own| of(own))
+    };
+    [
+        (
+            "is_identity",
+            texts(&|(_, _, c)| yes_or_no(c.identity().is_some())),
+        ),
+        (
+            "identity_generation",
+            texts(&|(_, _, c)| {
+                c.identity()
+                    .map(|(_, always)| if always { "ALWAYS" } else { "BY DEFAULT" }.into())
+            }),
+        ),
+        (
+            "identity_start",
+            texts(&|(_, _, c)| of_sequence(c, |own| own.start.to_string())),
+        ),
+        (
+            "identity_increment",
+            texts(&|(_, _, c)| of_sequence(c, |own| own.increment.to_string())),
+        ),
+        (
+            "identity_maximum",
+            texts(&|(_, _, c)| of_sequence(c, |own| own.max.to_string())),
+        ),
+        (
+            "identity_minimum",
+            texts(&|(_, _, c)| of_sequence(c, |own| own.min.to_string())),
+        ),
+        (
+            "identity_cycle",
+            texts(&|(_, _, c)| {
+                of_sequence(c, |own| if own.cycle { "YES" } else { "NO" }.into())
+                    .or_else(|| yes_or_no(false))
+            }),
+        ),
+        (
+            "is_generated",
+            texts(&|(_, _, c)| {
+                let made = c.expression().is_some();
+                Some(if made { "ALWAYS" } else { "NEVER" }.into())
+            }),
+        ),
+        (
+            "generation_expression",
+            texts(&|(_, _, c)| c.expression().map(str::to_owned)),
+        ),
+        ("is_updatable", texts(&|_| yes_or_no(true))),
+    ]
+}
+
+fn yes_or_no(yes: bool) -> Option<String> {
+    Some(if yes { "YES" } else { "NO" }.to_owned())
 }
 
 #[derive(Debug)]

@@ -2,23 +2,26 @@
 
 use std::time::Instant;
 
+use arrow::array::new_null_array;
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation as Operation, ColumnDef, Ident,
     RenameTableNameKind,
 };
-use table::Definition;
+use table::{Definition, Generated, Table};
 
 use crate::error::{Error, Result};
-use crate::frontend::definition::define;
-use crate::frontend::kept;
+use crate::frontend::definition::{Defined, define};
+use crate::frontend::{kept, mentioned};
 use crate::messages::nearest::unknown_column;
 use crate::names::{check_column, check_new, column_name, table_name};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
-use crate::statements::constrain;
+use crate::run::generated::GeneratedColumns;
+use crate::statements::identity::{may_have_default, place};
 use crate::statements::scope::Scope;
 use crate::statements::views::stays_unused;
 use crate::statements::write::Writing;
+use crate::statements::{constrain, owned};
 
 /// `alter table [if exists] name change`.
 pub(crate) async fn alter(
@@ -33,12 +36,7 @@ pub(crate) async fn alter(
             "`alter table` makes one change at a time: write a statement for each",
         ));
     };
-    let target = match &operation {
-        Operation::RenameTable {
-            table_name: RenameTableNameKind::To(to) | RenameTableNameKind::As(to),
-        } => Some(table_name(to)?),
-        _ => None,
-    };
+    let target = new_name(&operation)?;
     let mut names = vec![name.as_str()];
     names.extend(target.as_deref());
     let (mut writing, mut context) = scope.write("ALTER TABLE", &names, started).await?;
@@ -50,19 +48,14 @@ pub(crate) async fn alter(
     match operation {
         Operation::RenameTable { .. } => {
             let to = target.unwrap_or_default();
-            check_new(&to)?;
-            stays_unused(&context, &[&name])?;
-            table::rename(&mut writing.tx, &name, &to)?;
+            rename(&context, &mut writing, &name, &to)?;
         }
         Operation::RenameColumn {
             old_column_name,
             new_column_name,
         } => {
             let (from, to) = (column_name(&old_column_name), column_name(&new_column_name));
-            known(definition, &from)?;
-            free(definition, &to)?;
-            stays_unused(&context, &[&name])?;
-            table::rename_column(&mut writing.tx, &name, &from, &to)?;
+            rename_column(&context, &mut writing, definition, (&from, &to))?;
         }
         Operation::AddColumn {
             if_not_exists,
@@ -70,9 +63,9 @@ pub(crate) async fn alter(
             ..
         } => {
             add(
-                &mut context,
-                &mut writing,
-                definition,
+                scope,
+                (&mut context, &mut writing),
+                &table,
                 column_def,
                 if_not_exists,
             )
@@ -82,7 +75,15 @@ pub(crate) async fn alter(
             column_names,
             if_exists,
             ..
-        } => drop_columns(&context, &mut writing, definition, &column_names, if_exists)?,
+        } => {
+            let scope = &*scope;
+            drop_columns(
+                (scope, &context, &mut writing),
+                definition,
+                &column_names,
+                if_exists,
+            )?;
+        }
         Operation::AlterColumn { column_name, op } => {
             column(&mut context, &mut writing, definition, &column_name, op).await?;
         }
@@ -93,6 +94,37 @@ pub(crate) async fn alter(
     }
     scope.keep(writing).await?;
     Ok(Answer::changed(None, &context.clock))
+}
+
+/// The name that a table is to get.
+fn new_name(operation: &Operation) -> Result<Option<String>> {
+    match operation {
+        Operation::RenameTable {
+            table_name: RenameTableNameKind::To(to) | RenameTableNameKind::As(to),
+        } => table_name(to).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn rename(context: &StatementContext, writing: &mut Writing, name: &str, to: &str) -> Result<()> {
+    check_new(to)?;
+    stays_unused(context, &[name])?;
+    table::rename(&mut writing.tx, name, to)?;
+    kept_texts(writing, to, mentioned::without_table)
+}
+
+fn rename_column(
+    context: &StatementContext,
+    writing: &mut Writing,
+    definition: &Definition,
+    (from, to): (&str, &str),
+) -> Result<()> {
+    known(definition, from)?;
+    free(definition, to)?;
+    let name = &definition.name;
+    stays_unused(context, &[name])?;
+    table::rename_column(&mut writing.tx, name, from, to)?;
+    kept_texts(writing, name, |text| mentioned::with_column(text, from, to))
 }
 
 fn refused(operation: &Operation) -> Error {
@@ -123,19 +155,48 @@ fn free(definition: &Definition, column: &str) -> Result<()> {
     }
 }
 
-async fn add(
-    context: &mut StatementContext,
+/// Changes the texts of checks and of generated columns.
+fn kept_texts(
     writing: &mut Writing,
-    definition: &Definition,
+    table: &str,
+    change: impl Fn(&str) -> Result<String>,
+) -> Result<()> {
+    let mut failed = Ok(());
+    let mut changed = |text: &mut String| match change(text) {
+        Ok(other) => *text = other,
+        Err(e) => failed = Err(e),
+    };
+    table::redefine(&mut writing.tx, table, |definition| {
+        for check in &mut definition.checks {
+            changed(&mut check.text);
+        }
+        for column in &mut definition.columns {
+            if let Some(Generated::Stored { text }) = &mut column.generated {
+                changed(text);
+            }
+        }
+        Ok(())
+    })?;
+    failed
+}
+
+async fn add(
+    scope: &Scope<'_>,
+    (context, writing): (&mut StatementContext, &mut Writing),
+    table: &Table,
     column: ColumnDef,
     if_not_exists: bool,
 ) -> Result<()> {
+    let definition = table.definition();
     let name = column_name(&column.name);
     if if_not_exists && definition.position(&name).is_ok() {
         return Ok(());
     }
     free(definition, &name)?;
-    let alone = define(
+    let Defined {
+        definition: mut alone,
+        sequences,
+    } = define(
         &definition.name,
         vec![column],
         vec![],
@@ -147,19 +208,33 @@ async fn add(
         && alone.foreign_keys.is_empty()
         && alone.keys.is_empty()
         && alone.checks.is_empty();
-    let (Some(column), true) = (alone.columns.into_iter().next(), plain) else {
+    if !plain {
         return Err(Error::unsupported(
             "`alter table ... add column` declares no keys and checks: add the column, then `alter table ... add constraint`",
         ));
+    }
+    let made = !sequences.is_empty() || alone.columns[0].expression().is_some();
+    if made && table.rows() > 0 {
+        return Err(Error::unsupported(format!(
+            "rows that are there cannot get the numbers or the computed values of column \"{name}\": `create table new` with it, and `insert into new ... select`"
+        )));
+    }
+    owned::create(scope, context, writing, &mut alone, sequences, &[])?;
+    let column = alone.columns.swap_remove(0);
+    let value = if made {
+        let mut after = definition.clone();
+        after.columns.push(column.clone());
+        GeneratedColumns::check(context, &after).await?;
+        new_null_array(&column.data_type, 1)
+    } else {
+        context.default_value(&column).await?
     };
-    let value = context.default_value(&column).await?;
     table::add_column(&mut writing.tx, &definition.name, column, &value)?;
     Ok(())
 }
 
 fn drop_columns(
-    context: &StatementContext,
-    writing: &mut Writing,
+    (scope, context, writing): (&Scope<'_>, &StatementContext, &mut Writing),
     definition: &Definition,
     columns: &[Ident],
     if_exists: bool,
@@ -168,12 +243,47 @@ fn drop_columns(
     stays_unused(context, &[table])?;
     for column in columns {
         let column = column_name(column);
-        if !(if_exists && definition.position(&column).is_err()) {
-            known(definition, &column)?;
-            table::drop_column(&mut writing.tx, table, &column)?;
+        if if_exists && definition.position(&column).is_err() {
+            continue;
         }
+        known(definition, &column)?;
+        let own = &definition.columns[definition.position(&column)?];
+        let what = format!("column {column} of table {table}");
+        for other in &definition.columns {
+            if let Some(text) = other.expression()
+                && mentioned::columns(text)?.contains(&column)
+            {
+                return Err(Error::Constraint {
+                    message: format!(
+                        "cannot drop {what} because other objects depend on it: column {} of table {table} depends on {what}",
+                        other.name
+                    ),
+                });
+            }
+        }
+        owned::may_go(scope, context, [own], &what, &[table])?;
+        without_checks(writing, table, &column)?;
+        table::drop_column(&mut writing.tx, table, &column)?;
     }
     Ok(())
+}
+
+/// Drops the checks that name a column.
+fn without_checks(writing: &mut Writing, table: &str, column: &str) -> Result<()> {
+    let mut failed = Ok(());
+    table::redefine(&mut writing.tx, table, |definition| {
+        let named =
+            |text: &str| mentioned::columns(text).map(|all| all.iter().any(|c| c == column));
+        definition.checks.retain(|check| match named(&check.text) {
+            Ok(named) => !named,
+            Err(e) => {
+                failed = Err(e);
+                true
+            }
+        });
+        Ok(())
+    })?;
+    failed
 }
 
 async fn column(
@@ -189,11 +299,21 @@ async fn column(
     let mut own = definition.columns[position].clone();
     match op {
         AlterColumnOperation::SetDefault { value } => {
+            may_have_default(definition, position, false)?;
             let text = kept::text(&value)?;
             context.default(&column, &text, &own.data_type).await?;
             own.default = Some(text);
         }
-        AlterColumnOperation::DropDefault => own.default = None,
+        AlterColumnOperation::DropDefault => {
+            may_have_default(definition, position, true)?;
+            own.default = None;
+        }
+        AlterColumnOperation::DropNotNull if own.identity().is_some() => {
+            return Err(Error::invalid(format!(
+                "{} is an identity column",
+                place(definition, position)
+            )));
+        }
         AlterColumnOperation::DropNotNull if definition.primary_key.contains(&position) => {
             return Err(Error::Constraint {
                 message: format!("column \"{column}\" is in the primary key, which is NOT NULL"),

@@ -8,16 +8,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt32Array};
-use arrow::compute::{
-    CastOptions, cast_with_options, concat_batches, filter_record_batch, take_record_batch,
-};
+use arrow::compute::{concat_batches, filter_record_batch, take_record_batch};
 use arrow::datatypes::{Field, Schema};
-use datafusion::execution::SendableRecordBatchStream;
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, ConflictTarget, DoUpdate, Expr, Ident, ObjectNamePart,
     OnConflict, OnConflictAction, OnInsert, Value,
 };
-use futures::StreamExt;
+use futures::{Stream, StreamExt};
 use roaring::RoaringTreemap;
 use store::Transaction;
 use table::{Definition, Key, Keys, Table};
@@ -29,6 +26,7 @@ use crate::names::column_name;
 use crate::resources::budget::Held;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
+use crate::run::generated::GeneratedColumns;
 use crate::run::row_values::RowValues;
 use crate::statements::default;
 use crate::statements::references::Parents;
@@ -57,6 +55,7 @@ struct Update {
     /// Their values, and behind them the condition, if there is one.
     values: RowValues,
     has_condition: bool,
+    generated: GeneratedColumns,
 }
 
 impl Conflict {
@@ -67,7 +66,7 @@ impl Conflict {
     pub(crate) async fn new(
         context: &mut StatementContext,
         table: &Arc<Table>,
-        checks: &Checks,
+        (checks, generated): (&Checks, &GeneratedColumns),
         on: OnInsert,
     ) -> Result<Conflict> {
         let OnInsert::OnConflict(OnConflict {
@@ -89,7 +88,7 @@ impl Conflict {
                 ));
             }
             OnConflictAction::DoUpdate(update) => {
-                Some(Update::new(context, definition, update).await?)
+                Some(Update::new(context, definition, generated, update).await?)
             }
         };
         Ok(Conflict {
@@ -111,7 +110,7 @@ impl Conflict {
     pub(crate) async fn append(
         self,
         writing: Writing,
-        rows: SendableRecordBatchStream,
+        rows: impl Stream<Item = Result<RecordBatch>>,
         mut written: impl FnMut(RecordBatch) -> Result<RecordBatch>,
         width: usize,
     ) -> Result<(Writing, u64, Parents)> {
@@ -258,9 +257,10 @@ impl Update {
     async fn new(
         context: &mut StatementContext,
         definition: &Definition,
+        generated: &GeneratedColumns,
         update: DoUpdate,
     ) -> Result<Update> {
-        let (mut columns, mut items) = (Vec::new(), Vec::new());
+        let (mut columns, mut items, mut types) = (Vec::new(), Vec::new(), Vec::new());
         for Assignment { target, mut value } in update.assignments {
             let AssignmentTarget::ColumnName(name) = &target else {
                 return Err(Error::unsupported(
@@ -277,8 +277,9 @@ impl Update {
                     ident.value
                 )));
             }
-            default::fill(&mut value, definition, &column_name(ident))?;
+            default::assign(&mut value, definition, &column_name(ident))?;
             columns.push(column);
+            types.push(definition.columns[column].data_type.clone());
             items.push(value);
         }
         let has_condition = update.selection.is_some();
@@ -287,11 +288,15 @@ impl Update {
             items.push(Expr::Value(Value::Boolean(true).with_empty_span()));
         }
         let name = Ident::with_quote('"', &definition.name);
-        let values = RowValues::new(context, (&name, &definition.schema()), true, items).await?;
+        let schema = definition.schema();
+        let excluded = Ident::new("excluded");
+        let other = Some((&excluded, &schema));
+        let values = RowValues::new(context, (&name, &schema), other, items, &types).await?;
         Ok(Update {
             columns,
             values,
             has_condition,
+            generated: generated.clone(),
         })
     }
 
@@ -308,18 +313,13 @@ impl Update {
         let both = beside(&old, excluded)?;
         let mut values = self.values.evaluate(&both)?;
         let mut columns = old.columns().to_vec();
-        let options = CastOptions {
-            safe: false,
-            ..Default::default()
-        };
         let condition = if self.has_condition {
             values.pop()
         } else {
             None
         };
         for (column, value) in self.columns.iter().zip(values) {
-            let own = table.definition().columns[*column].data_type.clone();
-            columns[*column] = cast_with_options(&value, &own, &options)?;
+            columns[*column] = value;
         }
         let fields = table.schema();
         // A NULL that must not be is refused when the rows are written, with its own words.
@@ -328,7 +328,10 @@ impl Update {
             .iter()
             .map(|f| f.as_ref().clone().with_nullable(true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
-        let new = table::normalise(&RecordBatch::try_new(schema, columns)?, table.definition())?;
+        let new = self
+            .generated
+            .fill(RecordBatch::try_new(schema, columns)?)?;
+        let new = table::normalise(&new, table.definition())?;
         let Some(condition) = condition else {
             return Ok((new, ids));
         };

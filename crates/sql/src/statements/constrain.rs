@@ -9,7 +9,7 @@ use table::Definition;
 use crate::error::{Error, Result};
 use crate::frontend::constraints;
 use crate::frontend::definition;
-use crate::frontend::parse::{Statement, parse};
+use crate::frontend::expression::written;
 use crate::names::column_name;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
@@ -193,13 +193,7 @@ pub(crate) async fn no_nulls(
 
 /// Whether a query has a row.
 async fn any(context: &mut StatementContext, text: &str) -> Result<bool> {
-    let mut parsed = parse(text)?;
-    let Some(Statement::Sql(query)) = parsed.pop().map(|parsed| parsed.statement) else {
-        return Err(Error::Defect {
-            message: "a query for rows does not parse".into(),
-        });
-    };
-    let plan = context.plan(Sql::clone(&query), None).await?;
+    let plan = context.plan(Sql::Query(written(text)?), None).await?;
     let batches: Vec<_> = query::rows(context, &plan).await?.try_collect().await?;
     Ok(batches.iter().any(|batch| batch.num_rows() > 0))
 }

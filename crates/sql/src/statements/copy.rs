@@ -14,16 +14,18 @@ use datafusion::datasource::file_format::format_as_file_type;
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ident};
 use datafusion::physical_plan::execute_stream;
-use datafusion::sql::sqlparser::ast::{Ident, Statement as Sql};
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Statement as Sql};
 use futures::TryStreamExt;
 use ingest::Wanted;
 use table::Definition;
 
 use crate::error::{Error, Result};
 use crate::frontend::copy::{CopyFrom, CopyTo, FileOptions, format_for, options_of};
+use crate::frontend::expression;
 use crate::messages::nearest::unknown_column;
 use crate::names::{column_name, table_name};
 use crate::run::answer::Answer;
+use crate::run::context::StatementContext;
 use crate::run::output;
 use crate::scan::files::table::FileTable;
 use crate::statements::references;
@@ -37,10 +39,14 @@ pub(crate) async fn to(
 ) -> Result<Answer> {
     let mut context = scope.read(started).await?;
     let CopyTo {
-        query,
+        mut query,
+        whole,
         target,
         options,
     } = statement;
+    if let Some(brought) = whole.map_or(Ok(None), |name| brought_of(&context, &name))? {
+        query = brought;
+    }
     let format = format_for(&target, &options)?;
     check_target(&target)?;
     let factory = context
@@ -173,10 +179,40 @@ pub(crate) async fn from(
     Ok(Answer::changed(Some(count), &context.clock))
 }
 
+/// A query of the columns that rows may bring, of a table that has others.
+///
+/// # Errors
+/// If there is no such table.
+pub(super) fn brought_of(
+    context: &StatementContext,
+    name: &ObjectName,
+) -> Result<Option<Box<Query>>> {
+    let Some(table) = context.tables.get(&table_name(name)?) else {
+        return Ok(None);
+    };
+    let definition = table.definition();
+    let brought = brought(definition);
+    if brought.len() == definition.columns.len() || brought.is_empty() {
+        return Ok(None);
+    }
+    let column = |at: &usize| Ident::with_quote('"', &definition.columns[*at].name).to_string();
+    let columns: Vec<String> = brought.iter().map(column).collect();
+    let table = Ident::with_quote('"', &definition.name);
+    let text = format!("select {} from {table}", columns.join(", "));
+    expression::written(&text).map(Some)
+}
+
+/// The positions of the columns that rows may bring: those that are not computed.
+fn brought(definition: &Definition) -> Vec<usize> {
+    let columns = definition.columns.iter().enumerate();
+    let brought = columns.filter(|(_, column)| column.expression().is_none());
+    brought.map(|(at, _)| at).collect()
+}
+
 /// The positions of the columns that the file fills, in the file's order.
 pub(super) fn wanted(definition: &Definition, names: &[Ident]) -> Result<Vec<usize>> {
     if names.is_empty() {
-        return Ok((0..definition.columns.len()).collect());
+        return Ok(brought(definition));
     }
     let mut columns = Vec::with_capacity(names.len());
     for ident in names {
@@ -184,6 +220,11 @@ pub(super) fn wanted(definition: &Definition, names: &[Ident]) -> Result<Vec<usi
         let Some(column) = definition.columns.iter().position(|c| c.name == name) else {
             return Err(unknown_column(&name, definition));
         };
+        if definition.columns[column].expression().is_some() {
+            return Err(Error::invalid(format!(
+                "column \"{name}\" is a generated column: Generated columns cannot be used in COPY."
+            )));
+        }
         if columns.contains(&column) {
             return Err(Error::invalid(format!("column \"{name}\" is named twice")));
         }

@@ -3,22 +3,28 @@
 use std::time::Instant;
 
 use arrow::datatypes::{Field, Schema};
-use datafusion::sql::sqlparser::ast::{CreateTable, ObjectName, Query, Statement as Sql};
+use datafusion::sql::sqlparser::ast::{
+    CreateTable, ObjectName, Query, Statement as Sql, Truncate, TruncateIdentityOption,
+};
 use futures::TryStreamExt;
 use table::{Definition, Tables};
 
 use crate::error::{Error, Result};
-use crate::frontend::definition::define;
+use crate::frontend::definition::{Defined, define};
+use crate::frontend::sequences::SequenceOptions;
 use crate::frontend::table_options::keys_hold;
 use crate::messages::tags::shown;
 use crate::names::{check_column, check_new, table_name};
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
+use crate::run::generated::GeneratedColumns;
 use crate::run::query;
+use crate::statements::owned;
 use crate::statements::references::may_empty;
+use crate::statements::relations;
 use crate::statements::scope::Scope;
-use crate::statements::sequences::no_sequence;
+use crate::statements::sequences::{self, no_sequence};
 use crate::statements::views::stays_unused;
 use crate::statements::write::Writing;
 
@@ -32,6 +38,7 @@ pub(crate) async fn create(
     check_new(&name)?;
     let (mut writing, mut context) = scope.write("CREATE TABLE", &[&name], started).await?;
     no_sequence(&context.tables, &name)?;
+    let mut gone: Vec<String> = Vec::new();
     if context.tables.get(&name).is_some() {
         if statement.if_not_exists {
             return Ok(Answer::changed(None, &context.clock));
@@ -41,6 +48,10 @@ pub(crate) async fn create(
         }
         drop_order(&context.tables, &[&name])?;
         stays_unused(&context, &[&name])?;
+        sequences_may_go(scope, &context, &name, &[&name])?;
+        let before = context.table(&name)?;
+        let columns = before.definition().columns.iter();
+        gone = columns.flat_map(|c| c.sequences.iter().cloned()).collect();
         table::drop(&mut writing.tx, &name)?;
     } else if context.tables.view(&name).is_some() {
         return Err(Error::TableExists { name });
@@ -57,7 +68,10 @@ pub(crate) async fn create(
             ));
         }
         None => {
-            let definition = define(
+            let Defined {
+                mut definition,
+                sequences,
+            } = define(
                 &name,
                 statement.columns,
                 statement.constraints,
@@ -65,6 +79,15 @@ pub(crate) async fn create(
                 &context.types(),
                 &context.tables,
             )?;
+            owned::create(
+                scope,
+                &context,
+                &mut writing,
+                &mut definition,
+                sequences,
+                &gone,
+            )?;
+            GeneratedColumns::check(&mut context, &definition).await?;
             context.defaults_of(&definition).await?;
             Checks::new(&mut context, &definition).await?;
             table::create(&mut writing.tx, &definition)?;
@@ -165,44 +188,81 @@ pub(crate) async fn drop(
     if_exists: bool,
     started: Instant,
 ) -> Result<Answer> {
-    let names = names.iter().map(table_name).collect::<Result<Vec<_>>>()?;
-    let targets: Vec<&str> = names.iter().map(String::as_str).collect();
-    let (mut writing, context) = scope.write("DROP TABLE", &targets, started).await?;
-    let mut there: Vec<&str> = Vec::new();
-    for name in &names {
-        match context.table(name) {
-            Ok(_) if there.contains(&name.as_str()) => {}
-            Ok(_) => there.push(name),
-            Err(_) if if_exists => {}
-            Err(e) => return Err(e),
-        }
-    }
-    stays_unused(&context, &there)?;
-    for name in drop_order(&context.tables, &there)? {
-        table::drop(&mut writing.tx, &name)?;
-    }
-    if !there.is_empty() {
-        scope.keep(writing).await?;
-    }
-    Ok(Answer::changed(None, &context.clock))
+    let is_there = |context: &StatementContext, name: &str| match context.table(name) {
+        Ok(_) => Ok(true),
+        Err(_) if if_exists => Ok(false),
+        Err(e) => Err(e),
+    };
+    relations::drop(
+        scope,
+        "DROP TABLE",
+        names,
+        started,
+        is_there,
+        |scope, context, writing, there| {
+            stays_unused(context, there)?;
+            for name in drop_order(&context.tables, there)? {
+                sequences_may_go(scope, context, &name, there)?;
+                table::drop(&mut writing.tx, &name)?;
+            }
+            Ok(())
+        },
+    )
+    .await
 }
 
-/// `truncate [table] a, b`.
+/// The right to drop the sequences of a table, which others than the tables `there` do not ask.
+fn sequences_may_go(
+    scope: &Scope<'_>,
+    context: &StatementContext,
+    name: &str,
+    there: &[&str],
+) -> Result<()> {
+    let table = context.table(name)?;
+    let columns = &table.definition().columns;
+    owned::may_go(scope, context, columns, &format!("table {name}"), there)
+}
+
+/// `truncate [table] a, b [restart identity]`.
 pub(crate) async fn truncate(
     scope: &mut Scope<'_>,
-    names: Vec<ObjectName>,
+    statement: Truncate,
     started: Instant,
 ) -> Result<Answer> {
-    let names = names.iter().map(table_name).collect::<Result<Vec<_>>>()?;
+    let names = statement.table_names.iter().map(|target| &target.name);
+    let names = names.map(table_name).collect::<Result<Vec<_>>>()?;
     let targets: Vec<&str> = names.iter().map(String::as_str).collect();
     let (mut writing, context) = scope.write("TRUNCATE TABLE", &targets, started).await?;
     may_empty(&context.tables, &names)?;
     let mut rows = 0;
     for name in &names {
         rows += empty(&context, &mut writing, name)?;
+        if let Some(TruncateIdentityOption::Restart) = statement.identity {
+            restart(scope, &context, &mut writing, name)?;
+        }
     }
     scope.keep(writing).await?;
     Ok(Answer::changed(Some(rows), &context.clock))
+}
+
+/// Has the sequences of a table begin anew.
+fn restart(
+    scope: &Scope<'_>,
+    context: &StatementContext,
+    writing: &mut Writing,
+    name: &str,
+) -> Result<()> {
+    let table = context.table(name)?;
+    let options = SequenceOptions {
+        restart: Some(None),
+        ..SequenceOptions::default()
+    };
+    let columns = table.definition().columns.iter();
+    for sequence in columns.flat_map(|column| &column.sequences) {
+        scope.claim(std::slice::from_ref(sequence))?;
+        sequences::change(scope, context, writing, sequence, &options)?;
+    }
+    Ok(())
 }
 
 /// Removes all rows of a table, and says how many there were.

@@ -1,53 +1,266 @@
 //! `default` in the place of a value.
 
+use std::borrow::Cow;
+
 use arrow::array::RecordBatch;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Insert, Query, SetExpr, Statement as Sql, Update, Value,
+    AssignmentTarget, Expr, Ident, Insert, ObjectName, Query, SetExpr, Statement as Sql,
+    TableFactor, Update, Value,
 };
-use table::{Column, Definition};
+use table::{Column, Definition, Generated};
 
 use crate::error::{Error, Result};
 use crate::frontend::constant::Constant;
-use crate::frontend::expression::expression;
-use crate::frontend::parse::{Statement, parse};
+use crate::frontend::expression::{expression, written};
+use crate::frontend::overriding::{Overriding, overriding};
 use crate::names::column_name;
+use crate::run::context::StatementContext;
+use crate::run::defaults::text_of;
 
-/// Writes the defaults of the table into an `insert` that says `default`, or `default values`. `named` are the columns
-/// that its rows have.
+/// Writes the defaults of the table into an `insert` that says `default`, or `default values`; leaves out the columns
+/// whose values the statement may not bring. Returns the columns that its rows have then.
 ///
 /// # Errors
-/// Those of reading the defaults.
-pub(crate) fn fill_insert(
+/// If it brings such a value; those of reading the defaults.
+pub(crate) async fn fill_insert(
+    context: &StatementContext,
     statement: &mut Insert,
     definition: &Definition,
-    named: &[String],
-) -> Result<()> {
+) -> Result<Vec<String>> {
+    let overriding = overriding(statement);
+    statement.partitioned = None;
+    let mut named = named(statement, definition);
     if statement.source.is_none() {
         statement.source = Some(one_row(named.len())?);
     }
+    let special = definition.columns.iter().any(|c| c.generated.is_some());
+    if statement.columns.is_empty() {
+        let width = width(context, statement, special).await?;
+        if let Some(width) = width.filter(|width| *width < named.len()) {
+            named.truncate(width);
+            statement.columns = named.iter().map(|name| column(name)).collect();
+        }
+    }
+    if special {
+        let (kept, left) = chosen(statement, definition, &named, overriding)?;
+        if kept.len() < named.len() {
+            leave_out(statement, definition, &named, &kept)?;
+            named = left;
+            statement.columns = named.iter().map(|name| column(name)).collect();
+        }
+    }
+    if let Some(source) = &mut statement.source
+        && let SetExpr::Values(values) = source.body.as_mut()
+    {
+        for row in &mut values.rows {
+            for (value, column) in row.content.iter_mut().zip(&named) {
+                fill(value, definition, column)?;
+            }
+        }
+    }
+    Ok(named)
+}
+
+fn column(name: &str) -> ObjectName {
+    ObjectName::from(vec![Ident::with_quote('"', name)])
+}
+
+/// How many values the rows of an `insert` have; `None` where that need not be known.
+async fn width(
+    context: &StatementContext,
+    statement: &Insert,
+    special: bool,
+) -> Result<Option<usize>> {
+    let Some(source) = &statement.source else {
+        return Ok(None);
+    };
+    match source.body.as_ref() {
+        SetExpr::Values(values) => Ok(values.rows.first().map(|row| row.content.len())),
+        _ if special => {
+            let plan = context.plan(Sql::Query(source.clone()), None).await?;
+            Ok(Some(plan.schema().fields().len()))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Which of the columns `named` the rows bring after all: their places, and their names.
+fn chosen(
+    statement: &Insert,
+    definition: &Definition,
+    named: &[String],
+    overriding: Option<Overriding>,
+) -> Result<(Vec<usize>, Vec<String>)> {
+    let (mut kept, mut left) = (Vec::new(), Vec::new());
+    for (at, name) in named.iter().enumerate() {
+        let mut columns = definition.columns.iter();
+        let own = columns.find(|c| c.name == *name);
+        let brings = match own {
+            Some(own) => brings(own, overriding, || only_defaults(statement, at))?,
+            None => true,
+        };
+        if brings {
+            kept.push(at);
+            left.push(name.clone());
+        }
+    }
+    if left.is_empty()
+        && let Some(first) = named.first()
+    {
+        // An `insert` has at least one column.
+        left.push(first.clone());
+    }
+    Ok((kept, left))
+}
+
+/// Whether a column gets the value that a row brings for it, and not its own.
+///
+/// # Errors
+/// If the row must not bring one.
+pub(crate) fn is_brought(
+    column: &Column,
+    overriding: Option<Overriding>,
+    value: &Expr,
+) -> Result<bool> {
+    brings(column, overriding, || is_default(value))
+}
+
+/// The same for rows of which `is_default` says whether they have no value for it.
+fn brings(
+    column: &Column,
+    overriding: Option<Overriding>,
+    is_default: impl Fn() -> bool,
+) -> Result<bool> {
+    let name = &column.name;
+    let reason = match (&column.generated, overriding) {
+        (None, _) | (Some(Generated::Identity { .. }), Some(Overriding::System)) => {
+            return Ok(true);
+        }
+        (Some(Generated::Identity { .. }), Some(Overriding::User)) => return Ok(false),
+        (Some(Generated::Identity { always: false, .. }), None) => return Ok(true),
+        (Some(Generated::Identity { .. }), None) => {
+            "an identity column defined as GENERATED ALWAYS. Use OVERRIDING SYSTEM VALUE to override."
+        }
+        (Some(Generated::Stored { .. }), _) => "a generated column.",
+    };
+    if is_default() {
+        return Ok(false);
+    }
+    Err(Error::invalid(format!(
+        "cannot insert a non-DEFAULT value into column \"{name}\": Column \"{name}\" is {reason}"
+    )))
+}
+
+/// Whether all rows have `default` in the place `at`.
+fn only_defaults(statement: &Insert, at: usize) -> bool {
+    let body = statement.source.as_ref().map(|source| source.body.as_ref());
+    match body {
+        Some(SetExpr::Values(values)) => values
+            .rows
+            .iter()
+            .all(|row| row.content.get(at).is_some_and(is_default)),
+        _ => false,
+    }
+}
+
+/// Leaves the columns out of the rows that are not among the places `kept`; if there are none, the first has its
+/// default.
+fn leave_out(
+    statement: &mut Insert,
+    definition: &Definition,
+    named: &[String],
+    kept: &[usize],
+) -> Result<()> {
     let Some(source) = &mut statement.source else {
         return Ok(());
     };
     if let SetExpr::Values(values) = source.body.as_mut() {
         for row in &mut values.rows {
-            for (value, column) in row.content.iter_mut().zip(named) {
-                fill(value, definition, column)?;
+            let mut at = 0..;
+            row.content
+                .retain(|_| at.next().is_some_and(|at| kept.contains(&at)));
+            if kept.is_empty() {
+                row.content.push(Expr::Identifier(Ident::new("default")));
             }
+        }
+        return Ok(());
+    }
+    let quoted = |at: usize| format!("\"c{at}\"");
+    let mut items: Vec<String> = kept.iter().map(|at| quoted(*at)).collect();
+    if let (true, Some(first)) = (items.is_empty(), named.first()) {
+        items.extend(text_in(definition, first).map(Cow::into_owned));
+    }
+    if items.is_empty() {
+        items.push("null".into());
+    }
+    let all: Vec<String> = (0..named.len()).map(quoted).collect();
+    let text = format!(
+        "select {} from (select 1) as rows ({})",
+        items.join(", "),
+        all.join(", ")
+    );
+    let mut outer = written(&text)?;
+    if let SetExpr::Select(select) = outer.body.as_mut()
+        && let Some(from) = select.from.first_mut()
+        && let TableFactor::Derived { subquery, .. } = &mut from.relation
+    {
+        std::mem::swap(subquery, source);
+        *source = outer;
+        return Ok(());
+    }
+    Err(Error::Defect {
+        message: "a query of rows does not parse".into(),
+    })
+}
+
+/// Writes the default in the place of `default` in `set column = default`; the names of columns have been folded.
+///
+/// # Errors
+/// If a column is assigned that may not be; those of reading the defaults.
+pub(crate) fn fill_update(statement: &mut Update, definition: &Definition) -> Result<()> {
+    for assignment in &mut statement.assignments {
+        let column = match &assignment.target {
+            AssignmentTarget::ColumnName(name) => name.0.last().and_then(|part| part.as_ident()),
+            AssignmentTarget::Tuple(_) => None,
+        };
+        if let Some(column) = column.map(|column| column.value.clone()) {
+            assign(&mut assignment.value, definition, &column)?;
         }
     }
     Ok(())
 }
 
-/// The same for `set column = default`; the names of columns have been folded.
+/// Writes the default of a column in the place of `default` that is assigned to it.
 ///
 /// # Errors
-/// Those of reading the defaults.
-pub(crate) fn fill_update(statement: &mut Update, definition: &Definition) -> Result<()> {
-    for assignment in &mut statement.assignments {
-        let column = assignment.target.to_string();
-        fill(&mut assignment.value, definition, column.trim_matches('"'))?;
+/// If anything else is assigned to a column that may not be; those of reading the default.
+pub(crate) fn assign(value: &mut Expr, definition: &Definition, column: &str) -> Result<()> {
+    let own = definition.columns.iter().find(|c| c.name == column);
+    let reason = match own.and_then(|own| own.generated.as_ref()) {
+        Some(Generated::Stored { .. }) => "is a generated column",
+        Some(Generated::Identity { always: true, .. }) => {
+            "is an identity column defined as GENERATED ALWAYS"
+        }
+        _ => return fill(value, definition, column),
+    };
+    if !is_default(value) {
+        return Err(Error::invalid(format!(
+            "column \"{column}\" can only be updated to DEFAULT: Column \"{column}\" {reason}."
+        )));
     }
-    Ok(())
+    fill(value, definition, column)
+}
+
+fn is_default(value: &Expr) -> bool {
+    matches!(
+        value,
+        Expr::Identifier(Ident { value, quote_style: None, .. }) if value.eq_ignore_ascii_case("default")
+    )
+}
+
+fn text_in<'d>(definition: &'d Definition, column: &str) -> Option<Cow<'d, str>> {
+    let mut columns = definition.columns.iter();
+    columns.find(|c| c.name == column).and_then(text_of)
 }
 
 /// Writes the default of a column in the place of `default`.
@@ -55,37 +268,23 @@ pub(crate) fn fill_update(statement: &mut Update, definition: &Definition) -> Re
 /// # Errors
 /// Those of reading it.
 pub(crate) fn fill(value: &mut Expr, definition: &Definition, column: &str) -> Result<()> {
-    let is_default = matches!(
-        value,
-        Expr::Identifier(Ident { value, quote_style: None, .. }) if value.eq_ignore_ascii_case("default")
-    );
-    if !is_default {
-        return Ok(());
+    if is_default(value) {
+        *value = match text_in(definition, column) {
+            Some(text) => expression(&text)?,
+            None => Expr::Value(Value::Null.with_empty_span()),
+        };
     }
-    let column = definition.columns.iter().find(|c| c.name == column);
-    *value = match column.and_then(|column| column.default.as_deref()) {
-        Some(text) => expression(text)?,
-        None => Expr::Value(Value::Null.with_empty_span()),
-    };
     Ok(())
 }
 
 /// `values (default, ...)`.
 fn one_row(columns: usize) -> Result<Box<Query>> {
     let row = vec!["default"; columns].join(", ");
-    let mut parsed = parse(&format!("values ({row})"))?;
-    if let Some(Statement::Sql(statement)) = parsed.pop().map(|parsed| parsed.statement)
-        && let Sql::Query(query) = *statement
-    {
-        return Ok(query);
-    }
-    Err(Error::Defect {
-        message: "a row of defaults does not parse".into(),
-    })
+    written(&format!("values ({row})"))
 }
 
 /// The columns that the rows of an `insert` have.
-pub(crate) fn named(statement: &Insert, definition: &Definition) -> Vec<String> {
+fn named(statement: &Insert, definition: &Definition) -> Vec<String> {
     match statement.columns.as_slice() {
         [] => definition.columns.iter().map(|c| c.name.clone()).collect(),
         columns => {
@@ -134,7 +333,7 @@ pub(crate) fn constants(
     let column = |column: &Column| {
         let values: Vec<Constant<'_>> = match named.iter().position(|name| *name == column.name) {
             Some(at) => rows.iter().map(|row| row[at]).collect(),
-            None if column.default.is_none() => vec![Constant::Null; rows.len()],
+            None if text_of(column).is_none() => vec![Constant::Null; rows.len()],
             None => return None,
         };
         Constant::column(&values, &column.data_type)

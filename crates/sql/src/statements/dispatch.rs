@@ -10,7 +10,9 @@ use crate::names::table_name;
 use crate::run::answer::Answer;
 use crate::run::query;
 use crate::statements::scope::Scope;
-use crate::statements::{alter, arrays, copy, ddl, dml, explain, lookup, sequences, show, views};
+use crate::statements::{
+    alter, arrays, copy, ddl, dml, explain, identity, lookup, merge, sequences, show, views,
+};
 
 /// Runs one statement, which says nothing about transactions.
 pub(crate) async fn run(
@@ -27,6 +29,8 @@ pub(crate) async fn run(
         ),
         Statement::Array(statement) => arrays::define(scope, statement, started).await,
         Statement::Sequence(statement) => sequences::define(scope, statement, started).await,
+        Statement::Identity(change) => identity::alter(scope, change, started).await,
+        Statement::Merge(statement) => merge::merge(scope, *statement, started).await,
         Statement::Sql(sql) => run_sql(scope, *sql, started).await,
         Statement::Returning { statement, query } => match *statement {
             Sql::Insert(insert) => dml::insert(scope, insert, Some(query), started).await,
@@ -62,14 +66,7 @@ async fn run_sql(scope: &mut Scope<'_>, statement: Sql, started: Instant) -> Res
         Sql::Update(update) => dml::update(scope, update, None, started).await,
         Sql::CreateTable(create) => ddl::create(scope, create, started).await,
         Sql::AlterTable(change) => alter::alter(scope, change, started).await,
-        Sql::Truncate(truncate) => {
-            let names = truncate
-                .table_names
-                .into_iter()
-                .map(|target| target.name)
-                .collect();
-            ddl::truncate(scope, names, started).await
-        }
+        Sql::Truncate(truncate) => ddl::truncate(scope, truncate, started).await,
         Sql::Drop {
             object_type: ObjectType::Table,
             if_exists,
@@ -108,7 +105,7 @@ fn refusal(statement: &Sql) -> String {
         Sql::CreateIndex(_) => {
             "indexes are not supported, and not needed: scans skip what statistics rule out".into()
         }
-        Sql::Merge(_) => "`merge` is not supported: use `update`, `delete` and `insert`".into(),
+        Sql::Merge(_) => "`merge` is explained by none: it runs by itself".into(),
         Sql::Set(_) | Sql::ShowVariable { .. } => {
             "settings are not supported: options are given when the database is opened".into()
         }

@@ -28,6 +28,7 @@ use crate::names::{column_name, table_name};
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
+use crate::run::generated::GeneratedColumns;
 use crate::run::query;
 use crate::statements::conflict::Conflict;
 use crate::statements::references::{self, Children, Parents};
@@ -49,15 +50,15 @@ pub(crate) async fn insert(
     };
     let (writing, mut context) = scope.write("INSERT", &[&name], started).await?;
     let table = context.table(&name)?;
-    let named = default::named(&statement, table.definition());
-    default::fill_insert(&mut statement, table.definition(), &named)?;
+    let named = default::fill_insert(&context, &mut statement, table.definition()).await?;
     let in_values = |e: Error| null_in_values(e, &named, &name);
     let definition = table.definition();
     let checks = Checks::new(&mut context, definition).await?;
+    let generated = GeneratedColumns::new(&mut context, definition).await?;
     let conflict = match statement.on.take() {
         Some(on) => {
             scope.claim(&references::reached(&context.tables, &name))?;
-            Some(Conflict::new(&mut context, &table, &checks, on).await?)
+            Some(Conflict::new(&mut context, &table, (&checks, &generated), on).await?)
         }
         None => None,
     };
@@ -75,6 +76,7 @@ pub(crate) async fn insert(
     let mut written = Written::new(&context, definition, returning);
     let width = scope.instance.workers().width();
     let mut children = Children::new(definition);
+    let rows = rows.map(|batch| generated.fill(batch?));
     let mut take = |batch: RecordBatch| {
         children.take(&batch)?;
         written.take(batch)
@@ -164,9 +166,11 @@ pub(crate) async fn update(
     let mut parents = Parents::new(&context.tables, &name);
     let mut children = Children::new(table.definition());
     let checks = Checks::new(&mut context, table.definition()).await?;
+    let generated = GeneratedColumns::new(&mut context, table.definition()).await?;
     let mut written = Written::new(&context, table.definition(), returning);
     let rows = rows.map(|batch| {
         let (rows, own) = ids.lock().split(&batch?)?;
+        let rows = generated.fill(rows)?;
         children.take(&rows)?;
         parents.replace(table.definition(), own.iter().copied(), &rows)?;
         written.take(rows)

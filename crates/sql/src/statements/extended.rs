@@ -176,10 +176,24 @@ impl Session {
     /// Those of its query; if rows come from the client.
     pub fn copy_out<'a>(&'a self, transfer: &'a Transfer) -> BoxFuture<'a, Result<AnswerStream>> {
         async move {
-            let What::Out { query, depth } = &transfer.what else {
+            let What::Out {
+                query,
+                whole,
+                depth,
+            } = &transfer.what
+            else {
                 return Err(no_direction());
             };
-            let statement = Statement::Sql(Box::new(Sql::Query(query.clone())));
+            let mut query = query.clone();
+            if let Some(name) = whole {
+                let mut entered = Entered::new(Arc::clone(self.instance()), self.shared()).await?;
+                let context = entered.scope().read(Instant::now()).await?;
+                if let Some(brought) = copy::brought_of(&context, name)? {
+                    query = brought;
+                }
+                entered.succeed();
+            }
+            let statement = Statement::Sql(Box::new(Sql::Query(query)));
             self.check_files(&statement)?;
             let parsed = Parsed {
                 statement,

@@ -8,6 +8,7 @@
 
 mod alter;
 mod arrays;
+mod asked;
 mod conflict;
 mod constrain;
 mod control;
@@ -20,9 +21,13 @@ mod dml;
 mod entered;
 mod explain;
 pub(crate) mod extended;
+mod identity;
 mod lookup;
+mod merge;
+mod owned;
 mod prepare;
 mod references;
+mod relations;
 mod remove;
 mod scope;
 mod sequences;

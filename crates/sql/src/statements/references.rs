@@ -19,6 +19,7 @@ use table::{
 use crate::error::{Error, Result};
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
+use crate::run::generated::GeneratedColumns;
 use crate::run::instance::Instance;
 use crate::statements::write::Writing;
 
@@ -357,9 +358,10 @@ pub(crate) async fn append(
 ) -> Result<(Writing, u64)> {
     let definition = table.definition();
     let checks = Checks::new(context, definition).await?;
+    let generated = GeneratedColumns::new(context, definition).await?;
     let mut children = Children::new(definition);
     let rows = rows.map(|batch| {
-        let batch = batch?;
+        let batch = generated.fill(batch?)?;
         children.take(&batch)?;
         Ok(batch)
     });
@@ -437,12 +439,9 @@ async fn pass(
         _ => None,
     };
     let after = match values {
-        Some(values) => Some(put(definition, &before, &foreign.columns, values)?),
+        Some(values) => Some(put(context, definition, &before, (&foreign.columns, values)).await?),
         None => None,
     };
-    if let Some(rows) = &after {
-        Checks::new(context, definition).await?.test(rows)?;
-    }
     let name = &definition.name;
     let writing = writing.exchange(name, &ids, after.as_ref()).await?;
     let more = Change {
@@ -481,11 +480,14 @@ fn referenced(
 }
 
 /// Rows with other values in some columns.
-fn put(
+///
+/// # Errors
+/// If they fail a check then.
+async fn put(
+    context: &mut StatementContext,
     definition: &Definition,
     rows: &RecordBatch,
-    at: &[usize],
-    values: Vec<ArrayRef>,
+    (at, values): (&[usize], Vec<ArrayRef>),
 ) -> Result<RecordBatch> {
     let mut columns = rows.columns().to_vec();
     for (at, value) in at.iter().zip(values) {
@@ -496,7 +498,10 @@ fn put(
         .zip(columns)
         .map(|(name, column)| (name, column, true));
     let rows = RecordBatch::try_from_iter_with_nullable(columns)?;
-    Ok(table::normalise(&rows, definition)?)
+    let generated = GeneratedColumns::new(context, definition).await?;
+    let rows = table::normalise(&generated.fill(rows)?, definition)?;
+    Checks::new(context, definition).await?.test(&rows)?;
+    Ok(rows)
 }
 
 /// The ids of the rows of `child` that refer to one of `keys`, and the row of each among these.

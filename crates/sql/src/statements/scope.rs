@@ -64,7 +64,7 @@ impl<'t> Scope<'t> {
         let transaction = self.transaction.as_ref();
         let read_only = transaction.is_some_and(|transaction| transaction.modes().read_only);
         context
-            .with_numbers(&self.numbers, read_only)?
+            .with_numbers(&self.numbers, read_only)
             .with_frames(&self.frames)
     }
 

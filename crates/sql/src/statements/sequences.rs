@@ -1,22 +1,21 @@
 //! `create sequence`, `alter sequence`, `drop sequence`.
 
-use std::ops::ControlFlow;
 use std::time::Instant;
 
-use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, Value, Visit,
-    Visitor,
-};
+use datafusion::sql::sqlparser::ast::ObjectName;
 use table::Tables;
 
 use crate::error::{Error, Result};
-use crate::frontend::expression;
-use crate::frontend::sequences::SequenceStatement;
-use crate::names::{check_new, column_name, table_name};
+use crate::frontend::sequences::{SequenceOptions, SequenceStatement};
+use crate::names::check_new;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
-use crate::run::sequences::{relation, sequence};
+use crate::run::sequences::sequence;
+use crate::statements::asked::stays_unused;
+use crate::statements::owned::{self, Owner};
+use crate::statements::relations::{self, taken};
 use crate::statements::scope::Scope;
+use crate::statements::write::Writing;
 
 /// Creates or changes a sequence.
 pub(crate) async fn define(
@@ -40,9 +39,10 @@ pub(crate) async fn define(
                     "relation \"{name}\" already exists"
                 )));
             }
-            let number = scope.instance.sequences.new_number(&writing.tx)?;
-            let own = options.new_sequence(number)?;
-            table::create_sequence(&mut writing.tx, &name, &own)?;
+            owned::make(&scope.instance, &mut writing, &name, &options)?;
+            if let Some(owner) = &options.owner {
+                owned::give(scope, &context, &mut writing, &name, owner.as_ref())?;
+            }
             scope.keep(writing).await?;
             Ok(Answer::changed(None, &context.clock))
         }
@@ -55,20 +55,38 @@ pub(crate) async fn define(
             if if_exists && !taken(&context, &name)? {
                 return Ok(Answer::changed(None, &context.clock));
             }
-            let before = sequence(&context.tables, &name)?;
-            let (sequences, store) = (&scope.instance.sequences, &scope.instance.store);
-            let at = sequences.position(store, &name, before)?;
-            let (mut own, restart) = options.changed(before, at)?;
-            own.first = restart.unwrap_or(at);
-            if restart.is_some() {
-                // From a place of its own, to which nobody comes who does not see this change.
-                own.state = sequences.new_number(&writing.tx)?;
+            change(scope, &context, &mut writing, &name, &options)?;
+            if let Some(owner) = &options.owner {
+                owned::give(scope, &context, &mut writing, &name, owner.as_ref())?;
             }
-            table::change_sequence(&mut writing.tx, &name, &own)?;
             scope.keep(writing).await?;
             Ok(Answer::changed(None, &context.clock))
         }
     }
+}
+
+/// Changes a sequence.
+///
+/// # Errors
+/// If there is none; for options that do not go with each other, or with where it is.
+pub(crate) fn change(
+    scope: &Scope<'_>,
+    context: &StatementContext,
+    writing: &mut Writing,
+    name: &str,
+    options: &SequenceOptions,
+) -> Result<()> {
+    let before = sequence(&context.tables, name)?;
+    let (sequences, store) = (&scope.instance.sequences, &scope.instance.store);
+    let at = sequences.position(store, name, before)?;
+    let (mut own, restart) = options.changed(before, at)?;
+    own.first = restart.unwrap_or(at);
+    if restart.is_some() {
+        // From a place of its own, to which nobody comes who does not see this change.
+        own.state = sequences.new_number(&writing.tx)?;
+    }
+    table::change_sequence(&mut writing.tx, name, &own)?;
+    Ok(())
 }
 
 /// That no sequence has the name, which a table or a view is to get.
@@ -84,15 +102,6 @@ pub(crate) fn no_sequence(tables: &Tables, name: &str) -> Result<()> {
     }
 }
 
-/// Whether something has the name.
-fn taken(context: &StatementContext, name: &str) -> Result<bool> {
-    let tables = &context.tables;
-    Ok(tables.get(name).is_some()
-        || tables.view(name).is_some()
-        || tables.sequence(name).is_some()
-        || context.array(name)?.is_some())
-}
-
 /// `drop sequence [if exists] a, b`.
 pub(crate) async fn drop(
     scope: &mut Scope<'_>,
@@ -100,95 +109,46 @@ pub(crate) async fn drop(
     if_exists: bool,
     started: Instant,
 ) -> Result<Answer> {
-    let names = names.iter().map(table_name).collect::<Result<Vec<_>>>()?;
-    let targets: Vec<&str> = names.iter().map(String::as_str).collect();
-    let (mut writing, context) = scope.write("DROP SEQUENCE", &targets, started).await?;
-    let mut there: Vec<&str> = Vec::new();
-    for name in targets {
-        if there.contains(&name) || if_exists && !taken(&context, name)? {
-            continue;
-        }
-        match sequence(&context.tables, name) {
-            Ok(_) => there.push(name),
-            Err(_) if !taken(&context, name)? => {
-                return Err(Error::invalid(format!(
-                    "sequence \"{name}\" does not exist"
-                )));
+    let is_there = |context: &StatementContext, name: &str| match sequence(&context.tables, name) {
+        Ok(_) => Ok(true),
+        Err(e) if taken(context, name)? => Err(e),
+        Err(_) if if_exists => Ok(false),
+        Err(_) => Err(Error::invalid(format!(
+            "sequence \"{name}\" does not exist"
+        ))),
+    };
+    relations::drop(
+        scope,
+        "DROP SEQUENCE",
+        names,
+        started,
+        is_there,
+        |scope, context, writing, there| {
+            for name in there {
+                if let Some(owner) = owned::owner(&context.tables, name) {
+                    stays_without(context, &owner, name)?;
+                    owned::let_go(scope, writing, &owner, name)?;
+                }
+                stays_unused(context, name, &format!("sequence {name}"), &[])?;
+                table::drop_sequence(&mut writing.tx, name)?;
             }
-            Err(e) => return Err(e),
-        }
-    }
-    for name in &there {
-        stays_unused(&context, name)?;
-        table::drop_sequence(&mut writing.tx, name)?;
-    }
-    scope.keep(writing).await?;
-    Ok(Answer::changed(None, &context.clock))
+            Ok(())
+        },
+    )
+    .await
 }
 
-/// That no default of a column asks a sequence that goes.
-fn stays_unused(context: &StatementContext, name: &str) -> Result<()> {
-    for table in context.tables.names() {
-        let Some(of) = context.tables.get(table) else {
-            continue;
-        };
-        for column in &of.definition().columns {
-            let asked = column.default.as_deref().map(asked).transpose()?;
-            if asked.is_some_and(|asked| asked.iter().any(|one| one == name)) {
-                return Err(Error::Constraint {
-                    message: format!(
-                        "cannot drop sequence {name} because other objects depend on it: default value for column {} of table {table} depends on sequence {name}",
-                        column.name
-                    ),
-                });
-            }
-        }
+/// That the owner of a sequence can be without it.
+fn stays_without(context: &StatementContext, owner: &Owner, name: &str) -> Result<()> {
+    if !owner.identity {
+        return Ok(());
     }
-    Ok(())
-}
-
-/// The sequences that an expression asks by constant names.
-fn asked(text: &str) -> Result<Vec<String>> {
-    struct Asked(Vec<String>);
-
-    impl Visitor for Asked {
-        type Break = ();
-
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            if let Expr::Function(function) = expr
-                && let Some(name) = constant(function)
-                && let Ok(name) = relation(name)
-            {
-                self.0.push(name);
-            }
-            ControlFlow::Continue(())
-        }
-    }
-
-    let mut found = Asked(Vec::new());
-    let _ = expression::expression(text)?.visit(&mut found);
-    Ok(found.0)
-}
-
-/// The constant that names the sequence in a call of `nextval` and the like.
-fn constant(function: &Function) -> Option<&str> {
-    let [part] = &function.name.0[..] else {
-        return None;
-    };
-    let name = column_name(part.as_ident()?);
-    let FunctionArguments::List(list) = &function.args else {
-        return None;
-    };
-    let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))) = list.args.first()
-    else {
-        return None;
-    };
-    match &value.value {
-        Value::SingleQuotedString(text)
-            if matches!(name.as_str(), "nextval" | "currval" | "setval") =>
-        {
-            Some(text)
-        }
-        _ => None,
-    }
+    let table = context.table(&owner.table)?;
+    let column = &table.definition().columns[owner.column].name;
+    Err(Error::Constraint {
+        message: format!(
+            "cannot drop sequence {name} because column {column} of table {} requires it: You can drop column {column} of table {} instead.",
+            owner.table, owner.table
+        ),
+    })
 }

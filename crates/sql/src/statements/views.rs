@@ -10,6 +10,7 @@ use crate::names::{check_new, table_name};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
+use crate::statements::relations;
 use crate::statements::scope::Scope;
 use crate::statements::sequences::no_sequence;
 
@@ -79,31 +80,29 @@ pub(crate) async fn drop(
     if_exists: bool,
     started: Instant,
 ) -> Result<Answer> {
-    let names = names.iter().map(table_name).collect::<Result<Vec<_>>>()?;
-    let targets: Vec<&str> = names.iter().map(String::as_str).collect();
-    let (mut writing, context) = scope.write("DROP VIEW", &targets, started).await?;
-    let mut there: Vec<&str> = Vec::new();
-    for name in targets {
-        match context.tables.view(name) {
-            Some(_) if there.contains(&name) => {}
-            Some(_) => there.push(name),
-            None if context.tables.get(name).is_some() => {
-                return Err(Error::invalid(format!(
-                    "\"{name}\" is not a view; use `drop table`"
-                )));
+    let is_there = |context: &StatementContext, name: &str| match context.tables.view(name) {
+        Some(_) => Ok(true),
+        None if context.tables.get(name).is_some() => Err(Error::invalid(format!(
+            "\"{name}\" is not a view; use `drop table`"
+        ))),
+        None if if_exists => Ok(false),
+        None => Err(Error::invalid(format!("there is no view \"{name}\""))),
+    };
+    relations::drop(
+        scope,
+        "DROP VIEW",
+        names,
+        started,
+        is_there,
+        |_, context, writing, there| {
+            stays_unused(context, there)?;
+            for name in there {
+                table::drop_view(&mut writing.tx, name)?;
             }
-            None if if_exists => {}
-            None => {
-                return Err(Error::invalid(format!("there is no view \"{name}\"")));
-            }
-        }
-    }
-    stays_unused(&context, &there)?;
-    for name in &there {
-        table::drop_view(&mut writing.tx, name)?;
-    }
-    scope.keep(writing).await?;
-    Ok(Answer::changed(None, &context.clock))
+            Ok(())
+        },
+    )
+    .await
 }
 
 /// That no view that stays names one of `names`, which go or change.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::format::record::damaged;
 use crate::format::record::encode;
-use crate::schema::{Check, Column, Definition, ForeignKey, Key, Rule};
+use crate::schema::{Check, Column, Definition, ForeignKey, Generated, Key, Rule};
 
 /// [`DataType`] in the catalog's own numbering, so that the format does not move with Arrow's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,6 +121,38 @@ struct Held {
     rules: Vec<Rule>,
 }
 
+/// And behind that, also read over by versions that do not know it.
+#[derive(Default, PartialEq, Serialize, Deserialize)]
+struct Made {
+    /// Columns that are, by position.
+    generated: Vec<(usize, Generated)>,
+    /// Sequences, each with the position of its column.
+    sequences: Vec<(usize, String)>,
+}
+
+impl Made {
+    fn of(definition: &Definition) -> Made {
+        let mut made = Made::default();
+        for (at, column) in definition.columns.iter().enumerate() {
+            made.generated
+                .extend(column.generated.iter().map(|own| (at, own.clone())));
+            made.sequences
+                .extend(column.sequences.iter().map(|own| (at, own.clone())));
+        }
+        made
+    }
+
+    fn put(self, definition: &mut Definition) -> Option<()> {
+        for (position, own) in self.generated {
+            definition.columns.get_mut(position)?.generated = Some(own);
+        }
+        for (position, own) in self.sequences {
+            definition.columns.get_mut(position)?.sequences.push(own);
+        }
+        Some(())
+    }
+}
+
 impl DefinitionRecord {
     /// The definition of table `name` from its record.
     ///
@@ -142,9 +174,13 @@ impl DefinitionRecord {
             }
             definition.checks = more.checks;
             if !rest.is_empty() {
-                let held: Held = postcard::from_bytes(rest).ok()?;
+                let (held, rest): (Held, _) = postcard::take_from_bytes(rest).ok()?;
                 definition.keys = held.keys;
                 definition.rules = held.rules;
+                if !rest.is_empty() {
+                    let made: Made = postcard::from_bytes(rest).ok()?;
+                    made.put(&mut definition)?;
+                }
             }
         }
         Some(definition)
@@ -170,12 +206,17 @@ impl DefinitionRecord {
             keys: definition.keys.clone(),
             rules: definition.rules.clone(),
         };
-        let has_held = held != Held::default();
+        let made = Made::of(definition);
+        let has_made = made != Made::default();
+        let has_held = has_made || held != Held::default();
         if has_held || more != More::default() {
             bytes.extend(encode(&more, &definition.name)?);
         }
         if has_held {
             bytes.extend(encode(&held, &definition.name)?);
+        }
+        if has_made {
+            bytes.extend(encode(&made, &definition.name)?);
         }
         Ok(bytes)
     }
@@ -204,6 +245,8 @@ impl DefinitionRecord {
                     data_type: record.data_type()?,
                     nullable,
                     default: None,
+                    generated: None,
+                    sequences: vec![],
                 })
             })
             .collect::<Option<Vec<_>>>()?;

@@ -90,6 +90,45 @@ pub struct Column {
     /// What a new row has here that does not say: an expression in the language of whoever declared it; NULL where
     /// there is none.
     pub default: Option<String>,
+    /// How its values are made, if rows do not bring them.
+    pub generated: Option<Generated>,
+    /// The sequences that belong to it, by name: they go when it goes.
+    pub sequences: Vec<String>,
+}
+
+/// How the values of a column are made. Whoever writes rows does so: this crate only keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Generated {
+    /// As numbers of a sequence, which is one of the column's own.
+    Identity {
+        /// The name of the sequence.
+        sequence: String,
+        /// Whether rows that bring a value are refused, unless they insist.
+        always: bool,
+    },
+    /// By an expression over the other columns of the row, in the language of whoever declared it.
+    Stored {
+        /// The expression.
+        text: String,
+    },
+}
+
+impl Column {
+    /// The expression that makes its values, if one does.
+    pub fn expression(&self) -> Option<&str> {
+        match &self.generated {
+            Some(Generated::Stored { text }) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The sequence that its values come from, and whether they always do, if it is an identity column.
+    pub fn identity(&self) -> Option<(&str, bool)> {
+        match &self.generated {
+            Some(Generated::Identity { sequence, always }) => Some((sequence, *always)),
+            _ => None,
+        }
+    }
 }
 
 /// A declared reference to the primary key of another table.
@@ -135,6 +174,8 @@ impl Definition {
                 data_type,
                 nullable: field.is_nullable(),
                 default: None,
+                generated: None,
+                sequences: vec![],
             });
         }
         let definition = Definition {

@@ -6,7 +6,7 @@ mod sequence;
 mod types;
 
 pub use definition::{
-    Action, Check, Column, Definition, ForeignKey, Key, MAX_COLUMNS, Rule, referred_key,
+    Action, Check, Column, Definition, ForeignKey, Generated, Key, MAX_COLUMNS, Rule, referred_key,
 };
 pub use normalise::normalise;
 pub use sequence::{Position, Sequence};

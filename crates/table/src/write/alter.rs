@@ -19,6 +19,7 @@ use crate::index::settle::Place;
 use crate::schema::{Column, Definition, normalise};
 use crate::write::encode;
 use crate::write::loader::{save, write_matrix};
+use crate::write::sequences::drop_own;
 
 /// Changes what is declared of a table: defaults, keys, checks, whether NULL is allowed. Whether its rows agree is for
 /// the caller to know.
@@ -220,7 +221,7 @@ pub fn add_column(
     put(tx, &after)
 }
 
-/// Drops a column, and frees its pages.
+/// Drops a column with its sequences, and frees its pages.
 ///
 /// # Errors
 /// [`Error::NoTable`], [`Error::NoColumn`]; [`Error::Key`] if a key has it, and for the last column.
@@ -229,7 +230,7 @@ pub fn drop_column(tx: &mut Transaction, name: &str, column: &str) -> Result<()>
     let gone = before.position(column)?;
     free_of_keys(tx, &before, gone)?;
     let mut after = before.clone();
-    after.columns.remove(gone);
+    drop_own(tx, &after.columns.remove(gone))?;
     let positions = after
         .foreign_keys
         .iter_mut()

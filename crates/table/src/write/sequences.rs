@@ -8,7 +8,7 @@ use store::{Snapshot, Store, Transaction};
 use crate::catalog::space::free_name;
 use crate::error::{Error, Result};
 use crate::format::{key, sequence};
-use crate::schema::{Position, Sequence};
+use crate::schema::{Column, Position, Sequence};
 
 /// Creates a sequence.
 ///
@@ -39,6 +39,17 @@ pub fn drop_sequence(tx: &mut Transaction, name: &str) -> Result<()> {
     let own = find(tx, name)?;
     tx.delete(key::DIRECTORY, &key::position(own.state));
     tx.delete(key::DIRECTORY, &key::sequence(name));
+    Ok(())
+}
+
+/// Drops the sequences that belong to a column, of which some may be gone already.
+pub(super) fn drop_own(tx: &mut Transaction, column: &Column) -> Result<()> {
+    for name in &column.sequences {
+        match drop_sequence(tx, name) {
+            Ok(()) | Err(Error::NoTable { .. }) => {}
+            Err(e) => return Err(e),
+        }
+    }
     Ok(())
 }
 

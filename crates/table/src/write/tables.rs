@@ -13,6 +13,7 @@ use crate::format::record::decode;
 use crate::index::maintain;
 use crate::index::settle::Place;
 use crate::schema::Definition;
+use crate::write::sequences::drop_own;
 
 /// Creates an empty table.
 ///
@@ -47,7 +48,7 @@ pub fn create(tx: &mut Transaction, definition: &Definition) -> Result<()> {
     changed(tx, &definition.name, space)
 }
 
-/// Drops a table and frees its pages.
+/// Drops a table with the sequences of its columns, and frees its pages.
 ///
 /// # Errors
 /// [`Error::NoTable`]; [`Error::Key`] if another table refers to it.
@@ -68,6 +69,9 @@ pub fn drop(tx: &mut Transaction, name: &str) -> Result<()> {
                 what,
             });
         }
+    }
+    for column in &definition(tx, name)?.columns {
+        drop_own(tx, column)?;
     }
     clear(tx, name, space)?;
     tx.delete_space(space);

@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::frontend::flow::{flow, outcome};
+use crate::functions::sequences;
 use crate::names::column_name;
 
 /// Refuses `upper(distinct a)`, `upper(a) over ()`, `row_number() filter (...)`, `sum(*)` and the like.
@@ -92,7 +93,8 @@ impl Calls<'_> {
         let window = function.over.is_some();
         let aggregate = self.state.aggregate_functions().contains_key(&name);
         // In the order in which the planner looks functions up.
-        let scalar = self.state.scalar_functions().contains_key(&name) && !(window && aggregate);
+        let known = self.state.scalar_functions().contains_key(&name) || sequences::is_name(&name);
+        let scalar = known && !(window && aggregate);
         let there = [
             (clauses.distinct, "`distinct`"),
             (clauses.ordered, "`order by`"),

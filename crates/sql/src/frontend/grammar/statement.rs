@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::frontend::grammar::catalog::{alter_table, create_view};
 use crate::frontend::grammar::query::table_with_joins;
 use crate::frontend::grammar::refuse::{none_of, refused, refused_for};
+use crate::frontend::overriding::overriding;
 use crate::frontend::table_options::keys_hold;
 
 /// Checks the parts of a statement outside its queries. Statements that are not supported at all are refused where they
@@ -183,7 +184,7 @@ fn insert(statement: &Insert) -> Result<()> {
         (output.is_some(), "output"),
         (!assignments.is_empty(), "insert ... set"),
         (
-            partitioned.is_some() || !after_columns.is_empty(),
+            partitioned.is_some() && overriding(statement).is_none() || !after_columns.is_empty(),
             "partition in an insert",
         ),
         (priority.is_some(), "a priority of an insert"),
@@ -286,7 +287,8 @@ fn truncate(statement: &Truncate) -> Result<()> {
         partitions,
         table: _,
         if_exists,
-        identity,
+        // Whether the sequences of the tables begin anew.
+        identity: _,
         cascade,
         on_cluster,
     } = statement;
@@ -300,7 +302,6 @@ fn truncate(statement: &Truncate) -> Result<()> {
     none_of(&[
         (partitions.is_some(), "truncate ... partition"),
         (*if_exists, "truncate ... if exists"),
-        (identity.is_some(), "restart identity or continue identity"),
         (cascade.is_some(), "truncate ... cascade or restrict"),
         (on_cluster.is_some(), "on cluster"),
     ])

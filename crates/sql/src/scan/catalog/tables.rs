@@ -103,6 +103,11 @@ fn columns(all: &Tables) -> Vec<Place<'_>> {
     places
 }
 
+/// The expression that makes the values of a column, or their default.
+fn value(column: &Column) -> Option<&str> {
+    column.expression().or(column.default.as_deref())
+}
+
 pub(super) fn attributes(all: &Tables) -> Built {
     let places = columns(all);
     let rows = places.len();
@@ -143,17 +148,29 @@ pub(super) fn attributes(all: &Tables) -> Built {
         )
         .truths(
             "atthasdef",
-            places.iter().map(|(_, _, column)| column.default.is_some()),
+            places.iter().map(|(_, _, column)| value(column).is_some()),
         )
         .texts(
             "attdefault",
-            places.iter().map(|(_, _, column)| column.default.clone()),
+            places.iter().map(|(_, _, column)| value(column)),
         )
         .truth("attisdropped", false, rows)
         .truth("attislocal", true, rows)
         .truth("atthasmissing", false, rows)
-        .text("attidentity", "", rows)
-        .text("attgenerated", "", rows)
+        .names(
+            "attidentity",
+            places.iter().map(|(_, _, column)| match column.identity() {
+                None => "",
+                Some((_, true)) => "a",
+                Some((_, false)) => "d",
+            }),
+        )
+        .names(
+            "attgenerated",
+            places
+                .iter()
+                .map(|(_, _, column)| column.expression().map_or("", |_| "s")),
+        )
         .text("attstorage", "p", rows)
         .text("attcompression", "", rows)
         .number("attcollation", 0, rows)
@@ -167,7 +184,7 @@ pub(super) fn attributes(all: &Tables) -> Built {
 pub(super) fn defaults(all: &Tables) -> Built {
     let places: Vec<_> = columns(all)
         .into_iter()
-        .filter(|(_, _, column)| column.default.is_some())
+        .filter(|(_, _, column)| value(column).is_some())
         .collect();
     Built::default()
         .numbers(
@@ -181,10 +198,7 @@ pub(super) fn defaults(all: &Tables) -> Built {
             places.iter().map(|(table, _, _)| table_number(table)),
         )
         .numbers("adnum", places.iter().map(|(_, at, _)| *at))
-        .texts(
-            "adbin",
-            places.iter().map(|(_, _, column)| column.default.clone()),
-        )
+        .texts("adbin", places.iter().map(|(_, _, column)| value(column)))
 }
 
 pub(super) fn types() -> Built {

@@ -102,7 +102,7 @@ async fn insert(
     }
     let (writing, mut context) = scope.write("INSERT", &[name], started).await?;
     let (array, definition) = described(&context, name)?;
-    let named = default::named(&statement, &definition);
+    let named = default::fill_insert(&context, &mut statement, &definition).await?;
     let dimensions = array.array.schema().dimensions();
     if let Some(missing) = dimensions
         .iter()
@@ -115,7 +115,6 @@ async fn insert(
             ),
         });
     }
-    default::fill_insert(&mut statement, &definition, &named)?;
     statement.table = TableObject::TableName(ObjectName::from(vec![Ident::with_quote(
         '"',
         format!("{name}{INTO}"),

@@ -1,0 +1,88 @@
+//! Which defaults of columns ask sequences: these are not dropped.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value, Visit, Visitor,
+};
+
+use crate::error::{Error, Result};
+use crate::frontend::expression;
+use crate::names::column_name;
+use crate::run::context::StatementContext;
+use crate::run::sequences::relation;
+
+/// That no default of a column asks a sequence that goes with `what`, but in the tables `but`.
+///
+/// # Errors
+/// [`Error::Constraint`] with the first column that does.
+pub(crate) fn stays_unused(
+    context: &StatementContext,
+    name: &str,
+    what: &str,
+    but: &[&str],
+) -> Result<()> {
+    for table in context.tables.names() {
+        let Some(of) = context.tables.get(table).filter(|_| !but.contains(&table)) else {
+            continue;
+        };
+        for column in &of.definition().columns {
+            let asked = column.default.as_deref().map(asked).transpose()?;
+            if asked.is_some_and(|asked| asked.iter().any(|one| one == name)) {
+                return Err(Error::Constraint {
+                    message: format!(
+                        "cannot drop {what} because other objects depend on it: default value for column {} of table {table} depends on sequence {name}",
+                        column.name
+                    ),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The sequences that an expression asks by constant names.
+fn asked(text: &str) -> Result<Vec<String>> {
+    struct Asked(Vec<String>);
+
+    impl Visitor for Asked {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            if let Expr::Function(function) = expr
+                && let Some(name) = constant(function)
+                && let Ok(name) = relation(name)
+            {
+                self.0.push(name);
+            }
+            ControlFlow::Continue(())
+        }
+    }
+
+    let mut found = Asked(Vec::new());
+    let _ = expression::expression(text)?.visit(&mut found);
+    Ok(found.0)
+}
+
+/// The constant that names the sequence in a call of `nextval` and the like.
+fn constant(function: &Function) -> Option<&str> {
+    let [part] = &function.name.0[..] else {
+        return None;
+    };
+    let name = column_name(part.as_ident()?);
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))) = list.args.first()
+    else {
+        return None;
+    };
+    match &value.value {
+        Value::SingleQuotedString(text)
+            if matches!(name.as_str(), "nextval" | "currval" | "setval") =>
+        {
+            Some(text)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,400 @@
+//! `merge`: the rows of a table and of a source, each with its partner or alone, and what becomes of them.
+//!
+//! The pairs are the rows of a join. Of each batch the clauses choose in turn; the expressions of a clause see the rows
+//! that it is for. New rows are appended as they come, and those that they replace or that go are deleted after the last,
+//! as by an `update`.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array, UInt64Array};
+use arrow::compute::{concat_batches, take_record_batch};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
+use datafusion::physical_plan::execute_stream;
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Statement as Sql};
+use futures::{StreamExt, TryStreamExt};
+use parking_lot::Mutex;
+use roaring::RoaringTreemap;
+use store::Transaction;
+use table::{Definition, Table};
+
+use crate::error::{Error, Result};
+use crate::frontend::merge::{Action, Clause, Merge, When};
+use crate::frontend::overriding::Overriding;
+use crate::messages::nearest::unknown_column;
+use crate::messages::types::type_name;
+use crate::run::answer::Answer;
+use crate::run::checks::Checks;
+use crate::run::context::StatementContext;
+use crate::run::generated::GeneratedColumns;
+use crate::run::row_values::{RowValues, Rows};
+use crate::scan::provider::Provider;
+use crate::statements::default;
+use crate::statements::references::{self, Children, Parents};
+use crate::statements::remove::remove_rows;
+use crate::statements::scope::Scope;
+
+/// Runs a `merge`.
+pub(crate) async fn merge(
+    scope: &mut Scope<'_>,
+    statement: Merge,
+    started: Instant,
+) -> Result<Answer> {
+    let name = statement.target.clone();
+    let (writing, mut context) = scope.write("MERGE", &[&name], started).await?;
+    let table = context.table(&name)?;
+    let definition = table.definition();
+    scope.claim(&references::reached(&context.tables, &name))?;
+    context.target = Some(Arc::new(Provider::new(Arc::clone(&table), true)));
+    let plan = context
+        .plan(Sql::Query(statement.pairs.clone()), None)
+        .await;
+    context.target = None;
+    let plan = plan?;
+    let fields = plan
+        .schema()
+        .fields()
+        .iter()
+        .skip(definition.columns.len() + 1);
+    let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
+    let source: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
+    let pairs = Mutex::new(Pairs::new(&mut context, &table, statement, &source).await?);
+    let checks = Checks::new(&mut context, definition).await?;
+    let mut children = Children::new(definition);
+    let physical = context.physical(&plan).await?;
+    context.clock.planned();
+    let rows = execute_stream(physical, context.task())?;
+    let rows = rows.map_err(Error::from).map(|batch| {
+        let rows = pairs.lock().take(&batch?)?;
+        children.take(&rows)?;
+        Ok(rows)
+    });
+    let remove = |tx: &mut Transaction| remove_rows(pairs.lock().gone.iter(), tx, &name).map(drop);
+    let width = scope.instance.workers().width();
+    let (mut writing, _) = writing
+        .replace(definition, &checks, rows, width, remove)
+        .await?;
+    let Pairs {
+        count,
+        replaced,
+        deleted,
+        ..
+    } = pairs.into_inner();
+    let none = Children::new(definition);
+    writing = references::follow(&mut context, writing, &table, &children, replaced).await?;
+    writing = references::follow(&mut context, writing, &table, &none, deleted).await?;
+    scope.keep(writing).await?;
+    Ok(Answer::changed(Some(count), &context.clock))
+}
+
+/// The pairs of rows, and what has become of those that came.
+struct Pairs {
+    definition: Definition,
+    clauses: Vec<Compiled>,
+    /// Whether some rows may have no row of the source, which the last column tells then.
+    alone: bool,
+    /// The rows of the table that are replaced or deleted.
+    gone: RoaringTreemap,
+    replaced: Parents,
+    deleted: Parents,
+    count: u64,
+}
+
+/// A clause, ready to run.
+struct Compiled {
+    when: When,
+    condition: Option<RowValues>,
+    does: Does,
+}
+
+enum Does {
+    Nothing,
+    Delete,
+    Update {
+        columns: Vec<usize>,
+        values: RowValues,
+        generated: GeneratedColumns,
+    },
+    Insert {
+        values: RowValues,
+        generated: GeneratedColumns,
+    },
+}
+
+impl Pairs {
+    async fn new(
+        context: &mut StatementContext,
+        table: &Arc<Table>,
+        statement: Merge,
+        source: &SchemaRef,
+    ) -> Result<Pairs> {
+        let definition = table.definition();
+        let generated = GeneratedColumns::new(context, definition).await?;
+        let target = definition.schema();
+        let names = (&statement.name, &statement.source);
+        let mut clauses = Vec::new();
+        for clause in statement.clauses {
+            let seen = match clause.when {
+                When::Matched => ((names.0, &target), Some((names.1, source))),
+                When::NotMatched => ((names.1, source), None),
+                When::NotMatchedBySource => ((names.0, &target), None),
+            };
+            clauses.push(compiled(context, definition, &generated, seen, clause).await?);
+        }
+        let parents = || Parents::new(&context.tables, &definition.name);
+        Ok(Pairs {
+            alone: clauses.iter().any(|c| c.when == When::NotMatchedBySource),
+            definition: definition.clone(),
+            clauses,
+            gone: RoaringTreemap::new(),
+            replaced: parents(),
+            deleted: parents(),
+            count: 0,
+        })
+    }
+
+    /// The rows that are written for a batch of pairs.
+    fn take(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let width = self.definition.columns.len();
+        let ids = batch.column(width).as_primitive_opt::<UInt64Type>();
+        let ids = ids.cloned().ok_or_else(|| Error::Defect {
+            message: "row ids are missing from the pairs".into(),
+        })?;
+        let present = batch.columns().last().filter(|_| self.alone);
+        let present = present.and_then(|own| own.as_boolean_opt());
+        let mut written = vec![RecordBatch::new_empty(self.definition.schema())];
+        for when in [When::Matched, When::NotMatchedBySource, When::NotMatched] {
+            let is_one = |row: &u32| {
+                let row = *row as usize;
+                let source = present.is_none_or(|present| present.is_valid(row));
+                match when {
+                    When::Matched => ids.is_valid(row) && source,
+                    When::NotMatched => ids.is_null(row),
+                    When::NotMatchedBySource => ids.is_valid(row) && !source,
+                }
+            };
+            let mut left: Vec<u32> = (0..batch.num_rows() as u32).filter(is_one).collect();
+            for at in 0..self.clauses.len() {
+                if left.is_empty() || self.clauses[at].when != when {
+                    continue;
+                }
+                let rows = seen(batch, when, width, &left)?;
+                let chosen = chosen(self.clauses[at].condition.as_ref(), &rows)?;
+                let taken = picked(&left, &chosen, true);
+                left = picked(&left, &chosen, false);
+                if !taken.is_empty() {
+                    let rows = seen(batch, when, width, &taken)?;
+                    written.extend(self.done(at, &rows, &taken, &ids)?);
+                }
+            }
+        }
+        Ok(concat_batches(&written[0].schema(), &written)?)
+    }
+
+    /// Does what a clause says with the rows that it has chosen. Returns those that are written.
+    fn done(
+        &mut self,
+        at: usize,
+        rows: &RecordBatch,
+        places: &[u32],
+        ids: &UInt64Array,
+    ) -> Result<Option<RecordBatch>> {
+        let ids = || places.iter().map(|row| ids.value(*row as usize));
+        match &self.clauses[at].does {
+            Does::Nothing => Ok(None),
+            Does::Delete => {
+                once(&mut self.gone, ids())?;
+                self.deleted.delete(ids());
+                self.count += places.len() as u64;
+                Ok(None)
+            }
+            Does::Update {
+                columns,
+                values,
+                generated,
+            } => {
+                once(&mut self.gone, ids())?;
+                let mut new = rows.columns()[..self.definition.columns.len()].to_vec();
+                for (column, value) in columns.iter().zip(values.evaluate(rows)?) {
+                    new[*column] = value;
+                }
+                let new = complete(&self.definition, new, generated)?;
+                self.replaced.replace(&self.definition, ids(), &new)?;
+                self.count += places.len() as u64;
+                Ok(Some(new))
+            }
+            Does::Insert { values, generated } => {
+                self.count += places.len() as u64;
+                complete(&self.definition, values.evaluate(rows)?, generated).map(Some)
+            }
+        }
+    }
+}
+
+/// Rows of these columns with what is computed of them, as the table has them.
+fn complete(
+    definition: &Definition,
+    columns: Vec<ArrayRef>,
+    generated: &GeneratedColumns,
+) -> Result<RecordBatch> {
+    let fields = definition.columns.iter();
+    let fields = fields.map(|own| Field::new(&own.name, own.data_type.clone(), true));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let rows = generated.fill(RecordBatch::try_new(schema, columns)?)?;
+    Ok(table::normalise(&rows, definition)?)
+}
+
+/// Counts rows of the table as gone.
+fn once(gone: &mut RoaringTreemap, ids: impl Iterator<Item = u64>) -> Result<()> {
+    for id in ids {
+        if !gone.insert(id) {
+            return Err(Error::invalid(
+                "MERGE command cannot affect row a second time: Ensure that not more than one source row matches any one target row.",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The columns that clauses for these rows see, at `places`.
+fn seen(batch: &RecordBatch, when: When, width: usize, places: &[u32]) -> Result<RecordBatch> {
+    let columns: Vec<usize> = match when {
+        When::Matched => (0..batch.num_columns()).filter(|at| *at != width).collect(),
+        When::NotMatched => (width + 1..batch.num_columns()).collect(),
+        When::NotMatchedBySource => (0..width).collect(),
+    };
+    let places = UInt32Array::from(places.to_vec());
+    Ok(take_record_batch(&batch.project(&columns)?, &places)?)
+}
+
+/// Of which rows a condition is true.
+fn chosen(condition: Option<&RowValues>, rows: &RecordBatch) -> Result<Vec<bool>> {
+    let Some(condition) = condition else {
+        return Ok(vec![true; rows.num_rows()]);
+    };
+    let values = condition.evaluate(rows)?;
+    let values = values.first().and_then(|values| values.as_boolean_opt());
+    let is_true = |row: usize| values.is_some_and(|own| own.is_valid(row) && own.value(row));
+    Ok((0..rows.num_rows()).map(is_true).collect())
+}
+
+fn picked(places: &[u32], chosen: &[bool], wanted: bool) -> Vec<u32> {
+    let both = places.iter().zip(chosen);
+    let picked = both.filter(|(_, chosen)| **chosen == wanted);
+    picked.map(|(place, _)| *place).collect()
+}
+
+/// A clause, whose expressions see the rows `seen`.
+async fn compiled(
+    context: &mut StatementContext,
+    definition: &Definition,
+    generated: &GeneratedColumns,
+    seen: (Rows<'_>, Option<Rows<'_>>),
+    clause: Clause,
+) -> Result<Compiled> {
+    let (rows, other) = seen;
+    let condition = match clause.condition {
+        None => None,
+        Some(condition) => {
+            let own = RowValues::new(context, rows, other, vec![condition], &[]).await?;
+            for data_type in own.types() {
+                if !matches!(data_type, DataType::Boolean | DataType::Null) {
+                    return Err(Error::invalid(format!(
+                        "argument of WHEN must be type boolean, not type {}",
+                        type_name(data_type)
+                    )));
+                }
+            }
+            Some(own)
+        }
+    };
+    let does = match clause.action {
+        Action::Nothing => Does::Nothing,
+        Action::Delete => Does::Delete,
+        Action::Update(assignments) => {
+            let (mut columns, mut items, mut types) = (Vec::new(), Vec::new(), Vec::new());
+            for (column, mut value) in assignments {
+                let at = position(definition, &column)?;
+                default::assign(&mut value, definition, &column)?;
+                columns.push(at);
+                items.push(value);
+                types.push(definition.columns[at].data_type.clone());
+            }
+            Does::Update {
+                columns,
+                values: RowValues::new(context, rows, other, items, &types).await?,
+                generated: generated.clone(),
+            }
+        }
+        Action::Insert {
+            columns,
+            overriding,
+            values,
+        } => {
+            let items = inserted(definition, columns, overriding, values)?;
+            let types = definition.columns.iter().map(|own| own.data_type.clone());
+            let types: Vec<DataType> = types.collect();
+            Does::Insert {
+                values: RowValues::new(context, rows, other, items, &types).await?,
+                generated: generated.clone(),
+            }
+        }
+    };
+    Ok(Compiled {
+        when: clause.when,
+        condition,
+        does,
+    })
+}
+
+fn position(definition: &Definition, column: &str) -> Result<usize> {
+    let mut columns = definition.columns.iter();
+    let found = columns.position(|own| own.name == column);
+    found.ok_or_else(|| unknown_column(column, definition))
+}
+
+/// The values of all columns of a new row.
+fn inserted(
+    definition: &Definition,
+    columns: Vec<String>,
+    overriding: Option<Overriding>,
+    values: Option<Vec<Expr>>,
+) -> Result<Vec<Expr>> {
+    let given = values.unwrap_or_default();
+    let mut names = columns;
+    if names.is_empty() {
+        let all = definition.columns.iter().take(given.len());
+        names = all.map(|own| own.name.clone()).collect();
+    }
+    if given.len() > names.len() {
+        return Err(syntax("INSERT has more expressions than target columns"));
+    }
+    if given.len() < names.len() && !given.is_empty() {
+        return Err(syntax("INSERT has more target columns than expressions"));
+    }
+    let default = || Expr::Identifier(Ident::new("default"));
+    let mut items = vec![default(); definition.columns.len()];
+    let mut seen = vec![false; items.len()];
+    for (name, value) in names.iter().zip(given) {
+        let at = position(definition, name)?;
+        if std::mem::replace(&mut seen[at], true) {
+            return Err(Error::invalid(format!(
+                "column \"{name}\" specified more than once"
+            )));
+        }
+        if default::is_brought(&definition.columns[at], overriding, &value)? {
+            items[at] = value;
+        }
+    }
+    for (own, item) in definition.columns.iter().zip(&mut items) {
+        default::fill(item, definition, &own.name)?;
+    }
+    Ok(items)
+}
+
+fn syntax(message: &str) -> Error {
+    Error::Syntax {
+        message: message.into(),
+        position: None,
+    }
+}
