@@ -290,7 +290,7 @@ fn plans_and_errors_are_for_people() {
             "select sum(a, b) from t",
             "select lag(a, 'x') over (order by a) from t",
             "select count(*), count(*) from t order by nosuch",
-            "insert into t values (1)",
+            "insert into t (a, b) values (1)",
             "update t set nosuch = 1",
             "select percentile_cont('x') within group (order by a) from t",
             "select a from t where timestamp '2020-01-01' > 5",
