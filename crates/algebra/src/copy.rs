@@ -305,7 +305,8 @@ gathered_by!(gathered_avx512, line_avx512, "avx512f");
 gathered_by!(gathered_avx2, line_avx2, "avx2");
 gathered_by!(gathered_baseline, line_baseline);
 
-/// Runs of at least [`STREAMED_RUN`] bytes, [`STREAMS`] of them at once: whole lines of the target are stored past the caches. It needs a [`fence`] before the target is handed to another thread.
+/// Runs of at least [`STREAMED_RUN`] bytes, [`STREAMS`] of them at once: whole lines of the target are stored past the
+/// caches. It needs a [`fence`] before the target is handed to another thread.
 fn interleaved(
     run: usize,
     count: usize,
@@ -322,7 +323,7 @@ fn interleaved(
         let mut streams: [Stream<'_>; STREAMS] = Default::default();
         for (at, (stream, to)) in streams[..batch].iter_mut().zip(&mut targets).enumerate() {
             let from = &source[(count - left + at) * source_step..][..run];
-            let head = to.as_ptr().align_offset(LINE);
+            let head = to.as_ptr().align_offset(LINE).min(run);
             let ((first, from), (head, to)) = (from.split_at(head), to[..run].split_at_mut(head));
             head.write_copy_of_slice(first);
             let ((from, last), (to, tail)) = (from.as_chunks(), to.as_chunks_mut());
