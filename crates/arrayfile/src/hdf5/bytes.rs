@@ -87,14 +87,17 @@ impl<'a> Cursor<'a> {
         Ok(u64::from_le_bytes(word))
     }
 
+    /// A number of one byte.
     pub fn u8(&mut self) -> Parsed<u8> {
         self.take(1).map(|taken| taken[0])
     }
 
+    /// A number of two bytes.
     pub fn u16(&mut self) -> Parsed<u16> {
         self.number(2).map(|of| of as u16)
     }
 
+    /// A number of four bytes.
     pub fn u32(&mut self) -> Parsed<u32> {
         self.number(4).map(|of| of as u32)
     }

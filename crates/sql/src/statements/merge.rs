@@ -1,4 +1,5 @@
-//! `merge`: the rows of a table and of a source, each with its partner or alone, and what becomes of them.
+//! `merge`: each row of a table is matched with the rows of a source, and the first clause that applies inserts, updates or
+//! deletes it.
 //!
 //! The pairs are the rows of a join. Of each batch the clauses choose in turn; the expressions of a clause see the rows
 //! that it is for. New rows are appended as they come, and those that they replace or that go are deleted after the last,
