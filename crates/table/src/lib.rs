@@ -56,7 +56,7 @@ pub use catalog::setting::{set, setting};
 pub use catalog::space::definition;
 pub use catalog::statistics::ColumnStatistics;
 pub use catalog::table::Table;
-pub use catalog::tables::{Catalog, Tables};
+pub use catalog::tables::{Catalog, Materialized, Tables};
 pub use dictionary::{Dictionary, MOST_LABELS};
 pub use error::{Error, Result};
 pub use format::block::{BLOCK_ROWS, Block, Encoding, Matrix, Page, Zone};
@@ -66,12 +66,12 @@ pub use scan::{
     ints_of, wides_of,
 };
 pub use schema::{
-    Action, Check, Column, Definition, ForeignKey, Generated, Key, MAX_COLUMNS, Position, Rule,
-    Sequence, normalise, referred_key, stored_type,
+    Action, Check, Column, Comments, Definition, ForeignKey, Generated, Key, MAX_COLUMNS, Position,
+    Rule, Sequence, normalise, referred_key, stored_type,
 };
 pub use write::{
-    Chunker, LONGEST_TEXT, Loader, add_column, add_key, change_sequence, create, create_sequence,
-    create_view, delete, drop, drop_column, drop_key, drop_sequence, drop_view,
+    Chunker, LONGEST_TEXT, Loader, add_column, add_key, change_sequence, comment, create,
+    create_sequence, create_view, delete, drop, drop_column, drop_key, drop_sequence, drop_view,
     has_sequence_position, insert, keep_sequence_position, new_sequence_number, redefine, rename,
-    rename_column, sequence_position, truncate,
+    rename_column, sequence_position, set_materialized, truncate,
 };

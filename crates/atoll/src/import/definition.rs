@@ -20,6 +20,11 @@ pub(crate) fn prepare(
 ) -> Result<(Definition, bool), Error> {
     let tables = database.tables_at(transaction.base())?;
     let existing = tables.get(name);
+    if tables.materialized(name).is_some() {
+        return Err(Error::Import(format!(
+            "{name:?} is a materialized view: no rows are imported into it"
+        )));
+    }
     let filled = existing.is_some_and(|table| table.rows() > 0);
     match (existing.map(|t| t.definition().clone()), options.existing) {
         (Some(_), Existing::Refuse) if filled => Err(Error::Import(format!(

@@ -332,6 +332,11 @@ fn foreign_key(
     mut parent_columns: Vec<String>,
 ) -> Result<ForeignKey> {
     let found = tables.get(&parent);
+    if tables.materialized(&parent).is_some() {
+        return Err(Error::invalid(format!(
+            "referenced relation \"{parent}\" is not a table"
+        )));
+    }
     let target = match &found {
         _ if parent == child.name => child,
         Some(table) => table.definition(),

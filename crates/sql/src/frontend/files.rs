@@ -8,8 +8,9 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::frontend::copy::ThroughWhat;
+use crate::frontend::materialized::MaterializedStatement;
 use crate::frontend::parse::Statement;
-use crate::frontend::readers;
+use crate::frontend::{readers, views};
 use crate::names::looks_like_file;
 
 /// Refuses a statement that reads or writes a file.
@@ -28,6 +29,10 @@ pub(crate) fn refuse(statement: &Statement) -> Result<()> {
         | Statement::Array(_)
         | Statement::Sequence(_)
         | Statement::Identity(_) => Ok(()),
+        Statement::Materialized(MaterializedStatement::Create { text, .. }) => {
+            of_tree(&Sql::Query(views::of_text(text)?.query))
+        }
+        Statement::Materialized(MaterializedStatement::Refresh { .. }) => Ok(()),
         Statement::Merge(merge) => of_tree(&*merge.pairs),
         Statement::View { view, .. } => of_tree(&Sql::CreateView((**view).clone())),
         Statement::Explain { statement, .. } => refuse(statement),

@@ -24,6 +24,7 @@ pub(crate) mod grammar;
 pub(crate) mod graphs;
 pub(crate) mod identity;
 pub(crate) mod kept;
+pub(crate) mod materialized;
 pub(crate) mod mentioned;
 pub(crate) mod merge;
 pub(crate) mod missing;

@@ -16,12 +16,13 @@ use crate::frontend::arrays::ArrayStatement;
 use crate::frontend::copy::{Copy, CopyFrom, CopyTo, Through, ThroughWhat, copy};
 use crate::frontend::dialect::DIALECT;
 use crate::frontend::identity::AlterIdentity;
+use crate::frontend::materialized::MaterializedStatement;
 use crate::frontend::merge::Merge;
 use crate::frontend::prepared::Prepared;
 use crate::frontend::sequences::SequenceStatement;
 use crate::frontend::{
-    arrays, distinct, grammar, identity, kept, merge, overriding, prepared, returning, rewrite,
-    sequences,
+    arrays, distinct, grammar, identity, kept, materialized, merge, overriding, prepared,
+    returning, rewrite, sequences,
 };
 use crate::names::{column_name, table_name};
 use crate::resources::guard;
@@ -54,6 +55,8 @@ pub(crate) enum Statement {
     Array(ArrayStatement),
     /// `create sequence`, `alter sequence`.
     Sequence(SequenceStatement),
+    /// `create materialized view`, `refresh materialized view`.
+    Materialized(MaterializedStatement),
     /// `merge`.
     Merge(Box<Merge>),
     /// `alter table ... alter column ...` about what makes the column's values.
@@ -92,7 +95,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
         .map(|tokens| {
             let depth = guard::check(tokens)?;
             let parsed = guard::with_room(depth, || {
-                own(tokens).unwrap_or_else(|| match first_word(tokens) {
+                own(text, tokens).unwrap_or_else(|| match first_word(tokens) {
                     Some(Keyword::COPY) => rewritten(tokens)
                         .and_then(copy)
                         .map_err(Error::from)
@@ -113,7 +116,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
 }
 
 /// A statement with a grammar of its own.
-fn own(tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
+fn own(text: &str, tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
     if sequences::begins(tokens) {
         return Some(sequences::statement(tokens.to_vec()).map(Statement::Sequence));
     }
@@ -125,6 +128,10 @@ fn own(tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
             .map_err(Error::from)
             .and_then(merge::statement);
         return Some(read.map(|merge| Statement::Merge(Box::new(merge))));
+    }
+    let source = |tokens: &[TokenWithSpan]| source(text, tokens);
+    if let Some(own) = materialized::statement(tokens, source).transpose() {
+        return Some(own.map(Statement::Materialized));
     }
     let change = identity::statement(tokens).transpose()?;
     Some(change.map(Statement::Identity))

@@ -3,6 +3,7 @@
 use datafusion::sql::sqlparser::ast::{ObjectType, Set, Statement as Sql};
 
 use crate::frontend::arrays::ArrayStatement;
+use crate::frontend::materialized::MaterializedStatement;
 use crate::frontend::parse::Statement;
 use crate::frontend::sequences::SequenceStatement;
 
@@ -20,6 +21,13 @@ pub(crate) fn verb(statement: &Statement) -> &'static str {
         Statement::Array(array) => of_array(array),
         Statement::Sequence(SequenceStatement::Create { .. }) => "CREATE SEQUENCE",
         Statement::Sequence(SequenceStatement::Alter { .. }) => "ALTER SEQUENCE",
+        Statement::Materialized(MaterializedStatement::Create {
+            with_data: true, ..
+        }) => "SELECT",
+        Statement::Materialized(MaterializedStatement::Create { .. }) => "CREATE MATERIALIZED VIEW",
+        Statement::Materialized(MaterializedStatement::Refresh { .. }) => {
+            "REFRESH MATERIALIZED VIEW"
+        }
         Statement::Merge(_) => "MERGE",
         Statement::Identity(_) => "ALTER TABLE",
         Statement::Explain { .. } => "EXPLAIN",
@@ -45,11 +53,16 @@ fn of_sql(statement: &Sql) -> &'static str {
         Sql::CreateTable(create) if create.query.is_some() => "SELECT",
         Sql::CreateTable(_) => "CREATE TABLE",
         Sql::AlterTable(_) => "ALTER TABLE",
+        Sql::Comment { .. } => "COMMENT",
         Sql::Truncate(_) => "TRUNCATE TABLE",
         Sql::Drop {
             object_type: ObjectType::View,
             ..
         } => "DROP VIEW",
+        Sql::Drop {
+            object_type: ObjectType::MaterializedView,
+            ..
+        } => "DROP MATERIALIZED VIEW",
         Sql::Drop {
             object_type: ObjectType::Sequence,
             ..
@@ -89,6 +102,12 @@ mod tests {
             ("alter sequence s restart", "ALTER SEQUENCE"),
             ("drop sequence s", "DROP SEQUENCE"),
             ("alter table t alter a restart", "ALTER TABLE"),
+            (
+                "create materialized view m as select 1 with no data",
+                "CREATE MATERIALIZED VIEW",
+            ),
+            ("refresh materialized view m", "REFRESH MATERIALIZED VIEW"),
+            ("drop materialized view m", "DROP MATERIALIZED VIEW"),
             ("deallocate all", "DEALLOCATE ALL"),
             ("explain select 1", "EXPLAIN"),
         ] {

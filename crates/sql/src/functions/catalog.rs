@@ -65,8 +65,6 @@ pub(super) fn all() -> Vec<Own> {
         functions.push(always(name));
     }
     for name in [
-        "obj_description",
-        "col_description",
         "shobj_description",
         "pg_get_indexdef",
         "pg_get_constraintdef",

@@ -7,14 +7,92 @@ use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
 };
-use datafusion::common::{Result, exec_err};
+use datafusion::common::{Result, exec_err, plan_err};
 use datafusion::logical_expr::{Expr, ScalarUDF};
 
 use crate::functions::arguments::nanoseconds;
 use crate::functions::own::Own;
 
+/// The type of intervals.
+const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
+
+pub(super) fn all() -> Vec<Own> {
+    let own = |name, run: fn(&[ArrayRef], usize) -> Result<ArrayRef>| {
+        Own::new(name, one, |_| Ok(INTERVAL), run)
+    };
+    vec![
+        own("justify_days", |args, _| each(&args[0], days)),
+        own("justify_hours", |args, _| each(&args[0], hours)),
+        own("justify_interval", |args, _| each(&args[0], whole)),
+    ]
+}
+
+fn one(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [DataType::Interval(_) | DataType::Null] => Ok(vec![INTERVAL]),
+        _ => plan_err!("the function takes one interval"),
+    }
+}
+
+fn each(
+    intervals: &ArrayRef,
+    of: impl Fn(IntervalMonthDayNano) -> Option<IntervalMonthDayNano>,
+) -> Result<ArrayRef> {
+    let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
+    let mut found = Vec::with_capacity(intervals.len());
+    for interval in intervals {
+        match interval.map(&of) {
+            Some(None) => return exec_err!("interval out of range"),
+            other => found.push(other.flatten()),
+        }
+    }
+    Ok(Arc::new(IntervalMonthDayNanoArray::from(found)))
+}
+
+const DAY: i64 = 86_400_000_000_000;
+
+/// Days as months of 30 days, with one sign for both.
+fn days(of: IntervalMonthDayNano) -> Option<IntervalMonthDayNano> {
+    let (mut months, mut days) = (of.months.checked_add(of.days / 30)?, of.days % 30);
+    if months > 0 && days < 0 {
+        (months, days) = (months - 1, days + 30);
+    } else if months < 0 && days > 0 {
+        (months, days) = (months + 1, days - 30);
+    }
+    Some(IntervalMonthDayNano::new(months, days, of.nanoseconds))
+}
+
+/// Hours as days of 24 hours, with one sign for both.
+fn hours(of: IntervalMonthDayNano) -> Option<IntervalMonthDayNano> {
+    let more = i32::try_from(of.nanoseconds / DAY).ok()?;
+    let (mut days, mut time) = (of.days.checked_add(more)?, of.nanoseconds % DAY);
+    if days > 0 && time < 0 {
+        (days, time) = (days - 1, time + DAY);
+    } else if days < 0 && time > 0 {
+        (days, time) = (days + 1, time - DAY);
+    }
+    Some(IntervalMonthDayNano::new(of.months, days, time))
+}
+
+/// Both, with one sign for all parts.
+fn whole(of: IntervalMonthDayNano) -> Option<IntervalMonthDayNano> {
+    let more = i32::try_from(of.nanoseconds / DAY).ok()?;
+    let (all, mut time) = (of.days.checked_add(more)?, of.nanoseconds % DAY);
+    let (mut months, mut days) = (of.months.checked_add(all / 30)?, all % 30);
+    if months > 0 && (days < 0 || days == 0 && time < 0) {
+        (months, days) = (months - 1, days + 30);
+    } else if months < 0 && (days > 0 || days == 0 && time > 0) {
+        (months, days) = (months + 1, days - 30);
+    }
+    if days > 0 && time < 0 {
+        (days, time) = (days - 1, time + DAY);
+    } else if days < 0 && time > 0 {
+        (days, time) = (days + 1, time - DAY);
+    }
+    Some(IntervalMonthDayNano::new(months, days, time))
+}
+
 static TIMES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
-    const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
     let own = Own::new(
         "interval_times",
         |_| Ok(vec![INTERVAL, DataType::Float64]),
@@ -43,7 +121,7 @@ pub(crate) fn span(interval: Expr) -> Expr {
 }
 
 fn spans(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
-    const DAY: i128 = 86_400_000_000_000;
+    const LENGTH: i128 = DAY as i128;
     let spans: Decimal128Array = match args[0].data_type() {
         DataType::Duration(unit) => {
             let factor = i128::from(nanoseconds(*unit));
@@ -56,7 +134,7 @@ fn spans(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
             let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
             intervals.unary(|interval| {
                 let days = i128::from(interval.months) * 30 + i128::from(interval.days);
-                days * DAY + i128::from(interval.nanoseconds)
+                days * LENGTH + i128::from(interval.nanoseconds)
             })
         }
     };

@@ -7,12 +7,15 @@
 
 mod aggregates;
 pub(crate) mod arguments;
+mod bytes;
 pub(crate) mod casts;
 mod catalog;
 mod clock;
 mod dates;
+pub(crate) mod descriptions;
 mod format;
 pub(crate) mod intervals;
+mod numeric;
 mod own;
 mod patterns;
 mod quantiles;
@@ -34,6 +37,9 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
     let scalars = texts::all()
         .into_iter()
         .chain(format::all())
+        .chain(bytes::all())
+        .chain(numeric::all())
+        .chain(intervals::all())
         .chain(dates::all())
         .chain(system::all())
         .chain(catalog::all())

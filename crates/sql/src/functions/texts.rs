@@ -26,9 +26,21 @@ pub(super) fn all() -> Vec<Own> {
         Own::new("regexp_extract", extraction, |_| Ok(TEXT), extract),
         Own::new(
             "quote_literal",
-            |types| texts("quote_literal", types, 1..=1),
+            one_value,
             |_| Ok(TEXT),
-            |args, _| mapped(&args[0], |text| quoted(text, '\'')),
+            |args, _| mapped(&args[0], literal),
+        ),
+        Own::new(
+            "quote_nullable",
+            one_value,
+            |_| Ok(TEXT),
+            |args, _| {
+                let texts = strings(&args[0])?;
+                let found = texts
+                    .iter()
+                    .map(|text| text.map_or_else(|| "NULL".into(), literal));
+                Ok(Arc::new(found.map(Some).collect::<StringArray>()))
+            },
         ),
         Own::new(
             "quote_ident",
@@ -56,6 +68,24 @@ pub(super) fn quoted(text: &str, quote: char) -> String {
     }
     quoted.push(quote);
     quoted
+}
+
+fn one_value(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [ty] if is_text(ty) || ty.is_integer() || *ty == DataType::Date32 => {
+            Ok(vec![DataType::Utf8])
+        }
+        [_] => plan_err!("quote_literal and quote_nullable take a text, a whole number or a date"),
+        _ => plan_err!("quote_literal and quote_nullable take one value"),
+    }
+}
+
+/// `text` as a constant. Backslashes are doubled, behind an `E` that says so.
+fn literal(text: &str) -> String {
+    if text.contains('\\') {
+        return format!("E{}", quoted(&text.replace('\\', "\\\\"), '\''));
+    }
+    quoted(text, '\'')
 }
 
 /// `text` as an identifier, quoted where it must be.

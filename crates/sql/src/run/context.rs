@@ -24,6 +24,7 @@ use crate::resources::stop;
 use crate::run::arrays::Arrays;
 use crate::run::clock::Clock;
 use crate::run::depth::Depth;
+use crate::run::descriptions::Said;
 use crate::run::frames::Frames;
 use crate::run::instance::Instance;
 use crate::run::resolver::{Calls, Resolver};
@@ -104,13 +105,16 @@ impl StatementContext {
         }
     }
 
-    /// The table of that name.
+    /// The table of that name, for statements that change it.
     ///
     /// # Errors
     ///
     /// [`Error::UnknownTable`] with the nearest names; if it is a view.
     pub(crate) fn table(&self, name: &str) -> Result<Arc<Table>> {
         match self.tables.get(name) {
+            Some(_) if self.tables.materialized(name).is_some() => Err(Error::invalid(format!(
+                "cannot change materialized view \"{name}\": `refresh materialized view` does, and `drop materialized view` removes it"
+            ))),
             Some(table) => Ok(Arc::clone(table)),
             None if self.tables.view(name).is_some() => Err(Error::invalid(format!(
                 "\"{name}\" is a view, which is only read; `drop view` removes it"
@@ -234,6 +238,7 @@ impl StatementContext {
             written: self.written.clone(),
             excluded: self.excluded.clone(),
             target: self.target.clone(),
+            descriptions: Said::of(&self.tables),
             numbers: self.numbers.clone(),
             views: HashMap::new(),
             defaults: Defaults::default(),

@@ -12,6 +12,7 @@ pub(crate) mod clock;
 pub(crate) mod context;
 pub(crate) mod defaults;
 pub(crate) mod depth;
+mod descriptions;
 mod environment;
 pub(crate) mod frames;
 pub(crate) mod generated;

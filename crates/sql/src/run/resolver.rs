@@ -23,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::frontend::planners::{Operators, Types};
 use crate::frontend::readers;
 use crate::frontend::returning::{EXCLUDED, TARGET, WRITTEN};
+use crate::functions::descriptions::{self, Descriptions};
 use crate::functions::sequences::{self, Numbers};
 use crate::messages::nearest::unknown_table;
 use crate::names::{CATALOG, PG_CATALOG, SCHEMA, looks_like_file};
@@ -47,6 +48,8 @@ pub(crate) struct Calls {
     pub target: Option<Arc<dyn TableProvider>>,
     /// What the functions over sequences ask.
     pub numbers: Option<Arc<dyn Numbers>>,
+    /// What people have said about tables.
+    pub descriptions: Arc<dyn Descriptions>,
     /// The views that the statement names, planned.
     pub views: HashMap<String, Arc<dyn TableProvider>>,
     /// Of the table that the statement inserts into.
@@ -66,6 +69,7 @@ pub(crate) struct Resolver<'a> {
     /// Ours before DataFusion's.
     planners: Vec<Arc<dyn ExprPlanner>>,
     numbers: Option<Arc<dyn Numbers>>,
+    descriptions: Option<Arc<dyn Descriptions>>,
 }
 
 impl<'a> Resolver<'a> {
@@ -92,6 +96,7 @@ impl<'a> Resolver<'a> {
         let resolver = Resolver::new(state, tables, sources);
         Ok(Resolver {
             numbers: calls.numbers.clone(),
+            descriptions: Some(Arc::clone(&calls.descriptions)),
             ..resolver
         })
     }
@@ -109,6 +114,7 @@ impl<'a> Resolver<'a> {
             sources,
             planners,
             numbers: None,
+            descriptions: None,
         }
     }
 }
@@ -149,6 +155,15 @@ async fn find(
         return Ok(Some(Arc::clone(rows)));
     }
     if let Some(table) = tables.get(reference.table()) {
+        if tables
+            .materialized(reference.table())
+            .is_some_and(|query| !query.populated)
+        {
+            return Err(Error::invalid(format!(
+                "materialized view \"{}\" has not been populated: Use the REFRESH MATERIALIZED VIEW command.",
+                reference.table()
+            )));
+        }
         let row_ids = target == Some(reference.table());
         let mut provider = Provider::new(Arc::clone(table), row_ids);
         if calls.defaults.table == reference.table() {
@@ -248,7 +263,8 @@ impl ContextProvider for Resolver<'_> {
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
         let known = self.state.scalar_functions().get(name).cloned();
         let own = || sequences::named(self.numbers.as_ref()?, name).map(Arc::new);
-        known.or_else(own)
+        let said = || descriptions::named(self.descriptions.as_ref()?, name).map(Arc::new);
+        known.or_else(own).or_else(said)
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {

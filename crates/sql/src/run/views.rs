@@ -90,8 +90,11 @@ impl StatementContext {
     /// # Errors
     /// If the text of a view is none any more.
     pub(crate) fn dependent(&self, names: &[&str], but: &[&str]) -> Result<Option<String>> {
-        for view in self.tables.views() {
-            let Some(text) = self.tables.view(view).filter(|_| !but.contains(&view)) else {
+        let tables = &self.tables;
+        let kept = |name: &str| tables.materialized(name).map(|query| query.text);
+        for view in tables.views().into_iter().chain(tables.names()) {
+            let text = tables.view(view).or_else(|| kept(view));
+            let Some(text) = text.filter(|_| !but.contains(&view)) else {
                 continue;
             };
             if self

@@ -52,6 +52,7 @@ type Place<'t> = (String, i32, &'t Column);
 /// `information_schema.columns`.
 fn columns(tables: &Tables) -> DataFusionResult<Arc<dyn TableProvider>> {
     let mut names = tables.names();
+    names.retain(|name| tables.materialized(name).is_none());
     names.sort_unstable();
     let of_table = |name: &&str| tables.get(name).map(|table| (name.to_string(), table));
     let mut rows = Vec::new();
@@ -179,7 +180,9 @@ struct SnapshotSchema(Arc<Tables>);
 #[async_trait]
 impl SchemaProvider for SnapshotSchema {
     fn table_names(&self) -> Vec<String> {
-        let names = self.0.names().into_iter().chain(self.0.views());
+        let tables = self.0.names().into_iter();
+        let tables = tables.filter(|name| self.0.materialized(name).is_none());
+        let names = tables.chain(self.0.views());
         names.map(str::to_string).collect()
     }
 

@@ -22,7 +22,7 @@ use crate::run::generated::GeneratedColumns;
 use crate::run::query;
 use crate::statements::owned;
 use crate::statements::references::may_empty;
-use crate::statements::relations;
+use crate::statements::relations::{self, taken};
 use crate::statements::scope::Scope;
 use crate::statements::sequences::{self, no_sequence};
 use crate::statements::views::stays_unused;
@@ -190,6 +190,7 @@ pub(crate) async fn drop(
 ) -> Result<Answer> {
     let is_there = |context: &StatementContext, name: &str| match context.table(name) {
         Ok(_) => Ok(true),
+        Err(e) if taken(context, name)? => Err(e),
         Err(_) if if_exists => Ok(false),
         Err(e) => Err(e),
     };

@@ -11,7 +11,8 @@ use crate::run::answer::Answer;
 use crate::run::query;
 use crate::statements::scope::Scope;
 use crate::statements::{
-    alter, arrays, copy, ddl, dml, explain, identity, lookup, merge, sequences, show, views,
+    alter, arrays, comments, copy, ddl, dml, explain, identity, lookup, materialized, merge,
+    sequences, show, views,
 };
 
 /// Runs one statement, which says nothing about transactions.
@@ -30,6 +31,7 @@ pub(crate) async fn run(
         Statement::Array(statement) => arrays::define(scope, statement, started).await,
         Statement::Sequence(statement) => sequences::define(scope, statement, started).await,
         Statement::Identity(change) => identity::alter(scope, change, started).await,
+        Statement::Materialized(statement) => materialized::run(scope, statement, started).await,
         Statement::Merge(statement) => merge::merge(scope, *statement, started).await,
         Statement::Sql(sql) => run_sql(scope, *sql, started).await,
         Statement::Returning { statement, query } => match *statement {
@@ -84,6 +86,14 @@ async fn run_sql(scope: &mut Scope<'_>, statement: Sql, started: Instant) -> Res
             ..
         } => views::drop(scope, names, if_exists, started).await,
         Sql::Drop {
+            object_type: ObjectType::MaterializedView,
+            if_exists,
+            names,
+            cascade: false,
+            temporary: false,
+            ..
+        } => materialized::drop(scope, names, if_exists, started).await,
+        Sql::Drop {
             object_type: ObjectType::Sequence,
             if_exists,
             names,
@@ -91,6 +101,12 @@ async fn run_sql(scope: &mut Scope<'_>, statement: Sql, started: Instant) -> Res
             temporary: false,
             ..
         } => sequences::drop(scope, names, if_exists, started).await,
+        Sql::Comment {
+            object_type,
+            object_name,
+            comment,
+            if_exists: false,
+        } => comments::comment(scope, object_type, object_name, comment, started).await,
         Sql::ShowTables { .. } => show::show_tables(&scope.read(started).await?),
         Sql::ExplainTable {
             table_name: name, ..

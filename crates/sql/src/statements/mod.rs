@@ -9,6 +9,7 @@
 mod alter;
 mod arrays;
 mod asked;
+mod comments;
 mod conflict;
 mod constrain;
 mod control;
@@ -23,6 +24,7 @@ mod explain;
 pub(crate) mod extended;
 mod identity;
 mod lookup;
+mod materialized;
 mod merge;
 mod owned;
 mod prepare;

@@ -50,7 +50,10 @@ pub(crate) async fn describe(context: &StatementContext, name: &str) -> Result<A
                 &of_view
             }
             None => {
-                table = context.table(name)?;
+                table = match context.tables.get(name) {
+                    Some(table) => Arc::clone(table),
+                    None => context.table(name)?,
+                };
                 table.definition()
             }
         },

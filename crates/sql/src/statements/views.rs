@@ -53,6 +53,10 @@ pub(crate) async fn create(
         table::drop_view(&mut writing.tx, &name)?;
     }
     table::create_view(&mut writing.tx, &name, text)?;
+    if let Some(said) = context.tables.comments(&name) {
+        // What takes the place of a view keeps them.
+        table::comment(&mut writing.tx, &name, |all| *all = said.clone())?;
+    }
     scope.keep(writing).await?;
     Ok(Answer::changed(None, &context.clock))
 }

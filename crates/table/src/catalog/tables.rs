@@ -10,8 +10,8 @@ use crate::catalog::body::body;
 use crate::catalog::table::{Body, Table};
 use crate::error::Result;
 use crate::format::record::damaged;
-use crate::format::{key, sequence};
-use crate::schema::Sequence;
+use crate::format::{comments, key, sequence};
+use crate::schema::{Comments, Sequence};
 
 /// Gives the tables of snapshots. A table that did not change from one snapshot to the next is not
 /// decoded again.
@@ -35,6 +35,18 @@ pub struct Tables {
     /// Texts of queries, as they lie in the catalog.
     views: BTreeMap<String, Arc<[u8]>>,
     sequences: BTreeMap<String, Numbers>,
+    comments: BTreeMap<String, Arc<Comments>>,
+    /// Tables whose rows are those of queries: whether they are there, and the text.
+    materialized: BTreeMap<String, (bool, Arc<str>)>,
+}
+
+/// A table whose rows are those of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Materialized<'t> {
+    /// The query, as it was when the table was made.
+    pub text: &'t str,
+    /// Whether the rows are there.
+    pub populated: bool,
 }
 
 /// A sequence, and its record as it lies in the catalog.
@@ -95,6 +107,8 @@ impl Catalog {
             tables,
             views: views(snapshot)?,
             sequences: sequences(snapshot)?,
+            comments: comments(snapshot)?,
+            materialized: materialized(snapshot)?,
         });
         let latest = if snapshot.is_open() {
             Weak::new()
@@ -133,6 +147,35 @@ fn sequences(snapshot: &Snapshot) -> Result<BTreeMap<String, Numbers>> {
     entries.map(own).collect()
 }
 
+/// The comments of a snapshot.
+fn comments(snapshot: &Snapshot) -> Result<BTreeMap<String, Arc<Comments>>> {
+    let own = |(entry, record): (Arc<[u8]>, Arc<[u8]>)| {
+        let name = String::from_utf8_lossy(&entry[key::COMMENTS.len()..]).into_owned();
+        let comments = comments::read(&record, &name)?;
+        Ok((name, Arc::new(comments)))
+    };
+    let entries = snapshot.prefix(key::DIRECTORY, key::COMMENTS);
+    entries.map(own).collect()
+}
+
+/// The tables of a snapshot whose rows are those of queries.
+fn materialized(snapshot: &Snapshot) -> Result<BTreeMap<String, (bool, Arc<str>)>> {
+    let own = |(entry, record): (Arc<[u8]>, Arc<[u8]>)| {
+        let name = String::from_utf8_lossy(&entry[key::MATERIALIZED.len()..]).into_owned();
+        let text = match &record[..] {
+            [1, populated @ (0 | 1), text @ ..] => {
+                let text = std::str::from_utf8(text).ok();
+                text.map(|text| (*populated == 1, Arc::from(text)))
+            }
+            _ => None,
+        };
+        let text = text.ok_or_else(|| damaged(&name, "the text of its query"))?;
+        Ok((name, text))
+    };
+    let entries = snapshot.prefix(key::DIRECTORY, key::MATERIALIZED);
+    entries.map(own).collect()
+}
+
 impl Tables {
     /// The names of the tables, in alphabetical order.
     pub fn names(&self) -> Vec<&str> {
@@ -165,6 +208,20 @@ impl Tables {
         self.sequences.keys().map(String::as_str).collect()
     }
 
+    /// The query of the table called `name`, if its rows are those of one.
+    pub fn materialized(&self, name: &str) -> Option<Materialized<'_>> {
+        let (populated, text) = self.materialized.get(name)?;
+        Some(Materialized {
+            text,
+            populated: *populated,
+        })
+    }
+
+    /// What is said about the table, view or sequence called `name`, if anything is.
+    pub fn comments(&self, name: &str) -> Option<&Comments> {
+        self.comments.get(name).map(Arc::as_ref)
+    }
+
     /// Whether the table, view or sequence called `name` is another in `other`, which is of the same store: there is one in only
     /// one of them, or it was changed, or dropped and made again.
     pub fn differs(&self, other: &Tables, name: &str) -> bool {
@@ -178,7 +235,13 @@ impl Tables {
             (Some(here), Some(there)) => Arc::ptr_eq(&here.record, &there.record),
             _ => false,
         };
-        !same_view || !same_sequence || self.differs_as_table(other, name)
+        let same_comments = self.comments.get(name) == other.comments.get(name);
+        let same_query = self.materialized.get(name) == other.materialized.get(name);
+        !same_view
+            || !same_sequence
+            || !same_comments
+            || !same_query
+            || self.differs_as_table(other, name)
     }
 
     fn differs_as_table(&self, other: &Tables, name: &str) -> bool {
@@ -194,6 +257,8 @@ impl Tables {
     pub fn overlaid(&self, base: &Tables, own: &Tables) -> Tables {
         let (mut tables, mut views) = (self.tables.clone(), self.views.clone());
         let mut sequences = self.sequences.clone();
+        let mut comments = self.comments.clone();
+        let mut materialized = self.materialized.clone();
         let names = [base, own].into_iter();
         let names = names.flat_map(|all| {
             let others = all.views.keys().chain(all.sequences.keys());
@@ -212,12 +277,22 @@ impl Tables {
                 Some(numbers) => sequences.insert(name.clone(), numbers.clone()),
                 None => sequences.remove(name),
             };
+            match own.comments.get(name) {
+                Some(said) => comments.insert(name.clone(), said.clone()),
+                None => comments.remove(name),
+            };
+            match own.materialized.get(name) {
+                Some(query) => materialized.insert(name.clone(), query.clone()),
+                None => materialized.remove(name),
+            };
         }
         Tables {
             version: self.version,
             tables,
             views,
             sequences,
+            comments,
+            materialized,
         }
     }
 

@@ -10,10 +10,16 @@ pub(crate) const TABLE: &[u8] = b"t";
 pub(crate) const SETTING: &[u8] = b"s";
 /// Prefix of views: `w` and the name; the value is the text of its query.
 pub(crate) const VIEW: &[u8] = b"w";
+/// Prefix of queries whose rows are kept in tables: `m` and the name of the table; the value is a byte for the version of
+/// the record, a byte that is 1 if the rows are there, and the text of the query.
+pub(crate) const MATERIALIZED: &[u8] = b"m";
 /// Prefix of sequences: `q` and the name; the value is a byte for the version of the record, and the record.
 pub(crate) const SEQUENCE: &[u8] = b"q";
 /// Prefix of the positions of sequences: `p` and the number under which it is kept, big-endian.
 pub(crate) const POSITION: &[u8] = b"p";
+/// Prefix of comments: `c` and the name of what they are on; the value is a byte for the version of the record, and the
+/// record.
+pub(crate) const COMMENTS: &[u8] = b"c";
 /// Prefix of the entries of arrays, which share the directory: tables and views must not have their names.
 const ARRAY: &[u8] = b"a";
 /// The table's definition.
@@ -68,8 +74,16 @@ pub(crate) fn view(name: &str) -> Vec<u8> {
     [VIEW, name.as_bytes()].concat()
 }
 
+pub(crate) fn materialized(name: &str) -> Vec<u8> {
+    [MATERIALIZED, name.as_bytes()].concat()
+}
+
 pub(crate) fn sequence(name: &str) -> Vec<u8> {
     [SEQUENCE, name.as_bytes()].concat()
+}
+
+pub(crate) fn comments(name: &str) -> Vec<u8> {
+    [COMMENTS, name.as_bytes()].concat()
 }
 
 pub(crate) fn position(state: u64) -> Vec<u8> {

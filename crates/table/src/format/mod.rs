@@ -2,6 +2,7 @@
 //! and pages. Nothing here knows what a table does with them.
 
 pub(crate) mod block;
+pub(crate) mod comments;
 pub(crate) mod definition;
 pub(crate) mod dictionary;
 pub(crate) mod key;

@@ -1,10 +1,12 @@
 //! What a table is called, its columns with their types, and its declared keys; sequences.
 
+mod comments;
 mod definition;
 mod normalise;
 mod sequence;
 mod types;
 
+pub use comments::Comments;
 pub use definition::{
     Action, Check, Column, Definition, ForeignKey, Generated, Key, MAX_COLUMNS, Rule, referred_key,
 };

@@ -17,9 +17,9 @@ use crate::format::{key, tail};
 use crate::index::maintain;
 use crate::index::settle::Place;
 use crate::schema::{Column, Definition, normalise};
-use crate::write::encode;
 use crate::write::loader::{save, write_matrix};
 use crate::write::sequences::drop_own;
+use crate::write::{comments, encode};
 
 /// Changes what is declared of a table: defaults, keys, checks, whether NULL is allowed. Whether its rows agree is for
 /// the caller to know.
@@ -98,6 +98,9 @@ pub fn drop_key(tx: &mut Transaction, name: &str, own: &str) -> Result<()> {
             what: format!("there is none called \"{own}\""),
         });
     };
+    comments::comment(tx, name, |all| {
+        all.keys.remove(own);
+    })?;
     let key = definition.keys.remove(at);
     if key.primary {
         definition.primary_key.clear();
@@ -122,6 +125,7 @@ pub fn rename(tx: &mut Transaction, name: &str, to: &str) -> Result<()> {
     tx.put(key::DIRECTORY, &key::table(to), &space.to_le_bytes());
     own.name = to.to_owned();
     put(tx, &own)?;
+    comments::rename(tx, name, to);
     for (other, _) in all(tx)? {
         let mut other = definition(tx, &other)?;
         let keys = other.foreign_keys.iter_mut();
@@ -145,6 +149,11 @@ pub fn rename_column(tx: &mut Transaction, name: &str, column: &str, to: &str) -
     let position = own.position(column)?;
     to.clone_into(&mut own.columns[position].name);
     put(tx, &own)?;
+    comments::comment(tx, name, |all| {
+        if let Some(text) = all.columns.remove(column) {
+            all.columns.insert(to.to_owned(), text);
+        }
+    })?;
     for (other, _) in all(tx)? {
         let mut other = definition(tx, &other)?;
         let keys = other
@@ -262,6 +271,9 @@ pub fn drop_column(tx: &mut Transaction, name: &str, column: &str) -> Result<()>
     }
     let left: Vec<usize> = (0..before.columns.len()).filter(|at| *at != gone).collect();
     tails(tx, space, &before, |batch| Ok(batch.project(&left)?))?;
+    comments::comment(tx, name, |all| {
+        all.columns.remove(column);
+    })?;
     put(tx, &after)
 }
 

@@ -4,6 +4,7 @@
 mod alter;
 mod chunker;
 mod co_partition;
+mod comments;
 mod delete;
 mod encode;
 mod insert;
@@ -14,6 +15,7 @@ mod views;
 
 pub use alter::{add_column, add_key, drop_column, drop_key, redefine, rename, rename_column};
 pub use chunker::Chunker;
+pub use comments::comment;
 pub use delete::delete;
 pub use encode::LONGEST_TEXT;
 pub use insert::insert;
@@ -23,4 +25,4 @@ pub use sequences::{
     new_sequence_number, sequence_position,
 };
 pub use tables::{create, drop, truncate};
-pub use views::{create_view, drop_view};
+pub use views::{create_view, drop_view, set_materialized};

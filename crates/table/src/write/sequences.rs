@@ -9,6 +9,7 @@ use crate::catalog::space::free_name;
 use crate::error::{Error, Result};
 use crate::format::{key, sequence};
 use crate::schema::{Column, Position, Sequence};
+use crate::write::comments;
 
 /// Creates a sequence.
 ///
@@ -39,6 +40,7 @@ pub fn drop_sequence(tx: &mut Transaction, name: &str) -> Result<()> {
     let own = find(tx, name)?;
     tx.delete(key::DIRECTORY, &key::position(own.state));
     tx.delete(key::DIRECTORY, &key::sequence(name));
+    comments::forget(tx, name);
     Ok(())
 }
 

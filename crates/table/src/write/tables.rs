@@ -13,7 +13,9 @@ use crate::format::record::decode;
 use crate::index::maintain;
 use crate::index::settle::Place;
 use crate::schema::Definition;
+use crate::write::comments;
 use crate::write::sequences::drop_own;
+use crate::write::views::forget_materialized;
 
 /// Creates an empty table.
 ///
@@ -76,6 +78,8 @@ pub fn drop(tx: &mut Transaction, name: &str) -> Result<()> {
     clear(tx, name, space)?;
     tx.delete_space(space);
     tx.delete(key::DIRECTORY, &key::table(name));
+    comments::forget(tx, name);
+    forget_materialized(tx, name);
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use store::Transaction;
 use crate::catalog::space::free_name;
 use crate::error::{Error, Result};
 use crate::format::key;
+use crate::write::comments;
 
 /// Keeps the text of a query under a name.
 ///
@@ -28,5 +29,37 @@ pub fn drop_view(tx: &mut Transaction, name: &str) -> Result<()> {
         });
     }
     tx.delete(key::DIRECTORY, &entry);
+    comments::forget(tx, name);
     Ok(())
+}
+
+/// Says of a table that its rows are those of a query, and whether they are there.
+///
+/// # Errors
+/// [`Error::NoTable`].
+pub fn set_materialized(
+    tx: &mut Transaction,
+    name: &str,
+    text: &str,
+    populated: bool,
+) -> Result<()> {
+    if tx.get(key::DIRECTORY, &key::table(name)).is_none() {
+        return Err(Error::NoTable {
+            name: name.to_owned(),
+        });
+    }
+    let record = [&[VERSION, u8::from(populated)], text.as_bytes()].concat();
+    tx.put(key::DIRECTORY, &key::materialized(name), &record);
+    Ok(())
+}
+
+/// The first byte of the record of such a table.
+const VERSION: u8 = 1;
+
+/// Forgets that the rows of a table are those of a query.
+pub(super) fn forget_materialized(tx: &mut Transaction, name: &str) {
+    let entry = key::materialized(name);
+    if tx.get(key::DIRECTORY, &entry).is_some() {
+        tx.delete(key::DIRECTORY, &entry);
+    }
 }

@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::frontend::flow::{flow, outcome};
-use crate::functions::sequences;
+use crate::functions::{descriptions, sequences};
 use crate::names::column_name;
 
 /// Refuses `upper(distinct a)`, `upper(a) over ()`, `row_number() filter (...)`, `sum(*)` and the like.
@@ -93,7 +93,9 @@ impl Calls<'_> {
         let window = function.over.is_some();
         let aggregate = self.state.aggregate_functions().contains_key(&name);
         // In the order in which the planner looks functions up.
-        let known = self.state.scalar_functions().contains_key(&name) || sequences::is_name(&name);
+        let known = self.state.scalar_functions().contains_key(&name)
+            || sequences::is_name(&name)
+            || descriptions::is_name(&name);
         let scalar = known && !(window && aggregate);
         let there = [
             (clauses.distinct, "`distinct`"),

@@ -161,7 +161,6 @@ mod tests {
             ("show tables like 'a%'", "show tables"),
             ("describe extended t", "describe extended"),
             ("drop table t purge", "purge"),
-            ("create materialized view v as select 1", "materialized"),
             ("create view v (a int) as select 1", "int"),
             ("alter table t add column a int first", "first"),
             ("alter table t drop column a cascade", "cascade"),

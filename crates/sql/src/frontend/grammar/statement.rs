@@ -27,7 +27,11 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
         Statement::AlterTable(statement) => alter_table(statement),
         Statement::Truncate(statement) => truncate(statement),
         Statement::Drop {
-            object_type: ObjectType::Table | ObjectType::View | ObjectType::Sequence,
+            object_type:
+                ObjectType::Table
+                | ObjectType::View
+                | ObjectType::MaterializedView
+                | ObjectType::Sequence,
             if_exists: _,
             names: _,
             // Refused with advice where tables are dropped.

@@ -35,10 +35,6 @@ const TABLES: &[(&str, Columns)] = &[
         ),
     ),
     (
-        "pg_description",
-        (&["objoid", "classoid", "objsubid"], &["description"], &[]),
-    ),
-    (
         "pg_enum",
         (&["oid", "enumtypid", "enumsortorder"], &["enumlabel"], &[]),
     ),

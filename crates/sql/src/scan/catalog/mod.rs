@@ -36,6 +36,8 @@ pub(crate) fn view(
         "pg_roles" | "pg_user" | "pg_authid" => tables::roles(),
         "pg_tables" => tables::plain_tables(all),
         "pg_views" => tables::views(all),
+        "pg_description" => tables::descriptions(all),
+        "pg_matviews" => tables::materialized(all),
         "pg_sequence" => sequences::by_number(all),
         "pg_sequences" => sequences::by_name(all),
         "pg_am" => tables::access_methods(),

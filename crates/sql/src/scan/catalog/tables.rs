@@ -20,8 +20,13 @@ pub(super) fn namespaces() -> Built {
 
 /// Names of tables, views and sequences, in order, each with its `relkind`.
 fn relations(all: &Tables) -> Vec<(&str, &'static str)> {
+    let (kept, plain): (Vec<_>, Vec<_>) = all
+        .names()
+        .into_iter()
+        .partition(|name| all.materialized(name).is_some());
     let kinds = [
-        (all.names(), "r"),
+        (plain, "r"),
+        (kept, "m"),
         (all.views(), "v"),
         (all.sequences(), "S"),
     ];
@@ -70,7 +75,9 @@ pub(super) fn classes(all: &Tables) -> Built {
         .nothing("reloptions", rows)
         .nothing("relpartbound", rows)
         .truths("relhaspkey", relations.iter().map(|(name, _)| keyed(name)));
-    let built = built.truth("relispopulated", true, rows);
+    let filled = |name: &str| all.materialized(name).is_none_or(|query| query.populated);
+    let populated = relations.iter().map(|(name, _)| filled(name));
+    let built = built.truths("relispopulated", populated);
     [
         "relhasindex",
         "relisshared",
@@ -401,8 +408,26 @@ pub(super) fn roles() -> Built {
         .fold(built, |built, (name, value)| built.truth(name, value, 1))
 }
 
+/// `pg_matviews`.
+pub(super) fn materialized(all: &Tables) -> Built {
+    let names = all.names().into_iter();
+    let kept: Vec<_> = names
+        .filter_map(|name| all.materialized(name).map(|query| (name, query)))
+        .collect();
+    let rows = kept.len();
+    Built::default()
+        .text("schemaname", SCHEMA, rows)
+        .names("matviewname", kept.iter().map(|(name, _)| *name))
+        .text("matviewowner", CATALOG, rows)
+        .nothing("tablespace", rows)
+        .truth("hasindexes", false, rows)
+        .truths("ispopulated", kept.iter().map(|(_, query)| query.populated))
+        .names("definition", kept.iter().map(|(_, query)| query.text))
+}
+
 pub(super) fn plain_tables(all: &Tables) -> Built {
     let mut names = all.names();
+    names.retain(|name| all.materialized(name).is_none());
     names.sort_unstable();
     let rows = names.len();
     let built = Built::default()
@@ -428,6 +453,33 @@ pub(super) fn views(all: &Tables) -> Built {
         .names("viewname", names)
         .text("viewowner", CATALOG, rows)
         .texts("definition", texts)
+}
+
+/// `pg_description`.
+pub(super) fn descriptions(all: &Tables) -> Built {
+    let mut rows: Vec<(i64, i64, String)> = Vec::new();
+    for (name, _) in relations(all) {
+        let Some(said) = all.comments(name) else {
+            continue;
+        };
+        rows.extend(
+            said.own
+                .iter()
+                .map(|text| (table_number(name), 0, text.clone())),
+        );
+        let columns = all.get(name).map(|table| &table.definition().columns);
+        for (at, column) in (1..).zip(columns.into_iter().flatten()) {
+            let text = said.columns.get(&column.name);
+            rows.extend(text.map(|text| (table_number(name), at, text.clone())));
+        }
+        let keys = said.keys.iter();
+        rows.extend(keys.map(|(key, text)| (table_number(key), 0, text.clone())));
+    }
+    Built::default()
+        .numbers("objoid", rows.iter().map(|row| row.0))
+        .number("classoid", table_number("pg_class"), rows.len())
+        .numbers("objsubid", rows.iter().map(|row| row.1))
+        .names("description", rows.iter().map(|row| row.2.as_str()))
 }
 
 pub(super) fn access_methods() -> Built {

@@ -1,0 +1,275 @@
+//! Functions of numbers, and of how many arguments there are.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Int32Array};
+use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int32Type};
+use datafusion::common::{Result, exec_err, plan_err};
+
+use crate::functions::own::Own;
+
+pub(super) fn all() -> Vec<Own> {
+    vec![
+        Own::new("div", two_numbers, |_| Ok(WHOLE), div),
+        Own::new("min_scale", one_decimal, |_| Ok(DataType::Int32), min_scale),
+        Own::new(
+            "width_bucket",
+            bucket_types,
+            |_| Ok(DataType::Int32),
+            bucket,
+        ),
+        Own::new(
+            "num_nulls",
+            any,
+            |_| Ok(DataType::Int32),
+            |args, rows| Ok(counted(args, rows, true)),
+        ),
+        Own::new(
+            "num_nonnulls",
+            any,
+            |_| Ok(DataType::Int32),
+            |args, rows| Ok(counted(args, rows, false)),
+        ),
+        Own::new("isfinite", moment, |_| Ok(DataType::Boolean), finite),
+    ]
+}
+
+/// The type of whole numbers of any length.
+const WHOLE: DataType = DataType::Decimal128(38, 0);
+
+/// The type of decimals that are compared with each other: of these places.
+fn decimal(places: i8) -> DataType {
+    DataType::Decimal128(38, places)
+}
+
+/// The places of a number behind the point; `None` of types that are not exact.
+fn places(data_type: &DataType) -> Option<i8> {
+    match data_type {
+        DataType::Decimal128(_, places) => Some(*places),
+        DataType::Null => Some(0),
+        whole if whole.is_integer() => Some(0),
+        _ => None,
+    }
+}
+
+/// Numbers as decimals with the places of the one that has most.
+fn alike(name: &str, types: &[DataType]) -> Result<Vec<DataType>> {
+    let all: Option<Vec<i8>> = types.iter().map(places).collect();
+    match all.and_then(|all| all.into_iter().max()) {
+        Some(most) => Ok(vec![decimal(most); types.len()]),
+        None => plan_err!("{name} takes whole numbers and decimals"),
+    }
+}
+
+fn two_numbers(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types.len() {
+        2 => alike("div", types),
+        _ => plan_err!("div takes two numbers"),
+    }
+}
+
+/// The quotient without what is behind the point.
+fn div(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let left = args[0].as_primitive::<Decimal128Type>();
+    let right = args[1].as_primitive::<Decimal128Type>();
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        found.push(match (left.is_null(row), right.is_null(row)) {
+            (false, false) if right.value(row) == 0 => return exec_err!("division by zero"),
+            (false, false) => left.value(row).checked_div(right.value(row)),
+            _ => None,
+        });
+    }
+    let found = Decimal128Array::from(found).with_precision_and_scale(38, 0)?;
+    Ok(Arc::new(found))
+}
+
+fn one_decimal(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [_] => alike("min_scale", types),
+        _ => plan_err!("min_scale takes one number"),
+    }
+}
+
+/// The places behind the point that a number needs.
+fn min_scale(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
+    let numbers = args[0].as_primitive::<Decimal128Type>();
+    let declared = i32::from(numbers.scale().max(0));
+    let needed = |mut number: i128| {
+        let mut places = declared;
+        while places > 0 && number % 10 == 0 {
+            number /= 10;
+            places -= 1;
+        }
+        places
+    };
+    let found: Int32Array = numbers.iter().map(|number| number.map(needed)).collect();
+    Ok(Arc::new(found))
+}
+
+/// Decimals if one argument is a decimal, and all are exact; else doubles, as PostgreSQL chooses.
+fn bucket_types(types: &[DataType]) -> Result<Vec<DataType>> {
+    let [bounds @ .., count] = types else {
+        return plan_err!("width_bucket takes a number, two bounds and a count");
+    };
+    let numbers = |ty: &DataType| ty.is_numeric() || ty.is_null();
+    if bounds.len() != 3 || !bounds.iter().all(numbers) || !(count.is_integer() || count.is_null())
+    {
+        return plan_err!("width_bucket takes a number, two bounds and a count");
+    }
+    let decimals = bounds
+        .iter()
+        .any(|ty| matches!(ty, DataType::Decimal128(..)));
+    let mut taken = if decimals && bounds.iter().all(|ty| places(ty).is_some()) {
+        alike("width_bucket", bounds)?
+    } else {
+        vec![DataType::Float64; 3]
+    };
+    taken.push(DataType::Int32);
+    Ok(taken)
+}
+
+/// In which of `count` stretches of one width between the bounds a number lies, from 1 on; 0 before the first,
+/// `count + 1` behind the last.
+fn bucket(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let counts = args[3].as_primitive::<Int32Type>();
+    let exact = args[0].data_type() != &DataType::Float64;
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        if args.iter().any(|arg| arg.is_null(row)) {
+            found.push(None);
+            continue;
+        }
+        let count = counts.value(row);
+        if count <= 0 {
+            return exec_err!("count must be greater than zero");
+        }
+        let of = if exact {
+            let value = |at: usize| args[at].as_primitive::<Decimal128Type>().value(row);
+            exact_bucket([value(0), value(1), value(2)], count)?
+        } else {
+            let value = |at: usize| args[at].as_primitive::<Float64Type>().value(row);
+            float_bucket([value(0), value(1), value(2)], count)?
+        };
+        match i32::try_from(of) {
+            Ok(of) => found.push(Some(of)),
+            Err(_) => return exec_err!("width_bucket: integer out of range"),
+        }
+    }
+    Ok(Arc::new(Int32Array::from(found)))
+}
+
+fn exact_bucket([number, low, high]: [i128; 3], count: i32) -> Result<i64> {
+    let outside = i64::from(count) + 1;
+    // Turned around where the bounds descend.
+    let (from, width) = match low.cmp(&high) {
+        std::cmp::Ordering::Equal => return exec_err!("lower bound cannot equal upper bound"),
+        std::cmp::Ordering::Less => (number.checked_sub(low), high.checked_sub(low)),
+        std::cmp::Ordering::Greater => (low.checked_sub(number), low.checked_sub(high)),
+    };
+    let (Some(from), Some(width)) = (from, width) else {
+        return exec_err!("width_bucket: a bound is out of range");
+    };
+    if from < 0 {
+        return Ok(0);
+    }
+    if from >= width {
+        return Ok(outside);
+    }
+    match from.checked_mul(i128::from(count)) {
+        Some(product) => Ok((product / width) as i64 + 1),
+        None => exec_err!("width_bucket: a number is out of range"),
+    }
+}
+
+fn float_bucket([number, low, high]: [f64; 3], count: i32) -> Result<i64> {
+    if number.is_nan() || low.is_nan() || high.is_nan() {
+        return exec_err!("operand, lower bound, and upper bound cannot be NaN");
+    }
+    if low.is_infinite() || high.is_infinite() {
+        return exec_err!("lower and upper bounds must be finite");
+    }
+    let outside = i64::from(count) + 1;
+    let share = if low < high {
+        if number < low {
+            return Ok(0);
+        }
+        if number >= high {
+            return Ok(outside);
+        }
+        (number - low) / (high - low)
+    } else if low > high {
+        if number > low {
+            return Ok(0);
+        }
+        if number <= high {
+            return Ok(outside);
+        }
+        (low - number) / (low - high)
+    } else {
+        return exec_err!("lower bound cannot equal upper bound");
+    };
+    let place = (f64::from(count) * share) as i64;
+    // The quotient may have been rounded to 1.
+    Ok(place.min(i64::from(count) - 1) + 1)
+}
+
+fn any(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [] => plan_err!("the function takes at least one argument"),
+        types => Ok(types.to_vec()),
+    }
+}
+
+/// How many arguments are NULL, or are not.
+fn counted(args: &[ArrayRef], rows: usize, nulls: bool) -> ArrayRef {
+    let null = |array: &ArrayRef, row: usize| {
+        array.data_type().is_null() || array.logical_nulls().is_some_and(|own| own.is_null(row))
+    };
+    let count = |row: usize| args.iter().filter(|arg| null(arg, row) == nulls).count() as i32;
+    Arc::new((0..rows).map(count).collect::<Int32Array>())
+}
+
+fn moment(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [DataType::Date32 | DataType::Timestamp(..) | DataType::Interval(_) | DataType::Null] => {
+            Ok(types.to_vec())
+        }
+        _ => plan_err!("isfinite takes a date, a timestamp or an interval"),
+    }
+}
+
+/// There is no infinite one.
+fn finite(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let nulls = args[0].logical_nulls();
+    let found = (0..rows).map(|row| {
+        let null = nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        (!null).then_some(true)
+    });
+    Ok(Arc::new(found.collect::<BooleanArray>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_those_of_postgresql() {
+        // Of 5.35 between 0.024 and 10.06, with three places.
+        for (number, low, high, wanted) in [
+            (5_350, 24, 10_060, 3),
+            (23, 24, 10_060, 0),
+            (24, 24, 10_060, 1),
+            (10_060, 24, 10_060, 6),
+            (10_060, 10_060, 24, 1),
+            (24, 10_060, 24, 6),
+            (5_350, 10_060, 24, 3),
+        ] {
+            assert_eq!(exact_bucket([number, low, high], 5).unwrap(), wanted);
+            let float = [number, low, high].map(|of| of as f64);
+            assert_eq!(float_bucket(float, 5).unwrap(), wanted);
+        }
+        assert!(exact_bucket([1, 2, 2], 5).is_err());
+        assert!(float_bucket([1.0, f64::NAN, 2.0], 5).is_err());
+    }
+}

@@ -1,0 +1,124 @@
+//! `comment on`.
+
+use std::time::Instant;
+
+use datafusion::sql::sqlparser::ast::{CommentObject, ObjectName, ObjectNamePart};
+use table::Tables;
+
+use crate::error::{Error, Result};
+use crate::frontend::grammar::{refused, refused_for};
+use crate::messages::nearest::{unknown_column, unknown_table};
+use crate::names::{column_name, table_name};
+use crate::run::answer::Answer;
+use crate::statements::scope::Scope;
+
+/// `comment on kind name is 'text' | null`.
+pub(crate) async fn comment(
+    scope: &mut Scope<'_>,
+    kind: CommentObject,
+    name: ObjectName,
+    text: Option<String>,
+    started: Instant,
+) -> Result<Answer> {
+    let (name, column) = match kind {
+        CommentObject::Column => of_column(name)?,
+        _ => (table_name(&name)?, None),
+    };
+    let text = text.filter(|text| !text.is_empty());
+    let (mut writing, context) = scope.write("COMMENT", &[&name], started).await?;
+    let tables = &context.tables;
+    if let Some(column) = column {
+        has_column(tables, &name, &column)?;
+        table::comment(&mut writing.tx, &name, |all| {
+            put(&mut all.columns, column, text);
+        })?;
+    } else if kind == CommentObject::Index {
+        let table = of_key(tables, &name).ok_or_else(|| none(&name))?;
+        scope.claim(std::slice::from_ref(&table))?;
+        table::comment(&mut writing.tx, &table, |all| {
+            put(&mut all.keys, name, text);
+        })?;
+    } else {
+        has(tables, &kind, &name)?;
+        table::comment(&mut writing.tx, &name, |all| all.own = text)?;
+    }
+    scope.keep(writing).await?;
+    Ok(Answer::changed(None, &context.clock))
+}
+
+fn put(all: &mut std::collections::BTreeMap<String, String>, name: String, text: Option<String>) {
+    match text {
+        Some(text) => all.insert(name, text),
+        None => all.remove(&name),
+    };
+}
+
+/// The table of `table.column`, and the column.
+fn of_column(name: ObjectName) -> Result<(String, Option<String>)> {
+    let ObjectName(mut parts) = name;
+    let last = parts.pop();
+    match last.as_ref().and_then(ObjectNamePart::as_ident) {
+        Some(column) if !parts.is_empty() => {
+            Ok((table_name(&ObjectName(parts))?, Some(column_name(column))))
+        }
+        _ => Err(Error::Syntax {
+            message: "column name must be qualified: write `table.column`".into(),
+            position: None,
+        }),
+    }
+}
+
+fn has_column(tables: &Tables, name: &str, column: &str) -> Result<()> {
+    let Some(table) = tables.get(name) else {
+        return Err(if tables.view(name).is_some() {
+            refused_for("comment on column of a view", "comment on the view")
+        } else {
+            unknown_table(name, tables)
+        });
+    };
+    let definition = table.definition();
+    match definition.position(column) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(unknown_column(column, definition)),
+    }
+}
+
+/// That there is something of this kind and name.
+fn has(tables: &Tables, kind: &CommentObject, name: &str) -> Result<()> {
+    let (is_one, what) = match kind {
+        CommentObject::Table => (
+            tables.get(name).is_some() && tables.materialized(name).is_none(),
+            "a table",
+        ),
+        CommentObject::MaterializedView => {
+            (tables.materialized(name).is_some(), "a materialized view")
+        }
+        CommentObject::View => (tables.view(name).is_some(), "a view"),
+        CommentObject::Sequence => (tables.sequence(name).is_some(), "a sequence"),
+        other => {
+            return Err(refused(&format!("comment on {other}").to_lowercase()));
+        }
+    };
+    let other = tables.get(name).is_some()
+        || tables.view(name).is_some()
+        || tables.sequence(name).is_some();
+    match (is_one, other) {
+        (true, _) => Ok(()),
+        (false, true) => Err(Error::invalid(format!("\"{name}\" is not {what}"))),
+        (false, false) => Err(none(name)),
+    }
+}
+
+fn none(name: &str) -> Error {
+    Error::invalid(format!("relation \"{name}\" does not exist"))
+}
+
+/// The table with a key that holds of this name.
+fn of_key(tables: &Tables, name: &str) -> Option<String> {
+    let mut names = tables.names().into_iter();
+    let has = |table: &&str| {
+        let table = tables.get(table);
+        table.is_some_and(|table| table.definition().keys.iter().any(|key| key.name == name))
+    };
+    names.find(has).map(str::to_owned)
+}

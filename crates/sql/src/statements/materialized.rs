@@ -1,0 +1,172 @@
+//! `create materialized view`, `refresh materialized view`, `drop materialized view`: queries whose rows are kept in a
+//! table, which nothing else changes.
+
+use std::time::Instant;
+
+use arrow::datatypes::{Field, Schema};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ident};
+use datafusion::sql::sqlparser::ast::ObjectName;
+use futures::TryStreamExt;
+use table::Definition;
+
+use crate::error::{Error, Result};
+use crate::frontend::materialized::MaterializedStatement;
+use crate::names::{check_column, check_new};
+use crate::run::answer::Answer;
+use crate::run::checks::Checks;
+use crate::run::context::StatementContext;
+use crate::run::depth::Depth;
+use crate::run::query;
+use crate::statements::relations::{self, taken};
+use crate::statements::scope::Scope;
+use crate::statements::views::stays_unused;
+use crate::statements::write::Writing;
+
+/// Runs such a statement.
+pub(crate) async fn run(
+    scope: &mut Scope<'_>,
+    statement: MaterializedStatement,
+    started: Instant,
+) -> Result<Answer> {
+    match statement {
+        MaterializedStatement::Create {
+            name,
+            if_not_exists,
+            text,
+            with_data,
+        } => create(scope, &name, if_not_exists, (&text, with_data), started).await,
+        MaterializedStatement::Refresh { name, with_data } => {
+            refresh(scope, &name, with_data, started).await
+        }
+    }
+}
+
+async fn create(
+    scope: &mut Scope<'_>,
+    name: &str,
+    if_not_exists: bool,
+    (text, with_data): (&str, bool),
+    started: Instant,
+) -> Result<Answer> {
+    check_new(name)?;
+    let what = "CREATE MATERIALIZED VIEW";
+    let (mut writing, mut context) = scope.write(what, &[name], started).await?;
+    if taken(&context, name)? {
+        if if_not_exists {
+            return Ok(Answer::changed(None, &context.clock));
+        }
+        return Err(Error::invalid(format!(
+            "relation \"{name}\" already exists"
+        )));
+    }
+    let plan = context.view(name, text, Depth::default()).await?;
+    let fields = plan.schema().fields().iter();
+    let fields: Vec<Field> = fields
+        .map(|field| field.as_ref().clone().with_nullable(true))
+        .collect();
+    for field in &fields {
+        check_column(field.name())?;
+    }
+    let definition = Definition::from_schema(name, &Schema::new(fields))?;
+    table::create(&mut writing.tx, &definition)?;
+    let mut count = None;
+    if with_data {
+        let (filled, rows) = fill(&mut context, writing, &definition, plan).await?;
+        writing = filled;
+        count = Some(rows);
+    }
+    table::set_materialized(&mut writing.tx, name, text, with_data)?;
+    scope.keep(writing).await?;
+    Ok(Answer::changed(count, &context.clock))
+}
+
+/// Appends the rows of the query.
+async fn fill(
+    context: &mut StatementContext,
+    writing: Writing,
+    definition: &Definition,
+    plan: LogicalPlan,
+) -> Result<(Writing, u64)> {
+    // What it reads may have got more columns since.
+    let columns = definition.columns.iter().map(|column| {
+        let own = ident(&column.name).cast_to(&column.data_type, plan.schema())?;
+        Ok(own.alias(&column.name))
+    });
+    let columns = columns.collect::<Result<Vec<Expr>>>()?;
+    let plan = LogicalPlanBuilder::from(plan).project(columns)?.build()?;
+    let rows = query::rows(context, &plan).await?.map_err(Error::from);
+    let width = context.instance.workers().width();
+    writing
+        .append(definition, &Checks::default(), rows, width)
+        .await
+}
+
+async fn refresh(
+    scope: &mut Scope<'_>,
+    name: &str,
+    with_data: bool,
+    started: Instant,
+) -> Result<Answer> {
+    let what = "REFRESH MATERIALIZED VIEW";
+    let (mut writing, mut context) = scope.write(what, &[name], started).await?;
+    is_there(&context, name)?;
+    let tables = context.tables.clone();
+    let (Some(query), Some(table)) = (tables.materialized(name), tables.get(name)) else {
+        return Err(none(name));
+    };
+    let definition = table.definition();
+    table::truncate(&mut writing.tx, name)?;
+    if with_data {
+        let plan = context.view(name, query.text, Depth::default()).await?;
+        (writing, _) = fill(&mut context, writing, definition, plan).await?;
+    }
+    table::set_materialized(&mut writing.tx, name, query.text, with_data)?;
+    scope.keep(writing).await?;
+    Ok(Answer::changed(None, &context.clock))
+}
+
+fn none(name: &str) -> Error {
+    Error::invalid(format!("materialized view \"{name}\" does not exist"))
+}
+
+/// That there is one of this name.
+fn is_there(context: &StatementContext, name: &str) -> Result<()> {
+    if context.tables.materialized(name).is_some() {
+        return Ok(());
+    }
+    Err(if taken(context, name)? {
+        Error::invalid(format!("\"{name}\" is not a materialized view"))
+    } else {
+        none(name)
+    })
+}
+
+/// `drop materialized view [if exists] a, b`.
+pub(crate) async fn drop(
+    scope: &mut Scope<'_>,
+    names: Vec<ObjectName>,
+    if_exists: bool,
+    started: Instant,
+) -> Result<Answer> {
+    let there = |context: &StatementContext, name: &str| match is_there(context, name) {
+        Ok(()) => Ok(true),
+        Err(e) if taken(context, name)? => Err(e),
+        Err(_) if if_exists => Ok(false),
+        Err(e) => Err(e),
+    };
+    relations::drop(
+        scope,
+        "DROP MATERIALIZED VIEW",
+        names,
+        started,
+        there,
+        |_, context, writing, there| {
+            stays_unused(context, there)?;
+            for name in there {
+                table::drop(&mut writing.tx, name)?;
+            }
+            Ok(())
+        },
+    )
+    .await
+}
