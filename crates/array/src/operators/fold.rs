@@ -173,7 +173,18 @@ fn abreast<T: Copy, A: Copy>(
             *lane = join(*lane, lift(value));
         }
     }
-    beside(&mut lanes[..rest.len()], rest, lift, join);
+    // Four at a time: a row of a chunk is often shorter than a hundred values.
+    let (fours, rest) = rest.as_chunks::<4>();
+    let (quarters, last) = lanes.as_chunks_mut::<4>();
+    for (lanes, values) in quarters.iter_mut().zip(fours) {
+        for (lane, &value) in lanes.iter_mut().zip(values) {
+            *lane = join(*lane, lift(value));
+        }
+    }
+    debug_assert!(last.is_empty());
+    if let Some(lanes) = quarters.get_mut(fours.len()) {
+        beside(lanes, rest, lift, join);
+    }
 }
 
 /// What the lanes of a row come to.
