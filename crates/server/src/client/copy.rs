@@ -7,6 +7,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use atoll::{Transfer, TransferFormat};
 
 use crate::client::conversation::{Conversation, Failed};
+use crate::client::copy_binary::BinaryReader;
 use crate::client::copy_format::{Line, Reader, Writer};
 use crate::errors;
 use crate::values::row::Rows;
@@ -71,12 +72,9 @@ impl Conversation {
     }
 
     fn copy_in(&mut self, transfer: &Transfer, text: &str) -> Result<u64, Failed> {
-        if transfer.format == TransferFormat::Binary {
-            let message = "`copy from stdin` reads text and csv, not binary";
-            return Err(Report::error(errors::NOT_SUPPORTED, message).into());
-        }
         let schema = self.timed(text, |it| it.session.copy_columns(transfer))?;
-        backend::copying(&mut self.channel.out, b'G', schema.fields().len(), false);
+        let binary = transfer.format == TransferFormat::Binary;
+        backend::copying(&mut self.channel.out, b'G', schema.fields().len(), binary);
         self.send(true)?;
         self.channel.patient(false)?;
         let session = self.session.clone();
@@ -93,10 +91,32 @@ impl Conversation {
     }
 }
 
-/// Rows that a client sends, in batches of texts.
+/// What reads the rows of a format.
+enum Format {
+    Lines(Reader),
+    Binary(BinaryReader),
+}
+
+impl Format {
+    fn next(&mut self, last: bool) -> Result<Line, String> {
+        match self {
+            Format::Lines(reader) => reader.next(last),
+            Format::Binary(reader) => reader.next(last),
+        }
+    }
+
+    fn push(&mut self, piece: &[u8]) {
+        match self {
+            Format::Lines(reader) => reader.push(piece),
+            Format::Binary(reader) => reader.push(piece),
+        }
+    }
+}
+
+/// Format that a client sends, in batches of texts.
 struct Incoming<'c> {
     conversation: &'c mut Conversation,
-    reader: Reader,
+    reader: Format,
     schema: SchemaRef,
     /// The client has sent all of it, or has given up.
     ended: bool,
@@ -115,7 +135,10 @@ impl<'c> Incoming<'c> {
         let fields = fields.map(|field| Field::new(field.name(), DataType::Utf8View, true));
         Incoming {
             conversation,
-            reader: Reader::new(format, columns.fields().len()),
+            reader: match format {
+                TransferFormat::Binary => Format::Binary(BinaryReader::new(columns)),
+                lines => Format::Lines(Reader::new(lines, columns.fields().len())),
+            },
             schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
             ended: false,
             done: false,
