@@ -11,6 +11,7 @@ use crate::client::copy_binary::BinaryReader;
 use crate::client::copy_format::{Line, Reader, Writer};
 use crate::errors;
 use crate::values::row::Rows;
+use crate::values::types;
 use crate::wire::backend::{self, Report};
 use crate::wire::channel::Broken;
 use crate::wire::frontend::{self, Message};
@@ -74,6 +75,15 @@ impl Conversation {
     fn copy_in(&mut self, transfer: &Transfer, text: &str) -> Result<u64, Failed> {
         let schema = self.timed(text, |it| it.session.copy_columns(transfer))?;
         let binary = transfer.format == TransferFormat::Binary;
+        let bytes = |field: &&Arc<Field>| types::oid(field.data_type()) == types::BYTEA;
+        if let Some(field) = schema.fields().iter().find(bytes).filter(|_| binary) {
+            // Values go on as texts, which are not made bytes again.
+            let message = format!(
+                "column \"{}\" is bytea, which `copy from stdin` does not read in binary: insert it with parameters",
+                field.name()
+            );
+            return Err(Report::error(errors::NOT_SUPPORTED, message).into());
+        }
         backend::copying(&mut self.channel.out, b'G', schema.fields().len(), binary);
         self.send(true)?;
         self.channel.patient(false)?;

@@ -132,8 +132,8 @@ fn rows_go_out_in_three_formats() {
 fn binary_rows_come_back_as_they_went() {
     let served = Served::new();
     let mut client = served.client();
-    client.ask("create table t (a int, b varchar, c bigint, d decimal(12,3), e double, f date, g timestamp, h boolean, i bytea, k real, l smallint, m time)");
-    client.ask("insert into t values (1, 'a', -9000000000, -12.345, 1e-300, date '1969-12-31', timestamp '2026-11-25 18:30:00.123456', true, decode('00ff', 'hex'), 0.5, -7, time '23:59:59.5'), (null, null, null, null, null, null, null, null, null, null, null, null)");
+    client.ask("create table t (a int, b varchar, c bigint, d decimal(12,3), e double, f date, g timestamp, h boolean, k real, l smallint, m time)");
+    client.ask("insert into t values (1, 'a', -9000000000, -12.345, 1e-300, date '1969-12-31', timestamp '2026-11-25 18:30:00.123456', true, 0.5, -7, time '23:59:59.5'), (null, null, null, null, null, null, null, null, null, null, null)");
     client.ask("create table u as select * from t where false");
     let all = client.ask("copy t to stdout (format binary)");
     let out: Vec<u8> = all
@@ -162,4 +162,6 @@ fn binary_rows_come_back_as_they_went() {
         assert_eq!(error.part(b'C'), "22P04", "{}", error.part(b'M'));
     }
     assert_eq!(client.value("select count(*) from u"), "2");
+    client.ask("create table v (a int, b bytea)");
+    assert_eq!(client.code("copy v from stdin (format binary)"), "0A000");
 }
