@@ -44,6 +44,7 @@ pub use database::residency::{Holds, PartResidency, Residency, Tail};
 pub use database::summary::{ColumnSummary, KeySummary, TableSummary};
 pub use database::{Database, Statistics};
 pub use error::{Error, Result};
+pub use governor::Decision;
 pub use import::options::{
     Compression, Existing, FileFormat, FileOptions, ImportOptions, Reference,
 };

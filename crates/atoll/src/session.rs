@@ -86,6 +86,24 @@ impl Session {
         self
     }
 
+    /// The session of a user of this name, which `current_user` and its kin return. Without one they return the name of
+    /// who runs the program.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = atoll::Database::create(directory.path().join("a.atoll"), &atoll::Options::default())?;
+    /// let session = database.session().of_user("ann");
+    /// assert_eq!(session.sql("select 1 where current_user = 'ann'")?[0].rows(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn of_user(mut self, name: &str) -> Session {
+        self.session = self.session.of_user(name);
+        self
+    }
+
     /// A handle of this session whose statements read `frames` as tables. Their transaction is that of this session; no
     /// statement writes to a frame, and views do not see them. Statements fail if a frame has the name of a table, a
     /// view or an array.

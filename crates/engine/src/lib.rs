@@ -83,6 +83,7 @@ pub use expr::{Arithmetic, Call, Expr, Literal, Node, PerLabel, is_fallible};
 pub use logical::external::{ExternalPart, ExternalParts, ExternalScan, ExternalSource};
 pub use logical::relation::{Column, Fold, Function, Key, Output, Query, Rel, Scan};
 pub use options::{BLOCK_ROWS, Execution, NumaPolicy, SpillTo};
+pub use physical::explain::{PipelineOutline, StageOutline};
 pub use profile::ProfileCollector;
 pub use vector::strings::Strings;
 pub use vector::value::{Kind, Type, Values, Var, Vector};
@@ -173,5 +174,10 @@ impl Prepared {
     /// sinks.
     pub fn explain(&self) -> Vec<String> {
         physical::explain::lines(&self.program, &self.columns)
+    }
+
+    /// The same as data: the stages in the order in which they run. The last one makes the rows of the answer.
+    pub fn outline(&self) -> Vec<StageOutline> {
+        physical::explain::outline(&self.program, &self.columns)
     }
 }

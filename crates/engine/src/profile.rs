@@ -87,6 +87,8 @@ pub struct Kernel {
     pub page_bytes: u64,
     /// Seconds, summed over the workers.
     pub seconds: f64,
+    /// Whether it is the end of its pipeline: its rows are those that the stage collected or folded.
+    pub last: bool,
 }
 
 impl ProfileCollector {

@@ -36,6 +36,7 @@
 //!
 //! ```text
 //! listen      accepting, stopping
+//! http        statements as JSON, and a page for a browser
 //! client      one client: login, queries, prepared statements, copy, settings
 //! metrics
 //! shared      what clients share
@@ -49,6 +50,7 @@
 mod client;
 mod error;
 mod errors;
+mod http;
 mod listen;
 mod metrics;
 mod options;

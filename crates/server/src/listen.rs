@@ -11,6 +11,7 @@ use atoll::Database;
 use crate::client::conversation::Conversation;
 use crate::client::startup;
 use crate::error::{Error, Result};
+use crate::http::serve as http;
 use crate::metrics;
 use crate::options::Options;
 use crate::security::users::Users;
@@ -49,6 +50,7 @@ pub struct Server {
     shared: Arc<Shared>,
     address: SocketAddr,
     metrics: Option<SocketAddr>,
+    http: Option<SocketAddr>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -73,15 +75,7 @@ impl Server {
                 "no client may connect: raise --max-connections".into(),
             ));
         }
-        let users = options.users.as_deref().map(Users::read).transpose()?;
-        if users
-            .as_ref()
-            .is_some_and(|users| users.names().next().is_none())
-        {
-            return Err(Error::Options(
-                "the file of users has none: --add-user adds one".into(),
-            ));
-        }
+        let users = users(&options)?;
         let tls = options
             .tls
             .as_ref()
@@ -92,6 +86,8 @@ impl Server {
         let listener = TcpListener::bind(options.listen).map_err(|e| wrong(e.to_string()))?;
         let address = listener.local_addr().map_err(|e| wrong(e.to_string()))?;
         let metrics = options.metrics.map(metrics::listen).transpose()?;
+        let http = options.http.map(|at| http::listen(at, &options));
+        let http = http.transpose()?;
         let shared = Arc::new(Shared {
             database,
             options,
@@ -114,6 +110,9 @@ impl Server {
             metrics: metrics
                 .as_ref()
                 .and_then(|listener| listener.local_addr().ok()),
+            http: http
+                .as_ref()
+                .and_then(|listener| listener.local_addr().ok()),
             threads: Vec::new(),
         };
         let of = Arc::clone(&shared);
@@ -123,6 +122,10 @@ impl Server {
         if let Some(listener) = metrics {
             let of = Arc::clone(&shared);
             server.spawn("atoll-metrics", move || metrics::serve(&listener, &of))?;
+        }
+        if let Some(listener) = http {
+            let of = Arc::clone(&shared);
+            server.spawn("atoll-http", move || http::serve(&listener, &of))?;
         }
         server.spawn("atoll-listen", move || accept(&listener, &shared))?;
         Ok(server)
@@ -145,13 +148,19 @@ impl Server {
         self.metrics
     }
 
+    /// Where HTTP is spoken, if it is anywhere.
+    pub fn http(&self) -> Option<SocketAddr> {
+        self.http
+    }
+
     /// Stops the server: nobody is let in any more, sessions that do nothing end at once, statements have as long as the
     /// options say, and are cancelled then. Transactions that are not committed are rolled back.
     pub fn stop(self) {
         let until = Instant::now() + self.shared.options.grace;
         self.shared.stopping.store(true, Ordering::Release);
         // Those who accept wait for a connection.
-        for address in [Some(self.address), self.metrics].into_iter().flatten() {
+        let listening = [Some(self.address), self.metrics, self.http];
+        for address in listening.into_iter().flatten() {
             let _ = TcpStream::connect(reached(address));
         }
         loop {
@@ -179,6 +188,18 @@ impl Server {
             let _ = thread.join();
         }
     }
+}
+
+/// The users whom the options name; none if everybody is let in.
+fn users(options: &Options) -> Result<Option<Users>> {
+    let users = options.users.as_deref().map(Users::read).transpose()?;
+    if let Some(users) = &users
+        && users.names().next().is_none()
+    {
+        let message = "the file of users has none: --add-user adds one";
+        return Err(Error::Options(message.into()));
+    }
+    Ok(users)
 }
 
 /// An address by which this machine reaches itself.

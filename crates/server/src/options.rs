@@ -25,6 +25,9 @@ pub struct Options {
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Where Prometheus asks for metrics: an address of this machine alone.
     pub metrics: Option<SocketAddr>,
+    /// Where browsers and programs that speak HTTP connect, if anywhere. Another address than one of this machine alone
+    /// needs `users` and `tls`.
+    pub http: Option<SocketAddr>,
     /// Most sessions at a time; 256 by default. Whoever comes then is told so.
     pub max_connections: usize,
     /// How long a statement may take, unless its session says otherwise; no limit by default.
@@ -44,6 +47,7 @@ impl Default for Options {
             users: None,
             tls: None,
             metrics: None,
+            http: None,
             max_connections: 256,
             statement_timeout: None,
             idle_in_transaction_timeout: None,

@@ -362,6 +362,23 @@ impl Database {
         }
     }
 
+    /// The names of the functions that statements may call, in order, each once: what an editor completes.
+    pub fn function_names(&self) -> Vec<String> {
+        self.instance.function_names()
+    }
+
+    /// What the governor of the workers has decided, oldest first: the last few hundred decisions since the workers had
+    /// all of their cpus. Empty where it does not run ([`Options::govern`](crate::Options)).
+    pub fn decisions(&self) -> Vec<governor::Decision> {
+        self.governing.decisions()
+    }
+
+    /// Bytes that all statements have read so far: a row for each node that read, a column for each node that held the
+    /// page. The numbers never fall.
+    pub fn bytes_read(&self) -> Vec<Vec<u64>> {
+        self.instance.bytes()
+    }
+
     /// Has `pg_stat_activity` show what `sessions` tells: for servers. Only the first call has an effect.
     pub fn observe_with(&self, sessions: impl Fn() -> Vec<Activity> + Send + Sync + 'static) {
         self.instance.observe_with(sessions);

@@ -39,6 +39,10 @@ pub struct Serve {
     /// Answer Prometheus there, on this machine alone
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<SocketAddr>,
+    /// Answer browsers and programs by HTTP there: a page, and statements as JSON; an address that other machines reach
+    /// needs --users and --tls
+    #[arg(long, value_name = "ADDRESS")]
+    pub http: Option<SocketAddr>,
     /// Most sessions at a time
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_connections: u32,
@@ -89,6 +93,10 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
     if let Some(address) = server.metrics() {
         eprintln!("atoll: metrics at http://{address}/metrics");
     }
+    if let Some(address) = server.http() {
+        let scheme = if args.tls.is_empty() { "http" } else { "https" };
+        eprintln!("atoll: a page, and statements by HTTP, at {scheme}://{address}");
+    }
     governor_live::listen();
     while !interrupt::asked() && !governor_live::asked_to_end() {
         std::thread::sleep(TICK);
@@ -108,6 +116,7 @@ fn served(args: &Serve) -> server::Options {
         options.tls = Some((certificate.clone(), key.clone()));
     }
     options.metrics = args.metrics;
+    options.http = args.http;
     options.max_connections = args.max_connections as usize;
     options.statement_timeout = args.statement_timeout.map(Duration::from_secs_f64);
     options.idle_in_transaction_timeout = args.idle_timeout.map(Duration::from_secs_f64);

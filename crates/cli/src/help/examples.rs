@@ -117,6 +117,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "atoll serve reef.atoll --metrics 127.0.0.1:9187 --statement-timeout 30s",
                 "with metrics, and no statement longer than that",
             ),
+            (
+                "atoll serve reef.atoll --http 127.0.0.1:8123",
+                "a page for a browser, and statements as JSON",
+            ),
         ],
     ),
     #[cfg(feature = "sql")]

@@ -167,9 +167,11 @@ impl PipelineMeter {
     /// The profile: all operators that did any work.
     pub fn kernels(&self) -> Vec<Kernel> {
         let totals = self.totals.lock();
-        let some = self.names.iter().zip(&*totals);
-        some.filter(|(name, work)| !name.is_empty() && work.operations + work.bytes > 0)
-            .map(|(name, work)| Kernel {
+        let sink = self.place(At::Sink);
+        let some = self.names.iter().zip(&*totals).enumerate();
+        some.filter(|(_, (name, work))| !name.is_empty() && work.operations + work.bytes > 0)
+            .map(|(place, (name, work))| Kernel {
+                last: place == sink,
                 name: name.clone(),
                 rows: work.rows,
                 operations: work.operations,

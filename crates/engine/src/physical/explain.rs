@@ -2,58 +2,151 @@
 
 use crate::expr::Expr;
 use crate::logical::relation::{Column, Fold};
-use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Program, Sink, Source};
+use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Program, Sink, Source, Stage};
 use crate::vector::value::Var;
+
+/// A stage of a program, in readable form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StageOutline {
+    /// What it makes, in a word or two: `join table`, `aggregate`, `sort`, `top-k`, `rows`.
+    pub makes: &'static str,
+    /// The same, with its keys and columns.
+    pub sink: String,
+    /// Its pipelines, in the order in which they run.
+    pub pipelines: Vec<PipelineOutline>,
+    /// The numbers of the stages whose rows or join tables it reads, each once.
+    pub reads: Vec<usize>,
+}
+
+/// A pipeline of a [`StageOutline`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PipelineOutline {
+    /// Where its rows come from.
+    pub source: String,
+    /// The table that it scans, if it scans one.
+    pub table: Option<String>,
+    /// What is tested on stored values.
+    pub filters: Vec<String>,
+    /// What rows pass through, in this order.
+    pub operators: Vec<String>,
+}
+
+/// The stages of a program, in the order in which they run.
+pub(crate) fn outline(program: &Program, columns: &[Column]) -> Vec<StageOutline> {
+    let stage = |stage: &Stage| {
+        let pipelines = stage.pipelines.iter();
+        StageOutline {
+            makes: makes(&stage.sink),
+            sink: sink(&stage.sink, columns),
+            pipelines: pipelines
+                .map(|pipeline| pipeline_outline(pipeline, columns))
+                .collect(),
+            reads: reads(stage),
+        }
+    };
+    program.stages.iter().map(stage).collect()
+}
 
 /// A line for each stage, source, operator and sink.
 pub(crate) fn lines(program: &Program, columns: &[Column]) -> Vec<String> {
     let mut lines = Vec::new();
-    for (number, stage) in program.stages.iter().enumerate() {
-        lines.push(format!("stage {number}: {}", sink(&stage.sink, columns)));
-        for pipeline in &stage.pipelines {
-            pipeline_lines(pipeline, columns, &mut lines);
+    for (number, stage) in outline(program, columns).into_iter().enumerate() {
+        lines.push(format!("stage {number}: {}", stage.sink));
+        for pipeline in stage.pipelines {
+            lines.push(format!("  {}", pipeline.source));
+            let filters = pipeline.filters.iter();
+            lines.extend(filters.map(|filter| format!("    filter {filter}")));
+            let operators = pipeline.operators.iter();
+            lines.extend(operators.map(|operator| format!("    {operator}")));
         }
     }
     lines
 }
 
-fn pipeline_lines(pipeline: &Pipeline, columns: &[Column], lines: &mut Vec<String>) {
-    match &pipeline.source {
+fn makes(sink: &Sink) -> &'static str {
+    match sink {
+        Sink::Table { .. } => "join table",
+        Sink::Fold { .. } => "aggregate",
+        Sink::Rows { order, fetch, .. } => match (order.is_empty(), fetch) {
+            (true, _) => "rows",
+            (false, None) => "sort",
+            (false, Some(_)) => "top-k",
+        },
+    }
+}
+
+fn reads(stage: &Stage) -> Vec<usize> {
+    let mut reads = Vec::new();
+    for pipeline in &stage.pipelines {
+        if let Source::Rows(stage) | Source::Marked { stage, .. } = &pipeline.source {
+            reads.push(*stage);
+        }
+        for operator in &pipeline.operators {
+            if let Operator::Probe(probe) = operator {
+                reads.push(probe.stage);
+            }
+        }
+    }
+    if let Sink::Fold {
+        group_join: Some(by),
+        ..
+    } = &stage.sink
+    {
+        reads.push(by.stage);
+    }
+    reads.sort_unstable();
+    reads.dedup();
+    reads
+}
+
+fn pipeline_outline(pipeline: &Pipeline, columns: &[Column]) -> PipelineOutline {
+    let (mut table, mut filters) = (None, Vec::new());
+    let source = match &pipeline.source {
         Source::Scan(scan) => {
-            let table = &scan.table.definition().name;
-            let alias = if scan.alias == *table {
+            let name = &scan.table.definition().name;
+            let alias = if scan.alias == *name {
                 String::new()
             } else {
                 format!(" as {}", scan.alias)
             };
             let vars: Vec<Var> = scan.columns.iter().map(|(var, _)| *var).collect();
-            lines.push(format!("  scan {table}{alias} ({})", names(&vars, columns)));
-            lines.extend(scan.shown.iter().map(|shown| format!("    filter {shown}")));
+            table = Some(name.clone());
+            filters.clone_from(&scan.shown);
+            format!("scan {name}{alias} ({})", names(&vars, columns))
         }
         Source::Read(reading) => {
             let vars: Vec<Var> = reading.columns.iter().map(|(var, _)| *var).collect();
             let (name, parts) = (reading.source.name(), reading.source.parts());
-            lines.push(format!(
-                "  read {name} in {parts} parts, as they are processed ({})",
+            format!(
+                "read {name} in {parts} parts, as they are processed ({})",
                 names(&vars, columns)
-            ));
+            )
         }
-        Source::Values { batch, .. } => lines.push(format!("  values, {} rows", batch.num_rows())),
-        Source::Rows(stage) => lines.push(format!("  rows of stage {stage}")),
+        Source::Values { batch, .. } => format!("values, {} rows", batch.num_rows()),
+        Source::Rows(stage) => format!("rows of stage {stage}"),
         Source::Marked { stage, marked, .. } => {
             let which = if *marked { "found" } else { "not found" };
-            lines.push(format!("  rows of stage {stage} that were {which}"));
+            format!("rows of stage {stage} that were {which}")
         }
-    }
-    for operator in &pipeline.operators {
-        let line = match operator {
-            Operator::Filter(e) => format!("filter {}", expr(e, columns)),
-            Operator::Map(var, e) => format!("lift {} = {}", columns[*var].name, expr(e, columns)),
-            Operator::Probe(p) => probe(p, columns),
-            Operator::Nulls(vars) => format!("nulls ({})", names(vars, columns)),
-            Operator::Alias(_) => continue,
-        };
-        lines.push(format!("    {line}"));
+    };
+    let operator = |operator: &Operator| match operator {
+        Operator::Filter(e) => Some(format!("filter {}", expr(e, columns))),
+        Operator::Map(var, e) => Some(format!(
+            "lift {} = {}",
+            columns[*var].name,
+            expr(e, columns)
+        )),
+        Operator::Probe(p) => Some(probe(p, columns)),
+        Operator::Nulls(vars) => Some(format!("nulls ({})", names(vars, columns))),
+        Operator::Alias(_) => None,
+    };
+    PipelineOutline {
+        source,
+        table,
+        filters,
+        operators: pipeline.operators.iter().filter_map(operator).collect(),
     }
 }
 

@@ -7,9 +7,11 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use atoll::{Transfer, TransferFormat};
 
 use crate::client::conversation::{Conversation, Failed};
+use crate::client::copy_binary::BinaryReader;
 use crate::client::copy_format::{Line, Reader, Writer};
 use crate::errors;
 use crate::values::row::Rows;
+use crate::values::types;
 use crate::wire::backend::{self, Report};
 use crate::wire::channel::Broken;
 use crate::wire::frontend::{self, Message};
@@ -71,12 +73,18 @@ impl Conversation {
     }
 
     fn copy_in(&mut self, transfer: &Transfer, text: &str) -> Result<u64, Failed> {
-        if transfer.format == TransferFormat::Binary {
-            let message = "`copy from stdin` reads text and csv, not binary";
+        let schema = self.timed(text, |it| it.session.copy_columns(transfer))?;
+        let binary = transfer.format == TransferFormat::Binary;
+        let bytes = |field: &&Arc<Field>| types::oid(field.data_type()) == types::BYTEA;
+        if let Some(field) = schema.fields().iter().find(bytes).filter(|_| binary) {
+            // Values go on as texts, which are not made bytes again.
+            let message = format!(
+                "column \"{}\" is bytea, which `copy from stdin` does not read in binary: insert it with parameters",
+                field.name()
+            );
             return Err(Report::error(errors::NOT_SUPPORTED, message).into());
         }
-        let schema = self.timed(text, |it| it.session.copy_columns(transfer))?;
-        backend::copying(&mut self.channel.out, b'G', schema.fields().len(), false);
+        backend::copying(&mut self.channel.out, b'G', schema.fields().len(), binary);
         self.send(true)?;
         self.channel.patient(false)?;
         let session = self.session.clone();
@@ -93,10 +101,32 @@ impl Conversation {
     }
 }
 
-/// Rows that a client sends, in batches of texts.
+/// What reads the rows of a format.
+enum Format {
+    Lines(Reader),
+    Binary(BinaryReader),
+}
+
+impl Format {
+    fn next(&mut self, last: bool) -> Result<Line, String> {
+        match self {
+            Format::Lines(reader) => reader.next(last),
+            Format::Binary(reader) => reader.next(last),
+        }
+    }
+
+    fn push(&mut self, piece: &[u8]) {
+        match self {
+            Format::Lines(reader) => reader.push(piece),
+            Format::Binary(reader) => reader.push(piece),
+        }
+    }
+}
+
+/// Format that a client sends, in batches of texts.
 struct Incoming<'c> {
     conversation: &'c mut Conversation,
-    reader: Reader,
+    reader: Format,
     schema: SchemaRef,
     /// The client has sent all of it, or has given up.
     ended: bool,
@@ -115,7 +145,10 @@ impl<'c> Incoming<'c> {
         let fields = fields.map(|field| Field::new(field.name(), DataType::Utf8View, true));
         Incoming {
             conversation,
-            reader: Reader::new(format, columns.fields().len()),
+            reader: match format {
+                TransferFormat::Binary => Format::Binary(BinaryReader::new(columns)),
+                lines => Format::Lines(Reader::new(lines, columns.fields().len())),
+            },
             schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
             ended: false,
             done: false,

@@ -2,9 +2,10 @@
 //! [bound](extended), [`copy`], and [`settings`] that clients ask about or change. [`rows`] sends results, which are [`sending`] piece by
 //! piece.
 
-mod control;
+pub(crate) mod control;
 pub(crate) mod conversation;
 mod copy;
+mod copy_binary;
 mod copy_format;
 mod extended;
 mod portal;

@@ -157,7 +157,7 @@ fn enter(
     }
     let mut secret = [0; 4];
     scram::fill(&mut secret).map_err(|reason| told(errors::INTERNAL, &reason))?;
-    let session = shared.database.session();
+    let session = shared.database.session().of_user(&user);
     let session = if shared.options.files {
         session
     } else {

@@ -61,6 +61,13 @@ impl Verifier {
         verifier
     }
 
+    /// Whether it was made of `password`. It takes as long whether it was or not.
+    pub(crate) fn fits(&self, password: &str) -> bool {
+        let salted = salted(password, &self.salt, self.rounds);
+        let stored = digest::digest(&digest::SHA256, &mac(&salted, &[b"Client Key"]));
+        same(stored.as_ref(), &self.stored)
+    }
+
     /// A verifier of no password for a name that nobody has: whoever tries it learns nothing, not even that. It is the
     /// same whenever `secret` is.
     pub(crate) fn of_nobody(secret: &[u8; KEY], name: &str) -> Verifier {

@@ -62,7 +62,7 @@ pub(crate) fn text(oid: u32, binary: bool, bytes: &[u8]) -> Result<String, Strin
         }
         other => {
             return Err(format!(
-                "parameters of type {other} are not supported in binary: send text"
+                "values of type {other} are not supported in binary: send text"
             ));
         }
     }

@@ -127,6 +127,22 @@ impl Channel {
         self.buffered().first().copied()
     }
 
+    /// What has come and is not taken yet, once it is `count` bytes at least. `going` is asked every now and then whether to
+    /// go on waiting, and told whether some have come.
+    pub(crate) fn peek(
+        &mut self,
+        count: usize,
+        going: &mut dyn FnMut(bool) -> Result<(), Broken>,
+    ) -> Result<&[u8], Broken> {
+        self.need(count, going)?;
+        Ok(self.buffered())
+    }
+
+    /// Takes the first `count` bytes of what [`peek`](Channel::peek) has shown.
+    pub(crate) fn consume(&mut self, count: usize) -> Vec<u8> {
+        self.take(0, count.min(self.incoming.len() - self.taken))
+    }
+
     /// The first message of a connection, without its length.
     pub(crate) fn first(&mut self, until: Instant) -> Result<Vec<u8>, Broken> {
         self.need(4, &mut |_| until_then(until))?;

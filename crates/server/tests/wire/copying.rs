@@ -127,3 +127,41 @@ fn rows_go_out_in_three_formats() {
     assert_eq!(&binary[19..], [0, 1, 0, 0, 0, 4, 0, 0, 0, 1, 255, 255]);
     assert_eq!(client.tag("copy t to stdout"), "COPY 3");
 }
+
+#[test]
+fn binary_rows_come_back_as_they_went() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.ask("create table t (a int, b varchar, c bigint, d decimal(12,3), e double, f date, g timestamp, h boolean, k real, l smallint, m time)");
+    client.ask("insert into t values (1, 'a', -9000000000, -12.345, 1e-300, date '1969-12-31', timestamp '2026-11-25 18:30:00.123456', true, 0.5, -7, time '23:59:59.5'), (null, null, null, null, null, null, null, null, null, null, null)");
+    client.ask("create table u as select * from t where false");
+    let all = client.ask("copy t to stdout (format binary)");
+    let out: Vec<u8> = all
+        .iter()
+        .filter(|told| told.kind == 'd')
+        .flat_map(|told| told.body.clone())
+        .collect();
+    client.send(&query("copy u from stdin (format binary)"));
+    for piece in out.chunks(13) {
+        client.send(&data(piece));
+    }
+    client.send(&done());
+    let all = client.answers();
+    assert_eq!(all[0].body[0], 1, "it is asked for as binary");
+    assert_eq!(all[1].text(), "COPY 2", "{}", all[1].part(b'M'));
+    assert_eq!(
+        client.value("select count(*) from (select * from t except select * from u) a"),
+        "0"
+    );
+    assert_eq!(client.value("select count(*) from u where a is null"), "1");
+    for wrong in [&out[..out.len() - 5], &out[1..], b"1\tone\n"] {
+        let asked = query("copy u from stdin (format binary)");
+        client.send(&[asked, data(wrong), done()].concat());
+        let all = client.answers();
+        let error = all.iter().find(|told| told.kind == 'E').unwrap();
+        assert_eq!(error.part(b'C'), "22P04", "{}", error.part(b'M'));
+    }
+    assert_eq!(client.value("select count(*) from u"), "2");
+    client.ask("create table v (a int, b bytea)");
+    assert_eq!(client.code("copy v from stdin (format binary)"), "0A000");
+}

@@ -4,6 +4,8 @@ mod client;
 mod copying;
 mod extended;
 mod hostile;
+mod http;
+mod http_client;
 mod limits;
 mod security;
 mod simple;

@@ -7,6 +7,26 @@ fn some(row: &[&str]) -> Vec<Option<String>> {
 }
 
 #[test]
+fn users_are_told_who_they_are() {
+    let served = Served::new();
+    let mut client = served.client();
+    assert_eq!(client.value("select current_user"), "ann");
+    assert_eq!(
+        client.value("select session_user || current_role"),
+        "annann"
+    );
+    client.ask("begin");
+    assert_eq!(client.value("select current_user"), "ann");
+    client.ask("create table t (owner varchar default current_user, a int)");
+    client.ask("insert into t (a) values (1)");
+    client.ask("commit");
+    assert_eq!(
+        client.value("select owner from t where owner = session_user"),
+        "ann"
+    );
+}
+
+#[test]
 fn values_of_all_types_come_as_postgresql_writes_them() {
     let served = Served::new();
     let mut client = served.client();

@@ -4,7 +4,7 @@
 //! [`guard`] before the recursive parser sees it. [`copy`](crate::frontend::copy) has a grammar of its own; everything
 //! else is parsed by DataFusion.
 
-use datafusion::common::format::ExplainStatementOptions;
+use datafusion::common::format::{ExplainFormat, ExplainStatementOptions};
 use datafusion::sql::parser::{DFParserBuilder, ExplainStatement, Statement as Extended};
 use datafusion::sql::sqlparser::ast::{CreateView, Expr, Query, Statement as Sql};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -45,10 +45,11 @@ pub(crate) enum Statement {
     Deallocate(Option<String>),
     /// `create view`, and its whole text.
     View { view: Box<CreateView>, text: String },
-    /// `explain [analyze] [verbose] statement`.
+    /// `explain [analyze] [verbose] statement`, or `explain (analyze, verbose, format json) statement`.
     Explain {
         analyze: bool,
         verbose: bool,
+        json: bool,
         statement: Box<Statement>,
     },
     /// `create array`, `drop array`, and versions of arrays.
@@ -179,7 +180,9 @@ pub(crate) fn rewritten(
 ) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
     distinct::mark(
         &DIALECT,
-        rewrite::tables(rewrite::abort(overriding::mark(rewrite::numbers(tokens)?))),
+        rewrite::explained(rewrite::tables(rewrite::abort(overriding::mark(
+            rewrite::numbers(tokens)?,
+        )))),
     )
 }
 
@@ -275,18 +278,22 @@ fn explained(ExplainStatement { options, statement }: ExplainStatement) -> Resul
         analyze_categories,
         show_statistics,
     } = options;
-    if format.is_some()
-        || analyze_level.is_some()
-        || analyze_categories.is_some()
-        || show_statistics.is_some()
-    {
+    let json = match format {
+        None | Some(ExplainFormat::Indent) => Some(false),
+        Some(ExplainFormat::PostgresJSON) => Some(true),
+        Some(_) => None,
+    };
+    let Some(json) = json.filter(|_| {
+        analyze_level.is_none() && analyze_categories.is_none() && show_statistics.is_none()
+    }) else {
         return Err(Error::unsupported(
-            "`explain` takes `analyze` and `verbose`: `format` and other options are not supported",
+            "`explain` takes `analyze`, `verbose` and `format text | json`: other formats and options are not supported",
         ));
-    }
+    };
     Ok(Statement::Explain {
         analyze,
         verbose,
+        json,
         statement: Box::new(sort(*statement)?),
     })
 }

@@ -24,6 +24,7 @@ pub(crate) mod sum;
 mod system;
 mod texts;
 mod truncate;
+pub(crate) mod user;
 
 use std::sync::Arc;
 

@@ -1,6 +1,11 @@
 //! What the caller of a statement gives it to read, beside what is in the database.
 
+use std::sync::Arc;
+
+use datafusion::execution::FunctionRegistry;
+
 use crate::error::{Error, Result};
+use crate::functions::user;
 use crate::run::context::StatementContext;
 use crate::run::frames::Frames;
 
@@ -18,6 +23,17 @@ impl StatementContext {
             }
         }
         self.frames = frames.clone();
+        Ok(self)
+    }
+
+    /// Has `current_user` and its kin name who the statement is of; none: who runs the program.
+    ///
+    /// # Errors
+    /// If DataFusion takes no such function.
+    pub(crate) fn of_user(mut self, user: Option<&Arc<str>>) -> Result<StatementContext> {
+        if let Some(user) = user {
+            self.state.register_udf(user::named(user))?;
+        }
         Ok(self)
     }
 

@@ -99,6 +99,17 @@ impl Instance {
         self.work.bytes()
     }
 
+    /// The names of the functions that statements may call, in order, each once.
+    pub fn function_names(&self) -> Vec<String> {
+        let state = &self.template;
+        let all = state.scalar_functions().keys();
+        let all = all.chain(state.aggregate_functions().keys());
+        let all = all.chain(state.window_functions().keys());
+        let all = all.chain(state.table_functions().keys());
+        let names: std::collections::BTreeSet<&String> = all.collect();
+        names.into_iter().cloned().collect()
+    }
+
     /// Adds the lines of `report` to the end of every `explain analyze` from now on. `report` gets the time at which
     /// the statement began. Only the first call has an effect.
     pub fn report_with(&self, report: impl Fn(Instant) -> Vec<String> + Send + Sync + 'static) {

@@ -7,7 +7,8 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
-use engine::{Error, Execution, Prepared, Runtime};
+use engine::profile::Record;
+use engine::{Error, Execution, Prepared, ProfileCollector, Runtime, StageOutline};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use tokio::sync::mpsc;
 
@@ -123,6 +124,70 @@ pub(crate) async fn run(context: &StatementContext, plan: &NativePlan) -> Result
         }
     }
     rest(context, hybrid, profile).await.map(Outcome::Running)
+}
+
+/// What a query did that has run to its end.
+#[derive(Debug)]
+pub(crate) struct Profiled {
+    /// Rows of its answer, which nobody gets.
+    pub rows: u64,
+    /// The parts that the engine ran, each with its stages and what was measured of them.
+    pub parts: Vec<(Vec<StageOutline>, Vec<Record>)>,
+    /// What DataFusion ran of it over the rows of these.
+    pub rest: Option<Arc<dyn ExecutionPlan>>,
+}
+
+/// Runs `plan` to its end and measures its operators, which costs a few per cent; `None` if the engine cannot run it now.
+pub(crate) async fn profiled(
+    context: &StatementContext,
+    plan: &NativePlan,
+) -> Result<Option<Profiled>> {
+    let collector = Arc::new(ProfileCollector::default());
+    let mut execution = context.instance.execution.clone();
+    execution.profile = Some(Arc::clone(&collector));
+    let hybrid = match plan {
+        NativePlan::Hybrid(hybrid) => hybrid,
+        NativePlan::Whole(prepared) => {
+            let sent = sent(
+                Arc::clone(prepared),
+                runtime(context),
+                execution,
+                Profile::default(),
+            );
+            let mut batches = std::pin::pin!(sent);
+            let mut rows = 0;
+            while let Some(batch) = batches.next().await {
+                match batch {
+                    Ok(batch) => rows += batch.num_rows() as u64,
+                    // Whoever asks gets no rows, so that another executor can still take over.
+                    Err(e) => return Outcome::of(e).map(|_| None),
+                }
+            }
+            let parts = vec![(prepared.outline(), collector.take())];
+            return Ok(Some(Profiled {
+                rows,
+                parts,
+                rest: None,
+            }));
+        }
+    };
+    let mut parts = Vec::new();
+    for subplan in &hybrid.subplans {
+        if let Err(e) = subplan.fill(&runtime(context), &execution).await {
+            return Outcome::of(e).map(|_| None);
+        }
+        parts.push((subplan.prepared.outline(), collector.take()));
+    }
+    let mut running = rest(context, hybrid, Vec::new()).await?;
+    let mut rows = 0;
+    while let Some(batch) = running.rows.try_next().await? {
+        rows += batch.num_rows() as u64;
+    }
+    Ok(Some(Profiled {
+        rows,
+        parts,
+        rest: running.rest,
+    }))
 }
 
 /// Runs a prepared program to its end; returns its rows and its profile.

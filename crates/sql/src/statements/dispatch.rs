@@ -43,8 +43,16 @@ pub(crate) async fn run(
         Statement::Explain {
             analyze,
             verbose,
+            json,
             statement,
-        } => explain::explain(scope.read(started).await?, *statement, analyze, verbose).await,
+        } => {
+            let how = explain::How {
+                analyze,
+                verbose,
+                json,
+            };
+            explain::explain(scope.read(started).await?, *statement, how).await
+        }
         Statement::View { view, text } => views::create(scope, *view, &text, started).await,
         Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) => Err(
             Error::unsupported("prepared statements are executed by themselves, not explained"),

@@ -14,7 +14,7 @@ use crate::run::instance::Instance;
 use crate::statements::control::Control;
 use crate::statements::dispatch;
 use crate::statements::prepare::Names;
-use crate::statements::scope::Scope;
+use crate::statements::scope::{Caller, Scope};
 use crate::statements::transaction::{OpenTransaction, clock};
 
 /// What the statements of a session share: the transaction, if one is in progress. Its statements hold it one after the other; those of a session
@@ -26,9 +26,19 @@ pub(crate) struct Shared {
     numbers: Arc<SessionNumbers>,
     /// Rows of the caller that the statements of this handle of the session read.
     frames: Frames,
+    /// Who its statements are of, if they are of somebody with a name.
+    user: Option<Arc<str>>,
 }
 
 impl Shared {
+    /// The same of this user.
+    pub(crate) fn of_user(self, user: Arc<str>) -> Shared {
+        Shared {
+            user: Some(user),
+            ..self
+        }
+    }
+
     /// The same with these frames.
     pub(crate) fn with_frames(self, frames: Frames) -> Shared {
         Shared { frames, ..self }
@@ -53,6 +63,7 @@ pub(crate) struct Entered {
     open: Option<OwnedMutexGuard<Option<OpenTransaction>>>,
     numbers: Arc<SessionNumbers>,
     frames: Frames,
+    user: Option<Arc<str>>,
 }
 
 impl Entered {
@@ -65,6 +76,7 @@ impl Entered {
             open,
             numbers,
             frames,
+            user,
         } = shared;
         let mut guard = open.lock_owned().await;
         let open = match guard.as_mut() {
@@ -79,6 +91,7 @@ impl Entered {
             open,
             numbers,
             frames,
+            user,
         })
     }
 
@@ -87,7 +100,11 @@ impl Entered {
         let instance = Arc::clone(&self.instance);
         let numbers = Arc::clone(&self.numbers);
         let transaction = self.open.as_mut().and_then(|open| open.as_mut());
-        Scope::new(instance, numbers, self.frames.clone(), transaction)
+        let caller = Caller {
+            frames: self.frames.clone(),
+            user: self.user.clone(),
+        };
+        Scope::new(instance, numbers, caller, transaction)
     }
 
     /// The statement is done. Returns the number of the transaction that it belongs to.

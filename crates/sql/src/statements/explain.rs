@@ -19,21 +19,38 @@ use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::native;
 use crate::run::native::{NativePlan, Outcome};
-use crate::statements::dml;
+use crate::statements::{dml, plan_json};
 
-/// The plan of a statement, one node a line. With `analyze` the statement runs, and each node tells what it did; with
-/// `verbose` the optimised logical plan comes first.
+/// How a statement is explained.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct How {
+    /// It runs, and each node tells what it did.
+    pub analyze: bool,
+    /// The optimised logical plan comes first.
+    pub verbose: bool,
+    /// As data, in one value.
+    pub json: bool,
+}
+
+/// The plan of a statement, one node a line, or as data.
 pub(crate) async fn explain(
     mut context: StatementContext,
     statement: Statement,
-    analyze: bool,
-    verbose: bool,
+    how: How,
 ) -> Result<Answer> {
+    let How {
+        analyze,
+        verbose,
+        json,
+    } = how;
     let (title, plan) = plan(&context, statement).await?;
     if analyze && title.is_some() {
         return Err(Error::unsupported(
             "`explain analyze` runs queries only; `explain` shows the plan of a statement that writes",
         ));
+    }
+    if json {
+        return plan_json::explain(context, title, &plan, analyze).await;
     }
     let queries = title.is_none();
     let mut lines: Vec<String> = title.into_iter().collect();

@@ -27,6 +27,7 @@ mod lookup;
 mod materialized;
 mod merge;
 mod owned;
+mod plan_json;
 mod prepare;
 mod references;
 mod relations;

@@ -12,13 +12,20 @@ use crate::run::instance::Instance;
 use crate::statements::transaction::OpenTransaction;
 use crate::statements::write::Writing;
 
+/// What a statement gets from whoever runs it.
+pub(crate) struct Caller {
+    /// Rows that it reads.
+    pub frames: Frames,
+    /// Who it is of, if that has a name.
+    pub user: Option<Arc<str>>,
+}
+
 /// What a statement sees and writes to.
 pub(crate) struct Scope<'t> {
     pub instance: Arc<Instance>,
     /// What the session has got of sequences.
     numbers: Arc<SessionNumbers>,
-    /// Rows of the caller that it reads.
-    frames: Frames,
+    caller: Caller,
     /// The open transaction of the session; none where the statement is one itself.
     transaction: Option<&'t mut OpenTransaction>,
 }
@@ -28,13 +35,13 @@ impl<'t> Scope<'t> {
     pub(crate) fn new(
         instance: Arc<Instance>,
         numbers: Arc<SessionNumbers>,
-        frames: Frames,
+        caller: Caller,
         transaction: Option<&'t mut OpenTransaction>,
     ) -> Scope<'t> {
         Scope {
             instance,
             numbers,
-            frames,
+            caller,
             transaction,
         }
     }
@@ -59,13 +66,14 @@ impl<'t> Scope<'t> {
         self.of_caller(context)
     }
 
-    /// Gives a statement what is its caller's: the functions over sequences, and frames.
+    /// Gives a statement what is its caller's: the functions over sequences, the name of the user, and frames.
     fn of_caller(&self, context: StatementContext) -> Result<StatementContext> {
         let transaction = self.transaction.as_ref();
         let read_only = transaction.is_some_and(|transaction| transaction.modes().read_only);
         context
             .with_numbers(&self.numbers, read_only)
-            .with_frames(&self.frames)
+            .of_user(self.caller.user.as_ref())?
+            .with_frames(&self.caller.frames)
     }
 
     /// The right to write, and what the statement sees. `what` is the statement for messages, `names` are the tables

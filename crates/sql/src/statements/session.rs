@@ -119,6 +119,12 @@ impl Session {
         self
     }
 
+    /// The session of a user of this name, which `current_user`, `session_user` and `current_role` return.
+    pub fn of_user(mut self, name: &str) -> Session {
+        self.open = self.open.of_user(name.into());
+        self
+    }
+
     /// Refuses a statement that names files, if this session may not read and write them.
     pub(super) fn check_files(&self, statement: &Statement) -> Result<()> {
         if self.files {

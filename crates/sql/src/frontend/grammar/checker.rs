@@ -173,7 +173,7 @@ mod tests {
                 "prepare p as select * from t tablesample (1)",
                 "tablesample",
             ),
-            ("explain (format json) select 1", "format"),
+            ("explain (format yaml) select 1", "format"),
             (
                 "with q as (insert into t values (1) returning a) select * from q",
                 "insert",

@@ -12,5 +12,5 @@ mod similar;
 mod tokens;
 mod tree;
 
-pub(crate) use tokens::{abort, end, numbers, tables};
+pub(crate) use tokens::{abort, end, explained, numbers, tables};
 pub(crate) use tree::{query, statement};

@@ -61,6 +61,38 @@ pub(crate) fn abort(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     tokens
 }
 
+/// The format of `explain (format json)` as the parser knows it: `pgjson`; and `text`: `indent`.
+pub(crate) fn explained(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let whole: Vec<usize> = (0..tokens.len())
+        .filter(|&at| !matches!(tokens[at].token, Token::Whitespace(_)))
+        .collect();
+    let word = |at: Option<&usize>| match at.map(|&at| &tokens[at].token) {
+        Some(Token::Word(word)) if word.quote_style.is_none() => word.value.to_ascii_lowercase(),
+        _ => String::new(),
+    };
+    let options = whole.get(1).map(|&at| &tokens[at].token) == Some(&Token::LParen);
+    if word(whole.first()) != "explain" || !options {
+        return tokens;
+    }
+    let inside = whole.iter().skip(2);
+    let inside = inside.take_while(|&&at| tokens[at].token != Token::RParen);
+    let inside: Vec<usize> = inside.copied().collect();
+    let found = inside
+        .windows(2)
+        .find(|pair| word(pair.first()) == "format");
+    let known = found.and_then(|pair| match word(pair.last()).as_str() {
+        "json" => Some((pair[1], "pgjson")),
+        "text" => Some((pair[1], "indent")),
+        _ => None,
+    });
+    if let Some((at, name)) = known
+        && let Token::Word(word) = &mut tokens[at].token
+    {
+        (word.keyword, word.value) = (Keyword::NoKeyword, name.into());
+    }
+    tokens
+}
+
 /// `table t` as the planner knows it, wherever a query may stand: `select * from t`.
 pub(crate) fn tables(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let keyword = |token: Option<&TokenWithSpan>| match token.map(|token| &token.token) {

@@ -1,0 +1,219 @@
+//! Connections: taking them, and what is done with the requests that come by them.
+
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::errors;
+use crate::http::answer;
+use crate::http::machine::Machine;
+use crate::http::page::Page;
+use crate::http::refusal::Refusal;
+use crate::http::request::{Request, Unread};
+use crate::http::{catalog, gate, machine, statements};
+use crate::options::Options;
+use crate::shared::Shared;
+use crate::wire::channel::{Broken, Channel};
+use crate::wire::socket;
+
+/// Connections beyond the statements that may run: browsers keep some that do nothing.
+const BESIDE: usize = 64;
+
+/// The stack of a connection's thread. What is deep runs on the workers.
+const STACK: usize = 2 << 20;
+
+/// The first byte of a client that speaks TLS.
+const TLS: u8 = 0x16;
+
+/// How long a client may take to say anything at all.
+const FIRST: Duration = Duration::from_secs(60);
+
+/// What all connections share.
+struct Http {
+    shared: Arc<Shared>,
+    page: Page,
+    machine: Machine,
+}
+
+/// Listens for connections.
+///
+/// # Errors
+/// [`Error::Listen`] if the address is taken, or is one that others can reach and there are no users, or no TLS, without
+/// which their passwords could be read on their way.
+pub(crate) fn listen(address: SocketAddr, options: &Options) -> Result<TcpListener> {
+    let wrong = |reason: String| Error::Listen { address, reason };
+    if !address.ip().is_loopback() && options.users.is_none() {
+        let reason = "others can reach this address, and would be let in without a password: name a file of users (--users)";
+        return Err(wrong(reason.into()));
+    }
+    if !address.ip().is_loopback() && options.tls.is_none() {
+        let reason = "others can reach this address, and their passwords could be read on their way: name a certificate (--tls), or listen on 127.0.0.1 behind a proxy that has one";
+        return Err(wrong(reason.into()));
+    }
+    TcpListener::bind(address).map_err(|e| wrong(e.to_string()))
+}
+
+/// Takes connections, each of which gets a thread, until the server stops.
+pub(crate) fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
+    let http = Arc::new(Http {
+        machine: Machine::new(&shared.database),
+        shared: Arc::clone(shared),
+        page: Page::new(),
+    });
+    let open = Arc::new(AtomicUsize::new(0));
+    let most = shared.options.max_connections.saturating_add(BESIDE);
+    for socket in listener.incoming() {
+        if shared.is_stopping() {
+            return;
+        }
+        let Ok(socket) = socket else {
+            // No descriptors are left, or the like: wait until some are.
+            thread::sleep(Duration::from_millis(10));
+            continue;
+        };
+        shared.counts.connections.add(1);
+        let counted = Counted(Arc::clone(&open));
+        if open.fetch_add(1, Ordering::AcqRel) >= most {
+            shared.counts.refused.add(1);
+            continue;
+        }
+        let of = Arc::clone(&http);
+        let thread = thread::Builder::new()
+            .name("atoll-http".into())
+            .stack_size(STACK);
+        let spawned = thread.spawn(move || {
+            let _counted = counted;
+            // A connection that breaks is over, whatever broke it.
+            let _ = connection(&of, &socket);
+        });
+        if spawned.is_err() {
+            shared.counts.refused.add(1);
+        }
+    }
+}
+
+/// A connection that is counted until it ends.
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Answers the requests of a connection, one after the other.
+fn connection(http: &Http, stream: &TcpStream) -> std::result::Result<(), Broken> {
+    let address = stream.peer_addr().map_err(|_| Broken::Closed)?;
+    let _ = stream.set_nodelay(true);
+    let _ = socket::keep_alive(stream);
+    let mut channel = Channel::new(stream.try_clone().map_err(|_| Broken::Closed)?);
+    channel.patient(false)?;
+    if speaks_tls(http, stream)? {
+        match &http.shared.tls {
+            Some(config) => channel.encrypt(config)?,
+            None => return Err(Broken::Closed),
+        }
+    } else if http.shared.tls.is_some() && !is_here(address.ip()) {
+        let message = "clients on other machines must use TLS: https://";
+        let refusal = Refusal::new("403 Forbidden", "28000", message);
+        answer::refusal(&mut channel, None, &refusal)?;
+        channel.close();
+        return Ok(());
+    }
+    let ended = loop {
+        match exchange(http, &mut channel, (stream, address)) {
+            Ok(true) if !http.shared.is_stopping() => {}
+            Ok(_) => break Ok(()),
+            Err(Unread::Broken(broken)) => break Err(broken),
+            Err(Unread::Refused(refusal)) => break answer::refusal(&mut channel, None, &refusal),
+        }
+    };
+    channel.close();
+    ended
+}
+
+/// Answers the next request; true if another may follow.
+fn exchange(
+    http: &Http,
+    channel: &mut Channel,
+    place: (&TcpStream, SocketAddr),
+) -> std::result::Result<bool, Unread> {
+    let stopping = || http.shared.is_stopping();
+    let mut request = Request::read(channel, &stopping)?;
+    let user = match gate::admit(&http.shared, &request) {
+        Ok(user) => user,
+        // Whoever may not ask gets no memory for a body.
+        Err(refusal) if request.is_unread() => return Err(Unread::Refused(refusal)),
+        Err(refusal) => {
+            answer::refusal(channel, Some(&request), &refusal)?;
+            return Ok(request.keeps());
+        }
+    };
+    request.take_body(channel, &stopping)?;
+    route(http, channel, &request, &user, place)?;
+    Ok(request.keeps())
+}
+
+fn is_here(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
+/// Whether the client begins with TLS; the byte stays to be read.
+fn speaks_tls(http: &Http, stream: &TcpStream) -> std::result::Result<bool, Broken> {
+    let until = Instant::now() + FIRST;
+    loop {
+        let mut first = [0];
+        match stream.peek(&mut first) {
+            Ok(0) => return Err(Broken::Closed),
+            Ok(_) => return Ok(first[0] == TLS),
+            // It is asked again every now and then.
+            Err(_) if socket::is_gone(stream) => return Err(Broken::Closed),
+            Err(_) if http.shared.is_stopping() => return Err(Broken::Stopped),
+            Err(_) if Instant::now() >= until => return Err(Broken::Late),
+            Err(_) => {}
+        }
+    }
+}
+
+/// Does what a request asks.
+fn route(
+    http: &Http,
+    channel: &mut Channel,
+    request: &Request,
+    user: &str,
+    place: (&TcpStream, SocketAddr),
+) -> std::result::Result<(), Broken> {
+    let shared = &http.shared;
+    let found = match (request.method.as_str(), request.path.as_str()) {
+        ("GET" | "HEAD", "/") => {
+            let Page { headers, text } = &http.page;
+            return answer::whole(channel, Some(request), "200 OK", headers, text.as_bytes());
+        }
+        ("POST", "/query") => return statements::query(shared, channel, request, user, place),
+        ("GET" | "HEAD", "/catalog") => catalog::told(shared),
+        ("GET" | "HEAD", "/machine") => Ok(http.machine.told(shared, user)),
+        ("GET" | "HEAD", "/memory") => machine::memory(shared),
+        ("POST", "/cancel") => machine::cancel(shared, user, &request.body),
+        (_, "/" | "/query" | "/catalog" | "/machine" | "/memory" | "/cancel") => {
+            let message = format!("{} is not for {}", request.path, request.method);
+            Err(Refusal::new(
+                "405 Method Not Allowed",
+                errors::PROTOCOL,
+                message,
+            ))
+        }
+        (_, path) => {
+            let message = format!(
+                "there is no {path}: there are /, /query, /catalog, /machine, /memory and /cancel"
+            );
+            Err(Refusal::new("404 Not Found", errors::PROTOCOL, message))
+        }
+    };
+    match found {
+        Ok(value) => answer::value(channel, Some(request), "200 OK", "", &value),
+        Err(refusal) => answer::refusal(channel, Some(request), &refusal),
+    }
+}

@@ -1,0 +1,298 @@
+//! `explain (analyze, format json)`: a plan as data, with the keys that PostgreSQL's tools know.
+//!
+//! A node is a stage of Atoll's own engine or an operator of DataFusion. Times are in milliseconds. `Own Time` of a stage
+//! is wall time, that of an operator of DataFusion the time that all workers together computed in it; `Actual Total
+//! Time` adds that of the nodes below. What was not measured is left out.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, StringArray};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::display::DisplayableExecutionPlan;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use engine::StageOutline;
+use engine::profile::Record;
+use futures::TryStreamExt;
+use serde_json::{Map, Value, json};
+
+use crate::error::Result;
+use crate::messages::plain;
+use crate::run::answer::Answer;
+use crate::run::context::StatementContext;
+use crate::run::native::{self, NativePlan, Profiled};
+
+/// The answer whose one value is the plan of a statement as JSON; `title` says what the statement does with the rows of
+/// `plan`, if it writes.
+pub(crate) async fn explain(
+    mut context: StatementContext,
+    title: Option<String>,
+    plan: &LogicalPlan,
+    analyze: bool,
+) -> Result<Answer> {
+    if context.instance.executor.is_native()
+        && title.is_none()
+        && let Some(native) = native::prepare(&context, plan).await?
+    {
+        context.clock.planned();
+        let ran_on = native.ran_on();
+        if !analyze {
+            return shown(&context, planned(&native), None, ran_on);
+        }
+        if let Some(profiled) = native::profiled(&context, &native).await? {
+            let rows = profiled.rows;
+            return shown(&context, run(profiled), Some(rows), ran_on);
+        }
+    }
+    let physical = context.physical(plan).await?;
+    context.clock.planned();
+    let mut rows = None;
+    if analyze {
+        let mut count = 0;
+        let mut stream = execute_stream(Arc::clone(&physical), context.task())?;
+        while let Some(batch) = stream.try_next().await? {
+            count += batch.num_rows() as u64;
+        }
+        rows = Some(count);
+    }
+    let mut root = operator(physical.as_ref());
+    if let Some(title) = title {
+        root = json!({ "Node Type": title, "Plans": [root] });
+    }
+    shown(&context, root, rows, "datafusion")
+}
+
+/// The answer of one text: an array of one object, as PostgreSQL has it.
+fn shown(
+    context: &StatementContext,
+    root: Value,
+    rows: Option<u64>,
+    ran_on: &str,
+) -> Result<Answer> {
+    let statistics = context.clock.statistics();
+    let mut whole = Map::new();
+    whole.insert("Plan".into(), root);
+    whole.insert("Ran On".into(), ran_on.into());
+    whole.insert(
+        "Planning Time".into(),
+        milliseconds(statistics.planning_seconds),
+    );
+    if let Some(rows) = rows {
+        let executed = statistics.seconds - statistics.planning_seconds;
+        whole.insert("Execution Time".into(), milliseconds(executed.max(0.0)));
+        whole.insert("Rows".into(), rows.into());
+        whole.insert("Bytes Read".into(), json!(statistics.bytes));
+        let governed = context.instance.work.report(context.clock.started());
+        if !governed.is_empty() {
+            whole.insert("Governed".into(), json!(governed));
+        }
+    }
+    let text = serde_json::to_string_pretty(&[Value::Object(whole)]);
+    let text = text.map_err(|e| crate::error::Error::Defect {
+        message: e.to_string(),
+    })?;
+    let column: ArrayRef = Arc::new(StringArray::from(vec![text]));
+    Answer::of_columns(vec![("plan", column)], &context.clock)
+}
+
+/// Milliseconds with three digits behind the point: more is not measured.
+fn milliseconds(seconds: f64) -> Value {
+    json!((seconds * 1e6).round() / 1e3)
+}
+
+/// A plan that has not run.
+fn planned(native: &NativePlan) -> Value {
+    match native {
+        NativePlan::Whole(prepared) => stages(&prepared.outline(), &[], None),
+        NativePlan::Hybrid(hybrid) => {
+            let parts = hybrid.subplans.iter();
+            let parts = parts.map(|subplan| stages(&subplan.prepared.outline(), &[], None));
+            with_parts(logical(&hybrid.plan), parts)
+        }
+    }
+}
+
+/// A plan that has run.
+fn run(profiled: Profiled) -> Value {
+    let Profiled { rows, parts, rest } = profiled;
+    let whole = rest.is_none().then_some(rows);
+    let mut parts = parts
+        .into_iter()
+        .map(|(outline, records)| stages(&outline, &records, whole));
+    match rest {
+        Some(rest) => with_parts(operator(rest.as_ref()), parts),
+        None => parts.next().unwrap_or(Value::Null),
+    }
+}
+
+/// The node `root` with the parts that ran before it.
+fn with_parts(mut root: Value, parts: impl Iterator<Item = Value>) -> Value {
+    let parts = parts.enumerate().map(|(number, mut part)| {
+        part["Parent Relationship"] = "InitPlan".into();
+        part["Subplan Name"] = format!("part {}", number + 1).into();
+        part
+    });
+    let parts: Vec<Value> = parts.collect();
+    add(&mut root, parts);
+    root
+}
+
+/// Adds nodes below `node`, and their time to its own.
+fn add(node: &mut Value, below: Vec<Value>) {
+    if below.is_empty() {
+        return;
+    }
+    let time = |node: &Value| node["Actual Total Time"].as_f64();
+    let more: f64 = below.iter().filter_map(time).sum();
+    if let Some(own) = time(node) {
+        node["Actual Total Time"] = milliseconds((own + more) / 1e3);
+    }
+    match &mut node["Plans"] {
+        Value::Array(plans) => plans.extend(below),
+        plans => *plans = Value::Array(below),
+    }
+}
+
+/// The last of the stages, with those whose rows it reads below it, and so on. `rows` are those of the last one.
+fn stages(outline: &[StageOutline], records: &[Record], rows: Option<u64>) -> Value {
+    let mut nodes: Vec<Option<Value>> = Vec::new();
+    for (number, stage) in outline.iter().enumerate() {
+        let last = number + 1 == outline.len();
+        let mut below = Vec::new();
+        for &read in &stage.reads {
+            // A stage that two read stands below the first of them.
+            below.push(match nodes.get_mut(read).and_then(Option::take) {
+                Some(node) => node,
+                None => json!({
+                    "Node Type": "again",
+                    "Detail": format!("stage {read}, which stands elsewhere in this plan"),
+                }),
+            });
+        }
+        if last {
+            below.extend(nodes.iter_mut().filter_map(Option::take));
+        }
+        let of_stage = |record: &&Record| record.stage == number;
+        let records: Vec<&Record> = records.iter().filter(of_stage).collect();
+        let mut node = stage_node(number, stage, &records);
+        if let Some(rows) = rows.filter(|_| last) {
+            node["Actual Rows"] = rows.into();
+        }
+        add(&mut node, below);
+        nodes.push(Some(node));
+    }
+    nodes.pop().flatten().unwrap_or(Value::Null)
+}
+
+/// A stage, and what was measured of it.
+fn stage_node(number: usize, stage: &StageOutline, records: &[&Record]) -> Value {
+    let mut node = json!({
+        "Node Type": stage.makes,
+        "Stage": number,
+        "Detail": plain::plan(&stage.sink),
+    });
+    let tables = stage.pipelines.iter().filter_map(|one| one.table.as_ref());
+    let tables: Vec<&str> = tables.map(String::as_str).collect();
+    if !tables.is_empty() {
+        node["Relation Name"] = tables.join(", ").into();
+    }
+    let mut operators: Vec<Value> = records.iter().flat_map(|record| measured(record)).collect();
+    if operators.is_empty() {
+        operators = stage.pipelines.iter().flat_map(named).collect();
+    }
+    node["Operators"] = operators.into();
+    if records.is_empty() {
+        return node;
+    }
+    let seconds: f64 = records.iter().map(|record| record.seconds).sum();
+    node["Own Time"] = milliseconds(seconds);
+    node["Actual Total Time"] = milliseconds(seconds);
+    node["Actual Loops"] = 1.into();
+    node["Executor"] = records[0].executor.name().into();
+    let kernels = records.iter().flat_map(|record| &record.kernels);
+    let ends: Vec<u64> = kernels
+        .filter(|kernel| kernel.last)
+        .map(|kernel| kernel.rows)
+        .collect();
+    if !ends.is_empty() {
+        let rows: u64 = ends.iter().sum();
+        // An aggregate folds its rows into groups, whose number is not counted.
+        let key = if stage.makes == "aggregate" {
+            "Rows In"
+        } else {
+            "Actual Rows"
+        };
+        node[key] = rows.into();
+    }
+    node
+}
+
+/// The operators of a stage that has run.
+fn measured(record: &Record) -> Vec<Value> {
+    let kernels = record.kernels.iter().map(|kernel| {
+        json!({
+            "Name": plain::plan(&kernel.name),
+            "Rows": kernel.rows,
+            "Time": milliseconds(kernel.seconds),
+            "Bytes": kernel.bytes,
+        })
+    });
+    let operators = record.operators.iter().map(|operator| {
+        let rows: u64 = operator.tasks.iter().map(|task| task.rows).sum();
+        let busy: f64 = operator.tasks.iter().map(|task| task.busy).sum();
+        json!({
+            "Name": plain::plan(&operator.name),
+            "Rows": rows,
+            "Time": milliseconds(busy),
+            "Tasks": operator.tasks.len(),
+        })
+    });
+    kernels.chain(operators).collect()
+}
+
+/// The operators of a pipeline by their names alone.
+fn named(pipeline: &engine::PipelineOutline) -> Vec<Value> {
+    let filters = pipeline.filters.iter();
+    let filters = filters.map(|filter| format!("filter {filter}"));
+    let all = [pipeline.source.clone()].into_iter().chain(filters);
+    let all = all.chain(pipeline.operators.iter().cloned());
+    all.map(|name| json!({ "Name": plain::plan(&name) }))
+        .collect()
+}
+
+/// A node named by a text such as `Sort: a ASC`.
+fn titled(text: &str) -> Value {
+    let text = plain::plan(text.trim());
+    match text.split_once(": ") {
+        Some((name, detail)) => json!({ "Node Type": name, "Detail": detail }),
+        None => json!({ "Node Type": text }),
+    }
+}
+
+/// An operator of DataFusion with those below it, and what was measured of it.
+fn operator(plan: &dyn ExecutionPlan) -> Value {
+    let line = DisplayableExecutionPlan::new(plan).one_line().to_string();
+    let mut node = titled(&line);
+    if let Some(metrics) = plan.metrics() {
+        if let Some(rows) = metrics.output_rows() {
+            node["Actual Rows"] = rows.into();
+            node["Actual Loops"] = 1.into();
+        }
+        if let Some(nanoseconds) = metrics.elapsed_compute() {
+            let time = milliseconds(nanoseconds as f64 / 1e9);
+            node["Own Time"] = time.clone();
+            node["Actual Total Time"] = time;
+        }
+    }
+    let below = plan.children().into_iter();
+    let below = below.map(|child| operator(child.as_ref())).collect();
+    add(&mut node, below);
+    node
+}
+
+/// A logical node with those below it.
+fn logical(plan: &LogicalPlan) -> Value {
+    let mut node = titled(&plan.display().to_string());
+    let below = plan.inputs().into_iter().map(logical).collect();
+    add(&mut node, below);
+    node
+}
