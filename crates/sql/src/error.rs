@@ -228,7 +228,33 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
+        let text = Whole(self).to_string();
+        if text.contains(WITHIN) {
+            f.write_str(&without_sessions(&text))
+        } else {
+            f.write_str(&text)
+        }
+    }
+}
+
+/// What stands in the catalog between the schema of a session's temporary tables and their names. No other name has it.
+pub(crate) const WITHIN: char = '\u{1}';
+
+/// `text` with temporary tables called as their session calls them.
+fn without_sessions(text: &str) -> String {
+    let mut parts: Vec<&str> = text.split(WITHIN).collect();
+    let last = parts.pop().unwrap_or_default();
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let before = parts.iter().map(|part| part.trim_end_matches(word));
+    before.chain([last]).collect()
+}
+
+/// The message with the names that tables have in the catalog.
+struct Whole<'e>(&'e Error);
+
+impl fmt::Display for Whole<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
             Error::Syntax { message, position } => {
                 write!(f, "syntax error{}: {message}", At(*position))
             }
@@ -321,6 +347,12 @@ impl fmt::Display for Or<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn temporary_tables_are_called_as_the_session_calls_them() {
+        let error = Error::invalid("table \"pg_temp_12\u{1}t\" refers to pg_temp_12\u{1}u");
+        assert_eq!(error.to_string(), "table \"t\" refers to u");
+    }
 
     #[test]
     fn a_statement_may_be_part_of_a_text() {

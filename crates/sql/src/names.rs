@@ -4,9 +4,9 @@ use datafusion::common::TableReference;
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 use ingest::Format;
-use table::ROW_COLUMN;
+use table::{ROW_COLUMN, Tables};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, WITHIN};
 
 /// The only catalog, as `information_schema` and qualified names call it.
 pub(crate) const CATALOG: &str = "atoll";
@@ -36,6 +36,34 @@ pub(crate) fn table_name(name: &ObjectName) -> Result<String> {
     } else {
         Ok(reference.table().to_string())
     }
+}
+
+/// The name in the catalog of a temporary table of the session with this schema.
+pub(crate) fn temporary(schema: &str, name: &str) -> String {
+    format!("{schema}{WITHIN}{name}")
+}
+
+/// The schema of a session whose temporary table has this name in the catalog.
+pub(crate) fn session_of(name: &str) -> Option<&str> {
+    name.split_once(WITHIN).map(|(schema, _)| schema)
+}
+
+/// The name of a table as statements write it.
+pub(crate) fn base(name: &str) -> &str {
+    name.split_once(WITHIN).map_or(name, |(_, base)| base)
+}
+
+/// `names` without those of temporary tables.
+pub(crate) fn permanent(mut names: Vec<&str>) -> Vec<&str> {
+    names.retain(|name| session_of(name).is_none());
+    names
+}
+
+/// The name in the catalog of what a session with this schema of temporary tables calls `name`.
+pub(crate) fn seen(schema: Option<&str>, tables: &Tables, name: &str) -> String {
+    let own = schema.map(|schema| temporary(schema, name));
+    let own = own.filter(|own| tables.get(own).is_some());
+    own.unwrap_or_else(|| name.to_string())
 }
 
 /// Refuses names that a new table must not have.

@@ -140,9 +140,9 @@ fn a_cross_join_explosion_is_cancelled() {
     let explosions = [
         "select count(*) from generate_series(1, 1000000) a, generate_series(1, 1000000) b, generate_series(1, 1000000) c",
         // Collecting one side takes longer than we wait, and shorter.
-        "select a.value from generate_series(1, 10000000) a, generate_series(1, 10000000) b where a.value * b.value = -1",
-        "select a.value from generate_series(1, 1000000) a, generate_series(1, 1000000) b where a.value * b.value = -1",
-        "select sum(a.value) over (order by b.value) from generate_series(1, 1000000) a, generate_series(1, 1000) b",
+        "select a.a from generate_series(1, 10000000) a, generate_series(1, 10000000) b where a.a * b.b = -1",
+        "select a.a from generate_series(1, 1000000) a, generate_series(1, 1000000) b where a.a * b.b = -1",
+        "select sum(a.a) over (order by b.b) from generate_series(1, 1000000) a, generate_series(1, 1000) b",
     ];
     for text in explosions {
         // A limit that none of them reaches before it is stopped.
@@ -342,7 +342,7 @@ fn a_stream_delivers_and_stops_when_dropped() {
         }
         assert_eq!(rows, 100_000);
         let endless =
-            "select a.value from generate_series(1, 10000000) a, generate_series(1, 10000000) b";
+            "select a.a from generate_series(1, 10000000) a, generate_series(1, 10000000) b";
         let mut stream = session.stream(endless).await.unwrap();
         assert!(stream.next_batch().await.unwrap().is_ok());
         drop(stream);

@@ -25,8 +25,6 @@ pub(crate) enum What {
     Primary(Vec<String>),
     Unique(Vec<String>),
     Check {
-        /// The column whose constraint it is.
-        column: Option<String>,
         text: String,
     },
     Foreign {
@@ -65,7 +63,7 @@ pub(crate) fn of_column(column: &str, option: &ColumnOptionDef) -> Result<Option
         }
         ColumnOption::Check(own) => {
             let name = named(&own.name);
-            check(own, name, Some(column))?
+            check(own, name)?
         }
         ColumnOption::ForeignKey(key) => {
             let name = named(&key.name);
@@ -102,7 +100,7 @@ pub(crate) fn of_table(constraint: &TableConstraint) -> Result<Constraint> {
             let columns = key.columns.iter().map(column_name).collect();
             foreign(key, named(&key.name), columns)?
         }
-        TableConstraint::Check(own) => check(own, named(&own.name), None)?,
+        TableConstraint::Check(own) => check(own, named(&own.name))?,
         other => {
             return Err(Error::unsupported(format!(
                 "`{other}` is not supported: a table can declare primary, unique and foreign keys, and checks"
@@ -117,11 +115,7 @@ fn holds(characteristics: &Option<ConstraintCharacteristics>) -> bool {
     enforced != Some(false)
 }
 
-fn check(
-    check: &CheckConstraint,
-    name: Option<String>,
-    column: Option<&str>,
-) -> Result<Constraint> {
+fn check(check: &CheckConstraint, name: Option<String>) -> Result<Constraint> {
     if check.enforced == Some(false) {
         return Err(Error::unsupported(
             "`check ... not enforced` is not supported: leave it out",
@@ -131,7 +125,6 @@ fn check(
         name,
         held: true,
         what: What::Check {
-            column: column.map(str::to_owned),
             text: kept::text(&check.expr)?,
         },
     })

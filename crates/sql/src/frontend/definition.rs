@@ -9,12 +9,13 @@ use table::{Action, Check, Column, Definition, ForeignKey, Generated, Rule, Tabl
 use crate::error::{Error, Result};
 use crate::frontend::columns::{self, Values};
 use crate::frontend::constraints::{self, Constraint, What};
+use crate::frontend::mentioned;
 use crate::frontend::parse::{Statement, parse};
 use crate::frontend::sequences::SequenceOptions;
 use crate::frontend::table_options::keys_hold;
 use crate::messages::nearest::{unknown_column, unknown_table};
 use crate::messages::types::type_name;
-use crate::names::check_new;
+use crate::names::{base, check_new};
 
 /// The definition that `text` declares for a table `name`: a `create table` statement, whose own name does not matter,
 /// or only its list of columns and keys. `context` knows the types, `tables` are those that foreign keys may name.
@@ -164,7 +165,7 @@ pub(crate) fn add(
     }
     let named = |definition: &Definition, own: &str| {
         name.clone()
-            .unwrap_or_else(|| definition.free_name(&format!("{table}_{own}")))
+            .unwrap_or_else(|| definition.free_name(&format!("{}_{own}", base(&table))))
     };
     match what {
         What::Primary(columns) => {
@@ -193,8 +194,12 @@ pub(crate) fn add(
                 definition.add_key(name, columns, false);
             }
         }
-        What::Check { column, text } => {
-            let own = column.map_or_else(|| "check".to_owned(), |column| format!("{column}_check"));
+        What::Check { text } => {
+            // Called after the only column that it names, wherever it is declared.
+            let own = match &mentioned::columns(&text)?[..] {
+                [column] => format!("{column}_check"),
+                _ => "check".to_owned(),
+            };
             let name = named(definition, &own);
             definition.checks.push(Check { name, text });
         }

@@ -28,6 +28,7 @@ pub(crate) fn refuse(statement: &Statement) -> Result<()> {
         | Statement::Deallocate(_)
         | Statement::Array(_)
         | Statement::Sequence(_)
+        | Statement::Like(_)
         | Statement::Identity(_) => Ok(()),
         Statement::Materialized(MaterializedStatement::Create { text, .. }) => {
             of_tree(&Sql::Query(views::of_text(text)?.query))

@@ -16,12 +16,13 @@ use crate::frontend::arrays::ArrayStatement;
 use crate::frontend::copy::{Copy, CopyFrom, CopyTo, Through, ThroughWhat, copy};
 use crate::frontend::dialect::DIALECT;
 use crate::frontend::identity::AlterIdentity;
+use crate::frontend::like::CreateLike;
 use crate::frontend::materialized::MaterializedStatement;
 use crate::frontend::merge::Merge;
 use crate::frontend::prepared::Prepared;
 use crate::frontend::sequences::SequenceStatement;
 use crate::frontend::{
-    arrays, distinct, grammar, identity, kept, materialized, merge, overriding, prepared,
+    arrays, distinct, grammar, identity, kept, like, materialized, merge, overriding, prepared,
     returning, rewrite, sequences,
 };
 use crate::names::{column_name, table_name};
@@ -58,6 +59,8 @@ pub(crate) enum Statement {
     Sequence(SequenceStatement),
     /// `create materialized view`, `refresh materialized view`.
     Materialized(MaterializedStatement),
+    /// `create table ... (like ...)`.
+    Like(CreateLike),
     /// `merge`.
     Merge(Box<Merge>),
     /// `alter table ... alter column ...` about what makes the column's values.
@@ -133,6 +136,9 @@ fn own(text: &str, tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
     let source = |tokens: &[TokenWithSpan]| source(text, tokens);
     if let Some(own) = materialized::statement(tokens, source).transpose() {
         return Some(own.map(Statement::Materialized));
+    }
+    if let Some(own) = like::statement(tokens).transpose() {
+        return Some(own.map(Statement::Like));
     }
     let change = identity::statement(tokens).transpose()?;
     Some(change.map(Statement::Identity))

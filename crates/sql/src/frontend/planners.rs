@@ -9,11 +9,12 @@ use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, TypePlanner};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType as SqlType, ExactNumberInfo, TimezoneInfo,
+    BinaryOperator, DataType as SqlType, ExactNumberInfo, ObjectName, TimezoneInfo,
 };
 
 use crate::functions::arguments::{MICROS, UTC};
 use crate::functions::intervals;
+use crate::names::column_name;
 
 /// Types that DataFusion's planner reads differently or not at all.
 #[derive(Debug)]
@@ -42,10 +43,22 @@ impl TypePlanner for Types {
                 ExactNumberInfo::PrecisionAndScale(precision, scale) => decimal(precision, scale)?,
             },
             SqlType::Blob(_) | SqlType::Varbinary(_) | SqlType::Binary(_) => DataType::Binary,
+            SqlType::Custom(name, modifiers) if modifiers.is_empty() && is_text_type(name) => {
+                DataType::Utf8View
+            }
             _ => return Ok(None),
         };
         Ok(Some(data_type.into_nullable_field_ref()))
     }
+}
+
+/// PostgreSQL's types of texts that the parser does not know: a `name` is one of any length here.
+fn is_text_type(name: &ObjectName) -> bool {
+    let [part] = &name.0[..] else {
+        return false;
+    };
+    let word = part.as_ident().map(column_name);
+    word.is_some_and(|word| matches!(word.as_str(), "name" | "bpchar"))
 }
 
 fn decimal(precision: u64, scale: i64) -> Result<DataType> {

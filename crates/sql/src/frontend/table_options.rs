@@ -26,13 +26,26 @@ pub(crate) fn keys_hold(options: &CreateTableOptions) -> Result<bool> {
                 Expr::Value(value) if value.value == Value::Boolean(false) => false,
                 _ => return Err(Error::invalid("`enforce_keys` is true or false")),
             },
+            SqlOption::KeyValue { key, .. } if is_storage(&column_name(key)) => hold,
             other => {
                 return Err(Error::unsupported(format!(
-                    "`{}` is not supported in `create table ... with`: the only option is `enforce_keys`",
+                    "`{}` is not supported in `create table ... with`: the options are `enforce_keys` and PostgreSQL's storage parameters, which change nothing",
                     other.to_string().to_lowercase()
                 )));
             }
         };
     }
     Ok(hold)
+}
+
+/// Whether an option only says how PostgreSQL stores, cleans or scans a table: what is in it does not depend on that.
+fn is_storage(key: &str) -> bool {
+    let others = [
+        "fillfactor",
+        "log_autovacuum_min_duration",
+        "parallel_workers",
+        "toast_tuple_target",
+        "user_catalog_table",
+    ];
+    others.contains(&key) || key.starts_with("autovacuum_") || key.starts_with("vacuum_")
 }

@@ -28,6 +28,7 @@ pub(crate) fn verb(statement: &Statement) -> &'static str {
         Statement::Materialized(MaterializedStatement::Refresh { .. }) => {
             "REFRESH MATERIALIZED VIEW"
         }
+        Statement::Like(_) => "CREATE TABLE",
         Statement::Merge(_) => "MERGE",
         Statement::Identity(_) => "ALTER TABLE",
         Statement::Explain { .. } => "EXPLAIN",
@@ -63,6 +64,11 @@ fn of_sql(statement: &Sql) -> &'static str {
             object_type: ObjectType::MaterializedView,
             ..
         } => "DROP MATERIALIZED VIEW",
+        Sql::CreateIndex(_) => "CREATE INDEX",
+        Sql::Drop {
+            object_type: ObjectType::Index,
+            ..
+        } => "DROP INDEX",
         Sql::Drop {
             object_type: ObjectType::Sequence,
             ..

@@ -1,13 +1,14 @@
-//! `encode` and `decode`: bytes as texts.
+//! `encode` and `decode`: bytes as texts; and texts that are cast to `bytea`.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, exec_err, plan_err};
+use datafusion::logical_expr::{Expr, ScalarUDF};
 
-use crate::functions::arguments::{TEXT, is_text};
+use crate::functions::arguments::{TEXT, is_text, strings};
 use crate::functions::own::Own;
 
 pub(super) fn all() -> Vec<Own> {
@@ -15,6 +16,37 @@ pub(super) fn all() -> Vec<Own> {
         Own::new("encode", bytes_and_format, |_| Ok(TEXT), encode),
         Own::new("decode", text_and_format, |_| Ok(DataType::Binary), decode),
     ]
+}
+
+static READ: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    let own = Own::new(
+        "bytea",
+        |types| Ok(vec![DataType::Utf8; types.len()]),
+        |_| Ok(DataType::Binary),
+        |args, _| {
+            let texts = strings(&args[0])?;
+            let found: Vec<Option<Vec<u8>>> = texts
+                .iter()
+                .map(|text| text.map(read).transpose())
+                .collect::<Result<_>>()?;
+            Ok(Arc::new(
+                found.iter().map(Option::as_deref).collect::<BinaryArray>(),
+            ))
+        },
+    );
+    Arc::new(own.into())
+});
+
+/// A text as a `bytea`: `\x0aff`, or the bytes of the text, in which `\\` and `\012` stand for bytes.
+pub(crate) fn read_bytes(text: Expr) -> Expr {
+    READ.call(vec![text])
+}
+
+fn read(text: &str) -> Result<Vec<u8>> {
+    match text.strip_prefix("\\x") {
+        Some(digits) => from_hex(digits),
+        None => from_escape(text),
+    }
 }
 
 fn bytes_and_format(types: &[DataType]) -> Result<Vec<DataType>> {

@@ -21,6 +21,7 @@ use crate::functions::arguments::{MICROS, TEXT, UTC, is_text, strings};
 use crate::functions::casts::instant;
 use crate::functions::own::Own;
 use crate::functions::patterns::Pattern;
+use crate::functions::read_pattern;
 
 pub(super) fn all() -> Vec<Own> {
     let text = |_: &[DataType]| Ok(TEXT);
@@ -44,6 +45,7 @@ pub(super) fn all() -> Vec<Own> {
         Own::new("monthname", stamp, text, |args, _| named(&args[0], "%B")),
         Own::new("last_day", stamp, |_| Ok(DataType::Date32), last_day),
         Own::new("make_timestamp", parts, |_| Ok(MICROS), made),
+        Own::new("make_date", date_parts, |_| Ok(DataType::Date32), made_date),
         Own::new(
             "to_timestamp",
             to_timestamp_types,
@@ -383,6 +385,45 @@ fn parts(types: &[DataType]) -> Result<Vec<DataType>> {
     }
 }
 
+fn date_parts(types: &[DataType]) -> Result<Vec<DataType>> {
+    let numbers = types.iter().all(|ty| ty.is_integer() || ty.is_null());
+    match types.len() {
+        3 if numbers => Ok(vec![DataType::Int64; 3]),
+        _ => plan_err!("make_date takes a year, a month and a day"),
+    }
+}
+
+fn made_date(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let numbers: Vec<_> = args
+        .iter()
+        .map(|arg| arg.as_primitive::<Int64Type>())
+        .collect();
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        if args.iter().any(|arg| arg.is_null(row)) {
+            found.push(None);
+            continue;
+        }
+        let [year, month, day] = [0, 1, 2].map(|at: usize| numbers[at].value(row));
+        match date_of(year, month, day) {
+            Some(date) => found.push(Some(Date32Type::from_naive_date(date))),
+            None => return exec_err!("date field value out of range: {year}-{month:02}-{day:02}"),
+        }
+    }
+    Ok(Arc::new(Date32Array::from(found)))
+}
+
+/// A date by its parts. The year -1 is the one before the year 1, and there is none between them.
+fn date_of(year: i64, month: i64, day: i64) -> Option<NaiveDate> {
+    let year = match year {
+        0 => return None,
+        ..0 => year.checked_add(1)?,
+        _ => year,
+    };
+    let small = |number: i64| u32::try_from(number).ok();
+    NaiveDate::from_ymd_opt(year.try_into().ok()?, small(month)?, small(day)?)
+}
+
 fn made(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let numbers: Vec<_> = args[..5]
         .iter()
@@ -409,7 +450,7 @@ fn moment([year, month, day, hour, minute]: [i64; 5], second: f64) -> Option<i64
         return None;
     }
     let small = |number: i64| u32::try_from(number).ok();
-    let date = NaiveDate::from_ymd_opt(year.try_into().ok()?, small(month)?, small(day)?)?;
+    let date = date_of(year, month, day)?;
     let at = date.and_hms_opt(small(hour)?, small(minute)?, 0)?;
     Some(at.and_utc().timestamp_micros() + (second * 1e6).round() as i64)
 }
@@ -419,17 +460,18 @@ fn to_timestamp_types(types: &[DataType]) -> Result<Vec<DataType>> {
         [ty] if ty.is_integer() => Ok(vec![DataType::Int64]),
         [ty] if ty.is_numeric() => Ok(vec![DataType::Float64]),
         [ty] if is_stamp(ty) => Ok(vec![zoned()]),
-        [_, _] => {
-            plan_err!("to_timestamp with a pattern is not supported; use cast(... as timestamp)")
-        }
+        [text, pattern] if is_text(text) && is_text(pattern) => Ok(vec![DataType::Utf8; 2]),
         _ => {
             plan_err!("to_timestamp takes seconds since 1970, or a text such as '2020-01-31 12:00'")
         }
     }
 }
 
-/// Seconds since 1970, or a text.
+/// Seconds since 1970, or a text, which may come with a pattern.
 fn to_timestamp(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
+    if args.len() == 2 {
+        return read_pattern::to_timestamp(args);
+    }
     let out_of_range = |what: String| exec_err!("to_timestamp: {what} is out of range");
     let found: Vec<Option<i64>> = match args[0].data_type() {
         DataType::Int64 => {

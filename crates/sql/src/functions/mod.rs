@@ -7,7 +7,7 @@
 
 mod aggregates;
 pub(crate) mod arguments;
-mod bytes;
+pub(crate) mod bytes;
 pub(crate) mod casts;
 mod catalog;
 mod clock;
@@ -19,6 +19,7 @@ mod numeric;
 mod own;
 mod patterns;
 mod quantiles;
+mod read_pattern;
 pub(crate) mod sequences;
 pub(crate) mod sum;
 mod system;
@@ -42,6 +43,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(numeric::all())
         .chain(intervals::all())
         .chain(dates::all())
+        .chain(read_pattern::all())
         .chain(system::all())
         .chain(catalog::all())
         .map(|own| Arc::new(ScalarUDF::from(own)))

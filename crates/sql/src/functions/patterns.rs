@@ -1,20 +1,22 @@
-//! The patterns of `to_char`, as PostgreSQL has them: `YYYY-MM-DD HH24:MI:SS`.
+//! The patterns of `to_char`, `to_date` and `to_timestamp`, as PostgreSQL has them: `YYYY-MM-DD HH24:MI:SS`.
 
 use chrono::{Datelike, NaiveDateTime, Timelike};
 
 /// A parsed pattern.
 #[derive(Debug)]
-pub(super) struct Pattern(Vec<Piece>);
+pub(super) struct Pattern(pub(super) Vec<Piece>);
 
+/// A part of a pattern.
 #[derive(Debug, PartialEq)]
-enum Piece {
+pub(super) enum Piece {
     Text(String),
     /// A field, whether it is written without padding (`FM`), and the ending of an ordinal (`TH`).
     Field(Field, bool, Ordinal),
 }
 
+/// The ending of an ordinal number.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Ordinal {
+pub(super) enum Ordinal {
     None,
     Lower,
     Upper,
@@ -22,14 +24,15 @@ enum Ordinal {
 
 /// The letter case of a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Letters {
+pub(super) enum Letters {
     Upper,
     Capitalised,
     Lower,
 }
 
+/// What a part of a pattern stands for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Field {
+pub(super) enum Field {
     /// How many digits of the year, and whether with a comma.
     Year(usize, bool),
     IsoYear(usize),
@@ -105,7 +108,8 @@ const WORDS: [(&str, Field); 37] = [
     ("of", Field::ZoneHours),
 ];
 
-const MONTHS: [&str; 12] = [
+/// The names of the months.
+pub(super) const MONTHS: [&str; 12] = [
     "January",
     "February",
     "March",
@@ -145,6 +149,30 @@ const MARKS: [Mark; 9] = [
     ("ad", |lower| Field::Era(lower, false)),
     ("tz", Field::Zone),
 ];
+
+impl Ordinal {
+    /// Whether there is one.
+    pub(super) fn is_there(self) -> bool {
+        self != Ordinal::None
+    }
+}
+
+impl Field {
+    /// Whether it is written in digits alone.
+    pub(super) fn is_number(self) -> bool {
+        !matches!(
+            self,
+            Field::MonthName(_)
+                | Field::MonthShort(_)
+                | Field::DayName(_)
+                | Field::DayShort(_)
+                | Field::HalfDay(..)
+                | Field::Era(..)
+                | Field::Zone(_)
+                | Field::ZoneHours
+        )
+    }
+}
 
 impl Pattern {
     /// # Errors

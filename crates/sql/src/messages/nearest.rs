@@ -3,7 +3,7 @@
 use datafusion::common::utils::datafusion_strsim::levenshtein;
 use table::{Definition, Tables};
 
-use crate::error::Error;
+use crate::error::{Error, WITHIN};
 
 /// Names among `names` that a person may have meant by `name`, nearest first, at most three.
 pub(crate) fn nearest(name: &str, names: impl IntoIterator<Item = String>) -> Vec<String> {
@@ -27,6 +27,8 @@ pub(crate) fn nearest(name: &str, names: impl IntoIterator<Item = String>) -> Ve
 /// The error for a table that is not among `tables`.
 pub(crate) fn unknown_table(name: &str, tables: &Tables) -> Error {
     let names = tables.names().into_iter().chain(tables.views());
+    // Those of sessions are nobody else's.
+    let names = names.filter(|name| !name.contains(WITHIN));
     let names = names.map(str::to_string);
     Error::UnknownTable {
         name: name.to_string(),

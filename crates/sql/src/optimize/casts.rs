@@ -1,5 +1,6 @@
 //! PostgreSQL's meaning of casts: a cast to an integer rounds, half away from zero for decimals and to the even
-//! neighbour for doubles; texts and dates become timestamps of any year.
+//! neighbour for doubles; texts and dates become timestamps of any year, and
+//! texts bytes as PostgreSQL writes them.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use datafusion::logical_expr::expr::TryCast;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
-use crate::functions::casts;
+use crate::functions::{bytes, casts};
 use crate::optimize::expressions::{is_text, rewritten};
 
 /// The analyzer rule that gives casts PostgreSQL's meaning. It must come after type coercion, which adds casts.
@@ -37,7 +38,9 @@ fn convert(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Ok(from) = inner.get_type(schema) else {
         return Ok(Transformed::no(expr));
     };
-    use DataType::{Date32, Decimal128, Float16, Float32, Float64, Timestamp};
+    use DataType::{
+        Binary, BinaryView, Date32, Decimal128, Float16, Float32, Float64, LargeBinary, Timestamp,
+    };
     let better: Option<Expr> = match (&from, to) {
         (Float16 | Float32 | Float64, to) if to.is_integer() => {
             Some(casts::round_half_even((**inner).clone()))
@@ -56,6 +59,9 @@ fn convert(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         (text, to @ Timestamp(_, _)) if is_text(text) => {
             let read = casts::read_timestamp((**inner).clone(), to, strict);
             return Ok(Transformed::yes(read));
+        }
+        (text, Binary | LargeBinary | BinaryView) if is_text(text) && strict => {
+            Some(bytes::read_bytes((**inner).clone()))
         }
         (Date32, to @ Timestamp(TimeUnit::Nanosecond, _)) if strict => {
             let read = casts::date_to_nanoseconds((**inner).clone(), to);

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::frontend::{definition, grammar, graphs, readers};
 use crate::functions::sequences::Numbers;
 use crate::messages::nearest::unknown_table;
+use crate::names::seen;
 use crate::optimize::rules;
 use crate::resources::stop;
 use crate::run::arrays::Arrays;
@@ -27,6 +28,7 @@ use crate::run::depth::Depth;
 use crate::run::descriptions::Said;
 use crate::run::frames::Frames;
 use crate::run::instance::Instance;
+use crate::run::merged;
 use crate::run::resolver::{Calls, Resolver};
 use crate::run::values::Defaults;
 use crate::scan;
@@ -47,6 +49,8 @@ pub(crate) struct StatementContext {
     pub excluded: Option<Arc<dyn TableProvider>>,
     /// Rows of the caller that the statement reads as tables; its views do not.
     pub(super) frames: Frames,
+    /// The schema of the session's temporary tables; its views do not see them.
+    pub(super) temporary: Option<String>,
     /// The table that a `merge` changes, with its row ids.
     pub target: Option<Arc<dyn TableProvider>>,
     /// What the functions over sequences ask, where a session may.
@@ -99,10 +103,22 @@ impl StatementContext {
             written: None,
             excluded: None,
             frames: Frames::default(),
+            temporary: None,
             target: None,
             numbers: None,
             clock: Clock::new(started, traffic),
         }
+    }
+
+    /// The same with the temporary tables of the session of this schema.
+    pub(crate) fn with_temporary(mut self, schema: Option<&str>) -> StatementContext {
+        self.temporary = schema.map(str::to_owned);
+        self
+    }
+
+    /// The name in the catalog of the table that the session calls `name`.
+    pub(crate) fn own(&self, name: &str) -> String {
+        seen(self.temporary.as_deref(), &self.tables, name)
     }
 
     /// The table of that name, for statements that change it.
@@ -162,6 +178,7 @@ impl StatementContext {
         calls.defaults = defaults;
         if depth.is_outermost() {
             calls.frames = self.frames.clone();
+            calls.temporary = self.temporary.clone();
         }
         let names = Resolver::resolve(
             &self.state,
@@ -172,6 +189,7 @@ impl StatementContext {
             &calls,
         )
         .await?;
+        let statement = merged::first(statement, &names)?;
         let planned = SqlToRel::new_with_options(&names, self.parser_options(false))
             .statement_to_plan(statement.clone());
         planned.map_err(|e| {
@@ -243,6 +261,7 @@ impl StatementContext {
             views: HashMap::new(),
             defaults: Defaults::default(),
             frames: Frames::default(),
+            temporary: None,
             instance: Arc::clone(&self.instance),
         })
     }

@@ -1,11 +1,13 @@
 //! One instance per open store, shared by its sessions.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
 use datafusion::execution::SessionState;
 use engine::Execution;
 use memory::Budget;
+use parking_lot::Mutex;
 use store::Store;
 use workers::Workers;
 
@@ -34,6 +36,8 @@ pub struct Instance {
     pub(crate) turns: Turns,
     /// Where sequences are.
     pub(crate) sequences: Arc<Sequences>,
+    /// The schemas of sessions that have made temporary tables.
+    pub(crate) temporary: Mutex<BTreeSet<String>>,
     /// Who knows the sessions of a server.
     pub(crate) observer: Observer,
     pub(crate) executor: Executor,
@@ -75,6 +79,7 @@ impl Instance {
             work: Work::new(workers.nodes()),
             turns: Turns::new(options.lock_timeout),
             sequences,
+            temporary: Mutex::default(),
             observer: Observer::default(),
             executor: options.executor,
             execution,

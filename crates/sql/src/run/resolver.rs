@@ -26,7 +26,7 @@ use crate::frontend::returning::{EXCLUDED, TARGET, WRITTEN};
 use crate::functions::descriptions::{self, Descriptions};
 use crate::functions::sequences::{self, Numbers};
 use crate::messages::nearest::unknown_table;
-use crate::names::{CATALOG, PG_CATALOG, SCHEMA, looks_like_file};
+use crate::names::{CATALOG, PG_CATALOG, SCHEMA, looks_like_file, seen};
 use crate::run::arrays::Arrays;
 use crate::run::frames::Frames;
 use crate::run::instance::Instance;
@@ -56,6 +56,8 @@ pub(crate) struct Calls {
     pub defaults: Defaults,
     /// Rows of the caller.
     pub frames: Frames,
+    /// The schema of the session's temporary tables.
+    pub temporary: Option<String>,
     /// Who runs the statement.
     pub instance: Arc<Instance>,
 }
@@ -119,6 +121,31 @@ impl<'a> Resolver<'a> {
     }
 }
 
+/// The rows of the statement itself, or the temporary table of its session, that `reference` names.
+fn of_statement(
+    tables: &Tables,
+    reference: &TableReference,
+    target: Option<&str>,
+    calls: &Calls,
+) -> Option<Arc<dyn TableProvider>> {
+    let own = [
+        (WRITTEN, &calls.written),
+        (EXCLUDED, &calls.excluded),
+        (TARGET, &calls.target),
+    ];
+    let mut own = own.into_iter();
+    if let Some((_, Some(rows))) = own.find(|(name, _)| *name == reference.table()) {
+        return Some(Arc::clone(rows));
+    }
+    if reference.schema().is_some() {
+        return None;
+    }
+    let name = seen(calls.temporary.as_deref(), tables, reference.table());
+    let table = tables.get(&name).filter(|_| name != reference.table())?;
+    let row_ids = target == Some(name.as_str());
+    Some(Arc::new(Provider::new(Arc::clone(table), row_ids)))
+}
+
 /// The table, array, frame, file, call that reads files or a graph, or view of the information schema that `reference`
 /// names.
 async fn find(
@@ -145,14 +172,8 @@ async fn find(
         }
         Some(_) => return Ok(None),
     }
-    let own = [
-        (WRITTEN, &calls.written),
-        (EXCLUDED, &calls.excluded),
-        (TARGET, &calls.target),
-    ];
-    let mut own = own.into_iter();
-    if let Some((_, Some(rows))) = own.find(|(name, _)| *name == reference.table()) {
-        return Ok(Some(Arc::clone(rows)));
+    if let Some(own) = of_statement(tables, reference, target, calls) {
+        return Ok(Some(own));
     }
     if let Some(table) = tables.get(reference.table()) {
         if tables

@@ -16,7 +16,7 @@ use datafusion::logical_expr::TableType;
 use table::{Column, Sequence, Tables};
 
 use crate::messages::types;
-use crate::names::{CATALOG, SCHEMA};
+use crate::names::{CATALOG, SCHEMA, permanent};
 use crate::scan::catalog;
 use crate::scan::provider::Provider;
 
@@ -51,7 +51,7 @@ type Place<'t> = (String, i32, &'t Column);
 
 /// `information_schema.columns`.
 fn columns(tables: &Tables) -> DataFusionResult<Arc<dyn TableProvider>> {
-    let mut names = tables.names();
+    let mut names = permanent(tables.names());
     names.retain(|name| tables.materialized(name).is_none());
     names.sort_unstable();
     let of_table = |name: &&str| tables.get(name).map(|table| (name.to_string(), table));
@@ -180,7 +180,7 @@ struct SnapshotSchema(Arc<Tables>);
 #[async_trait]
 impl SchemaProvider for SnapshotSchema {
     fn table_names(&self) -> Vec<String> {
-        let tables = self.0.names().into_iter();
+        let tables = permanent(self.0.names()).into_iter();
         let tables = tables.filter(|name| self.0.materialized(name).is_none());
         let names = tables.chain(self.0.views());
         names.map(str::to_string).collect()

@@ -32,8 +32,9 @@ pub(crate) async fn alter(
     let name = table_name(&statement.name)?;
     let mut operations = statement.operations;
     let (Some(operation), true) = (operations.pop(), operations.is_empty()) else {
+        // Where it is not a statement of its own, several were made of it.
         return Err(Error::unsupported(
-            "`alter table` makes one change at a time: write a statement for each",
+            "`alter table` makes one change at a time here: write a statement for each",
         ));
     };
     let target = new_name(&operation)?;

@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use arrow::datatypes::{Field, Schema};
 use datafusion::sql::sqlparser::ast::{
-    CreateTable, ObjectName, Query, Statement as Sql, Truncate, TruncateIdentityOption,
+    ColumnOption, CreateTable, ObjectName, Query, Statement as Sql, TableConstraint, Truncate,
+    TruncateIdentityOption,
 };
 use futures::TryStreamExt;
 use table::{Definition, Tables};
@@ -14,12 +15,13 @@ use crate::frontend::definition::{Defined, define};
 use crate::frontend::sequences::SequenceOptions;
 use crate::frontend::table_options::keys_hold;
 use crate::messages::tags::shown;
-use crate::names::{check_column, check_new, table_name};
+use crate::names::{check_column, check_new, table_name, temporary};
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
 use crate::run::generated::GeneratedColumns;
 use crate::run::query;
+use crate::statements::cascade::drop_dependents;
 use crate::statements::owned;
 use crate::statements::references::may_empty;
 use crate::statements::relations::{self, taken};
@@ -34,9 +36,11 @@ pub(crate) async fn create(
     statement: CreateTable,
     started: Instant,
 ) -> Result<Answer> {
-    let name = table_name(&statement.name)?;
-    check_new(&name)?;
+    let name = new_name(scope, &statement)?;
     let (mut writing, mut context) = scope.write("CREATE TABLE", &[&name], started).await?;
+    if statement.temporary {
+        scope.temporary().begin(&context, &mut writing)?;
+    }
     no_sequence(&context.tables, &name)?;
     let mut gone: Vec<String> = Vec::new();
     if context.tables.get(&name).is_some() {
@@ -46,7 +50,7 @@ pub(crate) async fn create(
         if !statement.or_replace {
             return Err(Error::TableExists { name });
         }
-        drop_order(&context.tables, &[&name])?;
+        drop_order(&context.tables, &[&name], false)?;
         stays_unused(&context, &[&name])?;
         sequences_may_go(scope, &context, &name, &[&name])?;
         let before = context.table(&name)?;
@@ -98,6 +102,31 @@ pub(crate) async fn create(
     Ok(Answer::changed(changed, &context.clock))
 }
 
+/// What the new table is called in the catalog.
+fn new_name(scope: &Scope<'_>, statement: &CreateTable) -> Result<String> {
+    let name = table_name(&statement.name)?;
+    check_new(&name)?;
+    if !statement.temporary {
+        return Ok(name);
+    }
+    refers_to_none(statement)?;
+    Ok(temporary(scope.temporary().schema(), &name))
+}
+
+/// That a temporary table has no foreign keys.
+fn refers_to_none(statement: &CreateTable) -> Result<()> {
+    let mut options = statement.columns.iter().flat_map(|column| &column.options);
+    let mut constraints = statement.constraints.iter();
+    if options.any(|own| matches!(own.option, ColumnOption::ForeignKey(_)))
+        || constraints.any(|own| matches!(own, TableConstraint::ForeignKey(_)))
+    {
+        return Err(Error::unsupported(
+            "a temporary table has no foreign keys: leave them out",
+        ));
+    }
+    Ok(())
+}
+
 async fn create_as(
     context: &mut StatementContext,
     mut writing: Writing,
@@ -134,8 +163,8 @@ async fn create_as(
 ///
 /// # Errors
 ///
-/// When a table that stays refers to one of them.
-fn drop_order(tables: &Tables, names: &[&str]) -> Result<Vec<String>> {
+/// When a table that stays refers to one of them, unless its foreign keys go.
+fn drop_order(tables: &Tables, names: &[&str], cascade: bool) -> Result<Vec<String>> {
     let mut order: Vec<String> = Vec::new();
     let parents = |child: &str| {
         let table = tables.get(child);
@@ -152,7 +181,7 @@ fn drop_order(tables: &Tables, names: &[&str]) -> Result<Vec<String>> {
     let staying = tables
         .names()
         .into_iter()
-        .filter(|name| !names.contains(name));
+        .filter(|name| !names.contains(name) && !cascade);
     for child in staying {
         if let Some(parent) = names.iter().find(|name| refers(child, name)) {
             return Err(Error::Constraint {
@@ -181,11 +210,11 @@ fn drop_order(tables: &Tables, names: &[&str]) -> Result<Vec<String>> {
     Ok(order)
 }
 
-/// `drop table [if exists] a, b`.
+/// `drop table [if exists] a, b [cascade]`.
 pub(crate) async fn drop(
     scope: &mut Scope<'_>,
     names: Vec<ObjectName>,
-    if_exists: bool,
+    (if_exists, cascade): (bool, bool),
     started: Instant,
 ) -> Result<Answer> {
     let is_there = |context: &StatementContext, name: &str| match context.table(name) {
@@ -201,8 +230,12 @@ pub(crate) async fn drop(
         started,
         is_there,
         |scope, context, writing, there| {
-            stays_unused(context, there)?;
-            for name in drop_order(&context.tables, there)? {
+            if cascade {
+                drop_dependents(scope, context, writing, there)?;
+            } else {
+                stays_unused(context, there)?;
+            }
+            for name in drop_order(&context.tables, there, cascade)? {
                 sequences_may_go(scope, context, &name, there)?;
                 table::drop(&mut writing.tx, &name)?;
             }

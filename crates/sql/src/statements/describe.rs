@@ -120,7 +120,7 @@ pub(crate) async fn columns(
     match statement {
         Statement::Explain { .. } => Ok(Some(texts(&["plan"]))),
         Statement::Returning { statement, query } => {
-            let name = written(&statement)?;
+            let name = context.own(&written(&statement)?);
             let table = context.table(&name)?;
             let rows = MemTable::try_new(table.definition().schema(), vec![vec![]])?;
             context.written = Some(Arc::new(rows));

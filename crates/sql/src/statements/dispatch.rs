@@ -11,8 +11,8 @@ use crate::run::answer::Answer;
 use crate::run::query;
 use crate::statements::scope::Scope;
 use crate::statements::{
-    alter, arrays, comments, copy, ddl, dml, explain, identity, lookup, materialized, merge,
-    sequences, show, views,
+    alter, arrays, comments, copy, ddl, dml, explain, identity, indexes, like, lookup,
+    materialized, merge, sequences, show, targets, views,
 };
 
 /// Runs one statement, which says nothing about transactions.
@@ -21,6 +21,8 @@ pub(crate) async fn run(
     statement: Statement,
     started: Instant,
 ) -> Result<Answer> {
+    let mut statement = statement;
+    targets::named(scope, &mut statement)?;
     match statement {
         Statement::Sql(sql) if arrays::changes_one(scope, &sql)? => {
             arrays::change(scope, *sql, started).await
@@ -32,6 +34,7 @@ pub(crate) async fn run(
         Statement::Sequence(statement) => sequences::define(scope, statement, started).await,
         Statement::Identity(change) => identity::alter(scope, change, started).await,
         Statement::Materialized(statement) => materialized::run(scope, statement, started).await,
+        Statement::Like(statement) => like::create(scope, statement, started).await,
         Statement::Merge(statement) => merge::merge(scope, *statement, started).await,
         Statement::Sql(sql) => run_sql(scope, *sql, started).await,
         Statement::Returning { statement, query } => match *statement {
@@ -81,18 +84,18 @@ async fn run_sql(scope: &mut Scope<'_>, statement: Sql, started: Instant) -> Res
             object_type: ObjectType::Table,
             if_exists,
             names,
-            cascade: false,
+            cascade,
             temporary: false,
             ..
-        } => ddl::drop(scope, names, if_exists, started).await,
+        } => ddl::drop(scope, names, (if_exists, cascade), started).await,
         Sql::Drop {
             object_type: ObjectType::View,
             if_exists,
             names,
-            cascade: false,
+            cascade,
             temporary: false,
             ..
-        } => views::drop(scope, names, if_exists, started).await,
+        } => views::drop(scope, names, (if_exists, cascade), started).await,
         Sql::Drop {
             object_type: ObjectType::MaterializedView,
             if_exists,
@@ -109,6 +112,16 @@ async fn run_sql(scope: &mut Scope<'_>, statement: Sql, started: Instant) -> Res
             temporary: false,
             ..
         } => sequences::drop(scope, names, if_exists, started).await,
+        Sql::CreateIndex(create) => indexes::create(scope, create, started).await,
+        Sql::Drop {
+            object_type: ObjectType::Index,
+            if_exists,
+            names,
+            cascade: false,
+            temporary: false,
+            table: None,
+            ..
+        } => indexes::drop(scope, names, if_exists, started).await,
         Sql::Comment {
             object_type,
             object_name,
@@ -126,21 +139,10 @@ async fn run_sql(scope: &mut Scope<'_>, statement: Sql, started: Instant) -> Res
 /// Why a statement is not supported, and what to do instead.
 fn refusal(statement: &Sql) -> String {
     match statement {
-        Sql::CreateIndex(_) => {
-            "indexes are not supported, and not needed: scans skip what statistics rule out".into()
-        }
         Sql::Merge(_) => "`merge` is explained by none: it runs by itself".into(),
         Sql::Set(_) | Sql::ShowVariable { .. } => {
             "settings are not supported: options are given when the database is opened".into()
         }
-        Sql::Drop {
-            object_type: ObjectType::Table,
-            ..
-        } => "`drop table` takes no `cascade`: drop the tables that refer to it first".into(),
-        Sql::Drop {
-            object_type: ObjectType::View,
-            ..
-        } => "`drop view` takes no `cascade`: drop the views that depend on it first".into(),
         Sql::Drop {
             object_type: ObjectType::Sequence,
             ..

@@ -35,7 +35,7 @@ use crate::statements::references::{self, Children, Parents};
 use crate::statements::remove::remove_rows;
 use crate::statements::scope::Scope;
 use crate::statements::written::Written;
-use crate::statements::{ddl, default};
+use crate::statements::{ddl, default, using};
 
 /// `insert into table [(columns)] values ... | query`.
 pub(crate) async fn insert(
@@ -119,18 +119,29 @@ pub(crate) async fn delete(
     started: Instant,
 ) -> Result<Answer> {
     let name = delete_target(&statement)?;
+    if returning.is_some() && statement.using.is_some() {
+        return Err(Error::unsupported(
+            "`returning` is not supported in `delete ... using`: use `where ... in (select ...)`",
+        ));
+    }
     let (mut writing, mut context) = scope.write("DELETE", &[&name], started).await?;
     let table = context.table(&name)?;
     scope.claim(&references::reached(&context.tables, &name))?;
     let mut written = Written::new(&context, table.definition(), returning);
     let mut parents = Parents::new(&context.tables, &name);
-    let whole = statement.selection.is_none() && !written.is_wanted() && !parents.is_wanted();
+    let all = statement.selection.is_none() && statement.using.is_none();
+    let whole = all && !written.is_wanted() && !parents.is_wanted();
     let count = if whole {
         ddl::empty(&context, &mut writing, &name)?
     } else {
         let mut ids = RowIds::default();
-        let statement = Sql::Delete(statement);
-        let mut rows = rows_of(&mut context, statement, Some(&name), written.is_wanted()).await?;
+        let mut rows = match statement.using {
+            Some(_) => using::rows(&mut context, statement, &name).await?,
+            None => {
+                let statement = Sql::Delete(statement);
+                rows_of(&mut context, statement, Some(&name), written.is_wanted()).await?
+            }
+        };
         while let Some(batch) = rows.try_next().await? {
             let others = ids.strip(&batch)?;
             written.take(others)?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use datafusion::sql::sqlparser::ast::Statement as Sql;
 use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
 
 use crate::error::Result;
@@ -15,13 +16,16 @@ use crate::statements::control::Control;
 use crate::statements::dispatch;
 use crate::statements::prepare::Names;
 use crate::statements::scope::{Caller, Scope};
-use crate::statements::transaction::{OpenTransaction, clock};
+use crate::statements::temporary::Temporary;
+use crate::statements::transaction::{Modes, OpenTransaction, clock};
 
 /// What the statements of a session share: the transaction, if one is in progress. Its statements hold it one after the other; those of a session
 /// without one run at the same time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Shared {
     open: Arc<Mutex<Option<OpenTransaction>>>,
+    /// The tables that go with the session.
+    temporary: Arc<Temporary>,
     /// What the session has got of sequences.
     numbers: Arc<SessionNumbers>,
     /// Rows of the caller that the statements of this handle of the session read.
@@ -31,6 +35,17 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// What the statements of a new session share.
+    pub(crate) fn new(instance: &Arc<Instance>) -> Shared {
+        Shared {
+            open: Arc::default(),
+            temporary: Arc::new(Temporary::new(instance)),
+            numbers: Arc::default(),
+            frames: Frames::default(),
+            user: None,
+        }
+    }
+
     /// The same of this user.
     pub(crate) fn of_user(self, user: Arc<str>) -> Shared {
         Shared {
@@ -64,6 +79,7 @@ pub(crate) struct Entered {
     numbers: Arc<SessionNumbers>,
     frames: Frames,
     user: Option<Arc<str>>,
+    temporary: Arc<Temporary>,
 }
 
 impl Entered {
@@ -74,6 +90,7 @@ impl Entered {
     pub(crate) async fn new(instance: Arc<Instance>, shared: Shared) -> Result<Entered> {
         let Shared {
             open,
+            temporary,
             numbers,
             frames,
             user,
@@ -92,6 +109,7 @@ impl Entered {
             numbers,
             frames,
             user,
+            temporary,
         })
     }
 
@@ -99,12 +117,47 @@ impl Entered {
     pub(crate) fn scope(&mut self) -> Scope<'_> {
         let instance = Arc::clone(&self.instance);
         let numbers = Arc::clone(&self.numbers);
+        let temporary = Arc::clone(&self.temporary);
+        let caller = self.caller();
         let transaction = self.open.as_mut().and_then(|open| open.as_mut());
-        let caller = Caller {
+        Scope::new(instance, numbers, caller, temporary, transaction)
+    }
+
+    fn caller(&self) -> Caller {
+        Caller {
             frames: self.frames.clone(),
             user: self.user.clone(),
+        }
+    }
+
+    /// Runs these statements as one: all of them, or none. Returns the answer of the last.
+    ///
+    /// # Errors
+    /// The first of any of them, and that of the commit where no transaction is in progress.
+    async fn all(&mut self, statements: Vec<Statement>, started: Instant) -> Result<Answer> {
+        let mut own = match &self.open {
+            Some(_) => None,
+            None => Some(OpenTransaction::new(Modes::default())),
         };
-        Scope::new(instance, numbers, caller, transaction)
+        let mut answer = Answer::changed(None, &clock(&self.instance, started));
+        for statement in statements {
+            let caller = self.caller();
+            let mut scope = Scope::new(
+                Arc::clone(&self.instance),
+                Arc::clone(&self.numbers),
+                caller,
+                Arc::clone(&self.temporary),
+                match &mut self.open {
+                    Some(open) => open.as_mut(),
+                    None => own.as_mut(),
+                },
+            );
+            answer = dispatch::run(&mut scope, statement, started).await?;
+        }
+        if let Some(own) = own {
+            own.commit().await?;
+        }
+        Ok(answer)
     }
 
     /// The statement is done. Returns the number of the transaction that it belongs to.
@@ -139,8 +192,30 @@ pub(crate) async fn within(
             let bound = names.execute(&name, &arguments)?;
             dispatch::run(&mut entered.scope(), bound, started).await?
         }
-        other => dispatch::run(&mut entered.scope(), other, started).await?,
+        other => match changes(other) {
+            Ok(changes) => entered.all(changes, started).await?,
+            Err(other) => dispatch::run(&mut entered.scope(), *other, started).await?,
+        },
     };
     entered.succeed();
     Ok(answer)
+}
+
+/// The changes of an `alter table` that makes several, each as a statement; any other statement comes back.
+fn changes(statement: Statement) -> std::result::Result<Vec<Statement>, Box<Statement>> {
+    let Statement::Sql(sql) = statement else {
+        return Err(Box::new(statement));
+    };
+    match *sql {
+        Sql::AlterTable(mut alter) if alter.operations.len() > 1 => {
+            let operations = std::mem::take(&mut alter.operations);
+            let each = operations.into_iter().map(|operation| {
+                let mut one = alter.clone();
+                one.operations = vec![operation];
+                Statement::Sql(Box::new(Sql::AlterTable(one)))
+            });
+            Ok(each.collect())
+        }
+        other => Err(Box::new(Statement::Sql(Box::new(other)))),
+    }
 }

@@ -214,8 +214,10 @@ impl Session {
             return Err(no_direction());
         };
         let mut entered = Entered::new(Arc::clone(self.instance()), self.shared()).await?;
-        let context = entered.scope().read(Instant::now()).await?;
-        let table = context.table(&table_name(&table)?)?;
+        let mut scope = entered.scope();
+        let name = scope.own(table_name(&table)?)?;
+        let context = scope.read(Instant::now()).await?;
+        let table = context.table(&name)?;
         let wanted = copy::wanted(table.definition(), &columns)?;
         entered.succeed();
         Ok(Arc::new(table.definition().schema().project(&wanted)?))
@@ -259,6 +261,7 @@ fn copied(
         let width = instance.workers().width();
         let mut entered = Entered::new(instance, open).await?;
         let mut scope = entered.scope();
+        let name = scope.own(name)?;
         let (writing, mut context) = scope.write("COPY FROM", &[&name], Instant::now()).await?;
         let table = context.table(&name)?;
         let definition = table.definition();

@@ -16,7 +16,7 @@ use table::Table;
 use crate::error::Result;
 use crate::frontend::constant::Constant;
 use crate::frontend::parse::{Statement, parse};
-use crate::names::{column_name, table_name};
+use crate::names::{column_name, seen, table_name};
 use crate::run::answer::Answer;
 use crate::statements::scope::Scope;
 use crate::statements::transaction::clock;
@@ -35,7 +35,8 @@ pub(crate) async fn answer(
     };
     let instance = &scope.instance;
     let tables = instance.catalog.tables(&instance.store.snapshot())?;
-    let Some(table) = tables.get(&wanted.table) else {
+    let name = seen(scope.session_schema(), &tables, &wanted.table);
+    let Some(table) = tables.get(&name) else {
         return Ok(None);
     };
     let (Some(columns), Some((key, values))) = (wanted.columns(table), wanted.key(table)) else {

@@ -3,12 +3,16 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use table::Tables;
+
 use crate::error::Result;
+use crate::names::seen;
 use crate::resources::sequences::SessionNumbers;
 use crate::run::arrays::Arrays;
 use crate::run::context::StatementContext;
 use crate::run::frames::Frames;
 use crate::run::instance::Instance;
+use crate::statements::temporary::Temporary;
 use crate::statements::transaction::OpenTransaction;
 use crate::statements::write::Writing;
 
@@ -26,6 +30,10 @@ pub(crate) struct Scope<'t> {
     /// What the session has got of sequences.
     numbers: Arc<SessionNumbers>,
     caller: Caller,
+    /// The tables of the session.
+    temporary: Arc<Temporary>,
+    /// Whether it reads them.
+    sees_temporary: bool,
     /// The open transaction of the session; none where the statement is one itself.
     transaction: Option<&'t mut OpenTransaction>,
 }
@@ -36,12 +44,15 @@ impl<'t> Scope<'t> {
         instance: Arc<Instance>,
         numbers: Arc<SessionNumbers>,
         caller: Caller,
+        temporary: Arc<Temporary>,
         transaction: Option<&'t mut OpenTransaction>,
     ) -> Scope<'t> {
         Scope {
             instance,
             numbers,
             caller,
+            temporary,
+            sees_temporary: true,
             transaction,
         }
     }
@@ -49,6 +60,48 @@ impl<'t> Scope<'t> {
     /// Whether the statement is a transaction of its own.
     pub(crate) fn is_alone(&self) -> bool {
         self.transaction.is_none()
+    }
+
+    /// The tables of the session.
+    pub(crate) fn temporary(&self) -> &Temporary {
+        &self.temporary
+    }
+
+    /// Has the statement see permanent tables only, for what outlives the session.
+    pub(crate) fn without_temporary(&mut self) {
+        self.sees_temporary = false;
+    }
+
+    /// The schema of the session's temporary tables, if it has made any.
+    pub(crate) fn session_schema(&self) -> Option<&str> {
+        let made = self.sees_temporary && self.temporary.is_made();
+        made.then(|| self.temporary.schema())
+    }
+
+    /// The tables that the statement sees.
+    ///
+    /// # Errors
+    /// Those of reading the catalog.
+    pub(crate) fn tables(&self) -> Result<Arc<Tables>> {
+        let open = self.transaction.as_ref().and_then(|open| open.tables());
+        match open {
+            Some(tables) => Ok(tables),
+            None => {
+                let snapshot = self.instance.store.snapshot();
+                Ok(self.instance.catalog.tables(&snapshot)?)
+            }
+        }
+    }
+
+    /// The name in the catalog of the table that the session calls `name`.
+    ///
+    /// # Errors
+    /// Those of reading the catalog.
+    pub(crate) fn own(&self, name: String) -> Result<String> {
+        match self.session_schema() {
+            None => Ok(name),
+            schema => Ok(seen(schema, &*self.tables()?, &name)),
+        }
     }
 
     /// What a statement that only reads sees.
@@ -73,6 +126,7 @@ impl<'t> Scope<'t> {
         context
             .with_numbers(&self.numbers, read_only)
             .of_user(self.caller.user.as_ref())?
+            .with_temporary(self.session_schema())
             .with_frames(&self.caller.frames)
     }
 

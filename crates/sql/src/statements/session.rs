@@ -96,8 +96,8 @@ pub enum TransactionStatus {
 impl Session {
     pub(crate) fn new(instance: Arc<Instance>) -> Session {
         Session {
+            open: Shared::new(&instance),
             instance,
-            open: Shared::default(),
             prepared: Names::default(),
             files: true,
         }

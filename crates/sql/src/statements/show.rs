@@ -7,13 +7,14 @@ use table::Definition;
 
 use crate::error::Result;
 use crate::messages::types;
+use crate::names::permanent;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
 
 /// `show tables`: name, rows, columns.
 pub(crate) fn show_tables(context: &StatementContext) -> Result<Answer> {
-    let mut names = context.tables.names();
+    let mut names = permanent(context.tables.names());
     names.sort_unstable();
     let tables: Vec<_> = names
         .iter()

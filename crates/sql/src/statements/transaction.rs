@@ -183,6 +183,12 @@ impl OpenTransaction {
         Ok(context)
     }
 
+    /// The tables that its next statement sees; none before its first.
+    pub(crate) fn tables(&self) -> Option<Arc<Tables>> {
+        let own = self.levels.last().and_then(|level| level.tables.clone());
+        own.or_else(|| self.seen.as_ref().map(|seen| Arc::clone(&seen.tables)))
+    }
+
     /// The arrays that its next statement sees.
     pub(crate) fn arrays(&self, instance: &Instance) -> Arrays {
         let seen = self.seen.as_ref().map(|seen| seen.snapshot.clone());

@@ -10,6 +10,7 @@ use crate::names::{check_new, table_name};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
+use crate::statements::cascade::drop_dependents;
 use crate::statements::relations;
 use crate::statements::scope::Scope;
 use crate::statements::sequences::no_sequence;
@@ -77,11 +78,11 @@ fn reaches(context: &StatementContext, text: &str, name: &str) -> Result<bool> {
     Ok(false)
 }
 
-/// `drop view [if exists] a, b`.
+/// `drop view [if exists] a, b [cascade]`.
 pub(crate) async fn drop(
     scope: &mut Scope<'_>,
     names: Vec<ObjectName>,
-    if_exists: bool,
+    (if_exists, cascade): (bool, bool),
     started: Instant,
 ) -> Result<Answer> {
     let is_there = |context: &StatementContext, name: &str| match context.tables.view(name) {
@@ -98,8 +99,12 @@ pub(crate) async fn drop(
         names,
         started,
         is_there,
-        |_, context, writing, there| {
-            stays_unused(context, there)?;
+        |scope, context, writing, there| {
+            if cascade {
+                drop_dependents(scope, context, writing, there)?;
+            } else {
+                stays_unused(context, there)?;
+            }
             for name in there {
                 table::drop_view(&mut writing.tx, name)?;
             }

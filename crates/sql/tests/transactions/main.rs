@@ -5,6 +5,7 @@ mod fixture;
 mod histories;
 mod lost;
 mod sessions;
+mod temporary;
 
 use std::sync::Arc;
 use std::time::Duration;

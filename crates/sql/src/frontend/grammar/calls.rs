@@ -40,6 +40,8 @@ struct Clauses {
     ordered: bool,
     nulls: Option<NullTreatment>,
     everything: bool,
+    /// `t.*`, which an outer join may leave without a row.
+    of_table: bool,
 }
 
 fn clauses(function: &Function) -> Clauses {
@@ -61,6 +63,12 @@ fn clauses(function: &Function) -> Clauses {
                 _ => {}
             }
         }
+        found.of_table = args.iter().any(|arg| {
+            matches!(
+                arg,
+                FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(_))
+            )
+        });
         found.everything = args.iter().any(|arg| {
             matches!(
                 arg,
@@ -89,6 +97,11 @@ impl Calls<'_> {
         };
         if clauses.everything && name != "count" {
             return refused("`*`");
+        }
+        if clauses.of_table {
+            return Err(Error::unsupported(
+                "`count(t.*)` is not supported: count a column of `t`, or all rows by `count(*)`",
+            ));
         }
         let window = function.over.is_some();
         let aggregate = self.state.aggregate_functions().contains_key(&name);

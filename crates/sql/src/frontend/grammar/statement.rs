@@ -3,9 +3,9 @@
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, ConstraintCharacteristics, CreateTable, Delete,
     ForeignKeyConstraint, HiveDistributionStyle, HiveFormat, IndexColumn, Insert,
-    KeyOrIndexDisplay, NullsDistinctOption, ObjectType, OnInsert, OrderByExpr, OrderByOptions,
-    PrimaryKeyConstraint, Set, ShowStatementOptions, SqliteOnConflict, Statement, TableObject,
-    Truncate, TruncateTableTarget, UniqueConstraint, Update, UpdateTableFromKind,
+    KeyOrIndexDisplay, NullsDistinctOption, ObjectType, OnCommit, OnInsert, OrderByExpr,
+    OrderByOptions, PrimaryKeyConstraint, Set, ShowStatementOptions, SqliteOnConflict, Statement,
+    TableObject, Truncate, TruncateTableTarget, UniqueConstraint, Update, UpdateTableFromKind,
 };
 
 use crate::error::{Error, Result};
@@ -31,7 +31,8 @@ pub(super) fn check(statement: &Statement) -> Result<()> {
                 ObjectType::Table
                 | ObjectType::View
                 | ObjectType::MaterializedView
-                | ObjectType::Sequence,
+                | ObjectType::Sequence
+                | ObjectType::Index,
             if_exists: _,
             names: _,
             // Refused with advice where tables are dropped.
@@ -271,13 +272,11 @@ fn delete(statement: &Delete) -> Result<()> {
         order_by,
         limit,
     } = statement;
-    if using.is_some() || !tables.is_empty() {
-        return Err(refused_for(
-            "delete ... using",
-            "use `where ... in (select ...)`",
-        ));
+    if let Some(using) = using {
+        using.iter().try_for_each(table_with_joins)?;
     }
     none_of(&[
+        (!tables.is_empty(), "tables before `from` in a delete"),
         (returning.is_some(), "returning"),
         (output.is_some(), "output"),
         (!order_by.is_empty(), "order by in a delete"),
@@ -421,7 +420,7 @@ fn create_table(statement: &CreateTable) -> Result<()> {
         backup.is_some(),
     ];
     let clauses = [
-        (*temporary || global.is_some(), "temporary"),
+        (global.is_some() && !temporary, "global or local"),
         (*external, "external"),
         (like.is_some() || clone.is_some(), "like or clone"),
         (version.is_some(), "a version of another table"),
@@ -439,7 +438,10 @@ fn create_table(statement: &CreateTable) -> Result<()> {
         (location.is_some(), "location"),
         (*without_rowid, "without rowid"),
         (comment.is_some(), "comment"),
-        (on_commit.is_some(), "on commit"),
+        (
+            matches!(on_commit, Some(OnCommit::DeleteRows | OnCommit::Drop)),
+            "on commit drop or delete rows",
+        ),
         (on_cluster.is_some(), "on cluster"),
         (primary_key.is_some(), "primary key after the columns"),
         (order_by.is_some(), "order by"),

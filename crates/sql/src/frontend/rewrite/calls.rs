@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::Error;
-use crate::frontend::rewrite::similar;
+use crate::frontend::rewrite::{escapes, similar};
 use crate::names::column_name;
 
 /// Other names of functions.
@@ -29,9 +29,9 @@ const SYNONYMS: [(&str, &str); 17] = [
     ("max_by", "arg_max"),
     ("min_by", "arg_min"),
     ("quantile", "quantile_disc"),
-    ("regexp_matches", "regexp_like"),
     ("sign", "signum"),
     ("ucase", "upper"),
+    ("variance", "var_samp"),
 ];
 
 /// Functions that extract a part of a date.
@@ -62,6 +62,23 @@ const VALUES: [&str; 6] = [
     "session_user",
 ];
 
+/// The functions that calls here stand for others by, beside those that the parser has words for.
+pub(crate) fn names() -> Vec<&'static str> {
+    let others = [
+        "count_if",
+        "countif",
+        "date",
+        "if",
+        "iff",
+        "mod",
+        "week",
+        "weekofyear",
+    ];
+    let synonyms = SYNONYMS.iter().map(|(name, _)| *name);
+    let parts = PARTS.iter().map(|(name, _)| *name);
+    synonyms.chain(parts).chain(VALUES).chain(others).collect()
+}
+
 /// Rewrites calls and operators.
 pub(super) struct Calls;
 
@@ -74,6 +91,7 @@ impl VisitorMut for Calls {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
+        escapes::with_backslashes(expr);
         let rewritten = match expr {
             Expr::Identifier(ident) if ident.quote_style.is_none() => value(ident),
             Expr::Function(function) => call(function),

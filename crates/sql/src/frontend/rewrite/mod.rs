@@ -4,13 +4,16 @@
 //! same as others ([`shape`]), names of output columns ([`columns`]), and calls and operators that stand for others
 //! ([`calls`]). Names come before calls because a column is named after what the statement wrote.
 
+mod assignments;
 mod calls;
 mod catalog;
 mod columns;
+mod escapes;
 mod shape;
 mod similar;
 mod tokens;
 mod tree;
 
+pub(crate) use calls::names;
 pub(crate) use tokens::{abort, end, explained, numbers, tables};
 pub(crate) use tree::{query, statement};

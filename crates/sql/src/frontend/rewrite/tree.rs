@@ -4,10 +4,11 @@ use datafusion::sql::sqlparser::ast::{Query, Statement, VisitMut};
 
 use crate::error::Result;
 use crate::frontend::flow::outcome;
-use crate::frontend::rewrite::{calls, catalog, columns, shape};
+use crate::frontend::rewrite::{assignments, calls, catalog, columns, shape};
 
 /// Rewrites a statement; the order of its steps matters.
 pub(crate) fn statement(statement: &mut Statement) -> Result<()> {
+    assignments::spread(statement);
     outcome(statement.visit(&mut catalog::Catalog))?;
     outcome(statement.visit(&mut shape::Shape))?;
     columns::name_statement(statement)?;

@@ -6,12 +6,12 @@ use table::{Sequence, Tables};
 
 use crate::messages::numbers::{table_number, type_number};
 use crate::messages::types::{digits, standard_name};
-use crate::names::{CATALOG, SCHEMA};
+use crate::names::{CATALOG, SCHEMA, permanent};
 use crate::scan::catalog::build::Built;
 
 /// The sequences with their names, in order.
 fn all(tables: &Tables) -> Vec<(&str, &Arc<Sequence>)> {
-    let names = tables.sequences().into_iter();
+    let names = permanent(tables.sequences()).into_iter();
     let named = names.filter_map(|name| tables.sequence(name).map(|own| (name, own)));
     named.collect()
 }

@@ -6,7 +6,7 @@ use crate::messages::numbers::{
     CATALOG_SCHEMA, DATABASE, INFORMATION_SCHEMA, OWNER, PUBLIC_SCHEMA, TYPES, table_number,
     type_modifier, type_number,
 };
-use crate::names::{CATALOG, PG_CATALOG, SCHEMA};
+use crate::names::{CATALOG, PG_CATALOG, SCHEMA, permanent};
 use crate::resources::activity::Activity;
 use crate::scan::catalog::build::Built;
 
@@ -20,15 +20,14 @@ pub(super) fn namespaces() -> Built {
 
 /// Names of tables, views and sequences, in order, each with its `relkind`.
 fn relations(all: &Tables) -> Vec<(&str, &'static str)> {
-    let (kept, plain): (Vec<_>, Vec<_>) = all
-        .names()
+    let (kept, plain): (Vec<_>, Vec<_>) = permanent(all.names())
         .into_iter()
         .partition(|name| all.materialized(name).is_some());
     let kinds = [
         (plain, "r"),
         (kept, "m"),
         (all.views(), "v"),
-        (all.sequences(), "S"),
+        (permanent(all.sequences()), "S"),
     ];
     let of_kind = |(names, kind): (Vec<_>, _)| names.into_iter().map(move |name| (name, kind));
     let mut relations: Vec<_> = kinds.into_iter().flat_map(of_kind).collect();
@@ -96,7 +95,7 @@ pub(super) fn classes(all: &Tables) -> Built {
 type Place<'t> = (&'t str, i64, &'t Column);
 
 fn columns(all: &Tables) -> Vec<Place<'_>> {
-    let mut names = all.names();
+    let mut names = permanent(all.names());
     names.sort_unstable();
     let of_table = |name: &'_ str| {
         let definition = all.get(name).map(|table| table.definition());
@@ -305,7 +304,7 @@ fn keys(all: &Tables) -> Vec<Key> {
         let numbers: Vec<String> = columns.iter().map(|at| (at + 1).to_string()).collect();
         format!("{{{}}}", numbers.join(","))
     };
-    let mut names = all.names();
+    let mut names = permanent(all.names());
     names.sort_unstable();
     let mut keys = Vec::new();
     for name in names {
@@ -410,7 +409,7 @@ pub(super) fn roles() -> Built {
 
 /// `pg_matviews`.
 pub(super) fn materialized(all: &Tables) -> Built {
-    let names = all.names().into_iter();
+    let names = permanent(all.names()).into_iter();
     let kept: Vec<_> = names
         .filter_map(|name| all.materialized(name).map(|query| (name, query)))
         .collect();
@@ -426,7 +425,7 @@ pub(super) fn materialized(all: &Tables) -> Built {
 }
 
 pub(super) fn plain_tables(all: &Tables) -> Built {
-    let mut names = all.names();
+    let mut names = permanent(all.names());
     names.retain(|name| all.materialized(name).is_none());
     names.sort_unstable();
     let rows = names.len();

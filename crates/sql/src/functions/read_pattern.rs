@@ -1,0 +1,405 @@
+//! `to_date` and `to_timestamp` of a text and a pattern, as PostgreSQL has them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Date32Array, StringArray, TimestampMicrosecondArray};
+use arrow::datatypes::{DataType, Date32Type};
+use chrono::{Days, NaiveDate, NaiveDateTime, NaiveTime};
+use datafusion::common::{Result, exec_err, plan_err};
+
+use crate::functions::arguments::{UTC, is_text};
+use crate::functions::own::Own;
+use crate::functions::patterns::{Field, MONTHS, Pattern, Piece};
+
+pub(super) fn all() -> Vec<Own> {
+    vec![Own::new(
+        "to_date",
+        |types| match types {
+            [text, pattern] if is_text(text) && is_text(pattern) => Ok(vec![DataType::Utf8; 2]),
+            _ => plan_err!("to_date takes a text and a pattern such as 'YYYY-MM-DD'"),
+        },
+        |_| Ok(DataType::Date32),
+        |args, _| {
+            let moments = moments(args)?.into_iter();
+            let days = moments.map(|at| at.map(|at| Date32Type::from_naive_date(at.date())));
+            Ok(Arc::new(days.collect::<Date32Array>()))
+        },
+    )]
+}
+
+/// The instants that texts mean by patterns; they are in UTC unless they have a zone.
+pub(super) fn to_timestamp(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let moments = moments(args)?.into_iter();
+    let micros = moments.map(|at| at.map(|at| at.and_utc().timestamp_micros()));
+    Ok(Arc::new(
+        micros
+            .collect::<TimestampMicrosecondArray>()
+            .with_timezone(UTC),
+    ))
+}
+
+fn moments(args: &[ArrayRef]) -> Result<Vec<Option<NaiveDateTime>>> {
+    let (texts, patterns): (&StringArray, &StringArray) =
+        (args[0].as_string(), args[1].as_string());
+    let mut known: HashMap<&str, Pattern> = HashMap::new();
+    let mut found = Vec::with_capacity(texts.len());
+    for row in 0..texts.len() {
+        if texts.is_null(row) || patterns.is_null(row) {
+            found.push(None);
+            continue;
+        }
+        let (text, pattern) = (texts.value(row), patterns.value(row));
+        if !known.contains_key(pattern) {
+            match Pattern::parse(pattern) {
+                Ok(parsed) => known.insert(pattern, parsed),
+                Err(message) => return exec_err!("{message}"),
+            };
+        }
+        match read(&known[pattern].0, text) {
+            Ok(at) => found.push(Some(at)),
+            Err(message) => return exec_err!("{message}"),
+        }
+    }
+    Ok(found)
+}
+
+/// What was read of a text.
+#[derive(Default)]
+struct Parts {
+    year: Option<i64>,
+    before: bool,
+    month: Option<i64>,
+    day: Option<i64>,
+    day_of_year: Option<i64>,
+    hour: Option<i64>,
+    half: Option<bool>,
+    minute: i64,
+    second: i64,
+    second_of_day: Option<i64>,
+    micros: i64,
+    zone_hours: i64,
+    zone_minutes: i64,
+}
+
+type Read<T> = std::result::Result<T, String>;
+
+fn read(pieces: &[Piece], text: &str) -> Read<NaiveDateTime> {
+    let mut parts = Parts::default();
+    let mut rest = text.trim_start();
+    for (at, piece) in pieces.iter().enumerate() {
+        match piece {
+            Piece::Text(plain) => {
+                for c in plain.chars() {
+                    rest = beyond(rest, c);
+                }
+            }
+            Piece::Field(field, _, ordinal) => {
+                rest = rest.trim_start();
+                if rest.is_empty() {
+                    break;
+                }
+                // Digits that run into those of the next field are cut at their number.
+                let runs_on = matches!(pieces.get(at + 1), Some(Piece::Field(next, _, _)) if next.is_number());
+                rest = parts.take(*field, rest, runs_on, text)?;
+                if ordinal.is_there() {
+                    rest = rest.get(2..).unwrap_or_default();
+                }
+            }
+        }
+    }
+    parts.moment().ok_or_else(|| out_of_range(text))
+}
+
+/// What follows a character of the pattern: a separator stands for any, or for none, and another for any character.
+fn beyond(rest: &str, c: char) -> &str {
+    let separates = |c: char| !c.is_alphanumeric();
+    let mut others = rest.chars();
+    match others.next() {
+        Some(found) if !separates(c) || separates(found) && found != '+' && found != '-' => {
+            others.as_str()
+        }
+        Some('-' | '+') if separates(c) && !c.is_whitespace() => others.as_str(),
+        _ => rest,
+    }
+}
+
+fn out_of_range(text: &str) -> String {
+    format!("date/time field value out of range: \"{text}\"")
+}
+
+impl Parts {
+    /// Reads a field, and gives what follows.
+    fn take<'t>(
+        &mut self,
+        field: Field,
+        rest: &'t str,
+        runs_on: bool,
+        text: &str,
+    ) -> Read<&'t str> {
+        let digits = |most: usize, name: &str| {
+            let most = if runs_on { most } else { usize::MAX };
+            number(rest, most, name)
+        };
+        let rest = match field {
+            Field::Year(width @ (4 | 2), false) => {
+                let (year, after) = digits(width, if width == 4 { "YYYY" } else { "YY" })?;
+                self.year = Some(match year {
+                    0..70 if width == 2 && rest.len() - after.len() <= 2 => year + 2000,
+                    70..100 if width == 2 => year + 1900,
+                    _ => year,
+                });
+                after
+            }
+            Field::Month => keep(&mut self.month, digits(2, "MM")?),
+            Field::Day => keep(&mut self.day, digits(2, "DD")?),
+            Field::DayOfYear => keep(&mut self.day_of_year, digits(3, "DDD")?),
+            Field::MonthName(_) | Field::MonthShort(_) => {
+                let whole = matches!(field, Field::MonthName(_));
+                let name = |month: &&str| if whole { month.len() } else { 3 };
+                let at = MONTHS.iter().position(|month| {
+                    let start = rest.get(..name(month));
+                    start.is_some_and(|start| start.eq_ignore_ascii_case(&month[..name(month)]))
+                });
+                let Some(at) = at else {
+                    let wanted = if whole { "Month" } else { "Mon" };
+                    return Err(format!("invalid value \"{}\" for \"{wanted}\"", word(rest)));
+                };
+                self.month = Some(at as i64 + 1);
+                &rest[name(&MONTHS[at])..]
+            }
+            Field::DayName(_) | Field::DayShort(_) => {
+                rest.trim_start_matches(|c: char| c.is_alphabetic())
+            }
+            Field::Hour24 => keep(&mut self.hour, digits(2, "HH24")?),
+            Field::Hour12 => {
+                let (hour, after) = digits(2, "HH12")?;
+                if !(1..=12).contains(&hour) {
+                    return Err(format!("hour \"{hour}\" is invalid for the 12-hour clock"));
+                }
+                self.half = self.half.or(Some(false));
+                keep(&mut self.hour, (hour, after))
+            }
+            other => self.take_clock(other, rest, runs_on, text)?,
+        };
+        Ok(rest)
+    }
+
+    /// The same of the fields of a clock, of eras and of zones.
+    fn take_clock<'t>(
+        &mut self,
+        field: Field,
+        rest: &'t str,
+        runs_on: bool,
+        text: &str,
+    ) -> Read<&'t str> {
+        let digits = |most: usize, name: &str| {
+            let most = if runs_on { most } else { usize::MAX };
+            number(rest, most, name)
+        };
+        let rest = match field {
+            Field::HalfDay(_, points) => {
+                let wanted = if points {
+                    ["A.M.", "P.M."]
+                } else {
+                    ["AM", "PM"]
+                };
+                let (at, after) = one_of(rest, &wanted)?;
+                self.half = Some(at == 1);
+                after
+            }
+            Field::Era(_, points) => {
+                let wanted = if points {
+                    ["A.D.", "B.C."]
+                } else {
+                    ["AD", "BC"]
+                };
+                let (at, after) = one_of(rest, &wanted)?;
+                self.before = at == 1;
+                after
+            }
+            Field::Minute => self.small(digits(2, "MI")?, |parts| &mut parts.minute),
+            Field::Second => self.small(digits(2, "SS")?, |parts| &mut parts.second),
+            Field::SecondOfDay => keep(&mut self.second_of_day, digits(5, "SSSS")?),
+            Field::Fraction(width) => {
+                let (_, after) = number(rest, width as usize, "US")?;
+                let written = &rest[..rest.len() - after.len()];
+                let scale = 10_i64.pow(6_u32.saturating_sub(written.len() as u32));
+                self.micros = written.parse::<i64>().map_err(|_| out_of_range(text))? * scale;
+                after
+            }
+            Field::ZoneHours => {
+                let (sign, digits) = match rest.strip_prefix('-') {
+                    Some(digits) => (-1, digits),
+                    None => (1, rest.strip_prefix('+').unwrap_or(rest)),
+                };
+                let (hours, after) = number(digits, 2, "TZH")?;
+                self.zone_hours = sign * hours;
+                after
+            }
+            Field::ZoneMinutes => self.small(digits(2, "TZM")?, |parts| &mut parts.zone_minutes),
+            other => {
+                return Err(format!(
+                    "{other:?} is not supported where a text is read by a pattern"
+                ));
+            }
+        };
+        Ok(rest)
+    }
+
+    fn small<'t>(
+        &mut self,
+        (value, after): (i64, &'t str),
+        at: fn(&mut Parts) -> &mut i64,
+    ) -> &'t str {
+        *at(self) = value;
+        after
+    }
+
+    /// The moment in UTC, unless a part is out of its range.
+    fn moment(self) -> Option<NaiveDateTime> {
+        let year = match (self.year, self.before) {
+            (Some(year), true) => 1 - year,
+            (Some(year), false) => year,
+            // Without a year it is the one before the first.
+            (None, _) => 0,
+        };
+        let year = i32::try_from(year).ok()?;
+        let small = |value: i64| u32::try_from(value).ok();
+        let date = match self.day_of_year {
+            Some(day) => NaiveDate::from_yo_opt(year, small(day)?)?,
+            None => {
+                let (month, day) = (self.month.unwrap_or(1), self.day.unwrap_or(1));
+                NaiveDate::from_ymd_opt(year, small(month)?, small(day)?)?
+            }
+        };
+        let hour = match (self.hour.unwrap_or(0), self.half) {
+            (12, Some(false)) => 0,
+            (hour @ 1..12, Some(true)) => hour + 12,
+            (hour, _) => hour,
+        };
+        let (date, hour) = match hour {
+            24 if self.minute + self.second + self.micros == 0 => (date + Days::new(1), 0),
+            hour => (date, hour),
+        };
+        let time = match self.second_of_day {
+            Some(second) => NaiveTime::from_num_seconds_from_midnight_opt(small(second)?, 0)?,
+            None => {
+                NaiveTime::from_hms_opt(small(hour)?, small(self.minute)?, small(self.second)?)?
+            }
+        };
+        let sign = if self.zone_hours < 0 { -1 } else { 1 };
+        let zone = self.zone_hours * 60 + sign * self.zone_minutes;
+        let at = date.and_time(time) + chrono::Duration::microseconds(self.micros);
+        at.checked_sub_signed(chrono::Duration::minutes(zone))
+    }
+}
+
+fn keep<'t>(place: &mut Option<i64>, (value, after): (i64, &'t str)) -> &'t str {
+    *place = Some(value);
+    after
+}
+
+/// The number at the start of `rest`, of at most so many digits.
+fn number<'t>(rest: &'t str, most: usize, field: &str) -> Read<(i64, &'t str)> {
+    let digits = rest
+        .bytes()
+        .take(most)
+        .take_while(u8::is_ascii_digit)
+        .count();
+    match rest[..digits].parse() {
+        Ok(value) => Ok((value, &rest[digits..])),
+        Err(_) => Err(format!("invalid value \"{}\" for \"{field}\"", word(rest))),
+    }
+}
+
+/// The start of a text, for messages.
+fn word(text: &str) -> String {
+    text.chars()
+        .take_while(|c| !c.is_whitespace())
+        .take(20)
+        .collect()
+}
+
+/// Which of `words` stands at the start of `rest`, and what follows.
+fn one_of<'t>(rest: &'t str, words: &[&str]) -> Read<(usize, &'t str)> {
+    for (at, wanted) in words.iter().enumerate() {
+        let start = rest.get(..wanted.len());
+        if start.is_some_and(|start| start.eq_ignore_ascii_case(wanted)) {
+            return Ok((at, &rest[wanted.len()..]));
+        }
+    }
+    Err(format!(
+        "invalid value \"{}\" for \"{}\"",
+        word(rest),
+        words.join("\" or \"")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, pattern: &str) -> String {
+        let pattern = Pattern::parse(pattern).unwrap();
+        match read(&pattern.0, text) {
+            Ok(at) => at.to_string(),
+            Err(message) => message,
+        }
+    }
+
+    #[test]
+    fn texts_are_read_by_patterns() {
+        for (text, pattern, wanted) in [
+            ("2020-01-31", "YYYY-MM-DD", "2020-01-31 00:00:00"),
+            ("20200131123456", "YYYYMMDDHH24MISS", "2020-01-31 12:34:56"),
+            ("31/1/2020", "DD/MM/YYYY", "2020-01-31 00:00:00"),
+            ("05 Dec 2000", "DD Mon YYYY", "2000-12-05 00:00:00"),
+            ("december 5,  99", "Month DD, YY", "1999-12-05 00:00:00"),
+            ("Friday 01 May 69", "Day DD Month YY", "2069-05-01 00:00:00"),
+            (
+                "12:30 am 1/2/3",
+                "HH12:MI AM DD/MM/YYYY",
+                "0003-02-01 00:30:00",
+            ),
+            ("2020 366", "YYYY DDD", "2020-12-31 00:00:00"),
+            ("1:02:03.5 pm", "HH:MI:SS.US PM", "0000-01-01 13:02:03.500"),
+            (
+                "2000-01-01 10:00 +02:30",
+                "YYYY-MM-DD HH24:MI TZH:TZM",
+                "2000-01-01 07:30:00",
+            ),
+            (
+                "2000-01-01 10:00 -02",
+                "YYYY-MM-DD HH24:MI TZH",
+                "2000-01-01 12:00:00",
+            ),
+            ("44-03-15 BC", "YYYY-MM-DD BC", "-0043-03-15 00:00:00"),
+            ("1985 the 9th", "YYYY \"the\" DDth", "1985-01-09 00:00:00"),
+            (
+                "2011-12-18 24:00",
+                "YYYY-MM-DD HH24:MI",
+                "2011-12-19 00:00:00",
+            ),
+            (
+                "2011-02-29",
+                "YYYY-MM-DD",
+                "date/time field value out of range: \"2011-02-29\"",
+            ),
+            (
+                "2011-xx-29",
+                "YYYY-MM-DD",
+                "invalid value \"xx-29\" for \"MM\"",
+            ),
+            ("2011 Foo", "YYYY Mon", "invalid value \"Foo\" for \"Mon\""),
+            (
+                "13:00 am",
+                "HH12:MI AM",
+                "hour \"13\" is invalid for the 12-hour clock",
+            ),
+        ] {
+            assert_eq!(shown(text, pattern), wanted, "{text} {pattern}");
+        }
+        assert!(shown("2011 5", "YYYY Q").contains("not supported"));
+    }
+}

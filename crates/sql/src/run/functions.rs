@@ -1,0 +1,56 @@
+//! Which functions there are.
+
+use std::collections::BTreeSet;
+
+use crate::frontend::rewrite;
+use crate::functions::{descriptions, sequences};
+use crate::run::instance::Instance;
+
+/// Functions that the parser or the planner has words of their own for.
+const WORDS: [&str; 14] = [
+    "coalesce",
+    "current_date",
+    "current_time",
+    "current_timestamp",
+    "extract",
+    "generate_series",
+    "grouping",
+    "nullif",
+    "overlay",
+    "position",
+    "substring",
+    "timezone",
+    "trim",
+    "unnest",
+];
+
+/// Functions that ask what a session has got, or the catalog.
+const ASKING: [&str; 7] = [
+    "col_description",
+    "currval",
+    "lastval",
+    "nextval",
+    "obj_description",
+    "pg_get_serial_sequence",
+    "setval",
+];
+
+impl Instance {
+    /// The names of all functions that statements may call, in order: scalar functions, aggregates, functions of windows, and
+    /// those that stand in `from`.
+    pub fn functions(&self) -> Vec<String> {
+        let state = &self.template;
+        let scalars = state.scalar_functions().keys();
+        let all = scalars
+            .chain(state.aggregate_functions().keys())
+            .chain(state.window_functions().keys())
+            .chain(state.table_functions().keys());
+        let mut names: BTreeSet<String> = all.cloned().collect();
+        names.extend(rewrite::names().iter().map(ToString::to_string));
+        names.extend(WORDS.map(str::to_owned));
+        let asking = ASKING.into_iter();
+        let asking = asking.filter(|name| sequences::is_name(name) || descriptions::is_name(name));
+        names.extend(asking.map(str::to_owned));
+        names.into_iter().collect()
+    }
+}
