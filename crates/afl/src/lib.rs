@@ -36,5 +36,6 @@ mod run;
 mod syntax;
 
 pub use error::{Error, Fault, Result};
+pub use lower::Arrays;
 pub use run::{Outcome, compile, execute, explain, is_query, writes};
 pub use syntax::OPERATORS;

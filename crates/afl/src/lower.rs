@@ -1,23 +1,47 @@
 //! From a statement to a plan over the arrays of a snapshot.
 
-use array::{Array, Bound, Chunking, Error as ArrayError, Plan, Schema};
+use std::sync::Arc;
+
+use array::{Array, Bound, Chunking, DataType, Dimension, Error as ArrayError, Plan, Schema};
 use store::Snapshot;
 
 use crate::error::{Checked, Span, wrong};
 use crate::syntax::{Call, Name, Operator, Query, Side};
 
+/// The arrays that a query can name: those of a snapshot, or of a transaction that has changed some.
+pub trait Arrays {
+    /// The array of a name, or the version of one: `name@version`.
+    ///
+    /// # Errors
+    /// [`NoArray`](array::Error::NoArray), and those of reading its definition.
+    fn open(&self, name: &str) -> array::Result<Arc<Array>>;
+
+    /// The names of all, for a message. None if they cannot be read.
+    fn names(&self) -> Vec<String>;
+}
+
+impl Arrays for Snapshot {
+    fn open(&self, name: &str) -> array::Result<Arc<Array>> {
+        Array::open(self, name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        array::names(self).unwrap_or_default()
+    }
+}
+
 /// The plan of a query. What is wrong is said at the operator whose it is.
-pub(crate) fn plan(query: &Query, snapshot: &Snapshot) -> Checked<Plan> {
+pub(crate) fn plan(query: &Query, arrays: &dyn Arrays) -> Checked<Plan> {
     match query {
-        Query::Array(name) => Ok(Plan::scan(&open(name, snapshot)?)),
-        Query::Call(call) => lower(call, snapshot),
+        Query::Array(name) => Ok(Plan::scan(&open(name, arrays)?)),
+        Query::Call(call) => lower(call, arrays),
     }
 }
 
 /// A stored array.
-pub(crate) fn open(name: &Name, snapshot: &Snapshot) -> Checked<std::sync::Arc<Array>> {
-    Array::open(snapshot, &name.text).or_else(|error| {
-        let mut known = array::names(snapshot).unwrap_or_default();
+pub(crate) fn open(name: &Name, arrays: &dyn Arrays) -> Checked<Arc<Array>> {
+    arrays.open(&name.text).or_else(|error| {
+        let mut known = arrays.names();
         known.truncate(20);
         let message = match (&error, known.is_empty()) {
             (ArrayError::NoArray { .. }, false) => {
@@ -29,11 +53,11 @@ pub(crate) fn open(name: &Name, snapshot: &Snapshot) -> Checked<std::sync::Arc<A
     })
 }
 
-fn lower(call: &Call, snapshot: &Snapshot) -> Checked<Plan> {
+fn lower(call: &Call, arrays: &dyn Arrays) -> Checked<Plan> {
     let inputs = call
         .inputs
         .iter()
-        .map(|of| plan(of, snapshot))
+        .map(|of| plan(of, arrays))
         .collect::<Checked<Vec<_>>>()?;
     let plan = over(call, inputs)?;
     // What does not fit is found here, where the operator stands.
@@ -129,7 +153,7 @@ fn over_one(call: &Call, input: Plan) -> Checked<Plan> {
         Operator::Redimension(dimensions, attributes, all) => {
             match (attributes.is_empty(), all.is_empty()) {
                 (true, false) => input.redimension_by(dimensions.clone(), all),
-                (_, true) => input.redimension(dimensions.clone(), &refs(attributes)),
+                (_, true) => redimension(&input, dimensions, attributes, span)?,
                 (false, false) => {
                     let what = "redimension: give attributes or aggregates, not both";
                     return wrong(span, what);
@@ -149,6 +173,29 @@ fn refs(names: &[String]) -> Vec<&str> {
 fn schema(plan: &Plan, span: Span) -> Checked<Schema> {
     plan.schema()
         .or_else(|error| wrong(span, error.to_string()))
+}
+
+/// Cells where their attributes and dimensions say. A type that is said must be the attribute's.
+fn redimension(
+    input: &Plan,
+    dimensions: &[Dimension],
+    attributes: &[(String, Option<DataType>)],
+    span: Span,
+) -> Checked<Plan> {
+    let names: Vec<&str> = attributes.iter().map(|(name, _)| name.as_str()).collect();
+    let plan = input.clone().redimension(dimensions.to_vec(), &names);
+    let made = schema(&plan, span)?;
+    let said = made.attributes().iter().zip(attributes);
+    for (attribute, (name, of)) in said {
+        let (is, of) = (attribute.data_type(), of.unwrap_or(attribute.data_type()));
+        if is != of {
+            let what = format!(
+                "redimension: attribute '{name}' is {is}, not {of}: cast it before, with apply"
+            );
+            return wrong(span, what);
+        }
+    }
+    Ok(plan)
 }
 
 /// Bounds as SciDB has them: the first of all dimensions, then the second of all.

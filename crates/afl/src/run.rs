@@ -6,7 +6,7 @@ use array::{ArrayData, Block, Plan, Region, Run, Schema, Summary, Writer};
 use store::{Snapshot, Store};
 
 use crate::error::{Error, Result, Wrong, wrong};
-use crate::lower::{open, plan};
+use crate::lower::{Arrays, open, plan};
 use crate::parse::statement;
 use crate::syntax::{Name, Query, Statement};
 
@@ -24,13 +24,13 @@ pub enum Outcome {
     Done(String),
 }
 
-/// The plan of the query in `text` over the arrays of a snapshot: to be run chunk by chunk, or shown.
+/// The plan of the query in `text` over the arrays of a snapshot, or others: to be run chunk by chunk, or shown.
 ///
 /// # Errors
 /// [`Error::Syntax`], [`Error::Statement`] with a place in the text; a statement that changes something is none.
-pub fn compile(text: &str, snapshot: &Snapshot) -> Result<Plan> {
+pub fn compile(text: &str, arrays: &dyn Arrays) -> Result<Plan> {
     match parsed(text)? {
-        Statement::Query(query) => lowered(text, &query, snapshot),
+        Statement::Query(query) => lowered(text, &query, arrays),
         _ => {
             let end = text.len();
             let only = Wrong {
@@ -172,8 +172,8 @@ fn check<T>(text: &str, checked: crate::error::Checked<T>) -> Result<T> {
     checked.map_err(|wrong| Error::Statement(wrong.in_text(text)))
 }
 
-fn lowered(text: &str, query: &Query, snapshot: &Snapshot) -> Result<Plan> {
-    check(text, plan(query, snapshot))
+fn lowered(text: &str, query: &Query, arrays: &dyn Arrays) -> Result<Plan> {
+    check(text, plan(query, arrays))
 }
 
 fn done(what: &str, name: &Name, more: &str) -> Result<Outcome> {
@@ -204,7 +204,7 @@ async fn replace(plan: &Plan, name: &Name, store: &Arc<Store>, run: &Run) -> Res
     } else {
         array::Layout::Sparse
     };
-    let mut writer = Writer::begin(store)?;
+    let mut writer = Writer::begin(store)?.threads(run.threads());
     if writer.schema(&name.text).is_ok() {
         writer.delete(&name.text)?;
     }
@@ -219,7 +219,7 @@ async fn replace(plan: &Plan, name: &Name, store: &Arc<Store>, run: &Run) -> Res
 /// Writes what a plan gives over the cells of an array at the same coordinates' positions.
 async fn insert(plan: &Plan, name: &Name, store: &Arc<Store>, run: &Run) -> Result<Outcome> {
     let data = plan.run(run).await?;
-    let mut writer = Writer::begin(store)?;
+    let mut writer = Writer::begin(store)?.threads(run.threads());
     for block in data.blocks() {
         writer.write(&name.text, block).await?;
     }
@@ -230,7 +230,7 @@ async fn insert(plan: &Plan, name: &Name, store: &Arc<Store>, run: &Run) -> Resu
 /// Makes the cells of a sparse array absent that a plan over it gives.
 async fn delete(plan: &Plan, name: &Name, store: &Arc<Store>, run: &Run) -> Result<Outcome> {
     let data = plan.run(run).await?;
-    let mut writer = Writer::begin(store)?;
+    let mut writer = Writer::begin(store)?.threads(run.threads());
     let mut gone = 0;
     for block in data.blocks() {
         gone += writer.erase(&name.text, block).await?;
@@ -248,7 +248,7 @@ async fn append(
     run: &Run,
 ) -> Result<Outcome> {
     let data = plan.run(run).await?;
-    let mut writer = Writer::begin(store)?;
+    let mut writer = Writer::begin(store)?.threads(run.threads());
     let schema = writer.schema(&name.text)?;
     let at = schema.dimension(&dimension.text, "append")?;
     let block = data.to_block()?;

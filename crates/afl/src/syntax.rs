@@ -1,7 +1,7 @@
 //! Statements as they are written.
 
 use array::expr::{BinaryOp, Expr};
-use array::{Aggregate, Bound, Decimal, Dimension, Schema, SortKey};
+use array::{Aggregate, Bound, DataType, Decimal, Dimension, Schema, SortKey};
 
 use crate::error::Span;
 
@@ -148,7 +148,12 @@ pub(crate) enum Operator {
     Join,
     CrossJoin(Vec<(String, String)>),
     Matmul,
-    Redimension(Vec<Dimension>, Vec<String>, Vec<Aggregate>),
+    /// With the attributes that are kept, and their types where these are said.
+    Redimension(
+        Vec<Dimension>,
+        Vec<(String, Option<DataType>)>,
+        Vec<Aggregate>,
+    ),
     Sort(Vec<SortKey>),
     Build(Box<Schema>, Expr),
 }

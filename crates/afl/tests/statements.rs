@@ -158,6 +158,11 @@ fn queries_give_what_they_say() {
             "30.0 20.0 10.0 0.0",
         ),
         (
+            "redimension(apply(slice(a, y, 0), k, int64(3 - x)), <v:double null> [k=0:3])",
+            vec![4],
+            "30.0 20.0 10.0 0.0",
+        ),
+        (
             "redimension(apply(a, k, x % 2), [k=0:1], sum(v) as s)",
             vec![2],
             "150.0 270.0",
@@ -424,6 +429,10 @@ fn what_is_wrong_is_said_where_it_is() {
         (
             "create array b <v:int8>[x=0:1:0.3]",
             "line 1, column 27: steps of 0.3 do not lead from 0 to 1",
+        ),
+        (
+            "redimension(apply(a, k, x), <v:int32> [k=0:3])",
+            "line 1, column 1: redimension: attribute 'v' is double, not int32",
         ),
         ("a /* never", "line 1, column 3: this comment has no end"),
         ("a $", "line 1, column 3: '$' has no meaning here"),

@@ -148,7 +148,7 @@ impl Peer {
             return Ok((Duration::ZERO, 0));
         }
         let store = Store::create(path, &self.options())?;
-        let mut writer = Writer::begin(&store)?;
+        let mut writer = Writer::begin(&store)?.threads(self.workers.width());
         writer.create("a", &self.schema(Compression::None)?)?;
         let mut time = Duration::ZERO;
         for from in (0..self.side).step_by(self.chunks[0] as usize) {
@@ -239,7 +239,7 @@ impl Peer {
         } else {
             Store::create(&path, &self.options())?
         };
-        let mut writer = Writer::begin(&store)?;
+        let mut writer = Writer::begin(&store)?.threads(self.workers.width());
         if !append {
             writer.create("a", &self.schema(compression)?)?;
         }

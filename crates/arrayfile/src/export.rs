@@ -10,6 +10,7 @@ use store::Snapshot;
 use crate::classic::{self, ClassicTarget};
 use crate::copy::boxes;
 use crate::error::{Error, Result};
+use crate::hdf5::{Flavour, HdfTarget};
 use crate::job::Job;
 use crate::npy::NpyTarget;
 use crate::options::{ExportOptions, Format, Packing};
@@ -36,8 +37,9 @@ pub struct Exported {
 /// file appears when it is complete.
 ///
 /// A Zarr array has the array's chunks, fill value and names of dimensions; coordinates are not written: what is read
-/// back has whole numbers from 0. A NetCDF has names and coordinates of dimensions, and all attributes unless one is
-/// chosen; what stands for nulls in it is no other value's.
+/// back has whole numbers from 0. An HDF5 or NetCDF file has names and coordinates of dimensions, and all attributes
+/// unless one is chosen; what stands for nulls in it is no other value's. Those of HDF5 have the array's chunks, and
+/// dimensions without a limit where it grows.
 ///
 /// # Errors
 /// [`Error::Array`] if there is no such array; [`Error::Exists`]; [`Error::Export`] if the file cannot have what the array
@@ -74,7 +76,12 @@ pub async fn export(
         0
     };
     let lengths = slab(&shape, &chunk, widest, most);
-    let copies = if format == Format::NetCdf3 { 3 } else { 2 };
+    let copies = match format {
+        // Read, made whole at an edge, brought in order, packed.
+        Format::Hdf5 | Format::NetCdf4 => 5,
+        Format::NetCdf3 => 3,
+        _ => 2,
+    };
     let needed = lengths
         .iter()
         .product::<u64>()
@@ -113,27 +120,28 @@ struct Exporting {
     alone: bool,
 }
 
-/// The attributes that are exported: the one that was chosen, or the only one; a NetCDF has all.
+/// The attributes that are exported: the one that was chosen, or the only one; a file of variables has all.
 fn fields(array: &Arc<Array>, format: Format, options: &ExportOptions) -> Result<Vec<Exporting>> {
     let schema = array.schema();
-    let numbers = match format {
-        Format::NetCdf3 if options.attribute.is_none() => (0..schema.attributes().len()).collect(),
-        _ => vec![attribute(array, options)?.0],
+    let variables = format.has_variables();
+    let numbers = if variables && options.attribute.is_none() {
+        (0..schema.attributes().len()).collect()
+    } else {
+        vec![attribute(array, options)?.0]
     };
     let one = |number: usize| {
         let attribute = &schema.attributes()[number];
         let lacks = attribute.is_nullable() || schema.layout() != Layout::Dense;
-        let netcdf = format == Format::NetCdf3;
         let stand_in = match options.null {
-            None if netcdf => lacks.then(|| classic::usual_fill(attribute.data_type())),
-            _ if netcdf && !lacks => None,
+            None if variables => lacks.then(|| classic::usual_fill(attribute.data_type())),
+            _ if variables && !lacks => None,
             _ => stand_in(attribute, options)?,
         };
         Ok(Exporting {
             number,
             width: attribute.data_type().width() as u64,
             stand_in,
-            alone: netcdf,
+            alone: variables,
         })
     };
     numbers.into_iter().map(one).collect()
@@ -184,14 +192,19 @@ fn target(
                 &schema.shape(),
             )?));
         }
-        Format::Hdf5 => {
-            return Err(Error::Options {
-                what: "HDF5 is read, not written; take NetCDF or Zarr".to_owned(),
-            });
+        Format::Hdf5 | Format::NetCdf4 => {
+            let fields: Vec<_> = fields.iter().map(|of| (of.number, of.stand_in)).collect();
+            let flavour = match format {
+                Format::Hdf5 => Flavour::Hdf5,
+                _ => Flavour::NetCdf,
+            };
+            let target = HdfTarget::create(path, array, &fields, flavour, packing)?;
+            return Ok(Box::new(target));
         }
         Format::NetCdf3 if packing != Packing::Usual && packing != Packing::None => {
             return Err(Error::Options {
-                what: "a NetCDF file of this version is never compressed; take zarr".to_owned(),
+                what: "a NetCDF-3 file is never compressed; take netcdf (NetCDF-4) or zarr"
+                    .to_owned(),
             });
         }
         Format::NetCdf3 => {

@@ -75,11 +75,11 @@ pub async fn import(
         Format::Npy => npy::open(path)?,
         Format::Npz => npy::open_member(path, member)?,
         Format::Zarr2 | Format::Zarr3 => zarr::open(path, &job, kept)?,
-        Format::Hdf5 => variables::open(hdf5::open(path)?, member, (&job, kept))?,
+        Format::Hdf5 | Format::NetCdf4 => variables::open(hdf5::open(path)?, member, (&job, kept))?,
         Format::NetCdf3 => variables::open(classic::open(path)?, member, (&job, kept))?,
     };
     let schema = schema(source.header(), options)?;
-    let mut writer = Writer::begin(store)?;
+    let mut writer = Writer::begin(store)?.threads(job.most_threads());
     if options.replace {
         match writer.delete(name) {
             Ok(()) | Err(array::Error::NoArray { .. }) => {}

@@ -29,16 +29,24 @@ pub struct Job<'a> {
     budget: Arc<Budget>,
     stop: Arc<AtomicBool>,
     tell: Option<Tell<'a>>,
+    threads: usize,
 }
 
 impl<'a> Job<'a> {
-    /// A run that takes its memory from `budget`, is never stopped and tells nobody.
+    /// A run that takes its memory from `budget`, is never stopped, tells nobody and has one thread.
     pub fn new(budget: Arc<Budget>) -> Job<'a> {
         Job {
             budget,
             stop: Arc::default(),
             tell: None,
+            threads: 1,
         }
+    }
+
+    /// The same run, which compresses the chunks of arrays by up to `threads` threads, of which the caller is one.
+    pub fn threads(mut self, threads: usize) -> Job<'a> {
+        self.threads = threads.max(1);
+        self
     }
 
     /// The same run, which ends with [`Error::Interrupted`] after the chunk at hand once `stop` is set. What it was to
@@ -86,6 +94,11 @@ impl<'a> Job<'a> {
         })
     }
 
+    /// How many threads may work for it.
+    pub(crate) fn most_threads(&self) -> usize {
+        self.threads
+    }
+
     /// Bytes that are not taken.
     pub(crate) fn free(&self) -> u64 {
         self.budget.limit().saturating_sub(self.budget.used())
@@ -97,6 +110,7 @@ impl std::fmt::Debug for Job<'_> {
         f.debug_struct("Job")
             .field("budget", &self.budget)
             .field("stop", &self.stop)
+            .field("threads", &self.threads)
             .finish_non_exhaustive()
     }
 }

@@ -10,7 +10,7 @@
 //! | NPY | versions 1 to 3, both orders of dimensions and of bytes | version 1, row-major, little-endian |
 //! | NPZ | members that are not compressed | |
 //! | Zarr 2, 3 | regular chunks: plain, zstd, gzip, zlib, crc32c; all orders; no blosc, no shards, no filters | plain, zstd, gzip |
-//! | HDF5, NetCDF-4 | data sets: compact, contiguous, in chunks by every kind of index; gzip, shuffle, Fletcher's sum, lzf, zstd | |
+//! | HDF5, NetCDF-4 | data sets: compact, contiguous, in chunks by every kind of index; gzip, shuffle, Fletcher's sum, lzf, zstd | chunks, plain or shuffled and gzip; all attributes, and coordinates as dimension scales |
 //! | NetCDF-3 | versions 1, 2 and 5 | version 2, or 5 where it needs it; all attributes, and coordinates |
 //!
 //! Values are bool, whole numbers of 8 to 64 bits, and floats of 32 and 64. A chunk of a Zarr that is missing has the fill
@@ -42,6 +42,7 @@
 //! ```
 
 mod aside;
+mod axis;
 mod classic;
 mod copy;
 mod decode;

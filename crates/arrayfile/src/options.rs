@@ -18,14 +18,16 @@ pub enum Format {
     Zarr2,
     /// A folder in the format Zarr 3.
     Zarr3,
-    /// An HDF5 file, also as NetCDF-4 has it; it is read, not written.
+    /// An HDF5 file; one that is read may be of NetCDF-4.
     Hdf5,
+    /// An HDF5 file that is written as NetCDF-4 has it.
+    NetCdf4,
     /// A file of NetCDF before HDF5.
     NetCdf3,
 }
 
 impl Format {
-    /// Its name: `npy`, `npz`, `zarr2`, `zarr3`, `hdf5`, `netcdf3`.
+    /// Its name: `npy`, `npz`, `zarr2`, `zarr3`, `hdf5`, `netcdf4`, `netcdf3`.
     pub fn name(self) -> &'static str {
         match self {
             Format::Npy => "npy",
@@ -33,13 +35,19 @@ impl Format {
             Format::Zarr2 => "zarr2",
             Format::Zarr3 => "zarr3",
             Format::Hdf5 => "hdf5",
+            Format::NetCdf4 => "netcdf4",
             Format::NetCdf3 => "netcdf3",
         }
     }
 
     /// Whether a file may have several arrays, of which one is chosen by its name.
     pub(crate) fn has_members(self) -> bool {
-        matches!(self, Format::Npz | Format::Hdf5 | Format::NetCdf3)
+        self == Format::Npz || self.has_variables()
+    }
+
+    /// Whether a file has variables by name, with dimensions and coordinates.
+    pub(crate) fn has_variables(self) -> bool {
+        matches!(self, Format::Hdf5 | Format::NetCdf4 | Format::NetCdf3)
     }
 
     /// Whether `path` is a file of arrays: by its content, as [`of_content`](Format::of_content) has it; or by its name,
@@ -94,8 +102,8 @@ impl Format {
         }
     }
 
-    /// What a file that is to be written becomes, by its name: `.npy`, `.nc`, which is NetCDF before
-    /// HDF5, or `.zarr`, which is Zarr 3.
+    /// What a file that is to be written becomes, by its name: `.npy`; `.h5`, `.hdf5` or `.he5`; `.nc` or `.nc4`, which is
+    /// NetCDF-4; or `.zarr`, which is Zarr 3.
     ///
     /// # Errors
     /// [`Error::Options`] for another name.
@@ -104,10 +112,11 @@ impl Format {
         match extension.to_ascii_lowercase().as_str() {
             "npy" => Ok(Format::Npy),
             "zarr" => Ok(Format::Zarr3),
-            "nc" => Ok(Format::NetCdf3),
+            "h5" | "hdf5" | "he5" => Ok(Format::Hdf5),
+            "nc" | "nc4" => Ok(Format::NetCdf4),
             _ => Err(Error::Options {
                 what: format!(
-                    "{}: the name does not say the format; end it with .npy, .nc or .zarr, or give the format",
+                    "{}: the name does not say the format; end it with .npy, .h5, .nc or .zarr, or give the format",
                     path.display()
                 ),
             }),
@@ -173,7 +182,7 @@ pub enum Packing {
     Zstd(i32),
     /// With gzip at this level, 0 to 9.
     Gzip(u32),
-    /// As the format does where nothing is said: zstd at level 3 for Zarr, not at all for NPY.
+    /// As the format does where nothing is said: zstd at level 3 for Zarr, not at all for others.
     #[default]
     Usual,
 }
@@ -183,11 +192,11 @@ pub enum Packing {
 pub struct ExportOptions {
     /// The format; without, the one that the name says.
     pub format: Option<Format>,
-    /// Which attribute, if there are several; without, a NetCDF has all of them.
+    /// Which attribute, if there are several; without, an HDF5 or NetCDF has all of them.
     pub attribute: Option<String>,
-    /// What is written in place of nulls and of cells that do not exist. Without: NaN for floats; for other types in a
-    /// NetCDF what its libraries take, else an error.
+    /// What is written in place of nulls and of cells that do not exist. Without: NaN for floats; for other types in an
+    /// HDF5 or NetCDF what the libraries of NetCDF take, else an error.
     pub null: Option<Scalar>,
-    /// How chunks are compressed, in Zarr.
+    /// How chunks are compressed, in Zarr, HDF5 and NetCDF-4; the latter two have gzip, after a shuffle of bytes.
     pub packing: Packing,
 }

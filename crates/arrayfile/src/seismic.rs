@@ -168,7 +168,7 @@ pub async fn make(
     let width = seismic.shape.data_type().width() as u64;
     let cells: u64 = seismic.chunk.iter().product();
     let _reserved = job.reserve("a chunk of the array", cells.saturating_mul(width * COPIES))?;
-    let mut writer = Writer::begin(store)?;
+    let mut writer = Writer::begin(store)?.threads(job.most_threads());
     if replace {
         match writer.delete(name) {
             Ok(()) | Err(array::Error::NoArray { .. }) => {}

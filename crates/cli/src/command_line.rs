@@ -50,7 +50,7 @@ pub enum Command {
     /// Load files (Parquet, CSV, JSON, TPC-H tbl, Arrow IPC) into a table, or a file (NPY, NPZ, Zarr, HDF5, NetCDF) into an array
     #[cfg(feature = "sql")]
     Import(Box<Import>),
-    /// Write an array into a file (NPY, Zarr, NetCDF)
+    /// Write an array into a file (NPY, Zarr, HDF5, NetCDF)
     Export(Export),
     /// Load what is no table: a graph, a synthetic array
     Load(Load),

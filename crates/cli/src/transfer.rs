@@ -52,6 +52,7 @@ pub fn import(incoming: &Incoming<'_>) -> Result<(), Failure> {
     let mut phases = Phases::new();
     let (stop, _guard) = interrupt::flag();
     let job = Job::new(opened.budget.clone())
+        .threads(opened.workers.width())
         .stopped_by(stop)
         .telling(|at| phases.show("import", at.done, at.total));
     let options = &incoming.options;

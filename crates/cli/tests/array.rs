@@ -165,13 +165,14 @@ fn what_is_wrong_is_said_in_one_line() {
         ("array s.atoll export depths.npy", "exists already"),
         (
             "array s.atoll export a.txt",
-            "end it with .npy, .nc or .zarr",
+            "end it with .npy, .h5, .nc or .zarr",
         ),
         (
             "array s.atoll export a.npy --null 99999",
             "99999 cannot stand for nulls",
         ),
         ("array s.atoll export a.npy --pack zstd", "never compressed"),
+        ("array s.atoll export a.h5 --pack zstd", "take --pack gzip"),
         ("array s.atoll export a.npy --name reef", "no array 'reef'"),
         (
             "array s.atoll list a.npy",
@@ -290,7 +291,7 @@ fn variables_of_netcdf_become_attributes_and_go_back() {
     };
     let text = import("").succeeded();
     assert!(
-        text.contains("weather4: 2 x 3 x 5 of flags uint8, t2m double, wind float"),
+        text.contains("weather4: 2 x 3 x 5 of t2m double, wind float, flags uint8"),
         "{text}"
     );
     let made = parsed(&import("--member wind --json").succeeded());
@@ -306,11 +307,17 @@ fn variables_of_netcdf_become_attributes_and_go_back() {
     import("--name x --member depth")
         .failed(1, &["no variable 'depth'", "'t2m' (2 x 3 x 5 of int16)"]);
     import("--name x --attribute v").failed(1, &["one attribute, and the file has 3", "--member"]);
-    for line in [
-        "array s.atoll export w.nc --name two",
-        "array s.atoll import w.nc --name back",
+    for (file, more, format) in [
+        ("w.nc", "--pack gzip", "netcdf4"),
+        ("w.h5", "", "hdf5"),
+        ("w3.nc", "--format netcdf3", "netcdf3"),
     ] {
-        folder.run(&words(line)).succeeded();
+        let line = format!("export s.atoll two {file} --json {more}");
+        let line = line.trim_end();
+        let written = parsed(&folder.run(&words(line)).succeeded());
+        assert_eq!(written["format"], json!(format));
+        let line = format!("import s.atoll back {file} --replace");
+        folder.run(&words(&line)).succeeded();
     }
     let described = |name: &str| {
         let line = format!("array s.atoll describe --name {name} --json");

@@ -200,6 +200,130 @@ fn cells_that_do_not_exist_are_no_rows() {
 }
 
 #[test]
+fn operators_of_afl_are_tables() {
+    let fixture = Fixture::new(temperature);
+    for (text, expected) in [
+        (
+            "select year, avg_t from aggregate(temperature, avg(t), year) order by year",
+            &[
+                "2000|25.0",
+                "2001|26.0",
+                "2002|27.0",
+                "2003|28.0",
+                "2004|29.0",
+            ][..],
+        ),
+        (
+            "select count(*), max(r.m) from Regrid(temperature, 2, 5, max(t) as m) r where m > 20",
+            &["2|54.0"],
+        ),
+        (
+            "select lat, year, t from subarray('temperature', -25.424, 2001, -25.425, 2002) order by t",
+            &["0|0|11.0", "0|1|12.0", "1|0|21.0", "1|1|22.0"],
+        ),
+        (
+            "select count(*), sum(slice.t) from temperature a, slice(temperature, lat, -25.426) where slice.year = a.year",
+            &["30|60.0"],
+        ),
+        (
+            "select x, v from build(<v:int64>[x=0:3,2], x * 10) where v > 0 order by 1",
+            &["1|10", "2|20", "3|30"],
+        ),
+        (
+            "select count(*), count(station) from afl('filter(temperature, t > 20 and is_null(station))')",
+            &["8|0"],
+        ),
+        (
+            "select quantile, quantile_t from quantile(temperature, t, 0.25, 0.5)",
+            &["0.25|12.25", "0.50|27.0"],
+        ),
+        (
+            "select (select max(t) from scan(\"temperature\")), (select count(*) from filter(temperature, t > 100))",
+            &["54.0|0"],
+        ),
+        // A transaction sees what it has made, and a view keeps the call.
+        (
+            "begin; create array q (x dimension [0:3], v integer); update q set v = x; select sum_v from aggregate(q, sum(v))",
+            &["6"],
+        ),
+        (
+            "create view hot as select t from filter(temperature, t > 50); select count(*) from hot",
+            &["4"],
+        ),
+    ] {
+        assert_eq!(fixture.rows(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_is_called_like_an_operator_and_is_none_stays() {
+    let fixture = Fixture::new(temperature);
+    for (text, expected) in [
+        (
+            "select count(*) filter (where t > 20) from temperature",
+            "19",
+        ),
+        (
+            "select count(*) from temperature a cross join (select 1) b",
+            "30",
+        ),
+        (
+            "select max(t) over (partition by year order by lat) m from temperature order by m desc limit 1",
+            "54.0",
+        ),
+        (
+            "select sum(t) over w from temperature where year = 2000 window w as (order by lat) order by 1 limit 1",
+            "0.0",
+        ),
+        ("select extract(year from date '2020-05-01')", "2020"),
+        (
+            "create table scan (a int, sort int); insert into scan (a, sort) values (1, 2); \
+             select sort from scan where a in (1, 3) order by sort",
+            "2",
+        ),
+        (
+            "select count(*) from scan, \"scan\" s join scan(temperature) t on t.year = 2000, filter(temperature, t > 53)",
+            "6",
+        ),
+    ] {
+        assert_eq!(fixture.rows(text), [expected], "{text}");
+    }
+}
+
+#[test]
+fn wrong_operators_in_queries_are_said() {
+    let fixture = Fixture::new(temperature);
+    for (text, said) in [
+        (
+            "select * from regrid(nowhere, 2, 2, avg(t))",
+            "no array 'nowhere'",
+        ),
+        (
+            "select * from subarray(temperature, 1)",
+            "2 dimensions need 4 bounds",
+        ),
+        ("select * from afl(1)", "afl takes a query of AFL as a text"),
+        (
+            "select * from afl('store(temperature, t)')",
+            "this is no query",
+        ),
+        (
+            "select * from scan(temperature) where nothing = 1",
+            "nothing",
+        ),
+    ] {
+        let error = fixture.on(0, text).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(said), "{text}: {error}");
+    }
+    // What fails on the way is an error of the statement.
+    let wrong = "select v from build(<v:int8>[x=0:9], x * 100)";
+    for instance in 0..EXECUTORS.len() {
+        let error = fixture.on(instance, wrong).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains("does not hold"), "{error}");
+    }
+}
+
+#[test]
 fn a_query_for_coordinates_reads_no_page() {
     let fixture = Fixture::new(temperature);
     let pages = || {

@@ -216,13 +216,19 @@ impl Parser {
         Ok(Operator::Histogram(of, bins, range))
     }
 
-    /// `redimension(A, <v> [k=0:4])`, `redimension(A, [k=0:4], sum(v) as s)`.
+    /// `redimension(A, <v> [k=0:4])`, `redimension(A, <v:double> [k=0:4])`, `redimension(A, [k=0:4], sum(v) as s)`.
     fn redimension(&mut self) -> Checked<Operator> {
         self.need(",")?;
         let mut attributes = Vec::new();
         if self.sign("<") {
             loop {
-                attributes.push(self.name("the name of an attribute")?.text);
+                let name = self.name("the name of an attribute")?.text;
+                // As in SciDB, where a whole schema is given.
+                let of = self.sign(":").then(|| self.data_type()).transpose()?;
+                if of.is_some() {
+                    self.word("null");
+                }
+                attributes.push((name, of));
                 if !self.sign(",") {
                     break;
                 }

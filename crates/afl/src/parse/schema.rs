@@ -34,20 +34,25 @@ impl Parser {
         }
     }
 
+    /// The name of a type.
+    pub(super) fn data_type(&mut self) -> Checked<DataType> {
+        let of = self.name("a type")?;
+        let found = DataType::of_name(&of.text.to_ascii_lowercase());
+        found.ok_or(()).or_else(|()| {
+            let known: Vec<_> = DataType::ALL.iter().map(|of| of.name()).collect();
+            let (text, known) = (&of.text, known.join(", "));
+            wrong(
+                of.span,
+                format!("there is no type `{text}`; there are {known}"),
+            )
+        })
+    }
+
     /// `v:double null default 0 compression 'zstd'`.
     fn attribute(&mut self) -> Checked<Attribute> {
         let name = self.name("the name of an attribute")?;
         self.need(":")?;
-        let of = self.name("a type")?;
-        let Some(data_type) = DataType::of_name(&of.text.to_ascii_lowercase()) else {
-            let known: Vec<_> = DataType::ALL.iter().map(|of| of.name()).collect();
-            let what = format!(
-                "there is no type `{}`; there are {}",
-                of.text,
-                known.join(", ")
-            );
-            return wrong(of.span, what);
-        };
+        let data_type = self.data_type()?;
         let mut attribute = Attribute::new(&name.text, data_type);
         if self.word("null") {
             attribute = attribute.nullable();

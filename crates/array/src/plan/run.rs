@@ -79,6 +79,13 @@ impl Run {
         self
     }
 
+    /// How many threads may work for it at a time: those of its workers or instances, or the caller.
+    pub fn threads(&self) -> usize {
+        let instances = self.instances.iter().map(|of| of.width()).sum();
+        let workers = self.workers.as_ref().map_or(1, |of| of.width());
+        workers.max(instances)
+    }
+
     fn crew(&self) -> Crew {
         Crew {
             workers: self.workers.clone(),

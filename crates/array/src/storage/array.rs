@@ -298,8 +298,11 @@ fn plain_summary(snapshot: &Snapshot, name: &str, entry: &Entry) -> Result<Summa
         schema: schema.clone(),
     };
     let mut last = None;
+    let page_size = snapshot.pool().page_size();
     for (key, value) in snapshot.prefix(entry.space, b"") {
-        let decoded = of_chunk_key(&key, schema.dimensions().len()).zip(unpack::<Record>(&value));
+        let sound = |of: &Record| of.planes().all(|plane| plane.has_its_pages(page_size));
+        let record = unpack::<Record>(&value).filter(sound);
+        let decoded = of_chunk_key(&key, schema.dimensions().len()).zip(record);
         let wrong = || crate::storage::keys::damaged(name, "the record of a chunk");
         let ((chunk, _), record) = decoded.ok_or_else(wrong)?;
         summary.written += u64::from(last.as_ref() != Some(&chunk));

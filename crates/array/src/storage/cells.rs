@@ -41,7 +41,11 @@ impl Cells<'_> {
     fn is_sound(&self, record: &Record, attribute: usize) -> bool {
         let shape = &record.shape;
         let fits = match self.schema.layout() {
-            Layout::Sparse => shape.len() == 1,
+            Layout::Sparse => {
+                let chunk = self.schema.dimensions().iter().map(|of| of.chunk);
+                let most = chunk.fold(1u64, u64::saturating_mul);
+                shape.len() == 1 && u64::from(shape[0]) <= most
+            }
             Layout::Dense => {
                 let dimensions = self.schema.dimensions();
                 let within = shape.iter().zip(dimensions);
@@ -63,7 +67,10 @@ impl Cells<'_> {
             .valid
             .as_ref()
             .is_none_or(|valid| valid.bytes == cells && valid.width == 1);
+        let page_size = self.catalog.pool().page_size();
+        let mut planes = record.planes();
         fits && valid
+            && planes.all(|plane| plane.has_its_pages(page_size))
             && record.values.bytes == cells * width
             && u64::from(record.values.width) == width
     }

@@ -8,12 +8,16 @@ use crate::model::schema::Compression;
 /// cache holds twice.
 pub(crate) const BLOCK: usize = 256 << 10;
 
-/// The blocks of `bytes`, each in compressed form, or its own bytes where they would not become fewer. They are shared by as
-/// many threads as may run at once.
-pub(crate) fn pack(compression: Compression, width: usize, bytes: &[u8]) -> Vec<Vec<u8>> {
+/// The blocks of `bytes`, each in compressed form, or its own bytes where they would not become fewer. They are shared by up
+/// to `threads` threads, of which the caller is one.
+pub(crate) fn pack(
+    compression: Compression,
+    threads: usize,
+    width: usize,
+    bytes: &[u8],
+) -> Vec<Vec<u8>> {
     let blocks: Vec<&[u8]> = bytes.chunks(BLOCK).collect();
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    let each = blocks.len().div_ceil(threads).max(1);
+    let each = blocks.len().div_ceil(threads.max(1)).max(1);
     let pack = |blocks: &[&[u8]]| {
         let mut packer = Packer::new(compression);
         let packed = blocks.iter().map(|block| packer.pack(width, block));
@@ -174,9 +178,10 @@ mod tests {
             values in prop::collection::vec(prop_oneof![3 => 0..9u64, 1 => any::<u64>()], 0..900),
             width in prop::sample::select(vec![1usize, 2, 4, 8]),
             how in prop::sample::select(vec![Compression::Zstd(1), Compression::Lz4, Compression::None]),
+            threads in 0..4usize,
         ) {
             let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-            let packed = pack(how, width, &bytes).concat();
+            let packed = pack(how, threads, width, &bytes).concat();
             prop_assert!(packed.len() <= bytes.len());
             prop_assert_eq!(unpack(how, width, &packed, bytes.len()), Some(bytes.clone()));
             // The form on disk: all first bytes, all second ones and so on.
@@ -197,7 +202,7 @@ mod tests {
     #[test]
     fn smooth_values_become_few_bytes() {
         let values: Vec<u8> = (0..20_000u64).flat_map(u64::to_le_bytes).collect();
-        let packed = |how| pack(how, 8, &values).concat().len();
+        let packed = |how| pack(how, 1, 8, &values).concat().len();
         assert!(packed(Compression::Zstd(1)) < values.len() / 8);
         assert!(packed(Compression::Lz4) < values.len() / 4);
     }
@@ -205,11 +210,13 @@ mod tests {
     #[test]
     fn blocks_are_packed_in_order() {
         let values: Vec<u8> = (0..200_000u64).flat_map(u64::to_le_bytes).collect();
-        let packed = pack(Compression::Lz4, 8, &values);
-        assert_eq!(packed.len(), values.len().div_ceil(BLOCK));
-        for (packed, block) in packed.iter().zip(values.chunks(BLOCK)) {
-            let found = unpack(Compression::Lz4, 8, packed, block.len());
-            assert!(found.as_deref() == Some(block), "a block comes back");
+        for threads in [1, 2, 3, 100] {
+            let packed = pack(Compression::Lz4, threads, 8, &values);
+            assert_eq!(packed.len(), values.len().div_ceil(BLOCK));
+            for (packed, block) in packed.iter().zip(values.chunks(BLOCK)) {
+                let found = unpack(Compression::Lz4, 8, packed, block.len());
+                assert!(found.as_deref() == Some(block), "a block comes back");
+            }
         }
     }
 }

@@ -4,6 +4,8 @@ pub(crate) mod array;
 pub(crate) mod cells;
 pub(crate) mod codec;
 pub(crate) mod dense;
+#[cfg(test)]
+mod fuzzed;
 pub(crate) mod keys;
 pub(crate) mod parallel;
 pub(crate) mod plane;

@@ -27,12 +27,12 @@ pub(crate) struct Counters {
     pub pages: AtomicU64,
 }
 
-/// Writes bytes into pages of a transaction.
+/// Writes bytes into pages of a transaction, compressed by up to so many threads.
 pub(crate) fn write(
     transaction: &Transaction,
     bucket: u8,
     (bytes, width): (&[u8], usize),
-    compression: Compression,
+    (compression, threads): (Compression, usize),
     kind: Kind,
 ) -> Result<Plane> {
     let mut plane = Plane {
@@ -46,7 +46,7 @@ pub(crate) fn write(
     let stored = match compression {
         Compression::None => bytes,
         _ => {
-            for block in codec::pack(compression, width, bytes) {
+            for block in codec::pack(compression, threads, width, bytes) {
                 plane.blocks.push(block.len() as u32);
                 packed.extend_from_slice(&block);
             }
@@ -97,11 +97,13 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// As [`copy`](Reader::copy).
     pub async fn all(&self, plane: &Plane) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; plane.bytes as usize];
-        let whole = crate::data::region::Region::of_shape(&[plane.bytes]);
-        let mut runs = Runs::new(1, &whole, &whole, &whole);
-        let target = bytes.as_mut_slice().into();
-        self.copy(plane, &mut runs, target, Stores::Cached).await?;
+        // As long as what is read: a record may say more than its pages have.
+        let mut bytes = Vec::new();
+        let mut add = |part: &[u8]| bytes.extend_from_slice(part);
+        self.each(plane, &mut add).await?;
+        if bytes.len() as u64 != plane.bytes {
+            return Err(self.wrong("the list of its pages"));
+        }
         Ok(bytes)
     }
 

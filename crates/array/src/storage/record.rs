@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::block::Column;
 use crate::model::schema::Compression;
 use crate::model::types::{DataType, Element, Scalar, with_type};
+use crate::storage::codec::BLOCK;
 
 /// An attribute of a chunk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -70,6 +71,16 @@ impl Plane {
         let run =
             |&(first, count): &(PageId, u32)| (0..count).map(move |at| first.wrapping_add(at));
         self.pages.iter().flat_map(run)
+    }
+
+    /// Whether it names as many blocks and pages as its bytes take, so that nothing more is asked of these numbers.
+    pub fn has_its_pages(&self, page_size: usize) -> bool {
+        let blocks = match self.compression {
+            Compression::None => 0,
+            _ => self.bytes.div_ceil(BLOCK as u64),
+        };
+        self.blocks.len() as u64 == blocks
+            && self.page_count() == self.stored().div_ceil(page_size as u64)
     }
 
     /// How many pages there are.

@@ -4,6 +4,7 @@ mod crash;
 mod damage;
 mod model;
 mod numpy;
+mod numpy_operators;
 mod operators;
 mod plain;
 mod plans;

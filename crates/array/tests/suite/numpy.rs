@@ -191,38 +191,42 @@ fn case(random: &mut fastrand::Rng) -> (String, Plan) {
     }
 }
 
-#[test]
-fn types_and_values_are_those_of_numpy() {
+/// What a script prints that reads `asked`. `None`, and that the test is not run, without a Python that has these modules:
+/// `$ATOLL_PYTHON`, or the system's.
+///
+/// # Panics
+/// If the script fails.
+pub fn python(modules: &str, script: &str, asked: &str) -> Option<String> {
     let python = std::env::var("ATOLL_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let there = Command::new(&python).args(["-c", "import numpy"]).output();
+    let imports = format!("import {modules}");
+    let there = Command::new(&python).args(["-c", &imports]).output();
     if !there.is_ok_and(|of| of.status.success()) {
-        return notrun::not_run(format!(
-            "{python} has no numpy; name one that has in ATOLL_PYTHON"
+        notrun::not_run(format!(
+            "{python} has not {modules}; name one that has in ATOLL_PYTHON"
         ));
+        return None;
     }
-    let mut random = fastrand::Rng::with_seed(11);
-    let cases: Vec<_> = (0..1500).map(|_| case(&mut random)).collect();
     let directory = tempfile::tempdir().unwrap();
-    let asked = directory.path().join("cases");
-    std::fs::write(
-        &asked,
-        cases
-            .iter()
-            .map(|of| format!("{}\n", of.0))
-            .collect::<String>(),
-    )
-    .unwrap();
+    let path = directory.path().join("cases");
+    std::fs::write(&path, asked).unwrap();
     let answer = Command::new(&python)
-        .args(["-c", SCRIPT])
-        .stdin(std::fs::File::open(&asked).unwrap())
+        .args(["-c", script])
+        .stdin(std::fs::File::open(&path).unwrap())
         .output()
         .unwrap();
-    assert!(
-        answer.status.success(),
-        "{}",
-        String::from_utf8_lossy(&answer.stderr)
-    );
-    let answer = String::from_utf8(answer.stdout).unwrap();
+    let said = String::from_utf8_lossy(&answer.stderr);
+    assert!(answer.status.success(), "{said}");
+    Some(String::from_utf8(answer.stdout).unwrap())
+}
+
+#[test]
+fn types_and_values_are_those_of_numpy() {
+    let mut random = fastrand::Rng::with_seed(11);
+    let cases: Vec<_> = (0..1500).map(|_| case(&mut random)).collect();
+    let asked: String = cases.iter().map(|of| format!("{}\n", of.0)).collect();
+    let Some(answer) = python("numpy", SCRIPT, &asked) else {
+        return;
+    };
     assert_eq!(answer.lines().count(), cases.len());
     let mut compared = 0;
     for ((question, plan), line) in cases.iter().zip(answer.lines()) {

@@ -1,13 +1,13 @@
 //! Quantiles, histograms and windows over cells that exist: on the plain model, and beside NumPy.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
 use array::{
     Aggregate, Attribute, Block, DataType, Dimension, Function, Plan, Region, Run, Scalar, Schema,
 };
 
 use crate::model::{Cells, column, wait};
+use crate::numpy::{float, python};
 use crate::plain::{Plain, folds};
 
 impl Plain {
@@ -237,28 +237,13 @@ fn case(random: &mut fastrand::Rng) -> (String, Plan) {
 
 #[test]
 fn values_are_those_of_numpy() {
-    let python = std::env::var("ATOLL_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let there = Command::new(&python).args(["-c", "import numpy"]).output();
-    if !there.is_ok_and(|of| of.status.success()) {
-        return notrun::not_run(format!(
-            "{python} has no numpy; name one that has in ATOLL_PYTHON"
-        ));
-    }
     let mut random = fastrand::Rng::with_seed(23);
     let cases: Vec<_> = (0..1200).map(|_| case(&mut random)).collect();
-    let directory = tempfile::tempdir().unwrap();
-    let asked = directory.path().join("cases");
     let lines: String = cases.iter().map(|of| format!("{}\n", of.0)).collect();
-    std::fs::write(&asked, lines).unwrap();
-    let answer = Command::new(&python)
-        .args(["-c", SCRIPT])
-        .stdin(std::fs::File::open(&asked).unwrap())
-        .output()
-        .unwrap();
-    let complaint = String::from_utf8_lossy(&answer.stderr);
-    assert!(answer.status.success(), "{complaint}");
-    let answer = String::from_utf8(answer.stdout).unwrap();
-    assert_eq!(answer.lines().count(), cases.len(), "{complaint}");
+    let Some(answer) = python("numpy", SCRIPT, &lines) else {
+        return;
+    };
+    assert_eq!(answer.lines().count(), cases.len());
     let mut compared = 0;
     for ((question, plan), line) in cases.iter().zip(answer.lines()) {
         let result = wait(plan.run(&Run::new())).unwrap_or_else(|e| panic!("{question}: {e}"));
@@ -266,7 +251,7 @@ fn values_are_those_of_numpy() {
         let columns = block.columns().iter().flatten();
         let found = columns.flat_map(|of| (0..block.cells()).map(|at| of.get(at)));
         let found: Vec<f64> = found.map(|of| of.to_f64().unwrap_or(f64::NAN)).collect();
-        let expected: Vec<f64> = line.split(' ').map(crate::numpy::float).collect();
+        let expected: Vec<f64> = line.split(' ').map(float).collect();
         assert_eq!(found.len(), expected.len(), "{question}");
         for (found, expected) in found.iter().zip(&expected) {
             let near = (found - expected).abs() <= 1e-12 * expected.abs().max(1.0);

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use array::{Array, Coordinates, DataType, Decimal, Dimension, Region, Scalar};
+use array::{Array, DataType, Dimension, Region, Scalar};
 use io::{Device, File};
 
 use crate::aside::Aside;
+use crate::axis;
 use crate::copy::{each_run, swap};
 use crate::error::{Error, Result};
 use crate::target::Target;
@@ -75,19 +76,18 @@ impl ClassicTarget {
         }
         let dimensions = schema.dimensions();
         let mut variables = Vec::new();
-        let mut coordinates = Vec::new();
         for (at, dimension) in dimensions.iter().enumerate() {
-            if let Some((data_type, bytes)) = coordinate_bytes(dimension).map_err(refused)? {
+            if let Some(data_type) = axis::value_type(dimension, false).map_err(refused)? {
                 variables.push(Variable {
                     name: dimension.name().to_owned(),
                     data_type,
                     dimensions: vec![at],
                     fill: None,
-                    bytes: bytes.len() as u64,
+                    bytes: dimension.length() * data_type.width() as u64,
                 });
-                coordinates.push(bytes);
             }
         }
+        let coordinates = variables.len();
         let cells: u64 = shape.iter().product();
         for &(number, fill) in attributes {
             let attribute = &schema.attributes()[number];
@@ -109,10 +109,10 @@ impl ClassicTarget {
         let aside = Aside::new(path)?;
         let file = File::create(aside.path())?;
         file.write_at(0, &header)?;
-        for (bytes, &at) in coordinates.iter().zip(&begins) {
-            file.write_at(at, bytes)?;
+        for (of, &at) in variables[..coordinates].iter().zip(&begins) {
+            write_coordinates(&file, &dimensions[of.dimensions[0]], of.data_type, at)?;
         }
-        let front = begins[coordinates.len()];
+        let front = begins[coordinates];
         let last = variables
             .iter()
             .zip(&begins)
@@ -126,42 +126,24 @@ impl ClassicTarget {
             file,
             aside,
             shape,
-            places: places.skip(coordinates.len()).collect(),
+            places: places.skip(coordinates).collect(),
         })
     }
 }
 
-/// The coordinates of a dimension as the bytes of a variable: whole numbers of 32 bits where they fit, else doubles.
-/// `None` if they count from 0.
+/// Writes the coordinates of a dimension from byte `at` on.
 ///
 /// # Errors
-/// A coordinate that is no double, in words.
-fn coordinate_bytes(
-    dimension: &Dimension,
-) -> std::result::Result<Option<(DataType, Vec<u8>)>, String> {
-    if dimension.coordinates() == &(Coordinates::Integer { start: 0 }) {
-        return Ok(None);
+/// A full disk, for one.
+fn write_coordinates(file: &File, of: &Dimension, data_type: DataType, at: u64) -> Result<()> {
+    let width = data_type.width();
+    for start in (0..of.length()).step_by(axis::AT_A_TIME as usize) {
+        let end = of.length().min(start + axis::AT_A_TIME);
+        let mut bytes = axis::values(of, data_type, start..end);
+        swap(width, &mut bytes);
+        file.write_at(at + start * width as u64, &bytes)?;
     }
-    let all = (0..dimension.length()).filter_map(|at| dimension.coordinate(at));
-    let all: Vec<Decimal> = all.collect();
-    let whole = all.iter().map(|of| i32::try_from(of.to_i64()?).ok());
-    if let Some(whole) = whole.collect::<Option<Vec<i32>>>() {
-        let bytes = whole.iter().flat_map(|of| of.to_be_bytes()).collect();
-        return Ok(Some((DataType::I32, bytes)));
-    }
-    let mut bytes = Vec::with_capacity(all.len() * 8);
-    for of in all {
-        let double = of.to_f64();
-        // What is read back is the shortest decimal that stands for the double.
-        if format!("{double}").parse::<Decimal>().ok() != Some(of) {
-            let name = dimension.name();
-            return Err(format!(
-                "the coordinate {of} of dimension '{name}' has more digits than a double of NetCDF keeps"
-            ));
-        }
-        bytes.extend(double.to_be_bytes());
-    }
-    Ok(Some((DataType::F64, bytes)))
+    Ok(())
 }
 
 /// The number that stands for a type. Both versions have the first six.
@@ -258,7 +240,8 @@ fn bytes_of(
         out.name(&of.name);
         out.count(of.dimensions.len() as u64);
         of.dimensions.iter().for_each(|&at| out.count(at as u64));
-        let bool = of.data_type == DataType::Bool;
+        // One with nulls has three values.
+        let bool = of.data_type == DataType::Bool && of.fill.is_none();
         out.list(12, usize::from(of.fill.is_some()) + usize::from(bool));
         if let Some(fill) = of.fill {
             out.name("_FillValue");

@@ -159,7 +159,7 @@ pub(super) fn has_sum(bytes: &[u8], sum: u32) -> bool {
 }
 
 /// Bob Jenkins' hash lookup3 with the initial value 0, which HDF5 has as the checksum of its structures.
-fn lookup3(bytes: &[u8]) -> u32 {
+pub(super) fn lookup3(bytes: &[u8]) -> u32 {
     let start = 0xdead_beef_u32.wrapping_add(bytes.len() as u32);
     let [mut a, mut b, mut c] = [start; 3];
     let word = |of: &[u8], at: usize| {

@@ -15,20 +15,23 @@ const MOST_LEVELS: u8 = 32;
 /// A name in a group and the address of its object. Links by name, and into other files, are left out.
 pub(super) type Member = (String, u64);
 
-/// The members of a group; `None` if the object is none.
+/// The members of a group, in the order in which they were made if the file has it, else by name; `None` if the object is
+/// none.
 ///
 /// # Errors
 /// If it is damaged.
 pub(super) fn members(hdf: &Hdf, object: &Object) -> Parsed<Option<Vec<Member>>> {
-    let mut found = Vec::new();
     if let Some(bytes) = object.first(kind::SYMBOL_TABLE) {
         let mut cursor = hdf.cursor(bytes);
         let (Some(tree), Some(heap)) = (cursor.address()?, cursor.address()?) else {
             return damaged("the members of a group lie nowhere");
         };
+        let mut found = Vec::new();
         symbols(hdf, tree, &Names::read(hdf, heap)?, &mut found)?;
+        found.sort();
         return Ok(Some(found));
     }
+    let mut found = Vec::new();
     let Some(info) = object.first(kind::LINK_INFO) else {
         return Ok(None);
     };
@@ -48,10 +51,11 @@ pub(super) fn members(hdf: &Hdf, object: &Object) -> Parsed<Option<Vec<Member>>>
             add(&mut found, link_of(hdf.cursor(&link))?)
         })?;
     }
-    Ok(Some(found))
+    found.sort();
+    Ok(Some(found.into_iter().map(|(_, member)| member).collect()))
 }
 
-fn add(found: &mut Vec<Member>, member: Option<Member>) -> Parsed<()> {
+fn add<T>(found: &mut Vec<T>, member: Option<T>) -> Parsed<()> {
     if found.len() >= MOST_MEMBERS {
         return damaged(format!("a group has more than {MOST_MEMBERS} members"));
     }
@@ -59,14 +63,12 @@ fn add(found: &mut Vec<Member>, member: Option<Member>) -> Parsed<()> {
     Ok(())
 }
 
-/// A member by its message; `None` if it is no object of this file.
-fn link_of(mut cursor: Cursor<'_>) -> Parsed<Option<Member>> {
+/// A member by its message, and which it is in order if the file has an order; `None` if it is no object of this file.
+fn link_of(mut cursor: Cursor<'_>) -> Parsed<Option<(u64, Member)>> {
     cursor.version("a link", &[1])?;
     let flags = cursor.u8()?;
     let form = if flags & 8 != 0 { cursor.u8()? } else { 0 };
-    if flags & 4 != 0 {
-        cursor.skip(8)?;
-    }
+    let order = if flags & 4 != 0 { cursor.number(8)? } else { 0 };
     if flags & 16 != 0 {
         cursor.skip(1)?;
     }
@@ -76,7 +78,7 @@ fn link_of(mut cursor: Cursor<'_>) -> Parsed<Option<Member>> {
     if form != 0 {
         return Ok(None);
     }
-    Ok(cursor.address()?.map(|at| (name, at)))
+    Ok(cursor.address()?.map(|at| (order, (name, at))))
 }
 
 /// The members of a group of the old kind.

@@ -1,4 +1,4 @@
-//! HDF5, of which NetCDF-4 is: groups, data sets and attributes, read by the format's specification, version 3.0.
+//! HDF5, of which NetCDF-4 is: groups, data sets and attributes, read and written by the format's specification, version 3.0.
 
 mod arrays;
 mod attribute;
@@ -18,6 +18,7 @@ mod packing;
 mod tree2;
 mod values;
 mod walk;
+mod write;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ use io::{Access, Device, File};
 use crate::error::Result;
 use crate::hdf5::container::HdfContainer;
 use crate::variables::model::Container;
+
+pub(crate) use write::{Flavour, HdfTarget};
 
 /// The variables of an HDF5 file.
 ///

@@ -16,6 +16,7 @@ pub(super) mod kind {
     pub const LINK: u16 = 0x06;
     pub const EXTERNAL: u16 = 0x07;
     pub const LAYOUT: u16 = 0x08;
+    pub const GROUP_INFO: u16 = 0x0a;
     pub const FILTERS: u16 = 0x0b;
     pub const ATTRIBUTE: u16 = 0x0c;
     pub const CONTINUATION: u16 = 0x10;

@@ -97,6 +97,12 @@ fn inflate(bytes: &[u8], limit: usize) -> Result<Vec<u8>, String> {
     Ok(unpacked)
 }
 
+/// Brings the bytes of equal weight of all values together: what [`unshuffle`] undoes.
+pub(super) fn shuffle(bytes: &[u8], width: usize) -> Vec<u8> {
+    let lanes = (0..width).flat_map(|weight| bytes.iter().skip(weight).step_by(width));
+    lanes.copied().collect()
+}
+
 /// Brings the bytes of each value together, which lie with those of equal weight of all values.
 fn unshuffle(bytes: &[u8], width: usize) -> Vec<u8> {
     if width < 2 {
@@ -195,6 +201,7 @@ mod tests {
     fn each_filter_is_undone() {
         let shuffled = unpack(vec![1, 2, 3, 4, 5, 6], (&[filter(SHUFFLE)], 0), 2, 6);
         assert_eq!(shuffled.unwrap(), [1, 4, 2, 5, 3, 6]);
+        assert_eq!(shuffle(&[1, 4, 2, 5, 3, 6], 2), [1, 2, 3, 4, 5, 6]);
         // Two literals, then five bytes from two before on.
         let lzf = unpack(vec![1, 7, 8, 3 << 5, 1], (&[filter(LZF)], 0), 1, 7);
         assert_eq!(lzf.unwrap(), [7, 8, 7, 8, 7, 8, 7]);

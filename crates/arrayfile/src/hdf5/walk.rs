@@ -31,13 +31,12 @@ struct Found {
     attributes: Vec<(String, Content)>,
 }
 
-/// The data sets of a file and the variables that they are, in the order of their names.
+/// The data sets of a file and the variables that they are, group by group in the order of their members.
 ///
 /// # Errors
 /// If the file is damaged.
 pub(super) fn variables(hdf: &Hdf) -> Parsed<(Vec<Option<DataSet>>, Vec<Variable>)> {
-    let mut found = find(hdf)?;
-    found.sort_by(|a, b| a.name.cmp(&b.name));
+    let found = find(hdf)?;
     let places: BTreeMap<u64, usize> = found
         .iter()
         .enumerate()
@@ -64,7 +63,8 @@ fn find(hdf: &Hdf) -> Parsed<Vec<Found>> {
         }
         let object = Object::read(hdf, at).map_err(named(&name))?;
         if let Some(members) = members(hdf, &object).map_err(named(&name))? {
-            for (member, at) in members {
+            // The last is taken first.
+            for (member, at) in members.into_iter().rev() {
                 let name = match name.as_str() {
                     "" => member,
                     name => format!("{name}/{member}"),

@@ -5,6 +5,7 @@ mod hdf;
 mod hdf_hostile;
 mod hdf_python;
 mod hostile;
+mod modules;
 mod netcdf;
 mod python;
 mod round_trips;

@@ -1,21 +1,33 @@
-//! NetCDF files that are written, and read back.
+//! HDF5 and NetCDF files that are written, and read back.
 
 use array::{
-    Attribute, Block, Column, DataType, Decimal, Dimension, Region, Scalar, Schema, Writer,
+    Attribute, Block, Column, DataType, Decimal, Dimension, Layout, Region, Scalar, Schema, Writer,
 };
-use arrayfile::{ExportOptions, Format, ImportOptions};
+use arrayfile::{ExportOptions, Format, ImportOptions, Packing};
 use futures::executor::block_on;
 
 use crate::scratch::Scratch;
 
-fn decimal(text: &str) -> Decimal {
+pub fn decimal(text: &str) -> Decimal {
     text.parse().unwrap()
 }
 
 /// Makes an array of these dimensions and attributes, whose cell number i has the value i % 120, or null where that is 7 and
 /// can be.
-fn make(scratch: &Scratch, name: &str, dimensions: Vec<Dimension>, attributes: Vec<Attribute>) {
+pub fn make(scratch: &Scratch, name: &str, dimensions: Vec<Dimension>, attributes: Vec<Attribute>) {
+    make_with(scratch, name, dimensions, attributes, Layout::Dense);
+}
+
+/// The same with a layout; of a sparse one only every other cell exists.
+pub fn make_with(
+    scratch: &Scratch,
+    name: &str,
+    dimensions: Vec<Dimension>,
+    attributes: Vec<Attribute>,
+    layout: Layout,
+) {
     let schema = Schema::new(dimensions, attributes).unwrap();
+    let schema = schema.with_layout(layout);
     let region = Region::of_shape(&schema.shape());
     let cells = schema.cells() as i64;
     let column = |of: &Attribute| {
@@ -31,14 +43,21 @@ fn make(scratch: &Scratch, name: &str, dimensions: Vec<Dimension>, attributes: V
     let mut writer = Writer::begin(&scratch.store).unwrap();
     writer.create(name, &schema).unwrap();
     if cells > 0 {
-        block_on(writer.write(name, &Block::new(region, columns).unwrap())).unwrap();
+        let block = Block::new(region, columns).unwrap();
+        let block = match layout {
+            Layout::Sparse => {
+                block.with_present((0..cells).map(|at| u8::from(at % 2 == 0)).collect())
+            }
+            Layout::Dense => block,
+        };
+        block_on(writer.write(name, &block)).unwrap();
     }
     writer.commit().unwrap();
 }
 
 fn space() -> Vec<Dimension> {
     vec![
-        Dimension::integer("year", 1990, 4).chunk(3),
+        Dimension::integer("year", 1990, 4).chunk(3).growing(),
         Dimension::regular("lat", decimal("50.25"), decimal("-0.25"), 5).chunk(2),
         Dimension::listed("depth", ["0", "2.5", "10.1"].map(decimal).to_vec()),
         Dimension::integer("x", 0, 6),
@@ -72,46 +91,67 @@ fn arrays_come_back_with_coordinates_attributes_and_nulls() {
         DataType::I64,
         DataType::U64,
     ];
-    for (name, types, version) in [("classic", classic, 2), ("large", large, 5)] {
-        make(&scratch, name, space(), of_types(&types));
-        let path = scratch.path(&format!("{name}.nc"));
-        let written = scratch
-            .export(name, &path, &ExportOptions::default())
-            .unwrap();
-        assert_eq!(written.format, Format::NetCdf3);
+    let all = [classic, large].concat();
+    for (name, types, format) in [
+        ("classic", &classic[..], Format::NetCdf3),
+        ("large", &large, Format::NetCdf3),
+        ("four", &all, Format::NetCdf4),
+        ("hdf", &all, Format::Hdf5),
+    ] {
+        make(&scratch, name, space(), of_types(types));
+        let path = scratch.path(&format!("{name}.file"));
+        let options = ExportOptions {
+            format: Some(format),
+            ..ExportOptions::default()
+        };
+        let written = scratch.export(name, &path, &options).unwrap();
         let bytes = std::fs::read(&path).unwrap();
-        assert_eq!(&bytes[..4], [b'C', b'D', b'F', version]);
+        let front: &[u8] = match name {
+            "classic" => b"CDF\x02",
+            "large" => b"CDF\x05",
+            _ => b"\x89HDF",
+        };
+        assert_eq!(&bytes[..4], front);
         assert_eq!(bytes.len() as u64, written.written);
         let back = format!("{name}_back");
         scratch
             .import(&back, &path, &ImportOptions::default())
             .unwrap();
-        let before = array::Array::open(&scratch.store.snapshot(), name).unwrap();
-        let after = array::Array::open(&scratch.store.snapshot(), &back).unwrap();
-        let (before, after) = (before.schema(), after.schema());
-        for (a, b) in before.dimensions().iter().zip(after.dimensions()) {
-            assert_eq!((a.name(), a.coordinates()), (b.name(), b.coordinates()));
-        }
-        for (at, (a, b)) in before
-            .attributes()
-            .iter()
-            .zip(after.attributes())
-            .enumerate()
-        {
-            let of = |of: &Attribute| (of.name().to_owned(), of.data_type(), of.is_nullable());
-            assert_eq!(of(a), of(b));
-            assert_eq!(
-                scratch.column(name, at),
-                scratch.column(&back, at),
-                "{}",
-                a.name()
-            );
-        }
+        came_back(&scratch, (name, &back), format != Format::NetCdf3);
+    }
+}
+
+/// Whether an array came back from a file that keeps which dimensions grow, or has them all of one length.
+fn came_back(scratch: &Scratch, (name, back): (&str, &str), grows: bool) {
+    let open = |name| array::Array::open(&scratch.store.snapshot(), name).unwrap();
+    let (before, after) = (open(name), open(back));
+    let (before, after) = (before.schema(), after.schema());
+    for (a, b) in before.dimensions().iter().zip(after.dimensions()) {
+        assert_eq!((a.name(), a.coordinates()), (b.name(), b.coordinates()));
+        assert_eq!(b.is_growing(), a.is_growing() && grows, "{}", a.name());
+    }
+    assert_eq!(before.attributes().len(), after.attributes().len());
+    for (at, (a, b)) in before
+        .attributes()
+        .iter()
+        .zip(after.attributes())
+        .enumerate()
+    {
+        let of = |of: &Attribute| (of.name().to_owned(), of.data_type(), of.is_nullable());
+        assert_eq!(of(a), of(b));
+        let [a, b] = [name, back].map(|of| scratch.column(of, at));
+        assert_eq!(a, b, "attribute {at}");
     }
 }
 
 #[test]
 fn one_attribute_is_chosen_and_a_bool_comes_back() {
+    for format in [Format::NetCdf3, Format::NetCdf4, Format::Hdf5] {
+        a_bool_comes_back(format);
+    }
+}
+
+fn a_bool_comes_back(format: Format) {
     let scratch = Scratch::new();
     let attributes = vec![
         Attribute::new("a", DataType::Bool),
@@ -125,6 +165,7 @@ fn one_attribute_is_chosen_and_a_bool_comes_back() {
     );
     let options = ExportOptions {
         attribute: Some("a".to_owned()),
+        format: Some(format),
         ..ExportOptions::default()
     };
     let path = scratch.path("one.nc");
@@ -144,9 +185,11 @@ fn one_attribute_is_chosen_and_a_bool_comes_back() {
         nullable,
     );
     let path = scratch.path("three.nc");
-    scratch
-        .export("three", &path, &ExportOptions::default())
-        .unwrap();
+    let options = ExportOptions {
+        format: Some(format),
+        ..ExportOptions::default()
+    };
+    scratch.export("three", &path, &options).unwrap();
     let made = scratch
         .import("byte", &path, &ImportOptions::default())
         .unwrap();
@@ -159,7 +202,7 @@ fn one_attribute_is_chosen_and_a_bool_comes_back() {
 }
 
 #[test]
-fn what_a_netcdf_cannot_have_is_said_and_leaves_nothing() {
+fn what_a_file_of_variables_cannot_have_is_said_and_leaves_nothing() {
     let scratch = Scratch::new();
     let plain = |name: &str| vec![Attribute::new(name, DataType::I32)];
     let x = |length| vec![Dimension::integer("x", 0, length)];
@@ -167,45 +210,64 @@ fn what_a_netcdf_cannot_have_is_said_and_leaves_nothing() {
     make(&scratch, "slash", x(3), plain("a/b"));
     let long = Dimension::regular("x", decimal("0.1234567890123456"), decimal("0.1"), 30);
     make(&scratch, "long", vec![long], plain("v"));
-    make(
-        &scratch,
-        "nulls",
-        x(20),
-        vec![Attribute::new("v", DataType::I32).nullable()],
-    );
-    let null = |null: i64| ExportOptions {
-        null: Some(Scalar::from(null)),
+    let nullable = Attribute::new("v", DataType::I32).nullable();
+    make(&scratch, "nulls", x(20), vec![nullable]);
+    let many = (0..2001).map(|at| Attribute::new(&format!("a{at}"), DataType::I8));
+    make(&scratch, "many", x(1), many.collect());
+    let wide = Dimension::integer("x", 0, 1 << 40).chunk(1 << 31);
+    let schema = Schema::new(vec![wide], plain("v")).unwrap();
+    let mut writer = Writer::begin(&scratch.store).unwrap();
+    writer.create("wide", &schema).unwrap();
+    writer.commit().unwrap();
+
+    let options = |format, null: Option<i64>, packing| ExportOptions {
+        format: Some(format),
+        null: null.map(Scalar::from),
+        packing,
         ..ExportOptions::default()
     };
-    for (name, options, said) in [
-        ("none", ExportOptions::default(), "has no cells"),
-        (
-            "slash",
-            ExportOptions::default(),
-            "NetCDF has no name 'a/b'",
-        ),
-        (
-            "long",
-            ExportOptions::default(),
-            "more digits than a double",
-        ),
-        (
-            "nulls",
-            null(5),
-            "has the value 5, which is to stand for cells without a value",
-        ),
-    ] {
-        let error = scratch
-            .export(name, &scratch.path("a.nc"), &options)
-            .unwrap_err()
-            .to_string();
-        assert!(error.contains(said), "{error}");
+    let usual = |format| options(format, None, Packing::Usual);
+    let refused = |name: &str, options: &ExportOptions, said: &str| {
+        let error = scratch.export(name, &scratch.path("a"), options);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(said), "{name} {options:?}: {error}");
+        assert!(scratch.files().is_empty(), "{:?}", scratch.files());
+    };
+    let (hdf5, four, three) = (Format::Hdf5, Format::NetCdf4, Format::NetCdf3);
+    for format in [hdf5, four, three] {
+        refused("slash", &usual(format), "no name 'a/b'");
+        refused("long", &usual(format), "more digits than a double");
+        let five = options(format, Some(5), Packing::Usual);
+        let said = "has the value 5, which is to stand for cells without a value";
+        refused("nulls", &five, said);
+        if format != three {
+            refused("many", &usual(format), "more than 2000 attributes");
+            let zstd = options(format, None, Packing::Zstd(3));
+            refused("slash", &zstd, "take --pack gzip");
+        }
     }
-    let path = scratch.path("a.nc");
-    assert!(scratch.files().is_empty(), "{:?}", scratch.files());
-    scratch.export("nulls", &path, &null(-1)).unwrap();
-    scratch
-        .import("back", &path, &ImportOptions::default())
-        .unwrap();
-    assert_eq!(scratch.column("back", 0), scratch.column("nulls", 0));
+    refused("none", &usual(three), "has no cells");
+    let gzip = options(three, None, Packing::Gzip(3));
+    refused("slash", &gzip, "never compressed");
+    let much = block_on(arrayfile::export(
+        &scratch.store.snapshot(),
+        "wide",
+        &scratch.path("a"),
+        &usual(hdf5),
+        crate::scratch::job(1 << 40),
+    ));
+    let much = much.unwrap_err().to_string();
+    assert!(much.contains("chunks of more than 4 GiB"), "{much}");
+
+    for format in [hdf5, four, three] {
+        let path = scratch.path(format.name());
+        let options = options(format, Some(-1), Packing::Usual);
+        scratch.export("nulls", &path, &options).unwrap();
+        let again = ImportOptions {
+            replace: true,
+            ..ImportOptions::default()
+        };
+        scratch.import("back", &path, &again).unwrap();
+        assert_eq!(scratch.column("back", 0), scratch.column("nulls", 0));
+    }
 }

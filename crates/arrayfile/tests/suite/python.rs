@@ -1,28 +1,11 @@
 //! Files go to NumPy and zarr-python and come back. Needs a Python with both: `$ATOLL_PYTHON`, that of `bench/run`, or
 //! the system's.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
 use array::{DataType, Scalar};
 use arrayfile::{ExportOptions, Format, ImportOptions, Packing};
 
+use crate::modules::{python, run};
 use crate::scratch::Scratch;
-
-fn python() -> Option<PathBuf> {
-    let bench = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/.venv/bin/python");
-    let given = std::env::var_os("ATOLL_PYTHON").map(PathBuf::from);
-    let candidates = given.into_iter().chain([bench, PathBuf::from("python3")]);
-    candidates.into_iter().find(|python| {
-        let found = Command::new(python)
-            .args([
-                "-c",
-                "import numpy, zarr; assert int(zarr.__version__.split('.')[0]) >= 3",
-            ])
-            .output();
-        found.is_ok_and(|output| output.status.success())
-    })
-}
 
 /// Writes all types in all orders and packings; then, given what Atoll wrote of each, compares.
 const SCRIPT: &str = r"
@@ -132,25 +115,15 @@ fn export_all(scratch: &Scratch, numpy: &str) {
 
 #[test]
 fn numpy_and_zarr_python_read_what_is_written_and_the_other_way_around() {
-    let Some(python) = python() else {
+    let check = "import numpy, zarr; assert int(zarr.__version__.split('.')[0]) >= 3";
+    let Some(python) = python(check) else {
         return notrun::not_run(
             "no Python with the modules numpy and zarr 3; install them, or set ATOLL_PYTHON",
         );
     };
     let scratch = Scratch::new();
-    let run = |mode: &str| {
-        let folder = scratch.path("");
-        let ran = Command::new(&python)
-            .args(["-c", SCRIPT, mode])
-            .arg(folder)
-            .output()
-            .unwrap();
-        assert!(
-            ran.status.success(),
-            "{mode}: {}",
-            String::from_utf8_lossy(&ran.stderr)
-        );
-    };
+    let folder = scratch.path("");
+    let run = |mode: &str| run(&python, SCRIPT, &[mode, folder.to_str().unwrap()]);
     run("write");
     for of in DataType::ALL {
         let numpy = match of {

@@ -170,6 +170,73 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn arrays_come_back_from_files_of_variables(
+        (schema, values) in arrays(),
+        format in prop::sample::select(vec![Format::Hdf5, Format::NetCdf4, Format::NetCdf3]),
+        packing in prop::sample::select(vec![Packing::Usual, Packing::Gzip(6)]),
+        chunk in 0..4u64,
+    ) {
+        let scratch = Scratch::new();
+        let three = format == Format::NetCdf3;
+        prop_assume!(!three || schema.cells() > 0);
+        let attribute = &schema.attributes()[0];
+        let of = attribute.data_type();
+        let lacks = attribute.is_nullable() || schema.layout() == Layout::Sparse;
+        let mut expected = write(&scratch, &schema, &values, Scalar::Null);
+        let path = scratch.path("file");
+        let options = ExportOptions {
+            format: Some(format),
+            packing: if three { Packing::Usual } else { packing },
+            ..ExportOptions::default()
+        };
+        let exported = scratch.export("a", &path, &options);
+        let usual = usual_null(of);
+        if lacks && expected.contains(&usual) {
+            let error = exported.unwrap_err().to_string();
+            prop_assert!(error.contains("is to stand for cells without a value"), "{}", error);
+            return Ok(());
+        }
+        exported.unwrap();
+        let rank = schema.dimensions().len();
+        let options = ImportOptions {
+            chunk: (chunk > 0).then(|| vec![chunk; rank]),
+            ..ImportOptions::default()
+        };
+        scratch.import("b", &path, &options).unwrap();
+        let (back, read) = scratch.values("b");
+        let mut read_type = of;
+        if lacks && of == DataType::Bool {
+            read_type = DataType::I8;
+            let byte = |of: &Scalar| of.cast(DataType::I8).unwrap_or(Scalar::Null);
+            expected = expected.iter().map(byte).collect();
+        }
+        prop_assert_eq!(read, expected);
+        prop_assert_eq!(back.shape(), schema.shape());
+        prop_assert_eq!(back.attributes()[0].data_type(), read_type);
+        let names = |of: &Schema| of.dimensions().iter().map(|of| of.name().to_owned()).collect::<Vec<_>>();
+        prop_assert_eq!(names(&back), names(&schema));
+    }
+}
+
+/// What the libraries of NetCDF take for a cell without a value.
+fn usual_null(of: DataType) -> Scalar {
+    match of {
+        DataType::Bool | DataType::F32 | DataType::F64 => Scalar::Float(f64::NAN),
+        DataType::I8 => Scalar::from(-127),
+        DataType::U8 => Scalar::from(255),
+        DataType::I16 => Scalar::from(-32_767),
+        DataType::U16 => Scalar::from(65_535),
+        DataType::I32 => Scalar::from(-2_147_483_647),
+        DataType::U32 => Scalar::Int(4_294_967_295),
+        DataType::I64 => Scalar::Int(-9_223_372_036_854_775_806),
+        DataType::U64 => Scalar::Int(18_446_744_073_709_551_614),
+    }
+}
+
 #[test]
 fn what_a_file_cannot_have_is_said() {
     let scratch = Scratch::new();
@@ -202,7 +269,7 @@ fn what_a_file_cannot_have_is_said() {
             "a",
             "a.txt",
             with(Some("f"), None),
-            "end it with .npy, .nc or .zarr",
+            "end it with .npy, .h5, .nc or .zarr",
         ),
         ("b", "a.npy", with(Some("f"), None), "no array 'b'"),
         ("a", "none/a.npy", with(Some("f"), None), "none"),

@@ -55,7 +55,7 @@ fn a_run_tells_how_far_it_is_and_stops_when_asked_to() {
     );
 
     scratch.import("a", &path, &chunked(10)).unwrap();
-    for name in ["a.npy", "a.zarr"] {
+    for name in ["a.npy", "a.zarr", "a.h5", "a.nc"] {
         stop.store(false, Ordering::Relaxed);
         told.store(0, Ordering::Relaxed);
         let mut told = Vec::new();

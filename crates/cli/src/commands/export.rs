@@ -20,18 +20,18 @@ pub struct Export {
     pub store: PathBuf,
     /// The array; a table is written by `copy`: atoll sql STORE "copy t to 'file.parquet'"
     pub array: String,
-    /// The file (.npy, .nc) or folder (.zarr) to write
+    /// The file (.npy, .h5, .nc) or folder (.zarr) to write
     pub file: PathBuf,
-    /// Which attribute, if there are several [default: all, of a NetCDF]
+    /// Which attribute, if there are several [default: all, of an HDF5 or NetCDF]
     #[arg(long, value_name = "NAME")]
     pub attribute: Option<String>,
     /// The format [default: by the name of the file]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<FileFormat>,
-    /// How the chunks of a Zarr are compressed [default: zstd]
+    /// How the chunks are compressed, in Zarr, HDF5 and NetCDF-4 [default: zstd in Zarr, else none]
     #[arg(long, value_enum, value_name = "HOW")]
     pub pack: Option<Pack>,
-    /// What to write for nulls and for cells that do not exist: a number, true or false [default: NaN for floats, else an error, but for NetCDF its usual value]
+    /// What to write for nulls and for cells that do not exist: a number, true or false [default: NaN for floats, else an error, but for HDF5 and NetCDF the usual value of NetCDF]
     #[arg(long, value_name = "VALUE", value_parser = parse_scalar, allow_hyphen_values = true)]
     pub null: Option<Scalar>,
     #[command(flatten)]

@@ -91,8 +91,12 @@ pub enum FileFormat {
     Zarr2,
     /// A folder in the format Zarr 3
     Zarr3,
-    /// A NetCDF file of before HDF5: version 2, or 5 where its types or lengths need it
+    /// An HDF5 file
+    Hdf5,
+    /// A NetCDF-4 file, which is one of HDF5
     Netcdf,
+    /// A NetCDF file of before HDF5: version 2, or 5 where its types or lengths need it
+    Netcdf3,
 }
 
 impl From<FileFormat> for Format {
@@ -101,19 +105,21 @@ impl From<FileFormat> for Format {
             FileFormat::Npy => Format::Npy,
             FileFormat::Zarr2 => Format::Zarr2,
             FileFormat::Zarr3 => Format::Zarr3,
-            FileFormat::Netcdf => Format::NetCdf3,
+            FileFormat::Hdf5 => Format::Hdf5,
+            FileFormat::Netcdf => Format::NetCdf4,
+            FileFormat::Netcdf3 => Format::NetCdf3,
         }
     }
 }
 
-/// How the chunks of a Zarr are compressed.
+/// How the chunks of a file are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Pack {
     /// Not at all
     None,
-    /// With zstd at level 3
+    /// With zstd at level 3: Zarr
     Zstd,
-    /// With gzip at level 5
+    /// With gzip at level 5: Zarr, HDF5, NetCDF-4
     Gzip,
 }
 

@@ -3,7 +3,7 @@
 //! [`parse`] splits the text, checks its depth, rewrites tokens and calls the parser; [`rewrite`] changes the tree and
 //! [`grammar`] refuses the parts that would be ignored. [`planners`] answer the planner's questions about types and
 //! operators, [`definition`] makes tables of `create table` and its [`constraints`], [`readers`] finds calls such as `read_csv(...)`, [`graphs`]
-//! those such as `bfs(...)`. [`parameters`] and [`transfer`] are for clients of a server: parameters that come as texts, and
+//! those such as `bfs(...)`, [`operators`] those of AFL. [`parameters`] and [`transfer`] are for clients of a server: parameters that come as texts, and
 //! `copy` through the connection.
 //!
 //! Uses `functions`, `resources` and the layers below them.
@@ -29,6 +29,7 @@ pub(crate) mod materialized;
 pub(crate) mod mentioned;
 pub(crate) mod merge;
 pub(crate) mod missing;
+pub(crate) mod operators;
 pub(crate) mod overriding;
 pub(crate) mod parameters;
 pub(crate) mod parse;

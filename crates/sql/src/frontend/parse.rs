@@ -22,8 +22,8 @@ use crate::frontend::merge::Merge;
 use crate::frontend::prepared::Prepared;
 use crate::frontend::sequences::SequenceStatement;
 use crate::frontend::{
-    arrays, distinct, grammar, identity, kept, like, materialized, merge, overriding, prepared,
-    returning, rewrite, sequences,
+    arrays, distinct, grammar, identity, kept, like, materialized, merge, operators, overriding,
+    prepared, returning, rewrite, sequences,
 };
 use crate::names::{column_name, table_name};
 use crate::resources::guard;
@@ -184,11 +184,10 @@ fn source(text: &str, tokens: &[TokenWithSpan]) -> String {
 pub(crate) fn rewritten(
     tokens: &[TokenWithSpan],
 ) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
+    let tokens = rewrite::numbers(&operators::mark(tokens.to_vec()))?;
     distinct::mark(
         &DIALECT,
-        rewrite::explained(rewrite::tables(rewrite::abort(overriding::mark(
-            rewrite::numbers(tokens)?,
-        )))),
+        rewrite::explained(rewrite::tables(rewrite::abort(overriding::mark(tokens)))),
     )
 }
 

@@ -1,6 +1,7 @@
 //! The arrays that a statement sees: those of a snapshot, and over them those that its own transaction has changed.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use store::Snapshot;
 
@@ -38,9 +39,26 @@ impl Arrays {
         if let Some(target) = name.strip_suffix(INTO) {
             return Ok(self.find(target)?.map(ArrayTable::exact));
         }
+        ArrayTable::find(self.of(name), name)
+    }
+
+    /// Where the array or version of that name is looked up.
+    fn of(&self, name: &str) -> &Snapshot {
         let array = name.rsplit_once(AT).map_or(name, |(array, _)| array);
         let own = self.own.as_ref();
         let own = own.filter(|own| own.names.contains(array) || own.names.contains(name));
-        ArrayTable::find(own.map_or(&self.snapshot, |own| &own.view), name)
+        own.map_or(&self.snapshot, |own| &own.view)
+    }
+}
+
+/// What queries of AFL see within a statement.
+impl afl::Arrays for Arrays {
+    fn open(&self, name: &str) -> array::Result<Arc<array::Array>> {
+        array::Array::open(self.of(name), name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let view = self.own.as_ref().map_or(&self.snapshot, |own| &own.view);
+        array::names(view).unwrap_or_default()
     }
 }

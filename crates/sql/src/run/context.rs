@@ -16,7 +16,7 @@ use store::Snapshot;
 use table::{Table, Tables};
 
 use crate::error::{Error, Result};
-use crate::frontend::{definition, grammar, graphs, readers};
+use crate::frontend::{definition, grammar, graphs, operators, readers};
 use crate::functions::sequences::Numbers;
 use crate::messages::nearest::unknown_table;
 use crate::names::seen;
@@ -233,7 +233,7 @@ impl StatementContext {
         Resolver::new(&self.state, &self.tables, HashMap::new())
     }
 
-    /// Takes the calls that read files and graphs out of `statement`.
+    /// Takes the calls that read files and graphs, and those of AFL's operators, out of `statement`.
     async fn calls(&self, statement: &mut Sql) -> Result<Calls> {
         let types = |list: &str| {
             let definition = definition::of_text("types", list, &self.types(), &self.tables)?;
@@ -250,9 +250,15 @@ impl StatementContext {
             let table = scan::graphs::table(&self.snapshot, &call, workers, budget).await?;
             tables.insert(name, table);
         }
+        for (name, query) in operators::take(statement)? {
+            let plan =
+                afl::compile(&query, &self.arrays).map_err(|e| Error::invalid(e.to_string()))?;
+            let table = scan::arrays::query::table(plan, self.instance.workers())?;
+            tables.insert(name, table);
+        }
         Ok(Calls {
             files,
-            graphs: tables,
+            tables,
             written: self.written.clone(),
             excluded: self.excluded.clone(),
             target: self.target.clone(),

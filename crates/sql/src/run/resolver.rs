@@ -39,7 +39,7 @@ use crate::scan::provider::Provider;
 /// The calls behind names such as `read_csv(...)` and `bfs(...)` in a statement.
 pub(crate) struct Calls {
     pub files: HashMap<String, readers::Call>,
-    pub graphs: HashMap<String, Arc<dyn TableProvider>>,
+    pub tables: HashMap<String, Arc<dyn TableProvider>>,
     /// The rows that the statement has written, for `returning`.
     pub written: Option<Arc<dyn TableProvider>>,
     /// The rows that an `on conflict` has kept from being inserted.
@@ -204,8 +204,8 @@ async fn find(
     {
         return Ok(Some(Arc::new(FileTable::of(name, Arc::clone(frame)))));
     }
-    if let Some(graph) = calls.graphs.get(name) {
-        return Ok(Some(Arc::clone(graph)));
+    if let Some(table) = calls.tables.get(name) {
+        return Ok(Some(Arc::clone(table)));
     }
     let files = match calls.files.get(name) {
         Some(call) => FileTable::open_with(name, call.paths.clone(), call.options.clone()).await?,

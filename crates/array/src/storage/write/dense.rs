@@ -48,6 +48,7 @@ impl Writer {
                 chunk,
                 number: number as u16,
                 bucket: bucket(chunk, &grid.counts()),
+                threads: self.threads,
             };
             if is_fill(attribute, &after) {
                 put.remove(&mut self.transaction);

@@ -19,6 +19,8 @@ pub(super) struct Put<'a> {
     pub number: u16,
     /// Of a chunk that was not written before.
     pub bucket: u8,
+    /// How many threads may compress it.
+    pub threads: usize,
 }
 
 impl Put<'_> {
@@ -36,6 +38,7 @@ impl Put<'_> {
         let bucket = self.free(transaction).unwrap_or(self.bucket);
         let values = column.values();
         let bytes = (values.bytes(), values.data_type().width());
+        let how = (compression, self.threads);
         let valid = match column.valid() {
             None => None,
             Some(valid) => {
@@ -44,7 +47,7 @@ impl Put<'_> {
                     transaction,
                     bucket,
                     valid,
-                    compression,
+                    how,
                     Kind::Validity,
                 )?)
             }
@@ -53,7 +56,7 @@ impl Put<'_> {
             bucket,
             shape,
             statistics: Statistics::of(column),
-            values: plane::write(transaction, bucket, bytes, compression, Kind::Values)?,
+            values: plane::write(transaction, bucket, bytes, how, Kind::Values)?,
             valid,
         };
         let value = encode(&record, self.name)?;
@@ -83,8 +86,9 @@ pub(super) fn free(transaction: &mut Transaction, key: &[u8], old: &Record, othe
         .iter()
         .filter_map(|&space| unpack(&transaction.get(space, key)?))
         .collect();
-    let planes = [Some(&old.values), old.valid.as_ref()];
-    for plane in planes.into_iter().flatten() {
+    let page_size = transaction.base().store().page_size();
+    // A damaged record may name any number of pages: they are not its own.
+    for plane in old.planes().filter(|of| of.has_its_pages(page_size)) {
         let has = |record: &Record| record.planes().any(|of| of.pages == plane.pages);
         if !kept.iter().any(has) {
             plane

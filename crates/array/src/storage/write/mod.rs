@@ -28,6 +28,8 @@ use crate::storage::plane::Counters;
 pub struct Writer {
     transaction: Transaction,
     counters: Counters,
+    /// How many threads compress a chunk.
+    threads: usize,
 }
 
 impl Writer {
@@ -44,7 +46,15 @@ impl Writer {
         Writer {
             transaction,
             counters: Counters::default(),
+            threads: 1,
         }
+    }
+
+    /// The same, whose chunks are compressed by up to `threads` threads, of which the caller is one. Without, by the caller
+    /// alone.
+    pub fn threads(mut self, threads: usize) -> Writer {
+        self.threads = threads.max(1);
+        self
     }
 
     /// The transaction, for other changes that are to happen together with these.

@@ -94,6 +94,7 @@ impl Writer {
         block: &Block,
     ) -> Result<()> {
         let schema = &target.entry.schema;
+        let threads = self.threads;
         let put = |number| Put {
             name,
             space: target.entry.space,
@@ -101,6 +102,7 @@ impl Writer {
             chunk,
             number,
             bucket: bucket(chunk, &Grid::of(schema).counts()),
+            threads,
         };
         if origins.is_empty() {
             let numbers = 0..schema.attributes().len() as u16;

@@ -18,12 +18,12 @@ pub struct Array {
     /// What to do
     #[arg(value_enum)]
     pub work: Work,
-    /// Import: the NPY, NPZ, HDF5 or NetCDF file or the Zarr folder to read; export: the file (.npy, .nc) or folder (.zarr) to write
+    /// Import: the NPY, NPZ, HDF5 or NetCDF file or the Zarr folder to read; export: the file (.npy, .h5, .nc) or folder (.zarr) to write
     pub file: Option<PathBuf>,
     /// Which array [default: the only one; import: the name of the file, without what follows the first dot]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Import: the name of the attribute [default: that of the variable, else value]; export: which one, if there are several [default: all, of a NetCDF]
+    /// Import: the name of the attribute [default: that of the variable, else value]; export: which one, if there are several [default: all, of an HDF5 or NetCDF]
     #[arg(long, value_name = "NAME")]
     pub attribute: Option<String>,
     /// Import: the names of the dimensions, the outermost first, such as x,y,z [default: those of the file, else dim_0, dim_1, ...]
@@ -48,10 +48,10 @@ pub struct Array {
     /// Export: the format [default: by the name of the file]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<FileFormat>,
-    /// Export: how the chunks of a Zarr are compressed [default: zstd]
+    /// Export: how the chunks are compressed, in Zarr, HDF5 and NetCDF-4 [default: zstd in Zarr, else none]
     #[arg(long, value_enum, value_name = "HOW")]
     pub pack: Option<Pack>,
-    /// Export: what to write for nulls and for cells that do not exist: a number, true or false [default: NaN for floats, else an error, but for NetCDF its usual value]
+    /// Export: what to write for nulls and for cells that do not exist: a number, true or false [default: NaN for floats, else an error, but for HDF5 and NetCDF the usual value of NetCDF]
     #[arg(long, value_name = "VALUE", value_parser = parse_scalar, allow_hyphen_values = true)]
     pub null: Option<Scalar>,
     #[command(flatten)]

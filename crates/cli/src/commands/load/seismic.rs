@@ -90,6 +90,7 @@ impl LoadSeismic {
         let mut phases = Phases::new();
         let (stop, _guard) = interrupt::flag();
         let job = Job::new(opened.budget.clone())
+            .threads(opened.workers.width())
             .stopped_by(stop)
             .telling(|at| phases.show("make", at.done, at.total));
         let made = block_on(make(&opened.store, &self.name, &seismic, self.replace, job));

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::frontend::grammar::refuse::{none_of, refused, refused_for};
-use crate::frontend::{graphs, readers};
+use crate::frontend::{graphs, operators, readers};
 
 /// Checks the clauses around the body of a query.
 pub(super) fn check(query: &Query) -> Result<()> {
@@ -469,9 +469,9 @@ fn sampled(sample: &Option<TableSampleKind>) -> Result<()> {
     Err(refused_for(what, "use `where random() < 0.1`"))
 }
 
-/// Whether this is a call such as `read_csv(...)` or `pagerank(...)`, whose options have names.
+/// Whether this is a call such as `read_csv(...)` or `pagerank(...)`, whose options have names, or `afl(...)`.
 pub(super) fn reads_files(factor: &TableFactor) -> bool {
-    matches!(factor, TableFactor::Table { name, args: Some(_), .. } if readers::reads(name) || graphs::reads(name))
+    matches!(factor, TableFactor::Table { name, args: Some(_), .. } if readers::reads(name) || graphs::reads(name) || operators::reads(name))
 }
 
 /// The planner drops the names of arguments.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use array::{Block, Column, DataType, Region};
+use array::{Block, Column, DataType, Dimension, Region};
 use arrow::array::{
     ArrayRef, BooleanArray, Decimal128Array, Float32Array, Float64Array, Int16Array, Int32Array,
     Int64Array, RecordBatch, RecordBatchOptions,
@@ -34,25 +34,44 @@ pub(super) async fn batch(
         .read(piece, &wanted)
         .await
         .map_err(Error::from)?;
-    let made = columns.iter().map(|&column| {
-        if column < rank {
-            coordinates(table, piece, column)
-        } else {
-            let values = block.column(column - rank);
-            values.map_or_else(
-                || {
-                    arrow::array::new_null_array(
-                        table.schema.field(column).data_type(),
-                        block.cells(),
-                    )
-                },
+    rows(table.array.schema(), columns, schema, &block)
+}
+
+/// The rows of a block of an array: its dimensions and attributes, in the order of `schema`.
+///
+/// # Errors
+/// Those of Arrow.
+pub(super) fn of_block(
+    of: &array::Schema,
+    schema: &SchemaRef,
+    block: &Block,
+) -> Result<RecordBatch> {
+    let columns: Vec<usize> = (0..schema.fields().len()).collect();
+    rows(of, &columns, schema, block)
+}
+
+/// The rows of a block: `columns` of its array, in the order of `schema`.
+fn rows(
+    of: &array::Schema,
+    columns: &[usize],
+    schema: &SchemaRef,
+    block: &Block,
+) -> Result<RecordBatch> {
+    let rank = of.dimensions().len();
+    let fields = columns.iter().zip(schema.fields());
+    let made = fields.map(|(&column, field)| {
+        let typed = field.data_type();
+        match column.checked_sub(rank) {
+            None => coordinates(&of.dimensions()[column], typed, block.region(), column),
+            Some(number) => block.column(number).map_or_else(
+                || arrow::array::new_null_array(typed, block.cells()),
                 attribute,
-            )
+            ),
         }
     });
     let options = RecordBatchOptions::new().with_row_count(Some(block.cells()));
     let all = RecordBatch::try_new_with_options(Arc::clone(schema), made.collect(), &options)?;
-    existing(&block, all)
+    existing(block, all)
 }
 
 /// Only the rows of cells that exist.
@@ -65,8 +84,12 @@ fn existing(block: &Block, all: RecordBatch) -> Result<RecordBatch> {
 }
 
 /// The coordinates of the cells of a piece along one dimension, in row-major order.
-fn coordinates(table: &ArrayTable, piece: &Region, dimension: usize) -> ArrayRef {
-    let of = &table.array.schema().dimensions()[dimension];
+fn coordinates(
+    of: &Dimension,
+    typed: &arrow::datatypes::DataType,
+    piece: &Region,
+    dimension: usize,
+) -> ArrayRef {
     let scale = scale_of(of);
     let (start, end) = piece.ranges()[dimension];
     let shape = piece.shape();
@@ -81,8 +104,7 @@ fn coordinates(table: &ArrayTable, piece: &Region, dimension: usize) -> ArrayRef
         // Coordinates of such a dimension are whole numbers of 64 bits.
         return Arc::new(Int64Array::from_iter_values(each.map(|unit| unit as i64)));
     }
-    let typed = table.schema.field(dimension).data_type().clone();
-    Arc::new(Decimal128Array::from_iter_values(each).with_data_type(typed))
+    Arc::new(Decimal128Array::from_iter_values(each).with_data_type(typed.clone()))
 }
 
 /// The values of an attribute.

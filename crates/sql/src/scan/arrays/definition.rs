@@ -41,16 +41,7 @@ impl ArrayTable {
 
     fn of(array: Arc<Array>) -> ArrayTable {
         let of = array.schema();
-        let dimensions = of.dimensions().iter();
-        let dimensions = dimensions
-            .map(|dimension| Field::new(dimension.name(), coordinate_type(dimension), false));
-        let attributes = of.attributes().iter().map(|attribute| {
-            let values = value_type(attribute.data_type());
-            Field::new(attribute.name(), values, attribute.is_nullable())
-        });
-        let schema = Arc::new(Schema::new(
-            dimensions.chain(attributes).collect::<Vec<_>>(),
-        ));
+        let schema = Arc::new(Schema::new(fields_of(of).collect::<Vec<_>>()));
         let defaults = of.attributes().iter().enumerate();
         let defaults = defaults.filter_map(|(at, attribute)| {
             let column = schema.field(of.dimensions().len() + at).data_type();
@@ -85,6 +76,18 @@ impl ArrayTable {
     pub(crate) fn rank(&self) -> usize {
         self.array.schema().dimensions().len()
     }
+}
+
+/// The columns of an array: one for each dimension, then one for each attribute.
+pub(super) fn fields_of(of: &array::Schema) -> impl Iterator<Item = Field> {
+    let dimensions = of.dimensions().iter();
+    let dimensions =
+        dimensions.map(|dimension| Field::new(dimension.name(), coordinate_type(dimension), false));
+    let attributes = of.attributes().iter().map(|attribute| {
+        let values = value_type(attribute.data_type());
+        Field::new(attribute.name(), values, attribute.is_nullable())
+    });
+    dimensions.chain(attributes)
 }
 
 /// The type of the column of a dimension: `bigint`, or `numeric` with as many digits after the point as its coordinates.

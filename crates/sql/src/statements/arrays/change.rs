@@ -125,7 +125,7 @@ async fn insert(
         .await
         .map_err(in_values)?;
     let mut writing = writing;
-    let mut writer = Writer::of(writing.tx);
+    let mut writer = Writer::of(writing.tx).threads(context.instance.workers().width());
     let all: Vec<usize> = (0..array.array.schema().attributes().len()).collect();
     let mut cells = Cells::new(&array, rows.batches)?;
     cells.grow(&mut writer)?;
@@ -165,7 +165,7 @@ async fn update(
     default::fill_update(&mut statement, &definition)?;
     let plan = context.plan(Sql::Update(statement), Some(name)).await?;
     let rows = gathered(&mut context, dml::input(plan, true)?).await?;
-    let mut writer = Writer::of(writing.tx);
+    let mut writer = Writer::of(writing.tx).threads(context.instance.workers().width());
     let count = Cells::new(&array, rows.batches)?
         .write(&mut writer, &set)
         .await?;
@@ -190,7 +190,7 @@ async fn delete(
     }
     let plan = context.plan(Sql::Delete(statement), Some(name)).await?;
     let rows = gathered(&mut context, dml::input(plan, true)?).await?;
-    let mut writer = Writer::of(writing.tx);
+    let mut writer = Writer::of(writing.tx).threads(context.instance.workers().width());
     let count = Cells::new(&array, rows.batches)?.erase(&mut writer).await?;
     writing.tx = writer.into_transaction();
     scope.keep_arrays(writing, &[name]).await?;
