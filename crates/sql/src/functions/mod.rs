@@ -20,6 +20,7 @@ mod own;
 mod patterns;
 mod quantiles;
 pub(crate) mod sequences;
+pub(crate) mod single;
 pub(crate) mod sum;
 mod system;
 mod texts;
