@@ -107,6 +107,7 @@ const INVALID: Words = &[
     ("\" is not a view", "42809"),
     ("materialized view \"", "42P01"),
     ("MERGE command cannot affect row a second time", "21000"),
+    ("more than one row returned by a subquery", "21000"),
     ("ON CONFLICT DO UPDATE command cannot affect row", "21000"),
     ("specified more than once: it is used", "42712"),
     ("used in COPY", "42P10"),

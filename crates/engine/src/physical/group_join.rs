@@ -61,7 +61,9 @@ impl Planner<'_> {
                     return Some(key);
                 }
                 let place = probe?.keys.iter().position(|k| *k == key)?;
-                Some(own[place])
+                // Equal texts may be codes of two dictionaries, or of none.
+                let alike = self.query.ty(key).represents_as(self.query.ty(own[place]));
+                alike.then_some(own[place])
             };
             let from: Option<Vec<Var>> = keys.iter().map(|key| source(*key)).collect();
             let from = from?;

@@ -52,6 +52,15 @@ pub struct Type {
 const NARROW: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
 
 impl Type {
+    /// Whether equal values of both types are the same in memory: codes of one dictionary, or none on either side.
+    pub(crate) fn represents_as(&self, other: &Type) -> bool {
+        let same_labels = match (&self.labels, &other.labels) {
+            (Some(own), Some(others)) => Arc::ptr_eq(own, others),
+            (own, others) => own.is_none() && others.is_none(),
+        };
+        self.kind == other.kind && same_labels
+    }
+
     /// The type for values of `data`, with the widest bounds. `None` if the engine cannot represent them.
     pub fn of(data: &DataType, nullable: bool) -> Option<Type> {
         use DataType::*;

@@ -21,6 +21,7 @@ mod patterns;
 mod quantiles;
 mod read_pattern;
 pub(crate) mod sequences;
+pub(crate) mod single;
 pub(crate) mod sum;
 mod system;
 mod texts;

@@ -4,12 +4,14 @@
 //! such a condition and the top of the subquery may depend on how many rows there are. DataFusion does not check all
 //! of this.
 
-use datafusion::common::JoinType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, JoinType};
 use datafusion::error::Result;
-use datafusion::logical_expr::{Distinct, Expr, FetchType, LogicalPlan, SkipType, Subquery};
+use datafusion::logical_expr::{Distinct, Expr, FetchType, Limit, LogicalPlan, SkipType, Subquery};
+use datafusion::optimizer::decorrelate::PullUpCorrelatedExpr;
 
 use crate::error::Error;
+use crate::optimize::unnest;
 
 /// Where a subquery stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,16 +21,29 @@ pub(crate) enum Place {
     Scalar,
 }
 
-/// Checks that a join can replace `subquery`.
-///
-/// # Errors
-/// If it cannot.
-pub(crate) fn check(subquery: &Subquery, place: Place) -> Result<()> {
-    if passes(&subquery.subquery, place)? {
-        Ok(())
-    } else {
-        Err(refused().into())
+/// Whether a join can replace `subquery`, which names columns of the query right around it only, whose rows are
+/// `outer`; otherwise it is to be [unnested](crate::optimize::unnest).
+pub(crate) fn is_join(subquery: &Subquery, place: Place, outer: &DFSchema) -> Result<bool> {
+    let plan = subquery.subquery.as_ref();
+    if !unnest::depends(plan) {
+        return Ok(true);
     }
+    if !unnest::is_shallow(plan, outer) || !passes(plan, place)? {
+        return Ok(false);
+    }
+    let mut pull = PullUpCorrelatedExpr::new()
+        .with_exists_sub_query(place == Place::Exists)
+        .with_need_handle_count_bug(place == Place::Scalar);
+    // It fails where a name of a table in `from` hides the column of a condition.
+    let Ok(pulled) = plan.clone().rewrite(&mut pull) else {
+        return Ok(false);
+    };
+    let schema = pulled.data.schema();
+    let conditions = pull.join_filters.iter();
+    let mut columns = conditions.flat_map(Expr::column_refs);
+    Ok(pull.can_pull_up
+        && (place == Place::Scalar || !pull.pulled_up_scalar_agg)
+        && columns.all(|column| schema.has_column(column) || outer.has_column(column)))
 }
 
 /// The error for a subquery that no join can replace.
@@ -45,10 +60,9 @@ fn passes(plan: &LogicalPlan, place: Place) -> Result<bool> {
         return Ok(true);
     }
     let above = match plan {
-        LogicalPlan::Filter(_)
-        | LogicalPlan::Projection(_)
-        | LogicalPlan::SubqueryAlias(_)
-        | LogicalPlan::Distinct(Distinct::All(_)) => true,
+        LogicalPlan::Filter(_) | LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) => true,
+        // The columns of the conditions become columns of it: rows that were the same are not.
+        LogicalPlan::Distinct(Distinct::All(_)) => place != Place::Scalar,
         LogicalPlan::Aggregate(aggregate) => match &aggregate.group_expr[..] {
             [] => place == Place::Scalar,
             [Expr::GroupingSet(_)] => false,
@@ -102,13 +116,51 @@ pub(crate) fn is_one_row(plan: &LogicalPlan) -> bool {
     }
 }
 
+/// Whether `plan` returns at most one row, for what it says itself.
+pub(crate) fn is_single(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(projection) => is_single(&projection.input),
+        LogicalPlan::SubqueryAlias(alias) => is_single(&alias.input),
+        LogicalPlan::Filter(filter) => is_single(&filter.input),
+        LogicalPlan::Sort(sort) => is_single(&sort.input),
+        LogicalPlan::Distinct(Distinct::All(input)) => is_single(input),
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+        LogicalPlan::EmptyRelation(_) => true,
+        LogicalPlan::Limit(limit) => {
+            is_single(&limit.input)
+                || matches!(limit.get_fetch_type(), Ok(FetchType::Literal(Some(0 | 1))))
+        }
+        _ => false,
+    }
+}
+
+/// Whether `limit` lets all rows pass: `offset 0`.
+pub(crate) fn is_all(limit: &Limit) -> bool {
+    let first = matches!(limit.get_skip_type(), Ok(SkipType::Literal(0)));
+    first && matches!(limit.get_fetch_type(), Ok(FetchType::Literal(None)))
+}
+
+/// Whether `expr` numbers rows in any order.
+fn is_any_number(expr: &Expr) -> bool {
+    let found = expr.exists(|e| {
+        let Expr::WindowFunction(function) = e else {
+            return Ok(false);
+        };
+        Ok(function.params.order_by.is_empty() && function.fun.name() == "row_number")
+    });
+    found.unwrap_or(true)
+}
+
 /// Whether `plan` returns the same rows each time it runs.
 pub(crate) fn is_repeatable(plan: &LogicalPlan) -> bool {
     let mut repeatable = true;
     let visited = plan.apply_with_subqueries(|node| {
         let ordered = |input: &LogicalPlan| matches!(input, LogicalPlan::Sort(_));
         if let LogicalPlan::Limit(limit) = node {
-            repeatable &= ordered(&limit.input);
+            repeatable &= ordered(&limit.input) || is_all(limit);
+        }
+        if let LogicalPlan::Window(window) = node {
+            repeatable &= !window.window_expr.iter().any(is_any_number);
         }
         repeatable &= !node.expressions().iter().any(Expr::is_volatile);
         Ok(if repeatable {

@@ -2,7 +2,9 @@
 //!
 //! * Analyzer rules run once on every plan, in the order of [`environment`](crate::run::environment):
 //!   [`multiset`], [`comparisons`], [`casts`], [`keys`], [`checked`], [`membership`], [`numbers`].
-//! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`] and [`volatile`].
+//! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`], [`volatile`] and [`nullsafe`].
+//! * One rule for physical plans: [`dynamic`].
+//! * [`membership`] makes joins of subqueries, with [`unnest`] where they depend on rows outside.
 //!
 //! Uses `functions` and the layers below it.
 
@@ -10,11 +12,14 @@ pub(crate) mod casts;
 pub(crate) mod checked;
 pub(crate) mod comparisons;
 mod correlated;
+pub(crate) mod dynamic;
 mod expressions;
 pub(crate) mod keys;
 pub(crate) mod membership;
 pub(crate) mod multiset;
+mod nullsafe;
 pub(crate) mod numbers;
 pub(crate) mod rules;
 mod sums;
+mod unnest;
 mod volatile;

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{Distinct, Expr, JoinType, LogicalPlan};
+use datafusion::logical_expr::{Distinct, Expr, JoinType, LogicalPlan, Operator};
 use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::optimize::checked::operands;
 use crate::optimize::correlated;
+use crate::optimize::nullsafe::{EqualKeys, NullSafeKeys};
 use crate::optimize::sums::SumsOfOne;
 use crate::optimize::volatile::MoveFilters;
 
@@ -54,6 +55,8 @@ enum Part {
     OuterJoin,
     /// A query in `from`.
     Derived,
+    /// `is not distinct from`.
+    NullSafe,
 }
 
 /// Plans with one of these get a second pass: the first brings joins and filters together that were apart.
@@ -68,6 +71,7 @@ fn subject(rule: &str) -> Option<Part> {
         "replace_distinct_aggregate" => Part::Distinct,
         "single_distinct_aggregation_to_group_by" => Part::DistinctAggregate,
         SumsOfOne::NAME => Part::Sum,
+        NullSafeKeys::NAME => Part::NullSafe,
         "optimize_unions" | "unions_to_filter" => Part::Union,
         "eliminate_limit" | "push_down_limit" => Part::Limit,
         "eliminate_outer_join" => Part::OuterJoin,
@@ -106,6 +110,9 @@ fn parts(plan: &LogicalPlan) -> Result<HashSet<Part>> {
             expr.apply(|expr| {
                 match expr {
                     Expr::Exists(_) | Expr::InSubquery(_) => _ = parts.insert(Part::Subquery),
+                    Expr::BinaryExpr(binary) if binary.op == Operator::IsNotDistinctFrom => {
+                        parts.insert(Part::NullSafe);
+                    }
                     Expr::ScalarSubquery(_) => {
                         parts.extend([Part::Subquery, Part::OuterJoin]);
                     }
@@ -134,12 +141,15 @@ pub(crate) fn all() -> Vec<Rule> {
     let mut rules = Optimizer::new().rules;
     rules.retain(|rule| !NEVER.contains(&rule.name()));
     for rule in &mut rules {
-        if rule.name() == "push_down_filter" {
-            *rule = Arc::new(MoveFilters::default());
+        match rule.name() {
+            "push_down_filter" => *rule = Arc::new(MoveFilters::default()),
+            "extract_equijoin_predicate" => *rule = Arc::new(EqualKeys::default()),
+            _ => {}
         }
     }
     // First: other rules give names to what sums have in common.
     rules.insert(0, Arc::new(SumsOfOne));
+    rules.push(Arc::new(NullSafeKeys::default()));
     rules
 }
 
@@ -151,11 +161,14 @@ pub(crate) fn logical(state: &SessionState, plan: &LogicalPlan) -> Result<Logica
     let parts = parts(&plan)?;
     let all = &state.optimizer().rules;
     let found = |rule: &&Rule| subject(rule.name()).is_none_or(|part| parts.contains(&part));
-    let mut rules: Vec<Rule> = all.iter().filter(found).cloned().collect();
+    let (last, all): (Vec<&Rule>, Vec<&Rule>) =
+        (all.iter().filter(found)).partition(|rule| rule.name() == NullSafeKeys::NAME);
+    let mut rules: Vec<Rule> = all.iter().copied().cloned().collect();
     if TWICE.iter().any(|part| parts.contains(part)) {
-        let again = |rule: &&Rule| !ONCE.contains(&rule.name());
-        rules.extend(all.iter().filter(found).filter(again).cloned());
+        let again = |rule: &&&Rule| !ONCE.contains(&rule.name());
+        rules.extend(all.iter().filter(again).copied().cloned());
     }
+    rules.extend(last.into_iter().cloned());
     // Both passes in one list: what surrounds a pass takes as long as several rules.
     let plan = Optimizer::with_rules(rules).optimize(plan, state, |_, _| {})?;
     if parts.contains(&Part::Subquery) {

@@ -21,6 +21,7 @@ use crate::names::{CATALOG, SCHEMA};
 use crate::optimize::casts::Casts;
 use crate::optimize::checked::CheckedArithmetic;
 use crate::optimize::comparisons::Comparisons;
+use crate::optimize::dynamic::DynamicFilters;
 use crate::optimize::keys::KeysOnce;
 use crate::optimize::membership::Memberships;
 use crate::optimize::multiset::{Multisets, SidesAgree};
@@ -84,6 +85,11 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
 fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     rules.retain(|rule| rule.name() != "FilterPushdown");
+    for rule in &mut rules {
+        if rule.name() == DynamicFilters::new().name() {
+            *rule = Arc::new(DynamicFilters::new());
+        }
+    }
     rules.push(Arc::new(RowsOneByOne));
     rules
 }

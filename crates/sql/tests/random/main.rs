@@ -9,6 +9,7 @@
 
 mod answer;
 mod data;
+mod dependent;
 #[cfg(feature = "slow")]
 mod duckdb;
 mod model;

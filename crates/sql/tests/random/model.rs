@@ -8,13 +8,13 @@ use crate::random::Random;
 use crate::{Database, WAYS};
 
 /// A number or NULL.
-type Value = Option<i64>;
+pub(crate) type Value = Option<i64>;
 
 /// A row of the tables `o` and `s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Row {
-    k: Value,
-    v: Value,
+pub(crate) struct Row {
+    pub k: Value,
+    pub v: Value,
 }
 
 fn rows(random: &mut Random, most: usize) -> Vec<Row> {
@@ -278,7 +278,7 @@ fn check(database: &Database, query: &str, expected: &[Vec<Cell>], context: &str
 }
 
 /// Runs `each` on several pairs of tables `o` and `s` for each way to run queries.
-fn with_tables(
+pub(crate) fn with_tables(
     seed: u64,
     pairs: usize,
     each: impl Fn(&Database, &mut Random, &[Row], &[Row], &str),

@@ -1,0 +1,65 @@
+//! `lateral` subqueries in `from`.
+
+use datafusion::common::alias::AliasGenerator;
+use datafusion::common::{Column, ExprSchema, JoinType, TableReference};
+use datafusion::error::Result;
+use datafusion::logical_expr::{
+    Expr, Join, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, SubqueryAlias, binary_expr,
+};
+
+use crate::error::Error;
+use crate::optimize::unnest;
+
+/// The subquery that `right` is, as the right side of a join, and its alias.
+pub(crate) fn subquery(right: &LogicalPlan) -> Option<(&Subquery, Option<&TableReference>)> {
+    match right {
+        LogicalPlan::Subquery(subquery) => Some((subquery, None)),
+        LogicalPlan::SubqueryAlias(SubqueryAlias { input, alias, .. }) => match input.as_ref() {
+            LogicalPlan::Subquery(subquery) => Some((subquery, Some(alias))),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// `join`, whose right side is a lateral subquery, as a join with a plain table.
+///
+/// # Errors
+/// If it is an outer join that keeps rows of the subquery, or the subquery cannot be unnested.
+pub(crate) fn unnested(join: Join, names: &AliasGenerator) -> Result<LogicalPlan> {
+    let Some((subquery, alias)) = subquery(&join.right) else {
+        return Ok(LogicalPlan::Join(join));
+    };
+    if !matches!(join.join_type, JoinType::Inner | JoinType::Left) {
+        return Err(Error::invalid(
+            "the combining join type must be INNER or LEFT for a LATERAL reference",
+        )
+        .into());
+    }
+    let columns = join.schema.columns();
+    let own = subquery.subquery.schema().columns();
+    let made = unnest::unnested(&subquery.subquery, &join.left, names)?;
+    let name = names.next("__lateral");
+    let (mut exprs, mut conditions) = (Vec::new(), Vec::new());
+    for (i, value) in made.values.iter().enumerate() {
+        exprs.push(Expr::Column(value.clone()).alias(format!("{name}_{i}")));
+    }
+    exprs.extend(own.into_iter().map(Expr::Column));
+    let right = LogicalPlanBuilder::from(made.plan).project(exprs)?;
+    let right = match alias {
+        Some(alias) => right.alias(alias.clone())?.build()?,
+        None => right.build()?,
+    };
+    for (i, column) in made.outer.iter().enumerate() {
+        let value = Column::new(alias.cloned(), format!("{name}_{i}"));
+        let nullable = join.left.schema().field_from_column(column)?.is_nullable();
+        conditions.push(unnest::same(column.clone(), value, nullable));
+    }
+    let on = join.on.into_iter();
+    conditions.extend(on.map(|(l, r)| binary_expr(l, Operator::Eq, r)));
+    conditions.extend(join.filter);
+    LogicalPlanBuilder::from(join.left.as_ref().clone())
+        .join_on(right, join.join_type, conditions)?
+        .project(columns.into_iter().map(Expr::Column))?
+        .build()
+}
