@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     fn written(column: ArrayRef) -> String {
-        let prepared = Prepared::new(&[column.clone()]).unwrap();
+        let prepared = Prepared::new(std::slice::from_ref(&column)).unwrap();
         let batch = Batch::new(&prepared).unwrap();
         let mut out = Vec::new();
         for at in 0..column.len() {
