@@ -35,10 +35,10 @@
 //! # Layers
 //!
 //! ```text
-//! listen      accepting, stopping
+//! listen      listening, stopping
 //! http        statements as JSON, and a page for a browser
 //! client      one client: login, queries, prepared statements, copy, settings
-//! metrics
+//! metrics, accept
 //! shared      what clients share
 //! sessions    who is there, what they do, how they are asked to stop
 //! errors      PostgreSQL's codes
@@ -47,6 +47,7 @@
 //! options, error
 //! ```
 
+mod accept;
 mod client;
 mod error;
 mod errors;

@@ -2,12 +2,13 @@
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use atoll::Database;
 
+use crate::accept;
 use crate::client::conversation::Conversation;
 use crate::client::startup;
 use crate::error::{Error, Result};
@@ -19,12 +20,6 @@ use crate::security::{scram, tls};
 use crate::sessions::{Doing, Reason, Sessions};
 use crate::shared::{Counts, Shared};
 use crate::wire::socket;
-
-/// Connections beyond the sessions that may be: those that log in, stop statements, or are told that there is no room.
-const BESIDE: usize = 64;
-
-/// The stack of a client's thread. What is deep runs on the workers.
-const STACK: usize = 2 << 20;
 
 /// How long those that were asked to end have for it, once the time for statements is over.
 const LAST: Duration = Duration::from_secs(5);
@@ -214,52 +209,16 @@ fn reached(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// A connection that is counted until it ends.
-struct Counted(Arc<AtomicUsize>);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
 /// Takes connections, each of which gets a thread, until the server stops.
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
-    let open = Arc::new(AtomicUsize::new(0));
-    let most = shared.options.max_connections.saturating_add(BESIDE);
-    for socket in listener.incoming() {
-        if shared.is_stopping() {
-            return;
-        }
-        let Ok(socket) = socket else {
-            // No descriptors are left, or the like: wait until some are.
-            thread::sleep(Duration::from_millis(10));
-            continue;
-        };
-        shared.counts.connections.add(1);
-        let counted = Counted(Arc::clone(&open));
-        if open.fetch_add(1, Ordering::AcqRel) >= most {
-            refuse(socket, shared);
-            continue;
-        }
-        let of = Arc::clone(shared);
-        let thread = thread::Builder::new()
-            .name("atoll-client".into())
-            .stack_size(STACK);
-        let spawned = thread.spawn(move || {
-            let _counted = counted;
-            serve(&of, socket);
-        });
-        if spawned.is_err() {
-            shared.counts.refused.add(1);
-        }
-    }
+    let of = Arc::clone(shared);
+    let serve = move |socket| serve(&of, socket);
+    accept::accept(listener, shared, "atoll-client", refuse, serve);
 }
 
 /// Tells a client that there is no room, without waiting for it.
-fn refuse(mut socket: TcpStream, shared: &Shared) {
+fn refuse(mut socket: TcpStream) {
     use std::io::Write;
-    shared.counts.refused.add(1);
     let mut out = Vec::new();
     startup::too_many().write(&mut out);
     let _ = socket.set_nonblocking(true);

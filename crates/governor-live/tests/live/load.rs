@@ -1,6 +1,6 @@
 //! A program to be governed, and a governor for it.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -169,8 +169,22 @@ pub fn started(command: &mut Command) -> Child {
     ready(command).unwrap_or_else(|| panic!("{command:?} did not get ready"))
 }
 
+/// Starts a program that may have been copied just now: a process that another thread starts meanwhile has the copy open
+/// for writing for a moment, and nothing that is open for writing is run.
+fn spawned(command: &mut Command) -> Child {
+    let until = Instant::now() + Duration::from_secs(10);
+    loop {
+        match command.spawn() {
+            Err(e) if e.kind() == ErrorKind::ExecutableFileBusy && Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            started => return started.unwrap(),
+        }
+    }
+}
+
 fn ready(command: &mut Command) -> Option<Child> {
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = spawned(command.stdout(Stdio::piped()));
     let mut line = String::new();
     let out = child.stdout.take().unwrap();
     BufReader::new(out).read_line(&mut line).unwrap();

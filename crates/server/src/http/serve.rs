@@ -2,10 +2,9 @@
 
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::accept::accept;
 use crate::error::{Error, Result};
 use crate::errors;
 use crate::http::answer;
@@ -18,12 +17,6 @@ use crate::options::Options;
 use crate::shared::Shared;
 use crate::wire::channel::{Broken, Channel};
 use crate::wire::socket;
-
-/// Connections beyond the statements that may run: browsers keep some that do nothing.
-const BESIDE: usize = 64;
-
-/// The stack of a connection's thread. What is deep runs on the workers.
-const STACK: usize = 2 << 20;
 
 /// The first byte of a client that speaks TLS.
 const TLS: u8 = 0x16;
@@ -58,50 +51,16 @@ pub(crate) fn listen(address: SocketAddr, options: &Options) -> Result<TcpListen
 
 /// Takes connections, each of which gets a thread, until the server stops.
 pub(crate) fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
-    let http = Arc::new(Http {
+    let http = Http {
         machine: Machine::new(&shared.database),
         shared: Arc::clone(shared),
         page: Page::new(),
-    });
-    let open = Arc::new(AtomicUsize::new(0));
-    let most = shared.options.max_connections.saturating_add(BESIDE);
-    for socket in listener.incoming() {
-        if shared.is_stopping() {
-            return;
-        }
-        let Ok(socket) = socket else {
-            // No descriptors are left, or the like: wait until some are.
-            thread::sleep(Duration::from_millis(10));
-            continue;
-        };
-        shared.counts.connections.add(1);
-        let counted = Counted(Arc::clone(&open));
-        if open.fetch_add(1, Ordering::AcqRel) >= most {
-            shared.counts.refused.add(1);
-            continue;
-        }
-        let of = Arc::clone(&http);
-        let thread = thread::Builder::new()
-            .name("atoll-http".into())
-            .stack_size(STACK);
-        let spawned = thread.spawn(move || {
-            let _counted = counted;
-            // A connection that breaks is over, whatever broke it.
-            let _ = connection(&of, &socket);
-        });
-        if spawned.is_err() {
-            shared.counts.refused.add(1);
-        }
-    }
-}
-
-/// A connection that is counted until it ends.
-struct Counted(Arc<AtomicUsize>);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
+    };
+    let serve = move |socket: TcpStream| {
+        // A connection that breaks is over, whatever broke it.
+        let _ = connection(&http, &socket);
+    };
+    accept(listener, shared, "atoll-http", drop, serve);
 }
 
 /// Answers the requests of a connection, one after the other.

@@ -11,7 +11,7 @@ use datafusion::logical_expr::{Distinct, Expr, FetchType, Limit, LogicalPlan, Sk
 use datafusion::optimizer::decorrelate::PullUpCorrelatedExpr;
 
 use crate::error::Error;
-use crate::optimize::unnest;
+use crate::optimize::outer::{depends, is_shallow};
 
 /// Where a subquery stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,10 +25,10 @@ pub(crate) enum Place {
 /// `outer`; otherwise it is to be [unnested](crate::optimize::unnest).
 pub(crate) fn is_join(subquery: &Subquery, place: Place, outer: &DFSchema) -> Result<bool> {
     let plan = subquery.subquery.as_ref();
-    if !unnest::depends(plan) {
+    if !depends(plan) {
         return Ok(true);
     }
-    if !unnest::is_shallow(plan, outer) || !passes(plan, place)? {
+    if !is_shallow(plan, outer) || !passes(plan, place)? {
         return Ok(false);
     }
     let mut pull = PullUpCorrelatedExpr::new()

@@ -19,6 +19,7 @@ pub(crate) mod membership;
 pub(crate) mod multiset;
 mod nullsafe;
 pub(crate) mod numbers;
+mod outer;
 pub(crate) mod rules;
 mod sums;
 mod unnest;

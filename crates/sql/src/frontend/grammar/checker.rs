@@ -134,7 +134,6 @@ mod tests {
             ("update or replace t set a = 1", "update or"),
             ("delete from t limit 1", "limit"),
             ("delete from t order by a", "order by"),
-            ("delete from t using u where t.a = u.a", "using"),
             ("truncate table t cascade", "cascade"),
             ("create table t (a int) without rowid", "without rowid"),
             ("create table t (a int) engine = memory", "engine"),

@@ -16,11 +16,12 @@ use crate::error::Error;
 use crate::functions::single::single;
 use crate::optimize::correlated;
 use crate::optimize::correlated::Place;
+use crate::optimize::membership::find::{has_dependent, has_member};
 use crate::optimize::membership::set::{
-    GREATEST, KNOWN, LEAST, ROWS, TRUE, VALUE, column, nothing, pulled_up, renamed, three_valued,
-    value, values,
+    GREATEST, KNOWN, LEAST, ROWS, TRUE, VALUE, column, nothing, only, pulled_up, renamed,
+    three_valued, unsupported, value, values,
 };
-use crate::optimize::membership::{has_dependent, has_member, only, unsupported};
+use crate::optimize::outer;
 use crate::optimize::unnest;
 
 /// The input of a node, to which the sets that its expressions need are joined.
@@ -66,7 +67,7 @@ impl<'n> Below<'n> {
                 }
                 // DataFusion looks at columns only to find out whether the left side may be NULL.
                 let plain = matches!(*within.expr, Expr::Column(_));
-                let depends = unnest::depends(plan);
+                let depends = outer::depends(plan);
                 Ok(negated == within.negated || plain && !depends)
             }
             _ => Ok(false),
@@ -89,7 +90,7 @@ impl<'n> Below<'n> {
 
     fn leaves_value(&self, subquery: &Subquery) -> Result<bool> {
         let plan = &subquery.subquery;
-        if !unnest::depends(plan) {
+        if !outer::depends(plan) {
             return Ok(true);
         }
         Ok(self.values_are_left
@@ -144,7 +145,7 @@ impl<'n> Below<'n> {
         let Exists { subquery, negated } = exists;
         let any = if correlated::is_one_row(&subquery.subquery) {
             lit(true)
-        } else if !unnest::depends(&subquery.subquery) {
+        } else if !outer::depends(&subquery.subquery) {
             let name = self.names.next("__exists");
             let set = LogicalPlanBuilder::from(subquery.subquery.as_ref().clone())
                 .limit(0, Some(1))?
@@ -195,7 +196,7 @@ impl<'n> Below<'n> {
         }
         let nullable = mine.nullable(self.input.schema())?
             || subquery.subquery.schema().field(0).is_nullable();
-        if unnest::depends(&subquery.subquery) {
+        if outer::depends(&subquery.subquery) {
             let found = self.marked(&subquery, Some(binary_expr(mine.clone(), op, value())))?;
             if !nullable {
                 return Ok(found);

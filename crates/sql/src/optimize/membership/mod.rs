@@ -16,6 +16,7 @@
 //! comparison is true, and for which it is NULL, at least once.
 
 mod below;
+mod find;
 mod set;
 
 use std::sync::Arc;
@@ -36,7 +37,9 @@ use crate::error::Error;
 use crate::optimize::correlated;
 use crate::optimize::correlated::Place;
 use crate::optimize::membership::below::Below;
-use crate::optimize::unnest;
+use crate::optimize::membership::find::{has_dependent, has_member};
+use crate::optimize::membership::set::{only, unsupported};
+use crate::optimize::outer;
 use crate::optimize::unnest::lateral;
 
 /// The analyzer rule; it must come after type coercion, which makes both sides of a comparison of one type.
@@ -55,26 +58,6 @@ impl AnalyzerRule for Memberships {
     }
 }
 
-fn is_member(expr: &Expr) -> bool {
-    matches!(
-        expr,
-        Expr::InSubquery(_) | Expr::Exists(_) | Expr::SetComparison(_)
-    )
-}
-
-fn has_member(expr: &Expr) -> bool {
-    // The closure does not fail.
-    expr.exists(|e| Ok(is_member(e))).unwrap_or(true)
-}
-
-/// Whether `expr` has a subquery that stands for a value and depends on the row outside.
-fn has_dependent(expr: &Expr) -> bool {
-    let found = expr.exists(|e| {
-        Ok(matches!(e, Expr::ScalarSubquery(subquery) if unnest::depends(&subquery.subquery)))
-    });
-    found.unwrap_or(true)
-}
-
 /// `node` with the first row of a subquery that stands for a value in place of its rows: NULL if there is none, and an
 /// error if there is a second. DataFusion takes a value that is never NULL in a row for one that is never NULL.
 fn with_single_rows(node: LogicalPlan) -> Result<LogicalPlan> {
@@ -82,7 +65,7 @@ fn with_single_rows(node: LogicalPlan) -> Result<LogicalPlan> {
         let may_be_null = plan.schema().field(0).is_nullable();
         correlated::is_one_row(plan) || correlated::is_single(plan) && may_be_null
     };
-    let is_loose = |plan: &LogicalPlan| !unnest::depends(plan) && !is_sound(plan);
+    let is_loose = |plan: &LogicalPlan| !outer::depends(plan) && !is_sound(plan);
     let single = node.map_expressions(|expr| {
         expr.transform(|e| match e {
             Expr::ScalarSubquery(subquery) if is_loose(&subquery.subquery) => Ok(Transformed::yes(
@@ -153,17 +136,6 @@ fn rewritten(node: LogicalPlan, names: &AliasGenerator) -> Result<Transformed<Lo
     }
 }
 
-fn only(plan: LogicalPlan, columns: Vec<Column>) -> Result<LogicalPlan> {
-    let columns = columns.into_iter().map(Expr::Column);
-    LogicalPlanBuilder::from(plan).project(columns)?.build()
-}
-
-fn unsupported(what: &str) -> Error {
-    Error::unsupported(format!(
-        "not supported: `in`, `exists`, `any` or `all` over a subquery {what}"
-    ))
-}
-
 /// `sort`, whose keys have subqueries that may depend on columns which `projection` below leaves out: they become
 /// columns of it.
 fn sorted(sort: &Sort, projection: &Projection, names: &AliasGenerator) -> Result<LogicalPlan> {
@@ -195,7 +167,7 @@ fn sorted(sort: &Sort, projection: &Projection, names: &AliasGenerator) -> Resul
 
 /// Whether `join` has a lateral subquery that DataFusion does not make a join of.
 fn is_lateral_for_us(join: &Join) -> Result<bool> {
-    let Some((subquery, _)) = lateral::subquery(&join.right) else {
+    let Some((subquery, _)) = outer::lateral(&join.right) else {
         return Ok(false);
     };
     Ok(!correlated::is_join(

@@ -10,9 +10,10 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::decorrelate::PullUpCorrelatedExpr;
 
+use crate::error::Error;
 use crate::functions::single::single;
 use crate::optimize::correlated::Place;
-use crate::optimize::unnest;
+use crate::optimize::outer;
 
 /// Names of the only column of a subquery, and of aggregates over its values.
 pub(super) const VALUE: &str = "value of the set";
@@ -29,7 +30,7 @@ pub(super) fn pulled_up(
     name: &str,
 ) -> Result<(LogicalPlan, Vec<Expr>)> {
     let set = values(subquery)?;
-    if !unnest::depends(&set) {
+    if !outer::depends(&set) {
         return Ok((set, Vec::new()));
     }
     let mut pull = PullUpCorrelatedExpr::new().with_exists_sub_query(place == Place::Exists);
@@ -103,4 +104,17 @@ pub(super) fn only_row(subquery: Subquery) -> Result<Subquery> {
         subquery: Arc::new(plan),
         ..subquery
     })
+}
+
+/// These columns of `plan`.
+pub(super) fn only(plan: LogicalPlan, columns: Vec<Column>) -> Result<LogicalPlan> {
+    let columns = columns.into_iter().map(Expr::Column);
+    LogicalPlanBuilder::from(plan).project(columns)?.build()
+}
+
+/// The error for a subquery in a place that is not done.
+pub(super) fn unsupported(what: &str) -> Error {
+    Error::unsupported(format!(
+        "not supported: `in`, `exists`, `any` or `all` over a subquery {what}"
+    ))
 }

@@ -1,33 +1,22 @@
 //! `lateral` subqueries in `from`.
 
 use datafusion::common::alias::AliasGenerator;
-use datafusion::common::{Column, ExprSchema, JoinType, TableReference};
+use datafusion::common::{Column, ExprSchema, JoinType};
 use datafusion::error::Result;
 use datafusion::logical_expr::{
-    Expr, Join, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, SubqueryAlias, binary_expr,
+    Expr, Join, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr,
 };
 
 use crate::error::Error;
+use crate::optimize::outer;
 use crate::optimize::unnest;
-
-/// The subquery that `right` is, as the right side of a join, and its alias.
-pub(crate) fn subquery(right: &LogicalPlan) -> Option<(&Subquery, Option<&TableReference>)> {
-    match right {
-        LogicalPlan::Subquery(subquery) => Some((subquery, None)),
-        LogicalPlan::SubqueryAlias(SubqueryAlias { input, alias, .. }) => match input.as_ref() {
-            LogicalPlan::Subquery(subquery) => Some((subquery, Some(alias))),
-            _ => None,
-        },
-        _ => None,
-    }
-}
 
 /// `join`, whose right side is a lateral subquery, as a join with a plain table.
 ///
 /// # Errors
 /// If it is an outer join that keeps rows of the subquery, or the subquery cannot be unnested.
 pub(crate) fn unnested(join: Join, names: &AliasGenerator) -> Result<LogicalPlan> {
-    let Some((subquery, alias)) = subquery(&join.right) else {
+    let Some((subquery, alias)) = outer::lateral(&join.right) else {
         return Ok(LogicalPlan::Join(join));
     };
     if !matches!(join.join_type, JoinType::Inner | JoinType::Left) {

@@ -13,11 +13,9 @@ pub(crate) mod lateral;
 mod limit;
 mod push;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::common::alias::AliasGenerator;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, ExprSchema};
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::conjunction;
@@ -25,6 +23,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, 
 
 use crate::error::Error;
 use crate::optimize::correlated;
+use crate::optimize::outer::outer_columns;
 
 /// A subquery for all rows of its outer query at once: its rows, each with the values of the outer columns that it
 /// was made for.
@@ -35,43 +34,6 @@ pub(crate) struct Unnested {
     pub outer: Vec<Column>,
     /// Their values in `plan`, in the same order.
     pub values: Vec<Column>,
-}
-
-/// The columns of queries outside that `plan` names. Expressions of its nodes count, and not those in their subqueries:
-/// these name columns of the node only, once they are left for DataFusion.
-fn outer_columns(plan: &LogicalPlan) -> Vec<Column> {
-    let mut columns = Vec::new();
-    for expr in plan.expressions() {
-        // The closure does not fail.
-        let _ = expr.apply(|e| {
-            if let Expr::OuterReferenceColumn(_, column) = e {
-                columns.push(column.clone());
-            }
-            Ok(TreeNodeRecursion::Continue)
-        });
-    }
-    if let LogicalPlan::Join(join) = plan
-        && lateral::subquery(&join.right).is_some()
-    {
-        columns.extend(outer_columns(&join.left));
-        let right = outer_columns(&join.right).into_iter();
-        columns.extend(right.filter(|column| !join.left.schema().has_column(column)));
-    } else {
-        columns.extend(plan.inputs().into_iter().flat_map(outer_columns));
-    }
-    let mut seen = HashSet::new();
-    columns.retain(|column| seen.insert(column.clone()));
-    columns
-}
-
-/// Whether `plan` names columns of a query outside.
-pub(crate) fn depends(plan: &LogicalPlan) -> bool {
-    !outer_columns(plan).is_empty()
-}
-
-/// Whether every column of an outer query that `plan` names is one of `outer`: of the query right around it.
-pub(crate) fn is_shallow(plan: &LogicalPlan, outer: &DFSchema) -> bool {
-    outer_columns(plan).iter().all(|c| outer.has_column(c))
 }
 
 /// The rows of `subquery` for all rows of `outer`. Columns of queries further outside stay as they are.

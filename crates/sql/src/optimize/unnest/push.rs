@@ -15,6 +15,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::error::Error;
+use crate::optimize::outer;
 use crate::optimize::unnest::{Domain, Pushed, lateral, marked, same, shared};
 
 impl Domain<'_> {
@@ -261,7 +262,7 @@ impl Domain<'_> {
 
     /// A join within the subquery. The side whose rows it keeps carries the domain; both do if both depend on it.
     fn join(&self, join: &Join) -> Result<Pushed> {
-        if lateral::subquery(&join.right).is_some() {
+        if outer::lateral(&join.right).is_some() {
             return self.push(&lateral::unnested(join.clone(), self.names)?);
         }
         use JoinType::{

@@ -1,0 +1,66 @@
+//! Taking connections: a thread for each, as many as there may be.
+
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::shared::Shared;
+
+/// Connections beyond the statements that may run: some cancel others, and browsers keep some that do nothing.
+const BESIDE: usize = 64;
+
+/// The stack of a connection's thread. What is deep runs on the workers.
+const STACK: usize = 2 << 20;
+
+/// How long to wait where the system has no descriptors left, or the like.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// A connection that is counted until it ends.
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Takes connections until the server stops, and has each `serve`d by a thread called `name`; one too many is
+/// `refuse`d, in this thread.
+pub(crate) fn accept(
+    listener: &TcpListener,
+    shared: &Shared,
+    name: &str,
+    refuse: impl Fn(TcpStream),
+    serve: impl Fn(TcpStream) + Send + Sync + 'static,
+) {
+    let serve = Arc::new(serve);
+    let open = Arc::new(AtomicUsize::new(0));
+    let most = shared.options.max_connections.saturating_add(BESIDE);
+    for socket in listener.incoming() {
+        if shared.is_stopping() {
+            return;
+        }
+        let Ok(socket) = socket else {
+            thread::sleep(PAUSE);
+            continue;
+        };
+        shared.counts.connections.add(1);
+        let counted = Counted(Arc::clone(&open));
+        if open.fetch_add(1, Ordering::AcqRel) >= most {
+            shared.counts.refused.add(1);
+            refuse(socket);
+            continue;
+        }
+        let serve = Arc::clone(&serve);
+        let thread = thread::Builder::new().name(name.into()).stack_size(STACK);
+        let spawned = thread.spawn(move || {
+            let _counted = counted;
+            serve(socket);
+        });
+        if spawned.is_err() {
+            shared.counts.refused.add(1);
+        }
+    }
+}
