@@ -33,7 +33,6 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
-use crate::error::Error;
 use crate::optimize::correlated;
 use crate::optimize::correlated::Place;
 use crate::optimize::membership::below::Below;
