@@ -225,7 +225,8 @@ def main():
     described = machine.describe()
     now = datetime.datetime.now(datetime.timezone.utc)
     path = HERE / "results" / f"{now:%Y-%m-%dT%H%M%S}-python-{machine.slug(described)}.json"
-    path.write_text(json.dumps({"machine": described, "options": {k: str(v) for k, v in vars(options).items()},
+    path.write_text(json.dumps({"machine": described, "wheel": pathlib.Path(options.wheel).name,
+                                "options": {name: getattr(options, name) for name in ("scale", "repeat", "threads", "frame")},
                                 "mean": mean, "results": results, "imports": imports, "wheels": sizes}, indent=1))
     print(f"wrote {path.relative_to(HERE.parent)}")
 
