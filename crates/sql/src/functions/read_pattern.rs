@@ -129,7 +129,7 @@ fn out_of_range(text: &str) -> String {
 }
 
 impl Parts {
-    /// Reads a field, and gives what follows.
+    /// Reads a field of the pattern from the front of the text; returns the rest of the text.
     fn take<'t>(
         &mut self,
         field: Field,

@@ -17,23 +17,28 @@ pub(super) const SUPERBLOCK_BYTES: usize = 48;
 pub(super) struct Bytes(pub Vec<u8>);
 
 impl Bytes {
+    /// These, and a number of one byte.
     pub fn u8(mut self, number: u8) -> Bytes {
         self.0.push(number);
         self
     }
 
+    /// These, and a number of two bytes.
     pub fn u16(self, number: u16) -> Bytes {
         self.raw(&number.to_le_bytes())
     }
 
+    /// These, and a number of four bytes.
     pub fn u32(self, number: u32) -> Bytes {
         self.raw(&number.to_le_bytes())
     }
 
+    /// These, and a number of eight bytes.
     pub fn u64(self, number: u64) -> Bytes {
         self.raw(&number.to_le_bytes())
     }
 
+    /// These, and `bytes` as they are.
     pub fn raw(mut self, bytes: &[u8]) -> Bytes {
         self.0.extend(bytes);
         self

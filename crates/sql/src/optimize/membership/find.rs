@@ -1,7 +1,7 @@
 //! Which subqueries an expression has.
 
-use datafusion::common::tree_node::TreeNode;
-use datafusion::logical_expr::Expr;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{Expr, LogicalPlan};
 
 use crate::optimize::outer;
 
@@ -10,6 +10,22 @@ fn is_member(expr: &Expr) -> bool {
         expr,
         Expr::InSubquery(_) | Expr::Exists(_) | Expr::SetComparison(_)
     )
+}
+
+/// Whether the expressions of `node` have a subquery. Asked of each node of each plan, so nothing is copied.
+pub(super) fn has_subquery(node: &LogicalPlan) -> bool {
+    let is_subquery = |e: &Expr| is_member(e) || matches!(e, Expr::ScalarSubquery(_));
+    let mut found = false;
+    let walked = node.apply_expressions(|expr| {
+        found |= expr.exists(|e| Ok(is_subquery(e)))?;
+        Ok(if found {
+            TreeNodeRecursion::Stop
+        } else {
+            TreeNodeRecursion::Continue
+        })
+    });
+    // The closure does not fail.
+    found || walked.is_err()
 }
 
 pub(super) fn has_member(expr: &Expr) -> bool {

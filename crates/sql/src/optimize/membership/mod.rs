@@ -36,7 +36,7 @@ use datafusion::optimizer::AnalyzerRule;
 use crate::optimize::correlated;
 use crate::optimize::correlated::Place;
 use crate::optimize::membership::below::Below;
-use crate::optimize::membership::find::{has_dependent, has_member};
+use crate::optimize::membership::find::{has_dependent, has_member, has_subquery};
 use crate::optimize::membership::set::{only, unsupported};
 use crate::optimize::outer;
 use crate::optimize::unnest::lateral;
@@ -81,7 +81,6 @@ fn with_single_rows(node: LogicalPlan) -> Result<LogicalPlan> {
 }
 
 fn rewritten(node: LogicalPlan, names: &AliasGenerator) -> Result<Transformed<LogicalPlan>> {
-    let node = with_single_rows(node)?;
     let node = match node {
         LogicalPlan::Join(join) if is_lateral_for_us(&join)? => {
             let node = lateral::unnested(join, names)?;
@@ -89,6 +88,10 @@ fn rewritten(node: LogicalPlan, names: &AliasGenerator) -> Result<Transformed<Lo
         }
         node => node,
     };
+    if !has_subquery(&node) {
+        return Ok(Transformed::no(node));
+    }
+    let node = with_single_rows(node)?;
     let exprs = node.expressions();
     if !exprs.iter().any(|e| has_member(e) || has_dependent(e)) {
         return Ok(Transformed::no(node));
@@ -186,7 +189,7 @@ fn chosen(
     let mut below = Below::new(input, names);
     below.values_are_left = true;
     let (mut plain, mut left, mut ours) = (Vec::new(), Vec::new(), Vec::new());
-    for part in split_conjunction_owned(predicate) {
+    for part in split_conjunction_owned(predicate.clone()) {
         if !has_member(&part) && !has_dependent(&part) && !part.is_volatile() {
             plain.push(part);
         } else if below.is_for_datafusion(&part)? {
@@ -196,12 +199,9 @@ fn chosen(
         }
     }
     if ours.is_empty() {
-        let parts = conjunction(plain.into_iter().chain(left));
-        let plan = LogicalPlanBuilder::from(below.input);
-        let plan = match parts {
-            Some(predicate) => plan.filter(predicate)?.build()?,
-            None => plan.build()?,
-        };
+        let plan = LogicalPlanBuilder::from(below.input)
+            .filter(predicate)?
+            .build()?;
         return Ok(Transformed::no(plan));
     }
     // First what needs no subquery: these are made for fewer rows then.
