@@ -14,6 +14,7 @@ pub(crate) mod columns;
 pub(crate) mod constant;
 pub(crate) mod constraints;
 pub(crate) mod copy;
+pub(crate) mod ctes;
 pub(crate) mod definition;
 mod dialect;
 mod distinct;

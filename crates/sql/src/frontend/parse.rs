@@ -185,6 +185,7 @@ pub(crate) fn rewritten(
     tokens: &[TokenWithSpan],
 ) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
     let tokens = rewrite::numbers(&operators::mark(tokens.to_vec()))?;
+    let tokens = rewrite::without_materialized(tokens);
     distinct::mark(
         &DIALECT,
         rewrite::explained(rewrite::tables(rewrite::abort(overriding::mark(tokens)))),

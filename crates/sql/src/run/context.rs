@@ -16,7 +16,7 @@ use store::Snapshot;
 use table::{Table, Tables};
 
 use crate::error::{Error, Result};
-use crate::frontend::{definition, grammar, graphs, operators, readers};
+use crate::frontend::{ctes, definition, grammar, graphs, operators, readers};
 use crate::functions::sequences::Numbers;
 use crate::messages::nearest::unknown_table;
 use crate::names::seen;
@@ -172,6 +172,7 @@ impl StatementContext {
         }
         let defaults = self.defaults(&statement).await?;
         let mut calls = self.calls(&mut statement).await?;
+        ctes::mark(&mut statement, &|name| self.is_volatile(name))?;
         grammar::check_calls(&statement, &self.state)?;
         let statement = Extended::Statement(Box::new(statement));
         calls.views = self.views(&statement, depth).await?;

@@ -10,6 +10,7 @@ pub(crate) mod arrays;
 pub(crate) mod checks;
 pub(crate) mod clock;
 pub(crate) mod context;
+mod ctes;
 pub(crate) mod defaults;
 pub(crate) mod depth;
 mod descriptions;

@@ -52,8 +52,9 @@ pub(crate) async fn rows(
     context: &mut StatementContext,
     plan: &LogicalPlan,
 ) -> Result<SendableRecordBatchStream> {
-    context.in_order(plan)?;
-    Ok(output::named(found(context, plan).await?))
+    let plan = context.with_ctes(plan).await?;
+    context.in_order(&plan)?;
+    Ok(output::named(found(context, &plan).await?))
 }
 
 async fn found(

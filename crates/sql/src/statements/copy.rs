@@ -69,6 +69,7 @@ pub(crate) async fn to(
         vec![],
     )?
     .build()?;
+    let plan = context.with_ctes(&plan).await?;
     let physical = context.physical(&plan).await?;
     context.clock.planned();
     let mut counts = execute_stream(physical, context.task())?;

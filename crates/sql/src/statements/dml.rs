@@ -206,6 +206,7 @@ async fn rows_of(
     if target.is_none() {
         return query::rows(context, &plan).await;
     }
+    let plan = context.with_ctes(&plan).await?;
     let physical = context.physical(&plan).await?;
     context.clock.planned();
     Ok(execute_stream(physical, context.task())?)

@@ -49,6 +49,11 @@ pub(crate) async fn explain(
             "`explain analyze` runs queries only; `explain` shows the plan of a statement that writes",
         ));
     }
+    let plan = if analyze {
+        context.with_ctes(&plan).await?.into_owned()
+    } else {
+        plan
+    };
     if json {
         return plan_json::explain(context, title, &plan, analyze).await;
     }

@@ -15,5 +15,5 @@ mod tokens;
 mod tree;
 
 pub(crate) use calls::names;
-pub(crate) use tokens::{abort, end, explained, numbers, tables};
+pub(crate) use tokens::{abort, end, explained, numbers, tables, without_materialized};
 pub(crate) use tree::{query, statement};
