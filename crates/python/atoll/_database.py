@@ -161,7 +161,8 @@ class Database:
             return executed_many(session, text, values)
 
     def table(self, name: str) -> Table:
-        """A table or a view, by its name as it is: `db.table("fish").append(frame)`, `len(db.table("fish"))`.
+        """A table or a view, by its name as it is: `db.table("fish").append(frame)`, `len(db.table("fish"))`. `db.table("sea.fish")`
+        is the one in the schema `sea`, unless a table has that name.
 
         Raises `ProgrammingError` if there is none.
         """

@@ -59,7 +59,7 @@ def test_names_are_found_where_they_are_meant(db):
     def inner():
         return db.sql("select x from a").fetchall()
 
-    with pytest.raises(atoll.ProgrammingError, match='no table "a"'):
+    with pytest.raises(atoll.ProgrammingError, match='relation "a" does not exist'):
         inner()
     assert (len(a), len(t)) == (1, 1)
 
@@ -73,13 +73,13 @@ def test_frames_that_are_given(db):
         db.sql("select a from t", tables={"t": frame})
     with pytest.raises(atoll.InterfaceError, match=r"tables\['f'\] is a int"):
         db.sql("select x from f", tables={"f": 5})
-    with pytest.raises(atoll.ProgrammingError, match='no table "f"'):
+    with pytest.raises(atoll.ProgrammingError, match='relation "f" does not exist'):
         db.sql("select x from f")
 
 
 def test_errors_name_the_variable_and_its_type(db):
     df = [1, 2, 3]
-    with pytest.raises(atoll.ProgrammingError, match='no table "df".*the variable df is a list: what is read'):
+    with pytest.raises(atoll.ProgrammingError, match='relation "df" does not exist.*the variable df is a list: what is read'):
         db.sql("select * from df")
     df = {"a": numpy.zeros((2, 2))}
     with pytest.raises(atoll.DataError, match="the variable df, a dict, cannot be read as a table"):
@@ -102,9 +102,9 @@ def test_frames_are_written_to_tables_and_not_written_to(db):
     assert db.sql("select max(a) from df").fetchone() == (5,), "now it is a table"
     frame = df
     for text in ["insert into frame values (1, 'x')", "delete from frame", "update frame set a = 1", "drop table frame"]:
-        with pytest.raises(atoll.ProgrammingError, match='no table "frame"'):
+        with pytest.raises(atoll.ProgrammingError, match='relation "frame" does not exist'):
             db.sql(text)
-    with pytest.raises(atoll.ProgrammingError, match='no table "frame"'):
+    with pytest.raises(atoll.ProgrammingError, match='relation "frame" does not exist'):
         db.sql("create view v as select * from frame")
     assert len(frame) == 2
 

@@ -75,7 +75,10 @@ fn of_sql(error: &sql::Error) -> &'static str {
         Error::UnknownTable { .. } => "42P01",
         Error::UnknownColumn { .. } => "42703",
         Error::Unsupported { message } => by_message(message, UNSUPPORTED, NOT_SUPPORTED),
-        Error::Invalid { message, .. } => by_message(message, INVALID, "42000"),
+        Error::Invalid { message, .. } => match of_schema(message) {
+            Some(code) => code,
+            None => by_message(message, INVALID, "42000"),
+        },
         Error::TableExists { .. } => "42P07",
         Error::Constraint { message } => by_message(message, CONSTRAINT, "23000"),
         Error::Transaction { message } => by_message(message, TRANSACTION, "25000"),
@@ -92,6 +95,16 @@ fn of_sql(error: &sql::Error) -> &'static str {
     }
 }
 
+/// The code of a message about a schema.
+fn of_schema(message: &str) -> Option<&'static str> {
+    let about = message.strip_prefix("schema \"")?;
+    if about.ends_with("\" already exists") {
+        Some("42P06")
+    } else {
+        about.ends_with("\" does not exist").then_some("3F000")
+    }
+}
+
 /// Words of a message, and the code that they stand for.
 type Words = &'static [(&'static str, &'static str)];
 
@@ -100,6 +113,12 @@ const UNSUPPORTED: Words = &[("reads and writes no files", "42501")];
 const INVALID: Words = &[
     ("cannot insert a non-DEFAULT value", GENERATED),
     ("can only be updated to DEFAULT", GENERATED),
+    ("no schema has been selected to create in", "3F000"),
+    ("unacceptable schema name", "42939"),
+    ("permission denied", "42501"),
+    ("cannot create temporary relation", "42P16"),
+    ("sequence must be in same schema", "55000"),
+    ("already exists in schema", "42P07"),
     ("has not been populated", "55000"),
     ("cannot change materialized view", "42809"),
     ("is not a materialized view", "42809"),
@@ -148,6 +167,7 @@ const INVALID: Words = &[
 const CONSTRAINT: Words = &[
     ("because other objects depend on it", "2BP01"),
     ("requires it", "2BP01"),
+    ("because it is required by the database system", "2BP01"),
     ("NULL", "23502"),
     ("duplicate", "23505"),
     ("unique", "23505"),
@@ -244,6 +264,12 @@ mod tests {
             (
                 invalid("currval of sequence \"s\" is not yet defined in this session"),
                 "55000",
+            ),
+            (invalid("schema \"s\" already exists"), "42P06"),
+            (invalid("schema \"s\" does not exist"), "3F000"),
+            (
+                invalid("relation \"t\" already exists in schema \"s\""),
+                "42P07",
             ),
             (invalid("relation \"s\" already exists"), "42P07"),
             (invalid("relation \"s\" does not exist"), "42P01"),

@@ -22,6 +22,7 @@
 //! frontend     from text to checked and rewritten syntax trees; types and operators for the planner
 //! functions    scalar functions and aggregates
 //! resources    admission, memory, spilling, stack, stopping
+//! search_path  the schemas in which names are looked up
 //! names, messages, error
 //! ```
 //!
@@ -68,6 +69,7 @@ mod optimize;
 mod resources;
 mod run;
 mod scan;
+mod search_path;
 mod statements;
 
 pub use ::engine::{BLOCK_ROWS, Execution, NumaPolicy};

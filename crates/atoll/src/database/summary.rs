@@ -54,7 +54,7 @@ impl TableSummary {
                 .collect()
         };
         TableSummary {
-            name: definition.name.clone(),
+            name: table::titled(&definition.name).into_owned(),
             rows: table.rows(),
             columns: definition
                 .columns
@@ -71,7 +71,7 @@ impl TableSummary {
                 .iter()
                 .map(|key| KeySummary {
                     columns: names(&key.columns),
-                    parent: key.parent.clone(),
+                    parent: table::titled(&key.parent).into_owned(),
                     parent_columns: key.parent_columns.clone(),
                 })
                 .collect(),

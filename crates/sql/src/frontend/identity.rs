@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::frontend::dialect::{self, DIALECT};
 use crate::frontend::sequences::{Of, SequenceOptions, is_option, option, restart};
 use crate::frontend::words::{self, is_word, need, once, unexpected, word};
-use crate::names::{column_name, table_name};
+use crate::names::{column_name, written};
 
 /// What is declared of an identity column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,7 +136,7 @@ fn named(parser: &mut Parser<'_>) -> Result<(String, bool, String)> {
     need(parser, "table")?;
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
     word(parser, "only");
-    let table = table_name(&parser.parse_object_name(false)?)?;
+    let table = written(&parser.parse_object_name(false)?)?;
     need(parser, "alter")?;
     word(parser, "column");
     let column = column_name(&parser.parse_identifier()?);

@@ -23,7 +23,7 @@ mod read_pattern;
 pub(crate) mod sequences;
 pub(crate) mod single;
 pub(crate) mod sum;
-mod system;
+pub(crate) mod system;
 mod texts;
 mod truncate;
 pub(crate) mod user;

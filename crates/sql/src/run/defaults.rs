@@ -88,7 +88,7 @@ impl StatementContext {
         async move {
             let refused = |e: Error| Error::invalid(format!("default of column \"{column}\": {e}"));
             let query = Sql::Query(expression::query(text).map_err(refused)?);
-            let plan = self.plan_within(query, None, Depth::default()).await;
+            let plan = self.plan_within(query, None, Depth::of_kept()).await;
             let value = match plan.map_err(refused)? {
                 LogicalPlan::Projection(projection)
                     if matches!(*projection.input, LogicalPlan::EmptyRelation(_)) =>

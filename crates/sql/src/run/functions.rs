@@ -25,8 +25,9 @@ const WORDS: [&str; 14] = [
 ];
 
 /// Functions that ask what a session has got, or the catalog.
-const ASKING: [&str; 7] = [
+const ASKING: [&str; 8] = [
     "col_description",
+    "current_schemas",
     "currval",
     "lastval",
     "nextval",

@@ -139,14 +139,17 @@ fn refused(name: &str) -> Error {
 /// A column of a `from`.
 #[derive(Clone, Debug, PartialEq)]
 struct Column {
-    table: Ident,
+    /// The name of its table, with the schema if that was written.
+    table: Vec<Ident>,
     name: String,
 }
 
 impl Column {
     fn item(&self) -> SelectItem {
         let name = Ident::with_quote('"', &self.name);
-        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(vec![self.table.clone(), name]))
+        let mut parts = self.table.clone();
+        parts.push(name);
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts))
     }
 }
 
@@ -280,8 +283,12 @@ impl<N: ContextProvider> Stars<'_, N> {
             *name = column_name(&column.name);
         }
         let table = match alias {
-            Some(alias) => alias.name.clone(),
-            None => name.0.last()?.as_ident()?.clone(),
+            Some(alias) => vec![alias.name.clone()],
+            None => name
+                .0
+                .iter()
+                .map(|part| part.as_ident().cloned())
+                .collect::<Option<_>>()?,
         };
         let columns = own.into_iter().map(|name| Column {
             table: table.clone(),

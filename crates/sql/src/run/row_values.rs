@@ -17,6 +17,7 @@ use datafusion::sql::sqlparser::ast::{self, Statement as Sql};
 
 use crate::error::{Error, Result};
 use crate::frontend::returning::from_rows;
+use crate::names::base;
 use crate::optimize::rules;
 use crate::run::context::StatementContext;
 
@@ -47,6 +48,8 @@ impl RowValues {
         items: Vec<ast::Expr>,
         cast_to: &[DataType],
     ) -> Result<RowValues> {
+        // Its columns are called by its name, with or without the schema.
+        let name = &ast::Ident::with_quote('"', base(&name.value));
         let rows = |schema: &SchemaRef| -> Result<_> {
             Ok(Arc::new(MemTable::try_new(schema.clone(), vec![vec![]])?))
         };

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::frontend::copy::{CopyFrom, CopyTo, FileOptions, format_for, options_of};
 use crate::frontend::expression;
 use crate::messages::nearest::unknown_column;
-use crate::names::{column_name, table_name};
+use crate::names::{column_name, exact, table_name, written};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::output;
@@ -188,7 +188,7 @@ pub(super) fn brought_of(
     context: &StatementContext,
     name: &ObjectName,
 ) -> Result<Option<Box<Query>>> {
-    let Some(table) = context.tables.get(&table_name(name)?) else {
+    let Some(table) = context.tables.get(&context.own(&written(name)?)) else {
         return Ok(None);
     };
     let definition = table.definition();
@@ -198,7 +198,7 @@ pub(super) fn brought_of(
     }
     let column = |at: &usize| Ident::with_quote('"', &definition.columns[*at].name).to_string();
     let columns: Vec<String> = brought.iter().map(column).collect();
-    let table = Ident::with_quote('"', &definition.name);
+    let table = Ident::with_quote('"', exact(&definition.name));
     let text = format!("select {} from {table}", columns.join(", "));
     expression::written(&text).map(Some)
 }

@@ -16,7 +16,7 @@ use table::Table;
 use crate::error::Result;
 use crate::frontend::constant::Constant;
 use crate::frontend::parse::{Statement, parse};
-use crate::names::{column_name, seen, table_name};
+use crate::names::{column_name, written};
 use crate::run::answer::Answer;
 use crate::statements::scope::Scope;
 use crate::statements::transaction::clock;
@@ -35,7 +35,7 @@ pub(crate) async fn answer(
     };
     let instance = &scope.instance;
     let tables = instance.catalog.tables(&instance.store.snapshot())?;
-    let name = seen(scope.session_schema(), &tables, &wanted.table);
+    let name = scope.path().resolve(&tables, &wanted.table);
     let Some(table) = tables.get(&name) else {
         return Ok(None);
     };
@@ -115,7 +115,7 @@ impl<'q> Wanted<'q> {
             return None;
         }
         Some(Wanted {
-            table: table_name(&name).ok()?,
+            table: written(&name).ok()?,
             items,
             values,
         })

@@ -11,7 +11,7 @@ use table::Definition;
 
 use crate::error::{Error, Result};
 use crate::frontend::materialized::MaterializedStatement;
-use crate::names::{check_column, check_new};
+use crate::names::check_column;
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
@@ -48,9 +48,10 @@ async fn create(
     (text, with_data): (&str, bool),
     started: Instant,
 ) -> Result<Answer> {
-    check_new(name)?;
+    let name = &scope.new_name(name)?;
     let what = "CREATE MATERIALIZED VIEW";
     let (mut writing, mut context) = scope.write(what, &[name], started).await?;
+    scope.schema_stays(&context, name)?;
     if taken(&context, name)? {
         if if_not_exists {
             return Ok(Answer::changed(None, &context.clock));

@@ -9,6 +9,7 @@ mod calls;
 mod catalog;
 mod columns;
 mod escapes;
+mod qualified;
 mod shape;
 mod similar;
 mod tokens;
