@@ -54,8 +54,8 @@ pub use memory::drop_system_caches;
 pub use progress::{Position, Progress};
 pub use session::{Interrupter, Rows, Session};
 pub use sql::{
-    Activity, Answer, Frames, PreparedStatement, Statistics as QueryStatistics, TransactionStatus,
-    Transfer, TransferFormat, script, transfer, type_name,
+    Activity, Answer, FrameColumns, Frames, PreparedStatement, Statistics as QueryStatistics,
+    TransactionStatus, Transfer, TransferFormat, script, transfer, type_name,
 };
 pub use store::{
     Codec, Damage, Dropped, Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Place,

@@ -76,6 +76,7 @@ pub use ::engine::{BLOCK_ROWS, Execution, NumaPolicy};
 pub use error::{Error, Position, Result};
 pub use frontend::script;
 pub use frontend::transfer::{Transfer, TransferFormat, transfer};
+pub use ingest::Columns as FrameColumns;
 pub use messages::numbers::{type_modifier, type_number};
 pub use messages::types::type_name;
 pub use resources::activity::Activity;
