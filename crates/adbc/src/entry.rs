@@ -6,10 +6,12 @@ use std::ptr;
 use adbc_core::constants::{ADBC_STATUS_OK, ADBC_VERSION_1_1_0};
 use adbc_core::error::{AdbcStatusCode, Error, Status};
 use adbc_ffi::{FFI_AdbcDriver, FFI_AdbcError, FFI_AdbcStatement, FFIDriver, export_error};
+use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow::ffi_stream::FFI_ArrowArrayStream;
 
 use crate::driver::Driver;
-use crate::error::missing;
+use crate::error::{invalid, missing};
+use crate::guard::caught;
 use crate::stream;
 
 /// Fills in the functions of the driver: `driver` points to a `struct AdbcDriver` of version 1.1.0 of ADBC, and `version` is
@@ -33,6 +35,7 @@ pub unsafe extern "C" fn AdbcAtollInit(
         Error::with_message_and_status("driver is null", Status::InvalidArguments)
     } else {
         let mut functions = Driver::ffi_driver();
+        functions.StatementBind = Some(bind);
         functions.StatementExecuteQuery = Some(execute_query);
         functions.ErrorFromArrayStream = Some(stream::error_of);
         // SAFETY: the caller's, for this version.
@@ -59,6 +62,40 @@ pub unsafe extern "C" fn AdbcDriverInit(
 ) -> AdbcStatusCode {
     // SAFETY: the caller's.
     unsafe { AdbcAtollInit(version, driver, error) }
+}
+
+/// Binds a batch as `adbc_ffi` does, which would panic at rows that are NULL as a whole, and refuse all calls then.
+unsafe extern "C" fn bind(
+    statement: *mut FFI_AdbcStatement,
+    values: *mut FFI_ArrowArray,
+    schema: *mut FFI_ArrowSchema,
+    error: *mut FFI_AdbcError,
+) -> AdbcStatusCode {
+    let Some(bind) = Driver::ffi_driver().StatementBind else {
+        return Status::Internal.into();
+    };
+    if values.is_null() || schema.is_null() {
+        // SAFETY: the caller's.
+        return unsafe { bind(statement, values, schema, error) };
+    }
+    let taken = caught(|| {
+        // SAFETY: the caller's: both are whole, and the array is handed over.
+        let array = unsafe { from_ffi(FFI_ArrowArray::from_raw(values), &*schema) }?;
+        if array.null_count() > 0 {
+            return Err(invalid("a row that is bound is NULL as a whole"));
+        }
+        Ok(to_ffi(&array)?)
+    });
+    match taken {
+        // SAFETY: the caller's, and both are whole.
+        Ok((mut values, mut schema)) => unsafe { bind(statement, &mut values, &mut schema, error) },
+        Err(refused) => {
+            let status = refused.status.into();
+            // SAFETY: the caller's.
+            unsafe { export_error(error, refused) };
+            status
+        }
+    }
 }
 
 /// Executes a statement as `adbc_ffi` does, and hands on what that does not.

@@ -1,8 +1,10 @@
 //! The driver by the traits of ADBC, as a program in Rust uses it.
 
 mod catalog;
+mod entry;
 mod ingest;
 mod parameters;
+mod random;
 mod statements;
 mod transactions;
 
