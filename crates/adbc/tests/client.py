@@ -6,6 +6,7 @@ import datetime
 import decimal
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -314,6 +315,19 @@ class Example(unittest.TestCase):
             environment = {**os.environ, "LD_LIBRARY_PATH": os.path.dirname(LIBRARY)}
             done = subprocess.run([f"{folder}/reef"], env=environment, capture_output=True, text=True)
         self.assertEqual((done.stdout, done.stderr), ("3 rows\nnorth 12\nwest 23\nstatus 3, SQLSTATE 42703\n", ""))
+
+
+class Guide(unittest.TestCase):
+    def test_the_examples_run(self):
+        """The examples in Python of docs/guides/adbc.md print what stands behind their `print`s."""
+        guide = pathlib.Path(__file__).parents[3] / "docs" / "guides" / "adbc.md"
+        blocks = re.findall(r"^```python\n(.*?)^```", guide.read_text(), re.MULTILINE | re.DOTALL)
+        self.assertTrue(blocks)
+        wanted = [line.split("#", 1)[1].strip() for block in blocks for line in block.splitlines() if "print(" in line]
+        with tempfile.TemporaryDirectory() as folder:
+            code = "\n".join(blocks).replace("dist/libatoll.so", LIBRARY)
+            done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+        self.assertEqual((done.stdout.splitlines(), done.stderr), (wanted, ""))
 
 
 if __name__ == "__main__":
