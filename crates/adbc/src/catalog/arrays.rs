@@ -15,7 +15,7 @@ use arrow::array::{
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Field};
 
-use crate::catalog::{CATALOG, Column, Constraint, Filter, Relation, SCHEMA};
+use crate::catalog::model::{CATALOG, Column, Constraint, Filter, Relation, SCHEMA};
 use crate::error::state;
 
 /// JDBC's numbers for columns that may not, and may, hold NULL.

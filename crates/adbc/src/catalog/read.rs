@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use atoll::Session;
 
-use crate::catalog::{Column, Constraint, Filter, Relation, TABLE_TYPES, quoted, texts};
+use crate::catalog::model::{Column, Constraint, Filter, Relation, TABLE_TYPES, quoted};
+use crate::catalog::texts::texts;
 
 type Result<T> = std::result::Result<T, atoll::Error>;
 
