@@ -402,6 +402,28 @@ impl Session {
         Interrupter(Arc::clone(&self.stop))
     }
 
+    /// A handle of this session that only its own [`interrupter`](Session::interrupter) stops, and whose interrupter stops
+    /// nothing else: for several statements at a time. Their transaction is that of this session.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = atoll::Database::create(directory.path().join("a.atoll"), &atoll::Options::default())?;
+    /// let session = database.session();
+    /// let other = session.with_own_interrupter();
+    /// session.sql("begin; create table fish (name varchar)")?;
+    /// assert_eq!(other.sql("from fish")?[0].rows(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_own_interrupter(&self) -> Session {
+        Session {
+            stop: Arc::new(Notify::new()),
+            ..self.clone()
+        }
+    }
+
     /// See [`Database::append`](crate::Database::append).
     pub(crate) fn append(
         &self,
