@@ -77,14 +77,14 @@ pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<SchemaStateme
     let mut leading = words::leading(tokens);
     let mut next = || leading.next().unwrap_or_default();
     let (first, second) = (next(), next());
-    let own = match (first.as_str(), second.as_str()) {
+    let own = matches!(
+        (first.as_str(), second.as_str()),
         ("create" | "drop" | "alter", "schema")
-        | ("alter", "table" | "view" | "materialized" | "sequence")
-        | ("show" | "reset", "search_path")
-        | ("select", "set_config" | "pg_catalog")
-        | ("set", _) => true,
-        _ => false,
-    };
+            | ("alter", "table" | "view" | "materialized" | "sequence")
+            | ("show" | "reset", "search_path")
+            | ("select", "set_config" | "pg_catalog")
+            | ("set", _)
+    );
     if !own {
         return Ok(None);
     }

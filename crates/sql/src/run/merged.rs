@@ -19,7 +19,7 @@ use crate::frontend::flow::{flow, outcome};
 use crate::messages::tags::shown;
 use crate::names::column_name;
 
-/// The statement with its `*` written out where the planner would have another order. What `from` names is looked up in
+/// The statement with its `*` written out where tables share columns. What `from` names is looked up in
 /// `names`; a `*` over anything else is left as it is.
 ///
 /// # Errors
@@ -153,11 +153,11 @@ impl Column {
     }
 }
 
-/// The columns of a `from`, in PostgreSQL's order and in that of the planner. A shared one is that of the first table.
+/// The columns of a `from`, in PostgreSQL's order. A shared one is that of the first table; the planner would take the one
+/// whose table has the first name of the alphabet.
 #[derive(Default)]
 struct Columns {
     wanted: Vec<Column>,
-    planned: Vec<Column>,
 }
 
 impl Columns {
@@ -171,11 +171,9 @@ impl Columns {
         }
         self.wanted.retain(|column| !is_shared(column));
         other.wanted.retain(|column| !is_shared(column));
-        other.planned.retain(|column| !is_shared(column));
         first.append(&mut self.wanted);
         first.append(&mut other.wanted);
         self.wanted = first;
-        self.planned.append(&mut other.planned);
     }
 }
 
@@ -208,7 +206,7 @@ impl<N: ContextProvider> Stars<'_, N> {
         Ok(())
     }
 
-    /// Writes `*` out, if its columns are known and would come in another order.
+    /// Writes `*` out, if its columns are known.
     fn write_out(&self, select: &mut Select) {
         let plain =
             |item: &SelectItem| matches!(item, SelectItem::Wildcard(options) if is_plain(options));
@@ -221,9 +219,6 @@ impl<N: ContextProvider> Stars<'_, N> {
                 Some(own) => columns.join(own, &[]),
                 None => return,
             }
-        }
-        if columns.wanted == columns.planned {
-            return;
         }
         for item in std::mem::take(&mut select.projection) {
             if plain(&item) {
@@ -294,10 +289,8 @@ impl<N: ContextProvider> Stars<'_, N> {
             table: table.clone(),
             name,
         });
-        let wanted: Vec<Column> = columns.collect();
         Some(Columns {
-            planned: wanted.clone(),
-            wanted,
+            wanted: columns.collect(),
         })
     }
 }

@@ -101,6 +101,7 @@ fn text((schema, name): &Written) -> String {
 }
 
 /// A statement, and what becomes of the state; none if it fails.
+#[expect(clippy::too_many_lines, reason = "each kind of statement stands here")]
 fn draw(random: &mut fastrand::Rng, state: &State) -> (String, Option<State>) {
     let mut next = state.clone();
     next.made += 1;
@@ -349,7 +350,7 @@ fn history(seed: u64) {
 
 #[test]
 fn names_are_found_where_a_model_has_them() {
-    let cases = if cfg!(feature = "slow") { 200 } else { 12 };
+    let cases = if cfg!(feature = "slow") { 200 } else { 5 };
     for seed in 0..cases {
         history(seed);
     }
