@@ -34,13 +34,13 @@ def test_statuses_and_messages(tmp_path):
     ran = run("sql", "--help")
     assert ran.returncode == 0 and "Usage: atoll sql" in ran.stdout and ran.stderr == ""
     ran = run("pin", "--strategy", "os", "--", "sh", "-c", "exit 3")
-    assert ran.returncode == 1 and "exit status: 3" in ran.stderr
+    assert ran.returncode == 1 and "sh ended with exit status: 3" in ran.stderr
     ran = run("govern", "--dry-run", "--pid", "4194311")
     assert ran.returncode == 1 and "nothing to govern" in ran.stderr
 
 
 def test_a_reader_that_goes_is_no_error(tmp_path):
-    program = [*START, "sql", str(tmp_path / "a.atoll"), "--create", "--csv", "select x from generate_series(1, 2000000) s(x)"]
+    program = [*START, "sql", str(tmp_path / "a.atoll"), "--create", "--format", "csv", "select x from generate_series(1, 2000000) s(x)"]
     ran = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     ran.stdout.readline()
     ran.stdout.close()
