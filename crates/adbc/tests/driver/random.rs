@@ -14,103 +14,58 @@ use super::{connection, rows, run, statement};
 const TYPES: usize = 14;
 
 /// Values of a type, some of which are NULL.
-fn column(random: &mut Rng, kind: usize, length: usize) -> ArrayRef {
-    fn some<T>(random: &mut Rng, length: usize, make: impl Fn(&mut Rng) -> T) -> Vec<Option<T>> {
-        (0..length)
-            .map(|_| (random.u8(..) > 40).then(|| make(random)))
-            .collect()
-    }
-    let text = |random: &mut Rng| -> String {
-        let letters = [
-            'a', 'é', '\'', '"', '\\', '$', '?', '1', ' ', '\n', '🐟', '%', ';', '-',
-        ];
-        let length = random.usize(..30);
-        (0..length)
-            .map(|_| letters[random.usize(..letters.len())])
-            .collect()
-    };
-    let bytes = |random: &mut Rng| -> Vec<u8> {
-        let length = random.usize(..20);
-        (0..length).map(|_| random.u8(..)).collect()
-    };
-    let micros = |random: &mut Rng| random.i64(-4_000_000_000_000_000..4_000_000_000_000_000);
-    let dictionary = |random: &mut Rng| {
-        let keys = some(random, length, |random| random.i8(0..3))
-            .into_iter()
-            .collect::<Int8Array>();
-        DictionaryArray::new(keys, Arc::new(StringArray::from(vec!["a", "b?", "c'"])))
-    };
+fn some<T, A>(random: &mut Rng, length: usize, make: impl Fn(&mut Rng) -> T) -> A
+where
+    A: Array + FromIterator<Option<T>>,
+{
+    (0..length)
+        .map(|_| (random.u8(..) > 40).then(|| make(random)))
+        .collect()
+}
+
+fn text(random: &mut Rng) -> String {
+    let letters: Vec<char> = "aé'\"\\$?1 \n🐟%;-".chars().collect();
+    let length = random.usize(..30);
+    (0..length)
+        .map(|_| letters[random.usize(..letters.len())])
+        .collect()
+}
+
+fn bytes(random: &mut Rng) -> Vec<u8> {
+    let length = random.usize(..20);
+    (0..length).map(|_| random.u8(..)).collect()
+}
+
+fn double(random: &mut Rng) -> f64 {
+    f64::from(random.i32(..)) / 1024.0 * 10_f64.powi(random.i32(-200..200))
+}
+
+/// A column of one of the types.
+fn column(r: &mut Rng, kind: usize, n: usize) -> ArrayRef {
+    let micros = |r: &mut Rng| r.i64(-4_000_000_000_000_000..4_000_000_000_000_000);
+    let digits = |r: &mut Rng| i128::from(r.i64(-999_999_999_999..999_999_999_999));
     match kind {
-        0 => Arc::new(
-            some(random, length, |r| r.bool())
-                .into_iter()
-                .collect::<BooleanArray>(),
-        ),
-        1 => Arc::new(
-            some(random, length, |r| r.i8(..))
-                .into_iter()
-                .collect::<Int8Array>(),
-        ),
-        2 => Arc::new(
-            some(random, length, |r| r.i32(..))
-                .into_iter()
-                .collect::<Int32Array>(),
-        ),
-        3 => Arc::new(
-            some(random, length, |r| r.i64(..))
-                .into_iter()
-                .collect::<Int64Array>(),
-        ),
-        4 => Arc::new(
-            some(random, length, |r| r.u32(..))
-                .into_iter()
-                .collect::<UInt32Array>(),
-        ),
-        5 => Arc::new(
-            some(random, length, |r| {
-                f64::from(r.i32(..)) / 1024.0 * 10_f64.powi(r.i32(-200..200))
-            })
-            .into_iter()
-            .collect::<Float64Array>(),
-        ),
-        6 => Arc::new(
-            some(random, length, |r| r.f32() - 0.5)
-                .into_iter()
-                .collect::<Float32Array>(),
-        ),
-        7 => Arc::new(
-            some(random, length, text)
-                .into_iter()
-                .collect::<StringArray>(),
-        ),
-        8 => Arc::new(
-            some(random, length, text)
-                .into_iter()
-                .collect::<LargeStringArray>(),
-        ),
-        9 => Arc::new(
-            some(random, length, bytes)
-                .into_iter()
-                .collect::<BinaryArray>(),
-        ),
-        10 => Arc::new(
-            some(random, length, |r| r.i32(-700_000..700_000))
-                .into_iter()
-                .collect::<Date32Array>(),
-        ),
-        11 => Arc::new(
-            some(random, length, micros)
-                .into_iter()
-                .collect::<TimestampMicrosecondArray>(),
-        ),
+        0 => Arc::new(some::<_, BooleanArray>(r, n, Rng::bool)),
+        1 => Arc::new(some::<_, Int8Array>(r, n, |r| r.i8(..))),
+        2 => Arc::new(some::<_, Int32Array>(r, n, |r| r.i32(..))),
+        3 => Arc::new(some::<_, Int64Array>(r, n, |r| r.i64(..))),
+        4 => Arc::new(some::<_, UInt32Array>(r, n, |r| r.u32(..))),
+        5 => Arc::new(some::<_, Float64Array>(r, n, double)),
+        6 => Arc::new(some::<_, Float32Array>(r, n, |r| r.f32() - 0.5)),
+        7 => Arc::new(some::<_, StringArray>(r, n, text)),
+        8 => Arc::new(some::<_, LargeStringArray>(r, n, text)),
+        9 => Arc::new(some::<_, BinaryArray>(r, n, bytes)),
+        10 => Arc::new(some::<_, Date32Array>(r, n, |r| r.i32(-700_000..700_000))),
+        11 => Arc::new(some::<_, TimestampMicrosecondArray>(r, n, micros)),
         12 => {
-            let numbers = some(random, length, |r| {
-                i128::from(r.i64(-999_999_999_999..999_999_999_999))
-            });
-            let numbers = numbers.into_iter().collect::<Decimal128Array>();
+            let numbers: Decimal128Array = some(r, n, digits);
             Arc::new(numbers.with_precision_and_scale(18, 5).unwrap())
         }
-        _ => Arc::new(dictionary(random)),
+        _ => {
+            let keys: Int8Array = some(r, n, |r| r.i8(0..3));
+            let values = StringArray::from(vec!["a", "b?", "c'"]);
+            Arc::new(DictionaryArray::new(keys, Arc::new(values)))
+        }
     }
 }
 
