@@ -177,7 +177,7 @@ fn enter(
         address,
         secret,
         interrupter: session.interrupter(),
-        socket,
+        line: Box::new(socket),
     };
     let seat = shared
         .sessions
