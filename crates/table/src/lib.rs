@@ -66,8 +66,9 @@ pub use scan::{
     ints_of, wides_of,
 };
 pub use schema::{
-    Action, Check, Column, Comments, Definition, ForeignKey, Generated, Key, MAX_COLUMNS, Position,
-    Rule, Sequence, normalise, referred_key, stored_type,
+    Action, Check, Column, Comments, Definition, ForeignKey, Generated, JsonKind, Key, MAX_COLUMNS,
+    Position, Rule, Sequence, json_kind, json_type, jsonb_type, normalise, referred_key,
+    stored_type, uuid_type,
 };
 pub use write::{
     Chunker, LONGEST_TEXT, Loader, add_column, add_key, change_sequence, comment, create,

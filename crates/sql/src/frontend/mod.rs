@@ -40,6 +40,7 @@ pub(crate) mod returning;
 pub(crate) mod rewrite;
 pub mod script;
 pub(crate) mod sequences;
+mod special;
 pub(crate) mod table_options;
 pub(crate) mod transfer;
 pub(crate) mod verb;

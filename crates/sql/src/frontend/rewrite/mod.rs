@@ -11,9 +11,10 @@ mod columns;
 mod escapes;
 mod shape;
 mod similar;
+mod special;
 mod tokens;
 mod tree;
 
 pub(crate) use calls::names;
-pub(crate) use tokens::{abort, end, explained, numbers, tables};
+pub(crate) use tokens::{abort, end, explained, numbers, questions, tables};
 pub(crate) use tree::{query, statement};
