@@ -255,28 +255,12 @@ fn in_binary(column: &ArrayRef, oid: u32) -> Result<Write<'_>, ArrowError> {
             let scale = *scale;
             each::<Decimal128Type>(column, move |v, out| binary::numeric(v, scale, out))
         }
-        DataType::Decimal256(_, scale) => {
-            let (column, scale) = (column.as_primitive::<Decimal256Type>(), *scale);
-            Box::new(move |at, out| {
-                let value = column.value(at);
-                let digits = value.to_string();
-                let (negative, digits) = match digits.strip_prefix('-') {
-                    Some(digits) => (true, digits),
-                    None => (false, digits.as_str()),
-                };
-                binary::numeric_of(
-                    negative,
-                    digits,
-                    usize::from(scale.max(0).unsigned_abs()),
-                    out,
-                );
-            })
-        }
+        DataType::Decimal256(_, scale) => wide_decimal(column, *scale),
         DataType::Utf8 => {
             let column = column.as_string::<i32>();
             // The version of its format stands before a `jsonb`.
             let version: &[u8] = if oid == types::JSONB { &[1] } else { &[] };
-            Box::new(|at, out| {
+            Box::new(move |at, out| {
                 out.extend(version);
                 out.extend(column.value(at).as_bytes());
             })
@@ -305,6 +289,25 @@ fn in_binary(column: &ArrayRef, oid: u32) -> Result<Write<'_>, ArrowError> {
             binary_list(column, types::item(oid).unwrap_or(types::TEXT))
         }
         _ => shown(column)?,
+    })
+}
+
+/// Writes decimals of 256 bits in binary.
+fn wide_decimal(column: &ArrayRef, scale: i8) -> Write<'_> {
+    let column = column.as_primitive::<Decimal256Type>();
+    Box::new(move |at, out| {
+        let value = column.value(at);
+        let digits = value.to_string();
+        let (negative, digits) = match digits.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, digits.as_str()),
+        };
+        binary::numeric_of(
+            negative,
+            digits,
+            usize::from(scale.max(0).unsigned_abs()),
+            out,
+        );
     })
 }
 
