@@ -58,7 +58,7 @@ pub use progress::{Position, Progress};
 pub use session::{Interrupter, Rows, Session};
 pub use sql::{
     Activity, Answer, FrameColumns, Frames, PreparedStatement, Statistics as QueryStatistics,
-    TransactionStatus, Transfer, TransferFormat, script, transfer, type_name,
+    TransactionStatus, Transfer, TransferFormat, as_texts, script, transfer, type_name, uuid_text,
 };
 pub use store::{
     Codec, Damage, Dropped, Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Place,

@@ -122,6 +122,10 @@ const INVALID: Words = &[
     ("must be greater than zero", BAD_SETTING),
     ("invalid input syntax", BAD_VALUE),
     ("cannot be read as", BAD_VALUE),
+    ("operator does not exist", "42883"),
+    ("could not identify", "42883"),
+    ("cannot be matched", "42804"),
+    ("cannot cast type", "42846"),
     ("no function", "42883"),
     ("invalid function", "42883"),
     ("ambiguous", "42702"),
@@ -158,6 +162,8 @@ const TRANSACTION: Words = &[
 const CONFLICT: Words = &[("could not serialize", "40001")];
 
 const ARITHMETIC: Words = &[
+    ("unsupported Unicode escape sequence", "22P05"),
+    ("invalid input syntax", BAD_VALUE),
     ("is out of bounds for sequence", "22003"),
     ("cannot cast string", BAD_VALUE),
     ("zero", "22012"),

@@ -43,6 +43,7 @@ pub(crate) mod rewrite;
 pub(crate) mod schemas;
 pub mod script;
 pub(crate) mod sequences;
+mod special;
 pub(crate) mod table_options;
 pub(crate) mod transfer;
 pub(crate) mod verb;

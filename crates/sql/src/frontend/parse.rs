@@ -190,7 +190,8 @@ fn source(text: &str, tokens: &[TokenWithSpan]) -> String {
 pub(crate) fn rewritten(
     tokens: &[TokenWithSpan],
 ) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
-    let tokens = rewrite::numbers(&operators::mark(tokens.to_vec()))?;
+    let tokens = rewrite::questions(operators::mark(tokens.to_vec()));
+    let tokens = rewrite::numbers(&tokens)?;
     let tokens = rewrite::without_materialized(tokens);
     distinct::mark(
         &DIALECT,

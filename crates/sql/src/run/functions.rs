@@ -52,6 +52,8 @@ impl Instance {
         let asking = ASKING.into_iter();
         let asking = asking.filter(|name| sequences::is_name(name) || descriptions::is_name(name));
         names.extend(asking.map(str::to_owned));
+        // Those of operators.
+        names.retain(|name| !name.contains(' '));
         names.into_iter().collect()
     }
 }

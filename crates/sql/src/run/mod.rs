@@ -31,3 +31,4 @@ pub(crate) mod sequences;
 pub(crate) mod stream;
 mod values;
 pub(crate) mod views;
+pub(crate) mod visible;

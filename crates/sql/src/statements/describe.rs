@@ -18,6 +18,7 @@ use crate::messages::tags::shown;
 use crate::names;
 use crate::optimize::rules;
 use crate::run::context::StatementContext;
+use crate::run::visible;
 use crate::statements::dml;
 
 /// Texts whose types nothing tells.
@@ -157,7 +158,7 @@ pub(crate) async fn of_query(context: &StatementContext, query: Sql) -> Result<S
     let plan = rules::logical(&context.state, &plan)?;
     let field = |field: &Arc<Field>| field.as_ref().clone().with_name(shown(field.name()));
     let fields: Vec<Field> = plan.schema().fields().iter().map(field).collect();
-    Ok(Arc::new(Schema::new(fields)))
+    Ok(visible::schema(&Arc::new(Schema::new(fields))))
 }
 
 /// The table that a statement writes to.

@@ -18,6 +18,7 @@ use crate::frontend::constant::Constant;
 use crate::frontend::parse::{Statement, parse};
 use crate::names::{column_name, written};
 use crate::run::answer::Answer;
+use crate::run::visible;
 use crate::statements::scope::Scope;
 use crate::statements::transaction::clock;
 
@@ -60,7 +61,10 @@ pub(crate) async fn answer(
                 .with_schema(Arc::clone(&schema))?,
         );
     }
-    Ok(Some(Answer::rows_of(schema, batches, &clock)))
+    let seen = visible::schema(&schema);
+    let batches = batches.iter().map(|rows| visible::batch(rows, &seen));
+    let batches = batches.collect::<Result<Vec<_>>>()?;
+    Ok(Some(Answer::rows_of(seen, batches, &clock)))
 }
 
 /// What a query asks for.

@@ -4,13 +4,14 @@
 use std::time::Instant;
 
 use arrow::datatypes::{Field, Schema};
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ident};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, ident};
 use datafusion::sql::sqlparser::ast::ObjectName;
 use futures::TryStreamExt;
 use table::Definition;
 
 use crate::error::{Error, Result};
 use crate::frontend::materialized::MaterializedStatement;
+use crate::functions::convert::cast_to;
 use crate::names::check_column;
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
@@ -90,7 +91,7 @@ async fn fill(
 ) -> Result<(Writing, u64)> {
     // What it reads may have got more columns since.
     let columns = definition.columns.iter().map(|column| {
-        let own = ident(&column.name).cast_to(&column.data_type, plan.schema())?;
+        let own = cast_to(ident(&column.name), &column.data_type, plan.schema())?;
         Ok(own.alias(&column.name))
     });
     let columns = columns.collect::<Result<Vec<Expr>>>()?;

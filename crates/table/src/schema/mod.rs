@@ -14,4 +14,4 @@ pub use definition::{
 pub use names::{WITHIN, base_of, schema_of, titled, within};
 pub use normalise::normalise;
 pub use sequence::{Position, Sequence};
-pub use types::stored_type;
+pub use types::{JsonKind, json_kind, json_type, jsonb_type, stored_type, uuid_type};

@@ -12,9 +12,10 @@ mod escapes;
 mod qualified;
 mod shape;
 mod similar;
+mod special;
 mod tokens;
 mod tree;
 
 pub(crate) use calls::names;
-pub(crate) use tokens::{abort, end, explained, numbers, tables, without_materialized};
+pub(crate) use tokens::{abort, end, explained, numbers, questions, tables, without_materialized};
 pub(crate) use tree::{query, statement};

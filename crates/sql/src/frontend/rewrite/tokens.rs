@@ -217,3 +217,28 @@ pub(crate) fn end(tokens: &[TokenWithSpan]) -> Option<Position> {
         column: last.span.end.column,
     })
 }
+
+/// `?`, `?|` and `?&` as operators: the tokeniser takes them for places of parameters, which are `$1` here.
+pub(crate) fn questions(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut read: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let last = read.last().map(|last| &last.token);
+        let whole = match (&token.token, last) {
+            (Token::Placeholder(name), _) if name == "?" => Some(Token::Question),
+            (Token::Pipe, Some(Token::Question)) => {
+                read.pop();
+                Some(Token::QuestionPipe)
+            }
+            (Token::Ampersand, Some(Token::Question)) => {
+                read.pop();
+                Some(Token::QuestionAnd)
+            }
+            _ => None,
+        };
+        read.push(match whole {
+            Some(whole) => TokenWithSpan::new(whole, token.span),
+            None => token,
+        });
+    }
+    read
+}
