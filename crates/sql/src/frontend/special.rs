@@ -11,8 +11,9 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use table::{JsonKind, json_kind, jsonb_type, uuid_type};
 
 use crate::functions::arguments::is_text;
-use crate::functions::convert::{conversion, is_special};
+use crate::functions::convert::conversion;
 use crate::functions::lists::names::MAKE;
+use crate::functions::lists::types::is_special;
 use crate::functions::lists::types::{dimensions, is_list, list_of, plain, together};
 use crate::functions::{lists, special};
 use crate::messages::types::type_name;

@@ -10,7 +10,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
-use crate::functions::convert::is_special;
+use crate::functions::lists::types::is_special;
 
 /// DataFusion's `coalesce`, `inner`, for these types, too.
 pub(super) fn coalesce(inner: &Arc<ScalarUDF>) -> Arc<ScalarUDF> {

@@ -11,21 +11,17 @@ use datafusion::logical_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, Volatility,
 };
-use table::{JsonKind, json_kind, uuid_type};
+use table::{JsonKind, json_kind};
 
 use crate::functions::arguments::{is_text, strings};
+use crate::functions::items;
 use crate::functions::json::cut::Kind;
+use crate::functions::json::read::read as read_json;
 use crate::functions::json::value::texts;
 use crate::functions::lists::read::read;
-use crate::functions::lists::types::{dimensions, is_list, item, lists, plain};
+use crate::functions::lists::types::{dimensions, is_list, is_special, item, lists, plain};
 use crate::functions::lists::write::write;
-use crate::functions::{items, json};
 use crate::messages::types::type_name;
-
-/// Whether values of this type are arrays, uuids or JSON, which DataFusion casts otherwise or not at all.
-pub(crate) fn is_special(ty: &DataType) -> bool {
-    is_list(ty) || *ty == uuid_type() || json_kind(ty).is_some()
-}
 
 /// The cast of `value`, of type `from`, to the type `to`, if one of both is special. A value that cannot be cast is an
 /// error if `strict`, otherwise NULL.
@@ -171,7 +167,7 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         )?));
     }
     match (json_kind(from), json_kind(to)) {
-        (Some(_), Some(kind)) => return json::read::read(&texts(values), kind),
+        (Some(_), Some(kind)) => return read_json(&texts(values), kind),
         (Some(_), None) => return from_json(values, to),
         _ => {}
     }

@@ -11,8 +11,9 @@ use datafusion::common::{Result, exec_err};
 use table::json_kind;
 
 use crate::functions::arguments::{is_text, strings};
+use crate::functions::json::read::read as read_json;
 use crate::functions::json::value;
-use crate::functions::{bytes, casts, json, uuid};
+use crate::functions::{bytes, casts, uuid};
 use crate::messages::types::type_name;
 
 /// Values from texts as PostgreSQL reads them.
@@ -25,7 +26,7 @@ pub(crate) fn from_texts(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
     let own = strings(texts)?;
     if let Some(kind) = json_kind(to) {
-        return json::read::read(&StringViewArray::from(own.iter().collect::<Vec<_>>()), kind);
+        return read_json(&StringViewArray::from(own.iter().collect::<Vec<_>>()), kind);
     }
     let wrong = |text: &str| {
         exec_err!(

@@ -43,6 +43,8 @@ use datafusion::logical_expr::ScalarUDF;
 
 /// Makes all functions known to statements.
 pub(crate) fn register(state: &mut SessionState) -> Result<()> {
+    // It is the same each time.
+    let _ = own::READ.set(convert::convert);
     let truncate = state.scalar_functions().get("date_trunc").cloned();
     let coalesce = state.scalar_functions().get("coalesce").cloned();
     let scalars = texts::all()

@@ -1,17 +1,18 @@
 //! A scalar function as a name, the types that it takes and returns, and a plain function over arrays.
 
 use std::hash::{Hash, Hasher};
+use std::sync::OnceLock;
 
 use arrow::array::{Array, ArrayRef};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
-use datafusion::common::Result;
+use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 
 use crate::functions::arguments::is_text;
-use crate::functions::convert::{convert, is_special};
+use crate::functions::lists::types::is_special;
 
 /// A scalar function of this crate.
 #[derive(Debug)]
@@ -64,6 +65,9 @@ impl Own {
         }
     }
 }
+
+/// What reads texts as values of another type: it knows all functions, and so is told to them.
+pub(super) static READ: OnceLock<fn(&ArrayRef, &DataType) -> Result<ArrayRef>> = OnceLock::new();
 
 /// Whether a text is read as an array, a uuid or JSON when the function runs: the planner knows no such cast.
 fn is_read(given: &DataType, wanted: &DataType) -> bool {
@@ -143,7 +147,10 @@ impl ScalarUDFImpl for Own {
         if let Some(wanted) = self.read(&types) {
             for (array, (given, own)) in arrays.iter_mut().zip(types.iter().zip(&wanted)) {
                 if is_read(given, own) {
-                    *array = convert(array, own)?;
+                    *array = match READ.get() {
+                        Some(read) => read(array, own)?,
+                        None => return internal_err!("texts are not read yet"),
+                    };
                 }
             }
         }

@@ -19,7 +19,8 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 use table::json_kind;
 
-use crate::functions::convert::{conversion, is_special};
+use crate::functions::convert::conversion;
+use crate::functions::lists::types::is_special;
 use crate::functions::lists::types::{base, is_list};
 use crate::functions::special;
 use crate::messages::types::type_name;

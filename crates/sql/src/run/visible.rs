@@ -12,8 +12,9 @@ use futures::StreamExt;
 use table::{json_kind, uuid_type};
 
 use crate::error::Result;
-use crate::functions::convert::{is_special, to_texts};
+use crate::functions::convert::to_texts;
 use crate::functions::json::value::texts;
+use crate::functions::lists::types::is_special;
 use crate::functions::lists::types::lists;
 use crate::messages::types::JSON_TYPE;
 

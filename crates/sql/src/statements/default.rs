@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::frontend::constant::Constant;
 use crate::frontend::expression::{expression, written};
 use crate::frontend::overriding::{Overriding, overriding};
-use crate::functions::convert::is_special;
+use crate::functions::lists::types::is_special;
 use crate::messages::types::type_name;
 use crate::names::column_name;
 use crate::run::context::StatementContext;

@@ -1,13 +1,18 @@
 //! Arrays and JSON as the parser reads them, as calls of functions; and functions of them that stand in `from`.
 
+use std::ops::ControlFlow;
+
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, ObjectName, OrderByKind, OrderByOptions, Query, SelectItem, SetExpr,
-    Subscript, TableAlias, TableAliasColumnDef, TableFactor, Value,
+    Subscript, TableAlias, TableAliasColumnDef, TableFactor, Value, VisitorMut,
 };
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
 use crate::error::{Error, Result};
-use crate::frontend::expression::written;
+use crate::frontend::dialect::{DIALECT, parser};
+use crate::frontend::flow::flow;
 use crate::frontend::rewrite::shape::leftmost;
 use crate::functions::lists::names;
 use crate::functions::{json, lists};
@@ -357,7 +362,9 @@ fn gathered(query: &Query) -> Result<Expr> {
         "select coalesce(array_agg(\"item\"{order}), \"array none\"(array_agg(\"item\"{order}))) from (select 1) as \"rows\" ({})",
         columns.join(", ")
     );
-    let mut outer = written(&text)?;
+    let tokens = Tokenizer::new(&DIALECT, &text).tokenize_with_location();
+    let tokens = tokens.map_err(|e| Error::from(ParserError::from(e)))?;
+    let mut outer = parser(tokens).parse_query()?;
     if let SetExpr::Select(select) = outer.body.as_mut()
         && let Some(from) = select.from.first_mut()
         && let TableFactor::Derived { subquery, .. } = &mut from.relation
@@ -370,11 +377,22 @@ fn gathered(query: &Query) -> Result<Expr> {
     })
 }
 
+/// Rewrites functions that stand in `from`.
+pub(super) struct Tables;
+
+impl VisitorMut for Tables {
+    type Break = Box<Error>;
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Box<Error>> {
+        flow(table(factor))
+    }
+}
+
 /// `unnest(a, b) with ordinality`, `json_each(j)` and its kind.
 ///
 /// # Errors
 /// For columns that have no names.
-pub(super) fn table(factor: &mut TableFactor) -> Result<()> {
+fn table(factor: &mut TableFactor) -> Result<()> {
     let (exprs, names, alias, numbered, called) = match factor {
         TableFactor::UNNEST {
             alias,

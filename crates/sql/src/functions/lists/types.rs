@@ -6,6 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, ListArray};
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::binary::type_union_resolution;
+use table::{json_kind, uuid_type};
 
 use crate::functions::arguments::is_text;
 use crate::messages::types::type_name;
@@ -25,6 +26,11 @@ pub(crate) fn item(ty: &DataType) -> Option<&DataType> {
 /// Whether values of this type are arrays.
 pub(crate) fn is_list(ty: &DataType) -> bool {
     item(ty).is_some()
+}
+
+/// Whether values of this type are arrays, uuids or JSON, which DataFusion casts otherwise or not at all.
+pub(crate) fn is_special(ty: &DataType) -> bool {
+    is_list(ty) || *ty == uuid_type() || json_kind(ty).is_some()
 }
 
 /// Arrays of these items.
