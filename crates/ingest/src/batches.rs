@@ -18,11 +18,8 @@ use arrow::error::ArrowError;
 
 use crate::columns::{self, Columns};
 use crate::error::{Error, Result};
-use crate::piece::{BATCH_ROWS, Batches, Column, Piece, Pieces, cast_to, schema_of};
-use crate::stream::Source;
-
-/// Rows of a piece: enough to be worth a task, few enough that all workers get some.
-pub(crate) const PIECE_ROWS: usize = 65_536;
+use crate::piece::{BATCH_ROWS, Batches, Column, PIECE_ROWS, Piece, Pieces, cast_to, schema_of};
+use crate::stream::{Source, failed};
 
 /// What hands over batches, once.
 pub type Reader = Box<dyn RecordBatchReader + Send>;
@@ -235,8 +232,4 @@ pub(crate) fn bounds(array: &ArrayRef) -> Option<(i64, i64)> {
         DataType::Date32 => of::<Date32Type>(array),
         _ => None,
     }
-}
-
-pub(crate) fn failed(source: &Source, error: &ArrowError) -> Error {
-    Error::file(source.path(), error.to_string())
 }

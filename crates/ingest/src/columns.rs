@@ -8,10 +8,9 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 
-use crate::batches::{PIECE_ROWS, failed};
 use crate::error::Result;
-use crate::piece::{BATCH_ROWS, Batches, Column, Piece, Pieces, cast_to, schema_of};
-use crate::stream::Source;
+use crate::piece::{BATCH_ROWS, Batches, Column, PIECE_ROWS, Piece, Pieces, cast_to, schema_of};
+use crate::stream::{Source, failed};
 
 /// Columns that something else than Arrow holds, such as those of a data frame: only what a statement asks for becomes
 /// an array, a few rows at a time, by the thread that works on them. See

@@ -104,7 +104,10 @@ impl FrameBuilder {
                 .into_iter()
                 .unzip();
         let rows = self.rows;
-        Frame::of_columns(Schema::new(fields).into(), FrameColumns { rows, columns })
+        Frame::of_columns(
+            Schema::new(fields).into(),
+            Arc::new(FrameColumns { rows, columns }),
+        )
     }
 }
 

@@ -6,12 +6,11 @@ use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::ffi_stream::ArrowArrayStreamReader;
-use atoll::Frames;
+use atoll::{FrameColumns, Frames};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::columns::FrameColumns;
 use crate::error::{DataError, InterfaceError};
 use crate::stream;
 use crate::wait::detached;
@@ -27,7 +26,7 @@ enum Rows {
     /// Batches that are there, for any number of statements.
     Held(Vec<RecordBatch>),
     /// Columns that become batches as they are read, for any number of statements.
-    Lazy(Arc<FrameColumns>),
+    Lazy(Arc<dyn FrameColumns>),
     /// Batches that come once, for one statement.
     Coming(Mutex<Option<ArrowArrayStreamReader>>),
 }
@@ -62,8 +61,8 @@ impl Frame {
 
 impl Frame {
     /// A frame of columns as they lie in memory.
-    pub(crate) fn of_columns(schema: SchemaRef, columns: FrameColumns) -> Frame {
-        let rows = Rows::Lazy(Arc::new(columns));
+    pub(crate) fn of_columns(schema: SchemaRef, columns: Arc<dyn FrameColumns>) -> Frame {
+        let rows = Rows::Lazy(columns);
         Frame { schema, rows }
     }
 }

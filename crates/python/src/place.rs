@@ -99,7 +99,7 @@ pub(crate) struct Pinned {
 
 enum What {
     /// The thread that asked.
-    Thread(apply::Pinned),
+    Thread(#[expect(dead_code, reason = "puts the thread back when it is dropped")] apply::Pinned),
     /// Those of a process, and those that come.
     Process(Kept),
 }
@@ -213,7 +213,7 @@ fn kept(pid: i32, placement: &Placement) -> Result<Kept, Error> {
 /// # Errors
 /// [`OperationalError`] if there is no such process, or it may not be looked at.
 #[pyfunction]
-pub(crate) fn locate(py: Python<'_>, pid: u32, addresses: Option<usize>) -> PyResult<String> {
+pub(crate) fn locate(py: Python<'_>, pid: u32, addresses: Option<u64>) -> PyResult<String> {
     let told = detached(py, || cli::where_process(pid, addresses))?;
     told.map_err(|error| OperationalError::new_err(format!("{error:#}")))
 }

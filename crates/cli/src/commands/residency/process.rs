@@ -46,7 +46,7 @@ pub fn run(args: &Where, pid: u32) -> Result<(), Failure> {
 }
 
 /// What `--json` prints of a process, of which about so many addresses are looked at.
-pub fn described(pid: u32, addresses: Option<usize>) -> anyhow::Result<String> {
+pub fn described(pid: u32, addresses: Option<u64>) -> anyhow::Result<String> {
     let found = find(pid, addresses.map_or(Depth::Auto, Depth::Sample))?;
     Ok(to_json(&found, &groups(&found)).to_string())
 }

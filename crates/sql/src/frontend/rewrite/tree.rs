@@ -4,9 +4,7 @@ use datafusion::sql::sqlparser::ast::{Query, Statement, VisitMut};
 
 use crate::error::Result;
 use crate::frontend::flow::outcome;
-use crate::frontend::rewrite::{
-    assignments, calls, catalog, columns, qualified, shape, special,
-};
+use crate::frontend::rewrite::{assignments, calls, catalog, columns, qualified, shape, special};
 
 /// Rewrites a statement; the order of its steps matters.
 pub(crate) fn statement(statement: &mut Statement) -> Result<()> {
