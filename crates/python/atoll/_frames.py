@@ -80,7 +80,7 @@ class Variables:
 
     def explained(self, error: Exception) -> Exception:
         """The error of a table that is not there, with a word on the variable of that name if there is one."""
-        named = re.match(r'no table "(.*?)"', str(error))
+        named = re.match(r'relation "(.*?)" does not exist', str(error))
         word = self._variable(named[1]) if named else None
         if word is None or _is_frame(self._named[word]):
             return error
@@ -123,6 +123,7 @@ def _of_arrays(arrays: dict[str, Any], text: str | None) -> Any:
     for name, array in arrays.items():
         if array.ndim != 1:
             raise ValueError(f"the array {name!r} has {array.ndim} dimensions, and a column has one")
+        array = _native(array)
         # Those of other classes, such as masked ones, mean something by it.
         if type(array).__name__ != "ndarray" or not builder.add_array(name, array, (), _may_be_read(name, text)):
             _add(builder, name, array)
@@ -138,9 +139,11 @@ def _of_pandas(frame: Any, text: str | None) -> Any:
 
     def add(name: str, column: Any) -> None:
         # A type of pandas itself is no type of NumPy.
-        plain = _library(column.dtype) == "numpy"
-        if not plain or not builder.add_array(name, column.to_numpy(), missing, _may_be_read(name, text)):
-            _add(builder, name, column, from_pandas=True)
+        if _library(column.dtype) == "numpy":
+            column = _native(column.to_numpy())
+            if builder.add_array(name, column, missing, _may_be_read(name, text)):
+                return
+        _add(builder, name, column, from_pandas=True)
 
     for name, column in frame.items():
         add(str(name), column)
@@ -149,6 +152,11 @@ def _of_pandas(frame: Any, text: str | None) -> Any:
         for at, name in enumerate(index.names):
             add(f"__index_level_{at}__" if name is None else str(name), index.get_level_values(at))
     return builder.build()
+
+
+def _native(array: Any) -> Any:
+    """An array of NumPy in the byte order of this machine, in which all but a few are."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def _add(builder: Any, name: str, values: Any, **options: Any) -> None:

@@ -43,7 +43,7 @@ def test_it_is_found_by_its_name(store):
 
 def test_cells_that_are_not_there(store):
     with atoll.open(store) as db:
-        db.sql("delete from depth where lat = 50 and year = 2000")
+        db.sql("update depth set m = null, n = null where lat = 50 and year = 2000")
     with xarray.open_dataset(store, engine=AtollBackendEntrypoint) as reef:
         assert numpy.isnan(reef["m"].sel(lat=50, year=2000)) and reef["n"].sel(lat=50.5).dtype == numpy.int64
         with pytest.raises(atoll.DataError, match="missing='nan'"):
