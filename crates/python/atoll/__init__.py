@@ -21,11 +21,8 @@ from ._atoll import (
 )
 from ._array import Array
 from ._database import Database, open
-from ._govern import Governor, govern
 from ._graph import Graph
 from ._machine import Node, Topology, topology
-from ._place import Pinned, Where, pin, where
-from ._progress import progress
 from ._result import Result
 from ._table import Table
 
@@ -35,7 +32,6 @@ __all__ = [
     "Database",
     "DatabaseError",
     "Error",
-    "Governor",
     "Graph",
     "IntegrityError",
     "InterfaceError",
@@ -43,16 +39,10 @@ __all__ = [
     "Node",
     "NotSupportedError",
     "OperationalError",
-    "Pinned",
     "ProgrammingError",
     "Result",
     "Table",
     "Topology",
-    "Where",
-    "govern",
     "open",
-    "pin",
-    "progress",
     "topology",
-    "where",
 ]

@@ -13,8 +13,7 @@ import pytest
 
 import atoll
 
-# `__main__` is the command.
-MODULES = ["atoll", *(f"atoll.{module.name}" for module in pkgutil.iter_modules(atoll.__path__) if module.name != "__main__")]
+MODULES = ["atoll", *(f"atoll.{module.name}" for module in pkgutil.iter_modules(atoll.__path__))]
 GUIDE = pathlib.Path(__file__).parents[3] / "docs" / "guides" / "python.md"
 
 

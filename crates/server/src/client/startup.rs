@@ -4,8 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::client::control::PATH;
-use crate::client::settings::{FIRST_PATH, Settings};
+use crate::client::settings::Settings;
 use crate::errors;
 use crate::security::scram::{self, Login, MECHANISM, Refused, Verifier};
 use crate::sessions::{Newcomer, Seat};
@@ -165,19 +164,13 @@ fn enter(
         session.without_files()
     };
     let settings = Settings::new(&shared.options, parameters);
-    let session = match settings.get(PATH).filter(|path| *path != FIRST_PATH) {
-        Some(path) => session
-            .with_search_path(path)
-            .map_err(|e| told(errors::BAD_SETTING, &e.to_string()))?,
-        None => session,
-    };
     let newcomer = Newcomer {
         user,
         application: of("application_name").unwrap_or_default(),
         address,
         secret,
         interrupter: session.interrupter(),
-        line: Box::new(socket),
+        socket,
     };
     let seat = shared
         .sessions

@@ -42,7 +42,6 @@ pub(crate) async fn lower(state: &SessionState, plan: &LogicalPlan) -> Result<Pr
         state,
         sources,
         files,
-        external: HashMap::new(),
         shared: shared::repeated(plan)?,
         query: Query::default(),
     };

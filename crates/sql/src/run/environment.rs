@@ -27,8 +27,6 @@ use crate::optimize::membership::Memberships;
 use crate::optimize::multiset::{Multisets, SidesAgree};
 use crate::optimize::numbers::{NumbersOfValues, RowsOneByOne};
 use crate::optimize::rules;
-use crate::optimize::shifts::Shifts;
-use crate::optimize::special::Special;
 use crate::resources::budget::BudgetPool;
 use crate::resources::guard;
 use crate::resources::spill::SpillFiles;
@@ -70,10 +68,8 @@ pub(crate) fn template(
 /// DataFusion's analyzer rules, with this crate's before and after type coercion.
 fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = Analyzer::new().rules;
-    rules.insert(0, Arc::new(Special));
-    rules.insert(1, Arc::new(SidesAgree));
-    rules.insert(2, Arc::new(Comparisons));
-    rules.insert(3, Arc::new(Shifts));
+    rules.insert(0, Arc::new(SidesAgree));
+    rules.insert(1, Arc::new(Comparisons));
     rules.push(Arc::new(Casts));
     rules.push(Arc::new(KeysOnce));
     rules.push(Arc::new(Multisets));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::catalog::cte_worktable::CteWorkTable;
+use datafusion::catalog::information_schema::INFORMATION_SCHEMA;
 use datafusion::common::TableReference;
 use datafusion::common::file_options::file_type::FileType;
 use datafusion::config::ConfigOptions;
@@ -18,14 +19,14 @@ use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSou
 use datafusion::sql::parser::Statement as Extended;
 use table::Tables;
 
-use crate::error::{Error, Result, WITHIN};
+use crate::error::{Error, Result};
 use crate::frontend::planners::{Operators, Types};
 use crate::frontend::readers;
 use crate::frontend::returning::{EXCLUDED, TARGET, WRITTEN};
 use crate::functions::descriptions::{self, Descriptions};
 use crate::functions::sequences::{self, Numbers};
 use crate::messages::nearest::unknown_table;
-use crate::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, known, looks_like_file};
+use crate::names::{CATALOG, PG_CATALOG, SCHEMA, looks_like_file, seen};
 use crate::run::arrays::Arrays;
 use crate::run::frames::Frames;
 use crate::run::instance::Instance;
@@ -34,7 +35,6 @@ use crate::scan::catalog;
 use crate::scan::files::table::FileTable;
 use crate::scan::information;
 use crate::scan::provider::Provider;
-use crate::search_path::SearchPath;
 
 /// The calls behind names such as `read_csv(...)` and `bfs(...)` in a statement.
 pub(crate) struct Calls {
@@ -56,8 +56,8 @@ pub(crate) struct Calls {
     pub defaults: Defaults,
     /// Rows of the caller.
     pub frames: Frames,
-    /// Where names are looked up.
-    pub path: SearchPath,
+    /// The schema of the session's temporary tables.
+    pub temporary: Option<String>,
     /// Who runs the statement.
     pub instance: Arc<Instance>,
 }
@@ -121,26 +121,29 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// The rows of the statement itself that `reference` names.
-fn of_statement(reference: &TableReference, calls: &Calls) -> Option<Arc<dyn TableProvider>> {
+/// The rows of the statement itself, or the temporary table of its session, that `reference` names.
+fn of_statement(
+    tables: &Tables,
+    reference: &TableReference,
+    target: Option<&str>,
+    calls: &Calls,
+) -> Option<Arc<dyn TableProvider>> {
     let own = [
         (WRITTEN, &calls.written),
         (EXCLUDED, &calls.excluded),
         (TARGET, &calls.target),
     ];
     let mut own = own.into_iter();
-    match own.find(|(name, _)| *name == reference.table()) {
-        Some((_, Some(rows))) => Some(Arc::clone(rows)),
-        _ => None,
+    if let Some((_, Some(rows))) = own.find(|(name, _)| *name == reference.table()) {
+        return Some(Arc::clone(rows));
     }
-}
-
-/// The name in the catalog of the table or view that `reference` names.
-pub(super) fn name_of(reference: &TableReference, tables: &Tables, path: &SearchPath) -> String {
-    match reference.schema() {
-        Some(schema) => path.named(schema, reference.table()),
-        None => path.resolve(tables, reference.table()),
+    if reference.schema().is_some() {
+        return None;
     }
+    let name = seen(calls.temporary.as_deref(), tables, reference.table());
+    let table = tables.get(&name).filter(|_| name != reference.table())?;
+    let row_ids = target == Some(name.as_str());
+    Some(Arc::new(Provider::new(Arc::clone(table), row_ids)))
 }
 
 /// The table, array, frame, file, call that reads files or a graph, or view of the information schema that `reference`
@@ -159,6 +162,7 @@ async fn find(
         return Ok(None);
     }
     match reference.schema() {
+        None | Some(SCHEMA) => {}
         Some(INFORMATION_SCHEMA) => {
             return Ok(information::view(tables, reference.table()).await?);
         }
@@ -166,51 +170,33 @@ async fn find(
             let activity = || calls.instance.observer.look();
             return Ok(catalog::view(tables, reference.table(), activity)?);
         }
-        _ => {}
+        Some(_) => return Ok(None),
     }
-    if let Some(own) = of_statement(reference, calls) {
+    if let Some(own) = of_statement(tables, reference, target, calls) {
         return Ok(Some(own));
     }
-    let name = name_of(reference, tables, &calls.path);
-    if let Some(table) = tables.get(&name) {
+    if let Some(table) = tables.get(reference.table()) {
         if tables
-            .materialized(&name)
+            .materialized(reference.table())
             .is_some_and(|query| !query.populated)
         {
             return Err(Error::invalid(format!(
-                "materialized view \"{name}\" has not been populated: Use the REFRESH MATERIALIZED VIEW command."
+                "materialized view \"{}\" has not been populated: Use the REFRESH MATERIALIZED VIEW command.",
+                reference.table()
             )));
         }
-        let row_ids = target == Some(name.as_str());
+        let row_ids = target == Some(reference.table());
         let mut provider = Provider::new(Arc::clone(table), row_ids);
-        if calls.defaults.table == name {
+        if calls.defaults.table == reference.table() {
             provider = provider.with_defaults(calls.defaults.columns.clone());
         }
         return Ok(Some(Arc::new(provider)));
     }
-    if let Some(view) = calls.views.get(&name) {
+    let name = reference.table();
+    if let Some(view) = calls.views.get(name) {
         return Ok(Some(Arc::clone(view)));
     }
-    if reference.schema().is_some_and(|schema| schema != SCHEMA) {
-        return Ok(None);
-    }
-    of_no_table(tables, arrays, reference, calls).await
-}
-
-/// What is no table or view of the catalog, by the name that `reference` has: an array of `public`, or what is in no
-/// schema.
-async fn of_no_table(
-    tables: &Arc<Tables>,
-    arrays: &Arrays,
-    reference: &TableReference,
-    calls: &Calls,
-) -> Result<Option<Arc<dyn TableProvider>>> {
-    let named = known(reference.table());
-    let name = named.as_str();
-    let in_public = reference.schema().is_some()
-        || reference.table().contains(WITHIN)
-        || calls.path.has(SCHEMA);
-    if in_public && let Some(array) = arrays.find(name)? {
+    if let Some(array) = arrays.find(name)? {
         return Ok(Some(Arc::new(array)));
     }
     if reference.schema().is_none()
@@ -227,9 +213,6 @@ async fn of_no_table(
         None if name.starts_with("pg_") => {
             let activity = || calls.instance.observer.look();
             return Ok(catalog::view(tables, name, activity)?);
-        }
-        None if reference.schema().is_none() && calls.path.has(INFORMATION_SCHEMA) => {
-            return Ok(information::view(tables, name).await?);
         }
         None => return Ok(None),
     };
@@ -302,8 +285,7 @@ impl ContextProvider for Resolver<'_> {
         let known = self.state.scalar_functions().get(name).cloned();
         let own = || sequences::named(self.numbers.as_ref()?, name).map(Arc::new);
         let said = || descriptions::named(self.descriptions.as_ref()?, name).map(Arc::new);
-        // Some know more of the statement's tables than what stands for them where there are none.
-        said().or_else(own).or(known)
+        known.or_else(own).or_else(said)
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {

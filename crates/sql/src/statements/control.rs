@@ -12,7 +12,6 @@ use crate::frontend::parse::Statement;
 use crate::names::column_name;
 use crate::run::answer::Answer;
 use crate::run::instance::Instance;
-use crate::search_path::SessionPath;
 use crate::statements::transaction::{Modes, OpenTransaction, clock};
 
 /// A statement about the transaction itself.
@@ -69,7 +68,6 @@ impl Control {
     pub(crate) async fn run(
         self,
         instance: &Arc<Instance>,
-        path: &Arc<SessionPath>,
         open: &mut Option<OpenTransaction>,
         started: Instant,
     ) -> Result<Answer> {
@@ -79,18 +77,18 @@ impl Control {
                     message: "there is already a transaction in progress: it goes on; `commit` or `rollback` ends it".into(),
                 });
             }
-            Control::Begin(modes) => *open = Some(OpenTransaction::new(modes, Some(path))),
+            Control::Begin(modes) => *open = Some(OpenTransaction::new(modes)),
             Control::Commit { chain } => {
                 let transaction = open.take().ok_or_else(|| none("commit"))?;
                 let modes = transaction.modes();
                 transaction.commit().await?;
-                *open = chain.then(|| OpenTransaction::new(modes, Some(path)));
+                *open = chain.then(|| OpenTransaction::new(modes));
             }
             Control::Rollback { chain } => {
                 let transaction = open.take().ok_or_else(|| none("rollback"))?;
                 let modes = transaction.modes();
                 drop(transaction);
-                *open = chain.then(|| OpenTransaction::new(modes, Some(path)));
+                *open = chain.then(|| OpenTransaction::new(modes));
             }
             Control::Set(modes) => {
                 let transaction = open.as_mut().ok_or_else(|| none("set transaction"))?;

@@ -7,6 +7,7 @@ use table::Tables;
 
 use crate::error::{Error, Result};
 use crate::frontend::sequences::{SequenceOptions, SequenceStatement};
+use crate::names::check_new;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::sequences::sequence;
@@ -28,9 +29,8 @@ pub(crate) async fn define(
             if_not_exists,
             options,
         } => {
-            let name = scope.new_name(&name)?;
+            check_new(&name)?;
             let (mut writing, context) = scope.write("CREATE SEQUENCE", &[&name], started).await?;
-            scope.schema_stays(&context, &name)?;
             if taken(&context, &name)? {
                 if if_not_exists {
                     return Ok(Answer::changed(None, &context.clock));

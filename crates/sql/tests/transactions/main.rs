@@ -4,7 +4,6 @@
 mod fixture;
 mod histories;
 mod lost;
-mod schemas;
 mod sessions;
 mod temporary;
 

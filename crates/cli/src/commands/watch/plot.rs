@@ -5,12 +5,11 @@ use std::path::Path;
 
 use anyhow::Context;
 use counters::{Summary, ThreadSummary};
-use report::{Axis, Bars, Cell, Line, Lines, Report, Table, Unit, Written, command_line_of};
+use report::{Axis, Bars, Cell, Line, Lines, Report, Table, Unit, Written, command_line};
 use serde_json::{Value, json};
 use topology::Machine;
 
 use crate::commands::watch::moment::Moment;
-use crate::program;
 use crate::units::{self, plural};
 use crate::version::COMMIT;
 
@@ -152,7 +151,7 @@ pub fn write(
         });
     let mut report = Report::new(
         format!("{} ({}) over time", summary.name, summary.process),
-        command_line_of(program::words()),
+        command_line(),
     )
     .lead(format!(
         "{load}, {migrations}, {} of memory at last.",

@@ -1,5 +1,0 @@
-"""`python -m atoll` is the command `atoll`."""
-
-from ._program import main
-
-main()
